@@ -1,0 +1,1 @@
+"""Binary formats: they are read and written here, and nothing is started or configured."""

@@ -1,0 +1,1 @@
+"""Removing what no profiled workload used, and proving that nothing changed."""

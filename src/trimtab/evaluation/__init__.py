@@ -1,0 +1,1 @@
+"""Tables, figures and the report, from the files of the other stages."""

@@ -1,0 +1,1 @@
+"""What a run of a program touched, and what it cost."""

@@ -1,0 +1,1 @@
+"""The programs that are profiled and debloated, and their data."""
