@@ -1,0 +1,58 @@
+# The commands people type: make all, make test, make lint, make bench, make docs.
+SHELL := /bin/bash
+CORES ?= all
+BIN := .venv/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
+
+.PHONY: all test lint bench docs native lock deps-chromium clean
+
+all: .venv/.installed native  ## the quickstart experiment; prints where its report is
+	$(SNAKEMAKE) all
+
+test: .venv/.installed native  ## every test
+	$(BIN)/python -m pytest -n 2 tests
+
+lint: .venv/.installed  ## formatting, types, workflow, native code
+	$(BIN)/snakefmt --check Snakefile rules
+# Without the advice to name a container for each rule: measurements run in the environment that
+# is measured.
+	@advice=$$($(BIN)/snakemake --lint 2>&1 | grep '^    \* ' | grep -v 'Specify a conda environment'); \
+	  if [ -n "$$advice" ]; then echo "$$advice"; echo "see: snakemake --lint"; exit 1; fi
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(MAKE) -C native OUT=../build/lint ANALYZE=-fanalyzer
+
+bench: all  ## speed and memory, side by side
+	set -e; for part in tracing libraries outputs workflow; do $(BIN)/python benchmarks/$$part.py; done
+
+docs: .venv/.installed  ## the reference of every YAML key
+	$(BIN)/python scripts/reference.py docs/reference/configuration.md
+
+native:  ## the tracers and the fallback loader, in build/native
+	@command -v gcc > /dev/null || { echo "gcc is missing: apt-get install gcc libc6-dev"; exit 1; }
+	@$(MAKE) --no-print-directory -C native
+
+lock: .venv/.installed  ## pin what is installed now
+	{ head -n 1 requirements.lock; $(BIN)/pip freeze --exclude-editable | grep -v '^torch=='; } \
+	  > requirements.lock.new
+	mv requirements.lock.new requirements.lock
+
+deps-chromium:  ## the browser that the report is tested in
+	command -v chromium > /dev/null || { apt-get update && apt-get install -y --no-install-recommends chromium; }
+
+clean:  ## what make builds; results/ and .venv/ stay
+	rm -rf build logs .mypy_cache .ruff_cache .pytest_cache
+
+# torch first and by itself: the version with the CPU as default, before anything asks for another.
+.venv/.installed: requirements.lock pyproject.toml
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null || { \
+	  echo "Python 3.11 or newer is needed: apt-get install python3.11-venv, or make PYTHON=/path/to/python"; \
+	  exit 1; }
+	test -x $(BIN)/pip || "$(PYTHON)" -m venv .venv
+	$(BIN)/pip install --disable-pip-version-check -q torch==2.13.0
+	$(BIN)/pip install --disable-pip-version-check -q -r requirements.lock
+	$(BIN)/pip install --disable-pip-version-check -q --no-deps -e .
+	touch $@

@@ -1,0 +1,81 @@
+import shlex
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+configfile: "params.yaml"
+
+
+from trimtab.config import ConfigError, Configurations
+
+if not isinstance(config.get("overrides"), list):
+    raise WorkflowError(
+        "params.yaml: overrides: expected a list of texts, e.g. [experiment=full]"
+    )
+try:
+    CONFIG = Configurations(Path(workflow.basedir, "conf"), config["overrides"])
+    CONFIG.check_paths(Path.cwd())
+except ConfigError as error:
+    raise WorkflowError(str(error))
+EXPERIMENT = CONFIG.root.experiment
+
+# The threads of jobs that measure: Snakemake lowers them to --cores, so that nothing runs beside.
+EVERY_CORE = 1024
+
+# Jobs run the Python that Snakemake runs in, also when its environment is not activated.
+shell.prefix(f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; ")
+
+
+report: "rules/captions/workflow.rst"
+
+
+wildcard_constraints:
+    workload=r"[a-z0-9_]+",
+    hardware=r"[a-z0-9_]+",
+    target=r"[a-z0-9_]+",
+
+
+include: "rules/common.smk"
+include: "rules/profile.smk"
+include: "rules/debloat.smk"
+include: "rules/evaluate.smk"
+
+
+localrules:
+    all,
+    profile,
+    debloat,
+    evaluate,
+
+
+rule all:
+    default_target: True
+    input:
+        rules.evaluate_experiment.output.report,
+        rules.resolved_config.output.config,
+
+
+rule profile:
+    input:
+        profiles("usage.json"),
+
+
+rule debloat:
+    input:
+        targets("verify.json"),
+        targets("env"),
+
+
+rule evaluate:
+    input:
+        rules.evaluate_experiment.output.report,
+
+
+onsuccess:
+    if Path(rules.evaluate_experiment.output.report).is_file():
+        print(f"Report: {Path(rules.evaluate_experiment.output.report).resolve()}")

@@ -1,0 +1,41 @@
+"""What tracing costs: LeNet5 training plain, with functions and with files traced, in turn."""
+
+import tempfile
+from pathlib import Path
+
+from common import save, spread, wall_s
+from trimtab.config import Configurations
+from trimtab.native import native_path
+from trimtab.profiling.functions import tracing_environment
+from trimtab.profiling.programs import program_of
+
+PAIRS = 5
+
+
+def main() -> None:
+    """Run the interleaved triples and save wall times and their ratios."""
+    workload = Configurations(Path("conf")).workload("lenet5_train")
+    times: dict[str, list[float]] = {"plain": [], "functions": [], "files": []}
+    with tempfile.TemporaryDirectory() as folder:
+        program = program_of(workload, Path(folder, "run"))
+        tracer = [str(native_path("trimtab-file-tracer")), f"{folder}/files", "--"]
+        wall_s(program.command, program.environment, program.workdir)  # warms the page cache
+        for repeat in range(PAIRS):
+            order = list(times) if repeat % 2 == 0 else list(times)[::-1]
+            for condition in order:
+                environment = dict(program.environment)
+                if condition == "functions":
+                    environment = tracing_environment(environment, Path(folder, "record"))
+                command = (*tracer, *program.command) if condition == "files" else program.command
+                times[condition].append(wall_s(command, environment, program.workdir))
+    figures: dict[str, object] = {f"{name}_wall_s": spread(each) for name, each in times.items()}
+    for name in ("functions", "files"):
+        pairs = zip(times[name], times["plain"], strict=True)
+        figures[f"{name}_ratio"] = spread([traced / plain for traced, plain in pairs])
+        pairs = zip(times[name], times["plain"], strict=True)
+        figures[f"{name}_difference_s"] = spread([traced - plain for traced, plain in pairs])
+    save("tracing", figures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,251 @@
+#define _GNU_SOURCE
+#include "accesses.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "memory.h"
+#include "paths.h"
+#include "programs.h"
+#include "record.h"
+#include "table.h"
+
+enum { PAGE_BYTES = 4096 };
+
+/* Look-ups that succeeded, as "USES FOLLOW PATH": the same again needs no second look. */
+static struct table seen;
+
+/* Read `size` bytes at `address` of the thread, or fewer; the number read, 0 if none. */
+static size_t read_memory(pid_t tid, uint64_t address, void *buffer, size_t size) {
+    struct iovec here = {buffer, size}, there = {(void *)(uintptr_t)address, size};
+    ssize_t count = process_vm_readv(tid, &here, 1, &there, 1, 0);
+    if (count < 0 && errno == EPERM)
+        record_incomplete("process %d does not let its memory be read", tid);
+    return count < 0 ? 0 : (size_t)count;
+}
+
+/* Read a path; false when there is none that the kernel would accept. */
+static bool read_path(pid_t tid, uint64_t address, char path[PATH_MAX]) {
+    size_t length = 0;
+    while (length < PATH_MAX) {
+        /* Not across a page's end: the next page may not be there. */
+        size_t size = PAGE_BYTES - (address + length) % PAGE_BYTES;
+        if (size > PATH_MAX - length) size = PATH_MAX - length;
+        size_t count = read_memory(tid, address + length, path + length, size);
+        if (!count) return false;
+        if (memchr(path + length, 0, count)) return true;
+        length += count;
+    }
+    return false;
+}
+
+/* The absolute path of an argument, in memory of its own; NULL where no path is looked up. */
+static char *absolute_path(pid_t tid, const struct call *call, struct path_argument argument,
+                           const uint64_t arguments[6]) {
+    char name[PATH_MAX], path[PATH_BYTES];
+    uint64_t address = arguments[argument.path - 1];
+    if (!address)
+        *name = 0; /* utimensat and statx: the descriptor itself */
+    else if (!read_path(tid, address, name))
+        return NULL;
+    if (*name == '/') return copy_text(name);
+    int directory = argument.directory ? (int)arguments[argument.directory - 1] : AT_FDCWD;
+    /* An empty path names the descriptor. What is stat'ed by it was opened before, which is
+     * on record. */
+    bool by_descriptor = !*name && argument.directory;
+    if (by_descriptor ? call->uses == USE_STAT || call->kind == OPEN : !*name) return NULL;
+    if (!descriptor_path(tid, directory, path)) return NULL;
+    if (by_descriptor) return copy_text(path);
+    size_t length = strlen(path);
+    if (length + 1 + strlen(name) >= PATH_BYTES) return NULL;
+    path[length] = '/';
+    strcpy(path + length + 1, name);
+    return copy_text(path);
+}
+
+static bool is_absent(const char *path, bool follow) {
+    struct stat status;
+    return fstatat(AT_FDCWD, path, &status, follow ? 0 : AT_SYMLINK_NOFOLLOW) &&
+           (errno == ENOENT || errno == ENOTDIR);
+}
+
+static bool is_link_or_directory(const char *path) {
+    struct stat status;
+    return !lstat(path, &status) && (S_ISLNK(status.st_mode) || S_ISDIR(status.st_mode));
+}
+
+static bool changes_names(const struct call *call) {
+    return call->kind == LOOK_UP && call->uses == USE_WRITE && call->no_follow;
+}
+
+static bool makes_links(const struct call *call) {
+    return call == call_of(SYS_symlink) || call == call_of(SYS_symlinkat);
+}
+
+static uint64_t open_flags(pid_t tid, const struct call *call, const uint64_t arguments[6]) {
+    struct open_how how = {0};
+    if (call == call_of(SYS_creat)) return O_WRONLY | O_CREAT | O_TRUNC;
+    if (call != call_of(SYS_openat2)) return arguments[call->flags - 1];
+    read_memory(tid, arguments[2], &how, sizeof how);
+    if (how.resolve & RESOLVE_IN_ROOT)
+        record_incomplete("process %d opened a file in a root of its own (RESOLVE_IN_ROOT)", tid);
+    return how.flags;
+}
+
+static unsigned uses_of_open(uint64_t flags) {
+    if (flags & O_PATH) return USE_STAT;
+    unsigned truncates = flags & O_TRUNC ? USE_WRITE : 0;
+    switch (flags & O_ACCMODE) {
+        case O_RDONLY: return USE_READ | truncates;
+        case O_WRONLY: return USE_WRITE;
+        default: return USE_READ | USE_WRITE;
+    }
+}
+
+static void describe_targets(struct tracee *tracee, const uint64_t arguments[6]) {
+    const struct call *call = tracee->call;
+    tracee->redirects = makes_links(call);
+    unsigned uses = call->kind == EXECUTE ? USE_EXECUTE : call->uses;
+    bool follow = !call->no_follow;
+    unsigned creates = call->creates;
+    if (call->kind == OPEN) {
+        uint64_t flags = open_flags(tracee->tid, call, arguments);
+        uses = uses_of_open(flags);
+        follow = !(flags & O_NOFOLLOW) && (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
+        creates = flags & O_CREAT ? 1 : 0;
+    } else if (call->flags) {
+        uint64_t flags = arguments[call->flags - 1];
+        follow = call->no_follow ? flags & AT_SYMLINK_FOLLOW : !(flags & AT_SYMLINK_NOFOLLOW);
+    }
+    for (unsigned i = 0; i < 2 && call->paths[i].path; i++) {
+        char *path = absolute_path(tracee->tid, call, call->paths[i], arguments);
+        tracee->targets[i] = (struct target){path, uses, follow, false};
+        if (path && changes_names(call)) tracee->redirects |= is_link_or_directory(path);
+        if (path && creates == i + 1) tracee->targets[i].absent = is_absent(path, follow);
+    }
+}
+
+static void seen_key(const struct target *target, char key[PATH_BYTES + 16]) {
+    snprintf(key, PATH_BYTES + 16, "%x %d %s", target->uses, target->follow, target->path);
+}
+
+/* Whether the awaited call has one path, and this was used in the same way before. */
+static bool is_known(const struct tracee *tracee) {
+    char key[PATH_BYTES + 16];
+    const struct target *target = &tracee->targets[0];
+    if (!target->path || tracee->targets[1].path || target->absent) return false;
+    if (tracee->call->kind == EXECUTE || changes_names(tracee->call)) return false;
+    seen_key(target, key);
+    return table_has(&seen, key);
+}
+
+void forget_call(struct tracee *tracee) {
+    for (int i = 0; i < 2; i++) {
+        free(tracee->targets[i].path);
+        tracee->targets[i].path = NULL;
+    }
+    tracee->call = NULL;
+}
+
+void call_entered(struct tracee *tracee, const struct call *call, const uint64_t arguments[6]) {
+    char path[PATH_BYTES];
+    forget_call(tracee);
+    switch (call->kind) {
+        case MAP:
+            if (descriptor_path(tracee->tid, (int)arguments[4], path))
+                record_use(path, arguments[2] & PROT_EXEC ? USE_MAP_EXECUTE : USE_MAP, path, true);
+            return;
+        case LIST:
+            if (descriptor_path(tracee->tid, (int)arguments[0], path))
+                record_use(path, USE_LIST, path, true);
+            return;
+        default: break;
+    }
+    tracee->call = call;
+    describe_targets(tracee, arguments);
+    bool of_interest = tracee->targets[0].path || tracee->targets[1].path || call->kind == NOTE;
+    if (!of_interest || is_known(tracee)) forget_call(tracee);
+}
+
+static void record_success(struct tracee *tracee, struct target *target, int64_t result) {
+    char lookup[PATH_BYTES], real[PATH_BYTES], opened[PATH_BYTES], key[PATH_BYTES + 16];
+    struct stat status;
+    if (!resolve(tracee->tgid, tracee->tid, target->path, target->follow, lookup, real)) {
+        record_incomplete("cannot resolve %s", target->path);
+        return;
+    }
+    unsigned uses = target->uses;
+    if (tracee->call->kind == OPEN) {
+        if (descriptor_path(tracee->tid, (int)result, opened)) strcpy(real, opened);
+        snprintf(opened, sizeof opened, "/proc/%d/fd/%d", tracee->tid, (int)result);
+        /* A directory is read by listing it; opened, it is only looked up. */
+        if (uses == USE_READ && !stat(opened, &status) && S_ISDIR(status.st_mode))
+            uses = USE_STAT;
+    }
+    if (target->absent) uses |= USE_MISSING;
+    record_use(lookup, uses, real, target->follow);
+    if (strcmp(lookup, real)) record_use(real, uses, real, target->follow);
+    /* What /proc holds depends on who looks. */
+    if (strncmp(lookup, "/proc/", 6)) {
+        seen_key(target, key);
+        table_entry(&seen, key);
+    }
+}
+
+static void record_failure(struct tracee *tracee, const struct target *target, int error) {
+    char lookup[PATH_BYTES], real[PATH_BYTES];
+    switch (error) {
+        case EINVAL: /* what readlink says of files that are no links */
+            if (target->uses != USE_READLINK) return;
+            break;
+        case EAGAIN: case EBADF: case EFAULT: case EINTR: case EMFILE: case ENAMETOOLONG:
+        case ENFILE: case ENOMEM: case ENOSYS:
+            return; /* nothing was looked up */
+        default:
+            if (error > 511) return; /* ERESTARTSYS and its like: the call comes again */
+    }
+    if (!resolve(tracee->tgid, tracee->tid, target->path, target->follow, lookup, real))
+        return; /* a loop of links, which are on record now */
+    /* The error alone does not tell: of two paths either may be missing, and a script that is
+     * there lacks its interpreter. */
+    bool absent = is_absent(real, target->follow);
+    unsigned uses = absent ? USE_MISSING : USE_STAT;
+    record_use(lookup, uses, absent ? NULL : real, target->follow);
+    if (strcmp(lookup, real)) record_use(real, uses, absent ? NULL : real, target->follow);
+}
+
+void call_returned(struct tracee *tracee, int64_t result) {
+    const struct call *call = tracee->call;
+    if (call->kind == NOTE) {
+        if (result >= 0 || call == call_of(SYS_ptrace))
+            record_incomplete("process %d %s", tracee->tgid, call->name);
+    } else {
+        for (int i = 0; i < 2; i++) {
+            if (!tracee->targets[i].path) continue;
+            if (result >= 0)
+                record_success(tracee, &tracee->targets[i], result);
+            else
+                record_failure(tracee, &tracee->targets[i], (int)-result);
+        }
+        if (tracee->redirects && result >= 0) {
+            forget_links();
+            table_clear(&seen);
+        }
+    }
+    forget_call(tracee);
+}
+
+void program_started(struct tracee *tracee, struct tracee *caller) {
+    if (caller->targets[0].path)
+        record_program(tracee->tgid, tracee->tid, caller->targets[0].path);
+    forget_call(caller);
+}

@@ -1,0 +1,37 @@
+/* From the system calls of the traced threads to the uses of files. */
+#ifndef ACCESSES_H
+#define ACCESSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "calls.h"
+
+/* A path argument as an absolute path that may still hold `..` and links. */
+struct target {
+    char *path;
+    unsigned uses;
+    bool follow;
+    bool absent; /* before a call that may create it */
+};
+
+struct tracee {
+    pid_t tid, tgid;
+    const struct call *call; /* whose result is awaited, or NULL */
+    struct target targets[2];
+    bool redirects; /* the call changes where paths lead that are on record */
+};
+
+/* A stop at the entry of a call. Sets `tracee->call` where the result is needed. */
+void call_entered(struct tracee *tracee, const struct call *call, const uint64_t arguments[6]);
+
+/* The result of `tracee->call`, negative for errors; ends the wait for it. */
+void call_returned(struct tracee *tracee, int64_t result);
+
+/* `tracee` runs another program: what thread `caller` (itself or another) had asked for. */
+void program_started(struct tracee *tracee, struct tracee *caller);
+
+void forget_call(struct tracee *tracee);
+
+#endif

@@ -1,0 +1,120 @@
+/* trimtab-file-tracer RECORD -- COMMAND ARGUMENTS...
+ *
+ * Runs a command and records which files all of its processes use. A seccomp filter stops the
+ * threads at the calls that concern files and at no others; ptrace reads what they ask for.
+ */
+#include <err.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "accesses.h"
+#include "launch.h"
+#include "processes.h"
+#include "record.h"
+
+static void resume(const struct tracee *tracee, int signal) {
+    /* Fails only when the thread was killed meanwhile, which waitpid tells. */
+    ptrace(tracee->call ? PTRACE_SYSCALL : PTRACE_CONT, tracee->tid, NULL, signal);
+}
+
+static void at_filter(struct tracee *tracee) {
+    struct __ptrace_syscall_info info;
+    if (ptrace(PTRACE_GET_SYSCALL_INFO, tracee->tid, sizeof info, &info) < 0) return;
+    const struct call *call = call_of(info.seccomp.nr);
+    if (info.seccomp.ret_data == STOP_FOREIGN)
+        record_incomplete("process %d made 32-bit system calls, which are not recorded",
+                          tracee->tgid);
+    else if (call)
+        call_entered(tracee, call, (const uint64_t *)info.seccomp.args);
+}
+
+static void at_result(struct tracee *tracee) {
+    struct __ptrace_syscall_info info;
+    if (!tracee->call) return;
+    if (ptrace(PTRACE_GET_SYSCALL_INFO, tracee->tid, sizeof info, &info) < 0)
+        forget_call(tracee);
+    else
+        call_returned(tracee, info.exit.rval);
+}
+
+static void at_exec(struct tracee *tracee) {
+    unsigned long former = 0;
+    ptrace(PTRACE_GETEVENTMSG, tracee->tid, NULL, &former);
+    /* A thread that runs another program takes the id of its process. */
+    struct tracee *caller = tracee_of((pid_t)former);
+    program_started(tracee, caller ? caller : tracee);
+    if (caller && caller != tracee) forget_tracee(caller);
+    process_runs(tracee);
+}
+
+static void at_new_child(struct tracee *tracee) {
+    unsigned long child = 0;
+    /* Learnt of while its parent stands still, so that it is known who that is. */
+    if (!ptrace(PTRACE_GETEVENTMSG, tracee->tid, NULL, &child)) learn_of((pid_t)child);
+}
+
+static void stopped(pid_t tid, int status) {
+    struct tracee *tracee = tracee_of(tid);
+    if (!tracee) tracee = learn_of(tid);
+    int signal = WSTOPSIG(status);
+    switch (status >> 16) {
+        case PTRACE_EVENT_SECCOMP: at_filter(tracee); break;
+        case PTRACE_EVENT_EXEC: at_exec(tracee); break;
+        case PTRACE_EVENT_FORK:
+        case PTRACE_EVENT_VFORK:
+        case PTRACE_EVENT_CLONE: at_new_child(tracee); break;
+        case PTRACE_EVENT_STOP:
+            if (signal != SIGTRAP) { /* stopped by a signal, until SIGCONT */
+                ptrace(PTRACE_LISTEN, tid, NULL, 0);
+                return;
+            }
+            break;
+        default:
+            if (signal != (SIGTRAP | 0x80)) { /* a signal for the program */
+                resume(tracee, signal);
+                return;
+            }
+            at_result(tracee);
+    }
+    resume(tracee, 0);
+}
+
+/* Trace until no process is left; the wait status of the command's own process. */
+static int trace(pid_t command) {
+    int status, command_status = 0;
+    for (;;) {
+        pass_on_termination();
+        pid_t tid = waitpid(-1, &status, __WALL);
+        if (tid < 0 && errno == EINTR) continue;
+        if (tid < 0) return command_status;
+        if (WIFSTOPPED(status)) {
+            stopped(tid, status);
+            continue;
+        }
+        if (tid == command) command_status = status;
+        thread_ended(tid, status);
+    }
+}
+
+int main(int argc, char **argv) {
+    if (argc < 4 || strcmp(argv[2], "--")) {
+        fprintf(stderr, "usage: trimtab-file-tracer RECORD -- COMMAND ARGUMENTS...\n");
+        return TRACER_FAILED;
+    }
+    if (!record_open(argv[1])) err(TRACER_FAILED, "%s", argv[1]);
+    pid_t command = launch(argv + 3);
+    int status = trace(command);
+    int failure = launch_failure(argv[3]);
+    int exit_status = failure                ? failure
+                      : WIFSIGNALED(status) ? 128 + WTERMSIG(status)
+                                            : WEXITSTATUS(status);
+    if (!record_close(exit_status)) {
+        warn("%s: the record is incomplete", argv[1]);
+        return TRACER_FAILED;
+    }
+    return exit_status;
+}

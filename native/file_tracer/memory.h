@@ -1,0 +1,10 @@
+/* Allocation that ends the program, with the record incomplete, when there is no memory left. */
+#ifndef MEMORY_H
+#define MEMORY_H
+
+#include <stddef.h>
+
+void *new_zeroed(size_t count, size_t size);
+char *copy_text(const char *text);
+
+#endif

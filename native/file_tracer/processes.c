@@ -1,0 +1,89 @@
+#include "processes.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "memory.h"
+#include "paths.h"
+#include "record.h"
+
+enum { MAXIMUM_PID = 1 << 22 }; /* PID_MAX_LIMIT of 64-bit Linux */
+
+static struct tracee *tracees[MAXIMUM_PID + 1];
+static bool started; /* the command's first exec is done */
+
+static struct tracee *add(pid_t tid, pid_t tgid) {
+    struct tracee *tracee = new_zeroed(1, sizeof *tracee);
+    *tracee = (struct tracee){.tid = tid, .tgid = tgid};
+    return tracees[tid] = tracee;
+}
+
+void add_command(pid_t pid) { add(pid, pid); }
+
+struct tracee *tracee_of(pid_t tid) {
+    return tid > 0 && tid <= MAXIMUM_PID ? tracees[tid] : NULL;
+}
+
+static bool differs(pid_t pid, const char *name) {
+    char theirs[64], ours[64];
+    struct stat their_status, our_status;
+    snprintf(theirs, sizeof theirs, "/proc/%d/%s", pid, name);
+    snprintf(ours, sizeof ours, "/proc/self/%s", name);
+    return !stat(theirs, &their_status) && !stat(ours, &our_status) &&
+           (their_status.st_dev != our_status.st_dev || their_status.st_ino != our_status.st_ino);
+}
+
+static void record_new_process(pid_t pid, pid_t parent) {
+    char executable[PATH_BYTES];
+    record_process(pid, parent, process_link(pid, "exe", executable) ? executable : "");
+    if (differs(pid, "root") || differs(pid, "ns/mnt"))
+        record_incomplete("process %d sees other files than the tracer (chroot, namespace)", pid);
+}
+
+struct tracee *learn_of(pid_t tid) {
+    struct tracee *tracee = tracee_of(tid);
+    if (tracee) return tracee;
+    char name[64], line[256];
+    int tgid = tid, parent = 0;
+    snprintf(name, sizeof name, "/proc/%d/status", tid);
+    FILE *status = fopen(name, "re");
+    while (status && fgets(line, sizeof line, status)) {
+        sscanf(line, "Tgid: %d", &tgid);
+        if (sscanf(line, "PPid: %d", &parent) == 1) break;
+    }
+    if (status) fclose(status);
+    if (tgid == tid) record_new_process(tid, parent);
+    return add(tid, tgid);
+}
+
+void forget_tracee(struct tracee *tracee) {
+    forget_call(tracee);
+    tracees[tracee->tid] = NULL;
+    free(tracee);
+}
+
+void process_runs(const struct tracee *tracee) {
+    char executable[PATH_BYTES];
+    if (!started) {
+        started = true;
+        record_new_process(tracee->tgid, getpid());
+        return;
+    }
+    record_exec(tracee->tgid, process_link(tracee->tgid, "exe", executable) ? executable : "");
+}
+
+void thread_ended(pid_t tid, int wait_status) {
+    struct tracee *tracee = tracee_of(tid);
+    if (!tracee) return;
+    if (tracee->tgid == tid && started) record_ended(tid, wait_status);
+    forget_tracee(tracee);
+}
+
+void signal_processes(int signal) {
+    for (pid_t pid = 1; pid <= MAXIMUM_PID; pid++)
+        if (tracees[pid] && tracees[pid]->tgid == pid) kill(pid, signal);
+}

@@ -1,0 +1,51 @@
+/* The record: a log of JSON lines, each written when its fact is first seen.
+ *
+ *   {"path": P, "uses": [...], "real": R}           uses not recorded before; R may be null
+ *   {"process": PID, "parent": PID, "executable": E}
+ *   {"exec": PID, "executable": E}                  the process runs another program now
+ *   {"ended": PID, "exit": N}  or  {"ended": PID, "signal": N}
+ *   {"incomplete": REASON}                          something could not be recorded
+ *   {"error": TEXT, "exit": N}                      the command or the tracer could not start
+ *   {"end": true, "exit": N}                        the last line of a whole record
+ *
+ * Bytes of paths that are not UTF-8 stand in the log as they are.
+ */
+#ifndef RECORD_H
+#define RECORD_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum use {
+    USE_READ = 1 << 0,
+    USE_WRITE = 1 << 1,
+    USE_EXECUTE = 1 << 2,
+    USE_MAP = 1 << 3,
+    USE_MAP_EXECUTE = 1 << 4,
+    USE_STAT = 1 << 5,
+    USE_READLINK = 1 << 6,
+    USE_LIST = 1 << 7,
+    USE_MISSING = 1 << 8,
+    USE_LINK = 1 << 9,
+};
+
+/* Exit statuses of the tracer itself, after the shell's and env(1)'s convention. */
+enum { TRACER_FAILED = 125, NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
+
+/* False, with errno set, when `path` cannot be written. */
+bool record_open(const char *path);
+
+/* `real` is the path without symbolic links, or NULL when the look-up failed. `followed` says
+ * that a link in the last component was followed too; such a real path replaces others. */
+void record_use(const char *path, unsigned uses, const char *real, bool followed);
+
+void record_process(pid_t pid, pid_t parent, const char *executable);
+void record_exec(pid_t pid, const char *executable);
+void record_ended(pid_t pid, int wait_status);
+void record_incomplete(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void record_error(const char *text, int exit_status);
+
+/* Write the last line; false, with errno set, when the record could not be written whole. */
+bool record_close(int exit_status);
+
+#endif

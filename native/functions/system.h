@@ -1,0 +1,37 @@
+/* System calls and memory functions for code that has no C library: the loader keeps an audit
+ * library apart from the program, and a second C library there would cost thread-local space. */
+#ifndef TRIMTAB_SYSTEM_H
+#define TRIMTAB_SYSTEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+
+static inline long system_call(long number, long a, long b, long c, long d, long e, long f) {
+  long result;
+  register long r10 __asm__("r10") = d;
+  register long r8 __asm__("r8") = e;
+  register long r9 __asm__("r9") = f;
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                   : "rcx", "r11", "memory");
+  return result; /* negative errno on failure */
+}
+
+#define SYSTEM_CALL(number, a, b, c, d, e, f) \
+  system_call(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+static inline int failed(const void *address) { return (uintptr_t)address > (uintptr_t)-4096; }
+
+void *memory_map(size_t length, int protection, int flags, int file);
+int text_equal(const char *a, const char *b);
+const char *base_name(const char *path);
+/* Append text or a number to a bounded string; returns the new end. */
+char *append_text(char *end, const char *limit, const char *text);
+char *append_number(char *end, const char *limit, uint64_t number);
+uint64_t now_ns(void);
+/* Copy the value of an environment variable, as it was when the process started. */
+int initial_environment(const char *name, char *value, size_t value_bytes);
+
+#endif

@@ -1,0 +1,91 @@
+rule debloat_target:
+    input:
+        usages=lambda wildcards: expand(
+            rules.profile_workload.output.usage,
+            workload=EXPERIMENT.targets[wildcards.target],
+            hardware=wildcards.hardware,
+        ),
+        code=code("scripts/debloat_target.py"),
+    output:
+        manifest="results/debloat/{target}/{hardware}/manifest.json",
+        table="results/debloat/{target}/{hardware}/libraries.parquet",
+        spans=directory("results/debloat/{target}/{hardware}/spans"),
+        libraries="results/debloat/{target}/{hardware}/libraries.tar",
+    log:
+        "logs/debloat/{target}/{hardware}.log",
+    benchmark:
+        "results/benchmarks/debloat/{target}/{hardware}.tsv"
+    threads: 2
+    resources:
+        mem_mb=4000,
+        runtime=30,
+        gpu=0,
+    params:
+        cfg=lambda wildcards: dump(
+            stages.DebloatStage(
+                target=wildcards.target,
+                hardware=wildcards.hardware,
+                workloads=CONFIG.workloads(wildcards.target),
+                debloat=CONFIG.root.debloat,
+            )
+        ),
+    shell:
+        "python scripts/debloat_target.py --config {params.cfg:q} --usages {input.usages:q}"
+        " --output $(dirname {output.manifest:q}) > {log:q} 2>&1"
+
+
+rule build_environment:
+    input:
+        libraries=rules.debloat_target.output.libraries,
+        manifest=rules.debloat_target.output.manifest,
+        code=code("scripts/build_environment.py"),
+    output:
+        environment=directory("results/debloat/{target}/{hardware}/env"),
+    log:
+        "logs/environment/{target}/{hardware}.log",
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=30,
+        gpu=0,
+    params:
+        cfg=lambda wildcards: dump(
+            stages.EnvironmentStage(
+                python=CONFIG.python(wildcards.target),
+                share=CONFIG.root.debloat.share,
+            )
+        ),
+    shell:
+        "python scripts/build_environment.py --config {params.cfg:q} --libraries {input.libraries:q}"
+        " --manifest {input.manifest:q} --output {output.environment:q} > {log:q} 2>&1"
+
+
+rule verify_environment:
+    input:
+        environment=rules.build_environment.output.environment,
+        manifest=rules.debloat_target.output.manifest,
+        code=code("scripts/verify_environment.py", "native/**/*.[ch]"),
+    output:
+        verdict="results/debloat/{target}/{hardware}/verify.json",
+        runs="results/debloat/{target}/{hardware}/verify_runs.parquet",
+    log:
+        "logs/verify/{target}/{hardware}.log",
+    benchmark:
+        "results/benchmarks/verify/{target}/{hardware}.tsv"
+    threads: EVERY_CORE
+    resources:
+        mem_mb=8000,
+        runtime=120,
+        gpu=0,
+    params:
+        cfg=lambda wildcards: dump(
+            stages.VerifyStage(
+                target=wildcards.target,
+                workloads=CONFIG.workloads(wildcards.target),
+                hardware=CONFIG.hardware(wildcards.hardware),
+                verify=CONFIG.root.verify,
+            )
+        ),
+    shell:
+        "python scripts/verify_environment.py --config {params.cfg:q} --environment {input.environment:q}"
+        " --manifest {input.manifest:q} --output $(dirname {output.verdict:q}) > {log:q} 2>&1"

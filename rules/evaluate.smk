@@ -1,0 +1,78 @@
+localrules:
+    resolved_config,
+
+
+rule resolved_config:
+    input:
+        code=code("scripts/resolved_config.py"),
+    output:
+        config="results/config.yaml",
+    log:
+        "logs/resolved_config.log",
+    params:
+        cfg=lambda wildcards: dump(
+            stages.Resolved(
+                experiment=EXPERIMENT,
+                workloads=[CONFIG.workload(name) for name in EXPERIMENT.workloads],
+                hardware=[CONFIG.hardware(name) for name in EXPERIMENT.hardware],
+                debloat=CONFIG.root.debloat,
+                profiling=CONFIG.root.profiling,
+                verify=CONFIG.root.verify,
+            )
+        ),
+    shell:
+        "python scripts/resolved_config.py --config {params.cfg:q} --output {output.config:q}"
+        " > {log:q} 2>&1"
+
+
+rule evaluate_experiment:
+    input:
+        usages=profiles("usage.json"),
+        runs=profiles("runs.parquet"),
+        epochs=profiles("epochs.parquet"),
+        manifests=targets("manifest.json"),
+        libraries=targets("libraries.parquet"),
+        verdicts=targets("verify.json"),
+        verify_runs=targets("verify_runs.parquet"),
+        code=code("scripts/evaluate_experiment.py", "src/trimtab/evaluation/*/*"),
+    output:
+        report=report(
+            f"results/evaluate/{EXPERIMENT.name}/report.html",
+            caption="captions/report.rst",
+            category="Evaluation",
+            labels={"what": "report"},
+        ),
+        metrics=f"results/evaluate/{EXPERIMENT.name}/metrics.json",
+        tables=report(
+            directory(f"results/evaluate/{EXPERIMENT.name}/tables"),
+            patterns=["{table}.csv"],
+            caption="captions/table.rst",
+            category="Tables",
+            labels={"what": "{table}"},
+        ),
+        figures=report(
+            directory(f"results/evaluate/{EXPERIMENT.name}/figures"),
+            patterns=["{figure}.svg"],
+            caption="captions/figure.rst",
+            category="Figures",
+            labels={"what": "{figure}"},
+        ),
+    log:
+        f"logs/evaluate/{EXPERIMENT.name}.log",
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=10,
+        gpu=0,
+    params:
+        cfg=lambda wildcards: dump(
+            stages.EvaluateStage(
+                experiment=EXPERIMENT,
+                workloads=[CONFIG.workload(name) for name in EXPERIMENT.workloads],
+                hardware=[CONFIG.hardware(name) for name in EXPERIMENT.hardware],
+            )
+        ),
+    shell:
+        "python scripts/evaluate_experiment.py --config {params.cfg:q}"
+        " --profiles $(dirname {input.usages:q}) --debloats $(dirname {input.manifests:q})"
+        " --output $(dirname {output.report:q}) > {log:q} 2>&1"

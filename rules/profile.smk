@@ -1,0 +1,28 @@
+rule profile_workload:
+    input:
+        programs=programs,
+        code=code("scripts/profile_workload.py", "native/**/*.[ch]"),
+    output:
+        usage="results/profile/{workload}/{hardware}/usage.json",
+        runs="results/profile/{workload}/{hardware}/runs.parquet",
+        epochs="results/profile/{workload}/{hardware}/epochs.parquet",
+    log:
+        "logs/profile/{workload}/{hardware}.log",
+    benchmark:
+        "results/benchmarks/profile/{workload}/{hardware}.tsv"
+    threads: EVERY_CORE
+    resources:
+        mem_mb=8000,
+        runtime=120,
+        gpu=0,
+    params:
+        cfg=lambda wildcards: dump(
+            stages.ProfileStage(
+                workload=CONFIG.workload(wildcards.workload),
+                hardware=CONFIG.hardware(wildcards.hardware),
+                profiling=CONFIG.root.profiling,
+            )
+        ),
+    shell:
+        "python scripts/profile_workload.py --config {params.cfg:q}"
+        " --output $(dirname {output.usage:q}) > {log:q} 2>&1"

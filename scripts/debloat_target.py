@@ -1,0 +1,25 @@
+"""Rule debloat_target: the libraries of a target without what no workload of it used."""
+
+import argparse
+from pathlib import Path
+
+from trimtab.config.stages import DebloatStage, load
+from trimtab.debloating.debloat import debloat_target
+from trimtab.errors import exit_on_error
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--config", required=True, help="a DebloatStage as JSON")
+parser.add_argument("--usages", type=Path, nargs="+", required=True, help="usage.json, in order")
+parser.add_argument("--output", type=Path, required=True, help="folder of the results")
+arguments = parser.parse_args()
+
+with exit_on_error():
+    stage = load(arguments.config, DebloatStage)
+    debloat_target(
+        stage.target,
+        stage.hardware,
+        arguments.usages,
+        stage.workloads,
+        stage.debloat,
+        arguments.output,
+    )

@@ -1,0 +1,17 @@
+"""Rule profile_workload: what a workload uses and what its runs cost."""
+
+import argparse
+from pathlib import Path
+
+from trimtab.config.stages import ProfileStage, load
+from trimtab.errors import exit_on_error
+from trimtab.profiling.profile import profile_workload
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--config", required=True, help="a ProfileStage as JSON")
+parser.add_argument("--output", type=Path, required=True, help="folder of the results")
+arguments = parser.parse_args()
+
+with exit_on_error():
+    stage = load(arguments.config, ProfileStage)
+    profile_workload(stage.workload, stage.hardware, stage.profiling, arguments.output)

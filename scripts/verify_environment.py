@@ -1,0 +1,27 @@
+"""Rule verify_environment: the same output in the slim environment, and what it costs there."""
+
+import argparse
+from pathlib import Path
+
+from trimtab.config.stages import VerifyStage, load
+from trimtab.debloating.verify import verify_environment
+from trimtab.errors import exit_on_error
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--config", required=True, help="a VerifyStage as JSON")
+parser.add_argument("--environment", type=Path, required=True, help="folder of the environment")
+parser.add_argument("--manifest", type=Path, required=True, help="manifest.json of the target")
+parser.add_argument("--output", type=Path, required=True, help="folder of the results")
+arguments = parser.parse_args()
+
+with exit_on_error():
+    stage = load(arguments.config, VerifyStage)
+    verify_environment(
+        stage.target,
+        stage.workloads,
+        stage.hardware,
+        arguments.environment,
+        arguments.manifest,
+        stage.verify.repeats,
+        arguments.output,
+    )

@@ -1,0 +1,173 @@
+"""What of a file is kept and what is removed, to the byte, and why."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.errors import UserError
+
+
+class Reason(IntEnum):
+    """Why a span is kept or removed; the value is its code in arrays and files."""
+
+    DATA = 0
+    USED = 1
+    UNUSED = 2
+    UNCOVERED = 3
+    LINKAGE = 4
+    WHOLE = 5
+    SYMBOLS = 6
+    PADDING = 7
+
+    @property
+    def text(self) -> str:
+        """The reason in words."""
+        return _TEXTS[self]
+
+    @property
+    def kept(self) -> bool:
+        """Whether bytes with this reason stay."""
+        return self not in (Reason.UNUSED, Reason.SYMBOLS, Reason.PADDING)
+
+
+_TEXTS = {
+    Reason.DATA: "headers and data",
+    Reason.USED: "used function",
+    Reason.UNUSED: "unused function",
+    Reason.UNCOVERED: "no function covers it",
+    Reason.LINKAGE: "start-up and linkage code",
+    Reason.WHOLE: "code that cannot be told apart",
+    Reason.SYMBOLS: "symbols",
+    Reason.PADDING: "padding",
+}
+_KEPT = np.array([reason.kept for reason in Reason])
+
+
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """Spans that tile a file of `end[-1]` bytes: file offsets, int64, and reason codes, uint8.
+
+    All arrays have shape (n,); span i is [start[i], end[i]). `build_id` and `note` say which
+    library it is about and why its code is kept whole, if it is.
+    """
+
+    end: NDArray[np.int64]
+    reason: NDArray[np.uint8]
+    build_id: str | None = None
+    note: str = ""
+
+    @property
+    def start(self) -> NDArray[np.int64]:
+        """The first byte of each span."""
+        return np.concatenate((np.zeros(1, np.int64), self.end[:-1]))
+
+    @property
+    def kept(self) -> NDArray[np.bool_]:
+        """Whether each span stays."""
+        kept: NDArray[np.bool_] = _KEPT[self.reason]
+        return kept
+
+    @property
+    def size_bytes(self) -> int:
+        """The file's size."""
+        return int(self.end[-1])
+
+    @property
+    def kept_bytes(self) -> int:
+        """The bytes that stay."""
+        return int((self.end - self.start)[self.kept].sum())
+
+    @property
+    def removed_bytes(self) -> int:
+        """The bytes that go; kept and removed add up to the size."""
+        return int((self.end - self.start)[~self.kept].sum())
+
+    def bytes_of(self, reason: Reason) -> int:
+        """Return how many bytes have this reason."""
+        return int((self.end - self.start)[self.reason == reason].sum())
+
+    def validate(self, size_bytes: int) -> None:
+        """Raise UserError unless these spans tile a file of `size_bytes` exactly."""
+        if not self.end.size or self.end.shape != self.reason.shape:
+            raise UserError("spans: expected as many reasons as ends, and at least one")
+        if np.any(np.diff(self.end) <= 0) or self.end[0] <= 0 or self.end[-1] != size_bytes:
+            raise UserError(f"spans: they do not tile the file's {size_bytes} bytes exactly")
+        if int(self.reason.max()) >= len(Reason):
+            raise UserError("spans: unknown reason code; they come from another version")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON document: totals, bytes by reason, and [start, end, reason] rows."""
+        rows = np.column_stack((self.start, self.end, self.reason.astype(np.int64)))
+        return {
+            "build_id": self.build_id,
+            "note": self.note,
+            "size_bytes": self.size_bytes,
+            "kept_bytes": self.kept_bytes,
+            "removed_bytes": self.removed_bytes,
+            "bytes_by_reason": {reason.text: self.bytes_of(reason) for reason in Reason},
+            "reasons": [{"name": reason.text, "kept": reason.kept} for reason in Reason],
+            "spans": rows.tolist(),
+        }
+
+    @classmethod
+    def from_json(cls, document: Any) -> "Spans":
+        """Return the spans of a document that `to_json` made.
+
+        Raises UserError when it is something else.
+        """
+        expected = [{"name": reason.text, "kept": reason.kept} for reason in Reason]
+        try:
+            rows = np.array(document["spans"], np.int64).reshape(-1, 3)
+            spans = cls(
+                rows[:, 1], rows[:, 2].astype(np.uint8), document["build_id"], document["note"]
+            )
+            if document["reasons"] != expected or np.any((rows[:, 2] < 0) | (rows[:, 2] > 255)):
+                raise UserError("spans: unknown reasons; they come from another version")
+            spans.validate(int(document["size_bytes"]))
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise UserError(f"spans: not a spans document ({error!r})") from None
+        if np.any(rows[:, 0] != spans.start):
+            raise UserError("spans: a span does not begin where the one before it ends")
+        return spans
+
+
+@dataclass(eq=False)
+class Canvas:
+    """A file's bytes on which reasons are painted, the later over the earlier."""
+
+    end: NDArray[np.int64]
+    reason: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, size_bytes: int, reason: Reason) -> "Canvas":
+        """Return a file of one reason."""
+        return cls(np.array([size_bytes], np.int64), np.array([reason], np.uint8))
+
+    def paint(
+        self,
+        start: NDArray[np.int64],
+        end: NDArray[np.int64],
+        reason: NDArray[np.uint8] | Reason,
+    ) -> None:
+        """Give the bytes of disjoint intervals [start, end), sorted, their reasons."""
+        chosen = np.flatnonzero(end > start)
+        if not chosen.size:
+            return
+        start, end = start[chosen], end[chosen]
+        codes = np.full(start.shape, reason) if isinstance(reason, Reason) else reason[chosen]
+        edges = np.unique(np.concatenate((self.end, start, end)))
+        edges = edges[edges > 0]
+        first = np.concatenate((np.zeros(1, np.int64), edges[:-1]))
+        below = self.reason[np.searchsorted(self.end, first, "right")]
+        over = np.searchsorted(start, first, "right") - 1
+        covered = (over >= 0) & (first < end[over])
+        self.reason = np.where(covered, codes[over], below).astype(np.uint8)
+        self.end = edges
+        self._merge()
+
+    def _merge(self) -> None:
+        last_of_run = np.append(self.reason[1:] != self.reason[:-1], True)
+        self.end, self.reason = self.end[last_of_run], self.reason[last_of_run]

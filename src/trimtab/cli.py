@@ -1,0 +1,182 @@
+"""`trimtab ...`: one step at a time, on a command of your own, without a YAML."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from trimtab import workspace
+from trimtab.config.debloat import Debloat
+from trimtab.config.fields import InvalidValueError
+from trimtab.doctor import examine
+from trimtab.errors import TrimtabError, UserError
+
+app = typer.Typer(
+    help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
+console = Console(stderr=True)
+
+Command = Annotated[
+    list[str], typer.Argument(metavar="-- COMMAND", help="The program, as you run it.")
+]
+Folder = Annotated[
+    Path, typer.Option("--workspace", help="Where the results of all steps are kept.")
+]
+Python = Annotated[
+    Path | None,
+    typer.Option(help="The interpreter whose environment is debloated; by default the command's."),
+]
+Mode = Annotated[str, typer.Option(help="zero, punch or compact.")]
+Symbols = Annotated[str, typer.Option(help="strip or keep symbol tables.")]
+Share = Annotated[str, typer.Option(help="reflink, copy or hardlink unchanged files.")]
+Output = Annotated[
+    Path | None,
+    typer.Option(help="A file the program writes, to be compared; by default standard output."),
+]
+WORKSPACE = Path("trimtab_workspace")
+
+
+def _progress() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+    )
+
+
+def _options(mode: str, symbols: str, share: str) -> Debloat:
+    try:
+        return Debloat(name="command_line", mode=mode, symbols=symbols, share=share)
+    except InvalidValueError as error:
+        raise UserError(
+            f"--{error.key}: {error.given!r} given, expected {error.expected}"
+        ) from None
+
+
+@app.command()
+def trace(
+    command: Command,
+    folder: Folder = WORKSPACE,
+    python: Python = None,
+    output: Output = None,
+) -> None:
+    """Run COMMAND and record the files, libraries and functions that it uses."""
+    with console.status("tracing, two runs of the program"):
+        usage = workspace.trace(folder, command, python, output)
+    used = sum(library.functions_used for library in usage.libraries)
+    total = sum(library.functions_total for library in usage.libraries)
+    console.print(
+        f"{len(usage.libraries)} libraries, {used:,} of {total:,} functions,"
+        f" {len(usage.files)} files used by {len(usage.processes)} processes"
+    )
+    for reason in usage.incomplete_because:
+        console.print(f"[bold red]incomplete:[/] {reason}")
+    print(folder / "usage.json")
+
+
+@app.command()
+def locate(folder: Folder = WORKSPACE, symbols: Symbols = "strip") -> None:
+    """Write which spans of each traced library are kept and removed, and why."""
+    with _progress() as progress:
+        task = progress.add_task("locating", total=None)
+        spans = workspace.locate(
+            folder,
+            _options("zero", symbols, "copy"),
+            lambda name, done, total: progress.update(task, completed=done, total=total),
+        )
+    print(spans)
+
+
+@app.command()
+def debloat(
+    command: Command,
+    folder: Folder = WORKSPACE,
+    python: Python = None,
+    output: Output = None,
+    mode: Mode = "compact",
+    symbols: Symbols = "strip",
+    share: Share = "reflink",
+) -> None:
+    """Trace COMMAND, then make its slim environment: WORKSPACE/env/bin/python runs it."""
+    options = _options(mode, symbols, share)
+    with console.status("tracing, two runs of the program"):
+        workspace.trace(folder, command, python, output)
+    with _progress() as progress:
+        task = progress.add_task("libraries", total=None)
+        libraries = workspace.debloat(
+            folder,
+            options,
+            lambda name, done, total: progress.update(task, completed=done, total=total),
+        )
+    with console.status("copying the environment"):
+        environment = workspace.build(folder, options)
+    table = Table("library", "before", "after", "less")
+    for row in libraries.nlargest(10, "size_before_bytes").itertuples():
+        less = 1 - row.size_after_bytes / row.size_before_bytes
+        table.add_row(
+            row.library, _mb(row.size_before_bytes), _mb(row.size_after_bytes), f"{less:.0%}"
+        )
+    before, after = libraries["size_before_bytes"].sum(), libraries["size_after_bytes"].sum()
+    table.add_row(
+        f"all {len(libraries)}", _mb(before), _mb(after), f"{1 - after / before:.0%}", style="bold"
+    )
+    console.print(table)
+    print(environment)
+
+
+def _mb(size_bytes: float) -> str:
+    return f"{size_bytes / 1e6:,.1f} MB"
+
+
+@app.command()
+def reconstruct(
+    span_path: Annotated[Path, typer.Option(help="A spans/LIBRARY.json.")],
+    output_dir: Annotated[Path, typer.Option(help="Where the library is written.")],
+    mode: Mode = "zero",
+) -> None:
+    """Rebuild one library from its spans; the original is only read."""
+    print(workspace.reconstruct(span_path, output_dir, _options(mode, "strip", "copy").mode))
+
+
+@app.command()
+def verify(
+    folder: Folder = WORKSPACE,
+    repeats: Annotated[int, typer.Option(min=1, help="Runs in each environment.")] = 5,
+) -> None:
+    """Run the debloated program again in both environments and compare its output."""
+    with console.status(f"{repeats} runs in each environment"):
+        verdict = workspace.verify(folder, repeats)
+    console.print("[green]equal output in every run[/]")
+    print(verdict)
+
+
+@app.command()
+def doctor() -> None:
+    """Say what this machine lacks, what that costs, and how to get it."""
+    table = Table("part", "state", "what to do")
+    findings = examine()
+    for finding in findings:
+        state = "[green]there[/]" if finding.present else "[yellow]missing[/]"
+        table.add_row(finding.part, state, finding.advice)
+    Console().print(table)
+
+
+def main() -> None:
+    """Run the command line; exits with 2 for a mistake of the user's and 1 for one of ours."""
+    try:
+        app()
+    except TrimtabError as error:
+        console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+        sys.exit(error.exit_code)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        console.print(f"[bold red]error:[/] {where}{os.strerror(error.errno or 0)}")
+        sys.exit(1)
+

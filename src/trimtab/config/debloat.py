@@ -1,0 +1,56 @@
+"""How shared libraries are debloated: one YAML in `conf/debloat/`."""
+
+from dataclasses import dataclass, field
+
+from omegaconf import MISSING
+
+from trimtab.config.fields import about, check_name, check_number, check_one_of
+
+MODES = ("zero", "punch", "compact")
+SYMBOLS = ("strip", "keep")
+SHARES = ("reflink", "copy", "hardlink")
+
+
+@dataclass
+class Debloat:
+    """What becomes of the bytes that no profiled workload used."""
+
+    name: str = field(
+        default=MISSING, metadata=about("Name of the set of options: the stem of its file.")
+    )
+    mode: str = field(
+        default="compact",
+        metadata=about(
+            "`zero` (unused bytes are overwritten; the file keeps its size), `punch` (as well, "
+            "whole blocks of them become holes of the file system) or `compact` (their pages "
+            "leave the file)."
+        ),
+    )
+    symbols: str = field(
+        default="strip",
+        metadata=about(
+            "`strip` or `keep` the symbol and debugging tables that no program needs at run time."
+        ),
+    )
+    minimum_hole_bytes: int = field(
+        default=32768,
+        metadata=about(
+            "Shorter runs of unused bytes stay in the file: every hole costs a memory mapping.",
+            unit="bytes",
+        ),
+    )
+    share: str = field(
+        default="reflink",
+        metadata=about(
+            "How the slim environment takes over unchanged files: `reflink` (shared blocks, a "
+            "copy where the file system has none), `copy` or `hardlink` (a write through one "
+            "changes the original too)."
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        check_name("name", self.name)
+        check_one_of("mode", self.mode, MODES)
+        check_one_of("symbols", self.symbols, SYMBOLS)
+        check_number("minimum_hole_bytes", self.minimum_hole_bytes, minimum=4096)
+        check_one_of("share", self.share, SHARES)

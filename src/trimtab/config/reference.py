@@ -1,0 +1,68 @@
+"""The reference of every YAML key, made from the dataclasses that check them."""
+
+import dataclasses
+import inspect
+import json
+import typing
+from typing import Any
+
+from omegaconf import MISSING
+
+from trimtab.config.mistakes import words
+from trimtab.config.root import GROUPS, Root
+
+_HEAD = """# Configuration: every key
+
+<!-- Made from the dataclasses in src/trimtab/config by `make docs`: edit those. -->
+
+`conf/config.yaml` chooses one file of each group; an override such as
+`--config overrides='["experiment=full", "profiling.repeats=5"]'` chooses or sets anything else for
+one run. A mistake stops before anything runs, with the file, the key and what was expected.
+"""
+
+
+def reference() -> str:
+    """Return the whole reference as Markdown: one section for each part of the configuration."""
+    kinds = typing.get_type_hints(Root)
+    sections = [_section(name, kinds[name]) for name in kinds]
+    return "\n".join([_HEAD, *sections])
+
+
+def _section(name: str, kind: Any) -> str:
+    lines = [
+        f"## {name}: `conf/{name}/*.yaml`"
+        if name in GROUPS
+        else f"## {name}: in `conf/config.yaml`",
+        "",
+        inspect.getdoc(kind) or "",
+        "",
+        "| key | type | default | unit | meaning |",
+        "|---|---|---|---|---|",
+        *_rows(kind, ""),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _rows(kind: Any, prefix: str) -> list[str]:
+    hints = typing.get_type_hints(kind)
+    rows = []
+    for spec in dataclasses.fields(kind):
+        hint = hints[spec.name]
+        if dataclasses.is_dataclass(hint):
+            rows += _rows(hint, f"{prefix}{spec.name}.")
+            continue
+        meaning = spec.metadata["meaning"].replace("|", "\\|")
+        unit = spec.metadata["unit"]
+        rows.append(
+            f"| `{prefix}{spec.name}` | {words(hint)} | {_default(spec)} | {unit} | {meaning} |"
+        )
+    return rows
+
+
+def _default(spec: "dataclasses.Field[Any]") -> str:
+    if spec.default == MISSING:
+        return "**mandatory**"
+    if spec.default is not dataclasses.MISSING:
+        return f"`{json.dumps(spec.default)}`"
+    return f"`{json.dumps(typing.cast(Any, spec.default_factory)())}`"

@@ -1,0 +1,151 @@
+"""The shared libraries of an environment: what of each is used, and its slim version."""
+
+import hashlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import zstandard
+from numpy.typing import NDArray
+
+from trimtab.binaries.elf import Elf, read_elf
+from trimtab.binaries.functions import Functions, read_functions
+from trimtab.binaries.locate import locate
+from trimtab.binaries.spans import Spans
+from trimtab.errors import UserError
+from trimtab.profiling.usage import Usage, UsedLibrary
+
+_CHUNK_BYTES = 1 << 20
+_COMPRESSION_LEVEL = 3  # zstd's default, as in image layers
+
+
+@dataclass(frozen=True)
+class Target:
+    """A library of the environment, with the functions that any of the workloads used.
+
+    `name` is its path relative to the environment; `used` are ELF addresses. `why_not` says why
+    it is left as it is, and is empty otherwise.
+    """
+
+    name: str
+    path: Path
+    build_id: str | None
+    size_bytes: int
+    used: NDArray[np.int64]
+    why_not: str
+
+
+def targets_of(usages: Iterable[Usage], prefix: Path) -> list[Target]:
+    """Return the libraries under `prefix` that the workloads loaded, by name.
+
+    A library used by several workloads keeps the union of what they used. Executables are left
+    out. Raises UserError when two records disagree about a file, or the file was changed since.
+    """
+    root = prefix.resolve()
+    by_path: dict[str, list[UsedLibrary]] = {}
+    for usage in usages:
+        for library in usage.libraries:
+            if Path(library.path).is_relative_to(root):
+                by_path.setdefault(library.path, []).append(library)
+    targets = []
+    for path, records in sorted(by_path.items()):
+        target = _target(Path(path), root, records)
+        if target is not None:
+            targets.append(target)
+    return targets
+
+
+def _target(path: Path, root: Path, records: list[UsedLibrary]) -> Target | None:
+    first = records[0]
+    if not path.is_file():
+        return None  # made and deleted by the run
+    elf = read_elf(path)
+    if elf.interpreter is not None:
+        return None
+    for record in records:
+        if (record.build_id, record.size_bytes) != (elf.build_id, elf.size_bytes):
+            raise UserError(f"{path}: not the file that was profiled; profile the workload again")
+    used = [np.array(record.used_functions, np.int64) for record in records]
+    return Target(
+        name=str(path.relative_to(root)),
+        path=path,
+        build_id=first.build_id,
+        size_bytes=first.size_bytes,
+        used=np.unique(np.concatenate(used)),
+        why_not=next((r.not_traced_because for r in records if not r.traced), ""),
+    )
+
+
+@dataclass(frozen=True)
+class Located:
+    """Where in a library's file the used functions are, and what they add up to."""
+
+    elf: Elf
+    spans: Spans
+    functions_total: int
+    functions_used: int
+    function_bytes_total: int
+    function_bytes_kept: int
+
+
+def locate_used(target: Target, keep_symbols: bool) -> Located:
+    """Return the spans of `target`'s file that are kept and removed, with reasons."""
+    elf = read_elf(target.path)
+    functions = read_functions(elf)
+    starts = functions.start.astype(np.int64)
+    used = np.isin(starts, target.used)
+    if target.why_not:
+        used[:] = True
+    spans = locate(elf, functions, used, keep_symbols)
+    kept = _kept_bytes(elf, functions, spans)
+    return Located(
+        elf=elf,
+        spans=spans,
+        functions_total=len(functions),
+        functions_used=int(used.sum()),
+        function_bytes_total=int(functions.size.sum()),
+        function_bytes_kept=kept,
+    )
+
+
+def _kept_bytes(elf: Elf, functions: Functions, spans: Spans) -> int:
+    """The bytes of functions that lie in kept spans, whatever the reason they are kept for."""
+    starts = elf.offsets_of(functions.start.astype(np.int64))
+    ends = starts + functions.size.astype(np.int64)
+    lengths = np.where(spans.kept, spans.end - spans.start, 0)
+    kept_before = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
+
+    def kept_up_to(offset: NDArray[np.int64]) -> NDArray[np.int64]:
+        span = np.searchsorted(spans.end, offset, side="right").clip(max=spans.end.size - 1)
+        inside: NDArray[np.int64] = kept_before[span] + np.where(
+            spans.kept[span], offset - spans.start[span], 0
+        )
+        return inside
+
+    return int((kept_up_to(ends) - kept_up_to(starts)).sum())
+
+
+@dataclass(frozen=True)
+class FileSize:
+    """The size of a file: its length, the blocks it occupies, its length after zstd, its hash."""
+
+    length_bytes: int
+    disk_bytes: int
+    compressed_bytes: int
+    sha256: str
+
+
+def size_of(path: Path) -> FileSize:
+    """Measure the file at `path`; it is read once, in chunks of a MiB."""
+    status = path.stat()
+    digest, compressed = hashlib.sha256(), 0
+    compressor = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL, threads=-1).compressobj()
+    with path.open("rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
+        while chunk := file.read(_CHUNK_BYTES):
+            digest.update(chunk)
+            compressed += len(compressor.compress(chunk))
+    compressed += len(compressor.flush())
+    return FileSize(status.st_size, status.st_blocks * 512, compressed, digest.hexdigest())

@@ -1,0 +1,60 @@
+"""What this machine offers to trimtab, and how to get what it lacks."""
+
+import platform
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from trimtab.native import BUILD
+from trimtab.profiling.counters import HardwareCounters
+from trimtab.profiling.rapl import POWERCAP
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One part: whether it is there, and what to do, or what is done without it."""
+
+    part: str
+    present: bool
+    advice: str
+
+
+def _has_gpu() -> bool:
+    return Path("/proc/driver/nvidia/version").exists()
+
+
+def _has_counters() -> bool:
+    with HardwareCounters() as counters:
+        return bool(counters.read())
+
+
+def _gcc() -> bool:
+    return shutil.which("gcc") is not None
+
+
+_PARTS: list[tuple[str, Callable[[], bool], str]] = [
+    ("x86-64 Linux", lambda: (platform.system(), platform.machine()) == ("Linux", "x86_64"),
+     "the tracers work on nothing else"),
+    ("gcc and make", lambda: _gcc() and shutil.which("make") is not None,
+     "apt-get install gcc make"),
+    ("native tracers", lambda: (BUILD / "libtrimtab-functions.so").exists(), "make native"),
+    ("hardware counters", _has_counters,
+     "virtual machines often have none: the columns of EPOCHS stay empty"),
+    ("RAPL energy meter", lambda: any(POWERCAP.glob("intel-rapl:*")),
+     "without it energy is modelled from conf/hardware and labelled so"),
+    ("NVIDIA GPU", _has_gpu, "only CPU code is profiled without one"),
+    ("Chromium", lambda: shutil.which("chromium") is not None,
+     "make deps-chromium: the test of the report needs it"),
+    ("strace", lambda: shutil.which("strace") is not None,
+     "apt-get install strace: a second opinion in the tests of the file tracer"),
+]  # fmt: skip
+
+
+def examine() -> list[Finding]:
+    """Look for every part and return what was found, in the order of importance."""
+    return [
+        Finding(part, present, "" if present else advice)
+        for part, look, advice in _PARTS
+        for present in [look()]
+    ]

@@ -1,0 +1,66 @@
+"""From the files of the other stages to tables, figures, metrics and the report."""
+
+from pathlib import Path
+
+from trimtab.evaluation.inputs import Inputs, load
+from trimtab.evaluation.library_figures import figure_5, figure_6
+from trimtab.evaluation.library_tables import library_table, size_table, table_2, table_3
+from trimtab.evaluation.metrics import metrics
+from trimtab.evaluation.report import render
+from trimtab.evaluation.run_figures import run_time_figure, size_figure
+from trimtab.evaluation.run_tables import epoch_table, table_5, table_8, tracing_table
+from trimtab.evaluation.verification import verification_table, verified
+from trimtab.files import whole_file, write_json
+
+TABLES = (
+    "verification",
+    "table_2",
+    "table_3",
+    "sizes",
+    "table_5",
+    "table_8",
+    "tracing",
+    "epochs",
+    "libraries",
+)
+FIGURES = ("sizes", "run_times", "figure_5a", "figure_5b", "figure_6")
+
+
+def evaluate(inputs: Inputs, destination: Path) -> Path:
+    """Write the evaluation of an experiment to `destination` and return its `report.html`.
+
+    Writes `tables/{TABLES}.csv`, `figures/{FIGURES}.svg`, `metrics.json` and, last, the report.
+    A verification that failed is reported, not raised. Raises UserError and TrimtabError as
+    inputs.load does, before anything is written.
+    """
+    measurements = load(inputs)
+    sizes, second, fifth = size_table(measurements), table_2(measurements), table_5(measurements)
+    eighth = table_8(measurements)
+    tables = (
+        verification_table(measurements),
+        second,
+        table_3(measurements),
+        sizes,
+        fifth,
+        eighth,
+        tracing_table(measurements),
+        epoch_table(measurements),
+        library_table(measurements),
+    )
+    figures = (
+        size_figure(sizes),
+        run_time_figure(measurements),
+        *figure_5(measurements),
+        figure_6(measurements),
+    )
+    page = render(measurements, tables, figures)
+    for table in tables:
+        table.write_csv(destination / "tables")
+    for figure in figures:
+        figure.write_svg(destination / "figures")
+    numbers = metrics(verified(measurements), (second, eighth), fifth)
+    write_json(destination / "metrics.json", numbers)
+    report = destination / "report.html"
+    with whole_file(report) as temporary:
+        temporary.write_text(page)
+    return report

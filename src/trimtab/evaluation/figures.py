@@ -1,0 +1,61 @@
+"""A figure of the report: one Vega-Lite document, drawn as SVG and explored in HTML."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+from trimtab.files import whole_file
+
+BEFORE, AFTER, HIGHLIGHT = "#9aa7b5", "#0f766e", "#b45309"
+VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A Vega-Lite specification; `name` is the stem of the SVG, `caption` says how to read it."""
+
+    name: str
+    title: str
+    caption: str
+    spec: dict[str, Any]
+
+    @cached_property
+    def svg(self) -> str:
+        """The figure drawn as an SVG document."""
+        return str(vl_convert.vegalite_to_svg(self.spec, vl_version=VEGA_LITE))
+
+    def write_svg(self, folder: Path) -> Path:
+        """Write the figure to `folder`/`name`.svg and return its path."""
+        path = folder / f"{self.name}.svg"
+        with whole_file(path) as temporary:
+            temporary.write_text(self.svg)
+        return path
+
+
+def in_order(names: Iterable[Any]) -> list[Any]:
+    """Return the distinct names, each where it first stands: the order of a chart's panels."""
+    return list(dict.fromkeys(names))
+
+
+def data(values: list[dict[str, Any]]) -> Any:
+    """Return inline data of a chart; every row is a dictionary."""
+    return alt.Data(values=values)
+
+
+def specification(chart: Any) -> dict[str, Any]:
+    """Return a chart as a Vega-Lite document in the look that all figures share."""
+    return dict(
+        chart.configure(font="system-ui, sans-serif", background="transparent")
+        .configure_view(stroke=None)
+        .configure_axis(
+            labelColor="#334155", titleColor="#334155", gridColor="#e8ecf0", labelFontSize=11
+        )
+        .configure_header(labelFontSize=12, labelFontWeight="bold", labelColor="#1e293b")
+        .configure_title(fontSize=13, anchor="start", color="#1e293b")
+        .to_dict()
+    )

@@ -1,0 +1,58 @@
+"""One self-contained page: what was done, what came out, and what it cannot say."""
+
+from collections.abc import Sequence
+from functools import cache
+
+import jinja2
+import vl_convert
+from markupsafe import Markup
+
+from trimtab.evaluation.figures import VEGA_LITE, Figure
+from trimtab.evaluation.inputs import Measurements
+from trimtab.evaluation.key_figures import key_figures
+from trimtab.evaluation.tables import Table, exact
+from trimtab.evaluation.verification import caveats, verified
+
+LIBRARIES_SHOWN = 25
+
+
+def render(measurements: Measurements, tables: Sequence[Table], figures: Sequence[Figure]) -> str:
+    """Return the page as HTML.
+
+    Tables and figures are found by name. Scripts, styles and data are in the page, and its
+    content policy forbids any request; without JavaScript the figures are the drawn SVGs.
+    """
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("trimtab.evaluation"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    by_name = {table.name: table for table in tables}
+    return environment.get_template("report.html.j2").render(
+        inputs=measurements.inputs,
+        targets=measurements.targets,
+        profiles=measurements.profiles,
+        verified=verified(measurements),
+        caveats=caveats(measurements),
+        key_figures=key_figures(by_name),
+        tables=by_name,
+        figures={figure.name: figure for figure in figures},
+        drawn={figure.name: Markup(_without_prolog(figure.svg)) for figure in figures},
+        specifications={figure.name: figure.spec for figure in figures},
+        vega=Markup(_vega_bundle()),
+        exact=exact,
+        libraries_shown=LIBRARIES_SHOWN,
+    )
+
+
+@cache
+def _vega_bundle() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed as one script that may stand inside HTML."""
+    bundle = str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VEGA_LITE))
+    return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _without_prolog(svg: str) -> str:
+    return svg[svg.index("<svg") :]

@@ -1,0 +1,47 @@
+"""A second opinion on a run's energy from zeus (https://ml.energy/zeus), where it is installed.
+
+Zeus reads the same NVML and RAPL counters for the whole machine, without attributing a part to
+the run; so its joules bound the measured `energy_high_j` and serve as a cross-check.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from trimtab.errors import UserError
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class ZeusEnergy:
+    """What zeus measured of the whole machine in a window; None where it has no such meter."""
+
+    duration_s: float
+    gpu_j: float | None
+    cpu_j: float | None
+    dram_j: float | None
+
+
+def cross_check(action: Callable[[], Result]) -> tuple[Result, ZeusEnergy]:
+    """Call `action` in a zeus window; return its result and what zeus measured.
+
+    Raises UserError when zeus is not installed.
+    """
+    try:
+        from zeus.monitor import ZeusMonitor
+    except ImportError:
+        raise UserError(
+            "zeus is not installed; install trimtab[zeus] for the cross-check"
+        ) from None
+    monitor = ZeusMonitor()
+    monitor.begin_window("run")
+    result = action()
+    window = monitor.end_window("run")
+    return result, ZeusEnergy(
+        window.time, _sum(window.gpu_energy), _sum(window.cpu_energy), _sum(window.dram_energy)
+    )
+
+
+def _sum(joules: dict[int, float] | None) -> float | None:
+    return sum(joules.values()) if joules else None

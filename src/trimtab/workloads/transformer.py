@@ -1,0 +1,132 @@
+"""The Transformer (Vaswani et al. 2017) translating English to German."""
+
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.utils.rnn import pad_sequence
+from torch.utils.data import DataLoader
+
+from trimtab.workloads import program
+from trimtab.workloads.data import translation
+from trimtab.workloads.data.translation import PADDING, Pair, Vocabulary
+from trimtab.workloads.program import Options, mark_epoch, mark_first_iteration
+from trimtab.workloads.translation_model import TranslationModel
+
+_WARM_UP_STEPS = 400
+Batch = tuple[Any, Any]
+
+
+def run(options: Options) -> dict[str, Any]:
+    """Train the Transformer, or translate the first batch of the test pairs with it.
+
+    Returns the metrics: the mean cross-entropy a token of every epoch of training; of the test
+    pairs, cross-entropy and accuracy a token, each token given those before it; and for
+    inference the greedy translations.
+    """
+    pairs = translation.load(options.data)
+    # From all training pairs whatever --train-samples says, so that saved weights fit.
+    english = Vocabulary(source for source, _ in pairs.train)
+    german = Vocabulary(target for _, target in pairs.train)
+    test = encoded(pairs.test[: options.test_samples], english, german)
+    model = TranslationModel(len(english), len(german))
+    metrics: dict[str, Any] = {
+        "data": {"name": pairs.name, "source": pairs.source},
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "vocabulary": {"english": len(english), "german": len(german)},
+        "weights": program.load_weights(model, options),
+    }
+    if options.phase == "train":
+        training = encoded(pairs.train[: options.train_samples], english, german)
+        metrics["train_samples"] = len(training)
+        metrics["train_loss"] = train(model, training, options)
+        program.save_weights(model, options)
+    else:
+        test = test[: options.batch_size]
+        sources, _ = collate(test)
+        translations = model.translate(sources).tolist()
+        mark_first_iteration()
+        metrics["translations"] = [german.decode(numbers) for numbers in translations]
+    loss, accuracy = evaluate(model, test, options.batch_size)
+    tested = {"test_samples": len(test), "test_loss": loss, "test_accuracy": accuracy}
+    return metrics | tested
+
+
+def train(model: Any, pairs: list[Batch], options: Options) -> list[float]:
+    """Train `model` as in section 5 of the paper; return the mean cross-entropy of each epoch.
+
+    Adam with the learning rate of equation 3 (here with 400 steps of warm-up, as the data are
+    few) and label smoothing of 0.1.
+    """
+    order = torch.Generator().manual_seed(options.seed)
+    batches = DataLoader(
+        pairs, options.batch_size, shuffle=True, generator=order, collate_fn=collate
+    )
+    optimiser = torch.optim.Adam(model.parameters(), lr=1.0, betas=(0.9, 0.98), eps=1e-9)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimiser, lambda step: learning_rate(step + 1, model.width)
+    )
+    losses: list[float] = []
+    model.train()
+    for epoch in range(1, options.epochs + 1):
+        total, tokens = 0.0, 0
+        for step, (sources, targets) in enumerate(batches):
+            optimiser.zero_grad()
+            loss, count = _loss(model(sources, targets[:, :-1]), targets[:, 1:], smoothing=0.1)
+            (loss / count).backward()
+            optimiser.step()
+            schedule.step()
+            if epoch == 1 and step == 0:
+                mark_first_iteration()
+            total, tokens = total + loss.item(), tokens + count
+        losses.append(total / tokens)
+        mark_epoch(epoch, losses[-1])
+    return losses
+
+
+def learning_rate(step: int, width: int) -> float:
+    """Return the learning rate of equation 3 at `step` (from 1) for a model of `width`."""
+    return float(width**-0.5 * min(step**-0.5, step * _WARM_UP_STEPS**-1.5))
+
+
+def evaluate(model: Any, pairs: list[Batch], batch_size: int) -> tuple[float, float]:
+    """Return cross-entropy and accuracy a token, each token given those before it."""
+    total, correct, tokens = 0.0, 0, 0
+    model.eval()
+    with torch.inference_mode():
+        for sources, targets in DataLoader(pairs, batch_size, collate_fn=collate):
+            logits, expected = model(sources, targets[:, :-1]), targets[:, 1:]
+            loss, count = _loss(logits, expected, smoothing=0.0)
+            total, tokens = total + loss.item(), tokens + count
+            correct += int((logits.argmax(-1) == expected)[expected != PADDING].sum())
+    return total / tokens, correct / tokens
+
+
+def collate(pairs: list[Batch]) -> Batch:
+    """Return sources and targets as int64 [batch, longest], padded at the end."""
+    sources, targets = zip(*pairs, strict=True)
+    return (
+        pad_sequence(sources, batch_first=True, padding_value=PADDING),
+        pad_sequence(targets, batch_first=True, padding_value=PADDING),
+    )
+
+
+def encoded(pairs: list[Pair], english: Vocabulary, german: Vocabulary) -> list[Batch]:
+    """Return each pair as two int64 tensors of token numbers."""
+    return [(torch.tensor(english.encode(a)), torch.tensor(german.encode(b))) for a, b in pairs]
+
+
+def _loss(logits: Any, expected: Any, smoothing: float) -> tuple[Any, int]:
+    """Return the summed cross-entropy over the tokens that are no padding, and their number."""
+    loss = nn.functional.cross_entropy(
+        logits.flatten(0, 1),
+        expected.flatten(),
+        ignore_index=PADDING,
+        reduction="sum",
+        label_smoothing=smoothing,
+    )
+    return loss, int((expected != PADDING).sum())
+
+
+if __name__ == "__main__":
+    program.main("The Transformer translating English to German.", 32, run)

@@ -1,0 +1,147 @@
+"""The workspace of the command line: a folder with the results of each step on one program."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+from trimtab.binaries.compact import rewrite
+from trimtab.binaries.elf import read_elf
+from trimtab.binaries.spans import Spans
+from trimtab.config import dump, load
+from trimtab.config.debloat import Debloat
+from trimtab.config.hardware import Hardware
+from trimtab.config.workload import Output, Workload
+from trimtab.debloating.debloat import complete_usages, debloat_target, write_spans
+from trimtab.debloating.environment import build_environment
+from trimtab.debloating.libraries import locate_used, targets_of
+from trimtab.debloating.prefix import prefix_of
+from trimtab.debloating.verify import verify_environment
+from trimtab.errors import UserError
+from trimtab.files import read_json, whole_file
+from trimtab.profiling.profile import trace_workload
+from trimtab.profiling.usage import Usage, write_usage
+from trimtab.schemas import LIBRARIES, read_table
+
+OnProgress = Callable[[str, int, int], None]
+_NAME = "program"
+
+def find_interpreter(command: list[str]) -> Path | None:
+    """Return the Python interpreter that `command` runs in: itself, or that of its `#!` line."""
+    found = shutil.which(command[0])
+    if found is None:
+        return None
+    if Path(found).name.startswith("python"):
+        return Path(os.path.abspath(found))
+    with open(found, "rb") as file:
+        first = file.readline(4096)
+    words = first[2:].decode(errors="replace").split() if first.startswith(b"#!") else []
+    named = [Path(word) for word in words if Path(word).name.startswith("python")]
+    return named[0] if named and named[0].is_file() else None
+
+
+def trace(
+    folder: Path, command: list[str], python: Path | None = None, output: Path | None = None
+) -> Usage:
+    """Trace `command` and keep its workload and usage in `folder`.
+
+    `output` is a file that the program writes, compared later instead of its standard output.
+    Raises UserError when the command does not exist, fails, or its interpreter is not known.
+    """
+    if not shutil.which(command[0]):
+        raise UserError(f"{command[0]}: no such program; give the command as you run it, after --")
+    interpreter = python or find_interpreter(command)
+    if interpreter is None:
+        raise UserError(
+            f"{command[0]} is no Python program by its first line: name the interpreter whose"
+            " environment is to be debloated with --python ENV/bin/python"
+        )
+    prefix_of(interpreter)
+    compared = Output("digest_file", str(output.absolute())) if output else Output()
+    workload = Workload(
+        name=_NAME, command=command, python=str(interpreter), workdir=str(Path.cwd()),
+        output=compared,
+    )  # fmt: skip
+    usage = trace_workload(workload, folder / "runs")
+    with whole_file(folder / "workload.json") as temporary:
+        temporary.write_text(dump(workload))
+    write_usage(folder / "usage.json", usage)
+    return usage
+
+
+def _workload(folder: Path) -> Workload:
+    path = folder / "workload.json"
+    if not path.is_file():
+        raise UserError(f"{path}: missing; run `trimtab trace` first")
+    return load(path.read_text(), Workload)
+
+
+def locate(folder: Path, options: Debloat, on_progress: OnProgress) -> Path:
+    """Write the spans of every traced library and return their folder."""
+    workload = _workload(folder)
+    targets = targets_of(complete_usages([folder / "usage.json"]), prefix_of(Path(workload.python)))
+    spans = folder / "spans"
+    shutil.rmtree(spans, ignore_errors=True)
+    spans.mkdir(parents=True)
+    for done, target in enumerate(targets, 1):
+        write_spans(spans, target, locate_used(target, options.symbols == "keep"))
+        on_progress(target.name, done, len(targets))
+    return spans
+
+
+def debloat(folder: Path, options: Debloat, on_progress: OnProgress) -> pd.DataFrame:
+    """Write the slim libraries of the traced program; returns a row of LIBRARIES for each."""
+    workload = _workload(folder)
+    debloat_target(
+        _NAME, "this_machine", [folder / "usage.json"], [workload], options, folder, on_progress
+    )
+    return read_table(folder / "libraries.parquet", LIBRARIES)
+
+
+def build(folder: Path, options: Debloat) -> Path:
+    """Make the slim environment and return its folder."""
+    environment = folder / "env"
+    build_environment(
+        Path(_workload(folder).python), folder / "libraries.tar", folder / "manifest.json",
+        options.share, environment,
+    )  # fmt: skip
+    return environment
+
+
+def verify(folder: Path, repeats: int) -> Path:
+    """Compare the program's output in both environments; returns the path of the verdict."""
+    environment = folder / "env"
+    if not environment.is_dir():
+        raise UserError(f"{environment}: missing; run `trimtab debloat` first")
+    # No power model is known for a machine without a YAML: its modelled energy is 0 J.
+    hardware = Hardware(
+        name="this_machine", cores=os.cpu_count() or 1, idle_w=0, busy_w=1e-9, memory_gib=1,
+        memory_w_per_gib=0, power_source="none given",
+    )  # fmt: skip
+    verify_environment(
+        _NAME, [_workload(folder)], hardware, environment, folder / "manifest.json", repeats, folder
+    )
+    return folder / "verify.json"
+
+
+def reconstruct(span_path: Path, output_dir: Path, mode: str) -> Path:
+    """Rebuild the library of `span_path` in `output_dir` and return its path there.
+
+    Raises UserError when the spans are no spans, or the library is not the one they are about.
+    """
+    try:
+        document = read_json(span_path)
+        library = Path(document["library"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{span_path}: not a file of spans ({error!r})") from None
+    spans = Spans.from_json(document)
+    elf = read_elf(library)
+    if (elf.build_id, elf.size_bytes) != (spans.build_id, spans.size_bytes):
+        raise UserError(f"{span_path}: {library} is not the library that these spans are about")
+    destination = output_dir / library.name
+    if destination.resolve() == library.resolve():
+        raise UserError(f"{output_dir}: holds the original {library.name}; choose another folder")
+    rewrite(elf, spans, mode, destination)
+    return destination

@@ -1,0 +1,15 @@
+import shutil
+from pathlib import Path
+
+import pytest
+from config_files import PROJECT, workload, write
+
+
+@pytest.fixture
+def conf(tmp_path: Path) -> Path:
+    """A folder of configurations with the project's own files and two small workloads."""
+    folder = tmp_path / "conf"
+    shutil.copytree(PROJECT / "conf", folder, ignore=shutil.ignore_patterns("workload"))
+    for name in ("lenet5_train", "other"):
+        write(folder, f"workload/{name}.yaml", workload(name))
+    return folder

@@ -1,0 +1,79 @@
+from pathlib import Path
+
+import pytest
+from config_files import PROJECT, workload, write
+
+from trimtab.config import ConfigError, Configurations
+
+
+def stems(group: str) -> list[str]:
+    return sorted(path.stem for path in (PROJECT / "conf" / group).glob("*.yaml"))
+
+
+@pytest.mark.parametrize("group", ["workload", "hardware", "debloat", "experiment"])
+def test_every_shipped_option_composes(group: str) -> None:
+    assert stems(group)
+    for name in stems(group):
+        root = Configurations(PROJECT / "conf", [f"{group}={name}"]).root
+        assert getattr(root, group).name == name
+
+
+def test_full_experiment_covers_every_shipped_workload_and_a_union() -> None:
+    configurations = Configurations(PROJECT / "conf", ["experiment=full"])
+    experiment = configurations.root.experiment
+    assert sorted(experiment.workloads) == stems("workload")
+    assert any(len(names) > 1 for names in experiment.targets.values())
+    for name in experiment.workloads:
+        assert experiment.targets[name] == [name]
+
+
+def test_single_experiment_is_a_target_of_the_chosen_workload(conf: Path) -> None:
+    root = Configurations(conf, ["experiment=single", "workload=other"]).root
+    assert root.experiment.targets == {"other": ["other"]}
+    assert root.experiment.hardware == [root.hardware.name]
+
+
+def test_overrides_hold_for_options_that_are_not_the_chosen_ones(conf: Path) -> None:
+    configurations = Configurations(conf, ["workload.timeout_s=7"])
+    assert configurations.workload("other").name == "other"
+    assert configurations.workload("other").timeout_s == 7
+
+
+def test_experiment_sets_keys_outside_its_group(conf: Path) -> None:
+    text = (conf / "experiment/quickstart.yaml").read_text()
+    write(conf, "experiment/quickstart.yaml", f"{text}profiling: {{repeats: 9}}\n")
+    assert Configurations(conf).root.profiling.repeats == 9
+    assert Configurations(conf, ["profiling.repeats=4"]).root.profiling.repeats == 4
+
+
+def test_an_edited_file_is_read_again(conf: Path) -> None:
+    assert Configurations(conf).workload("lenet5_train").workdir == "."
+    write(conf, "workload/lenet5_train.yaml", workload(workdir="x"))
+    assert Configurations(conf).workload("lenet5_train").workdir == "x"
+
+
+def test_mistake_in_a_workload_of_the_experiment_that_is_not_the_chosen_one(conf: Path) -> None:
+    write(conf, "workload/other.yaml", workload("other", timeout_s=0))
+    Configurations(conf)
+    targets = "+experiment.targets.both=[lenet5_train,other]"
+    with pytest.raises(ConfigError, match=r"workload/other\.yaml: workload\.timeout_s: 0"):
+        Configurations(conf, [targets])
+
+
+def test_targets_of_different_environments_are_refused(conf: Path) -> None:
+    write(conf, "workload/other.yaml", workload("other", python="elsewhere/python"))
+    with pytest.raises(ConfigError, match=r"targets\.both.*different environments.*elsewhere"):
+        Configurations(conf, ["+experiment.targets.both=[lenet5_train,other]"])
+
+
+def test_paths_are_checked_from_the_project(conf: Path, tmp_path: Path) -> None:
+    configurations = Configurations(conf)
+    with pytest.raises(ConfigError, match=r"lenet5_train\.yaml: workload\.python: 'bin/python'"):
+        configurations.check_paths(tmp_path)
+    interpreter = tmp_path / "bin" / "python"
+    interpreter.parent.mkdir()
+    interpreter.touch(mode=0o755)
+    configurations.check_paths(tmp_path)
+    write(conf, "workload/lenet5_train.yaml", workload(workdir="nowhere"))
+    with pytest.raises(ConfigError, match=r"workload\.workdir: 'nowhere'"):
+        Configurations(conf).check_paths(tmp_path)

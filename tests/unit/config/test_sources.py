@@ -1,0 +1,47 @@
+from pathlib import Path
+
+import pytest
+
+from trimtab.config.sources import sources_of
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    files = {
+        "trimtab/__init__.py": "",
+        "trimtab/a.py": "import trimtab.b\nimport os, json.tool\n",
+        "trimtab/b.py": "def f():\n  from trimtab.c import inner\n  from trimtab import d, nope\n",
+        "trimtab/c/__init__.py": "",
+        "trimtab/c/inner.py": "from trimtab.a import x\n",  # a circle
+        "trimtab/d.py": "from trimtab.config.root import Root\n",
+        "trimtab/unused.py": "import trimtab.a\n",
+        "trimtab/config/__init__.py": "",
+        "trimtab/config/root.py": "import trimtab.unused\n",
+        "entry.py": "from trimtab.a import x\n",
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def test_follows_imports_also_inside_functions_but_not_the_configuration(source: Path) -> None:
+    found = sources_of([source / "entry.py"], source)
+    names = [str(path.relative_to(source)) for path in found]
+    assert names == [
+        "entry.py",
+        "trimtab/__init__.py",
+        "trimtab/a.py",
+        "trimtab/b.py",
+        "trimtab/c/__init__.py",
+        "trimtab/c/inner.py",
+        "trimtab/d.py",
+    ]
+
+
+def test_files_that_are_no_python_depend_on_themselves(source: Path) -> None:
+    binary, script = source / "x.bin", source / "x.sh"
+    binary.write_bytes(b"\x7fELF\0\xff")
+    script.write_text("import what this is not ( python\n")
+    assert sources_of([binary, script], source) == [binary, script]

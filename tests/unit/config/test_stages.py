@@ -1,0 +1,89 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from config_files import PROJECT
+
+from trimtab.config import ConfigError, Configurations, dump, load
+from trimtab.config.stages import DebloatStage, EvaluateStage, ProfileStage, Resolved
+
+
+@pytest.fixture(scope="module")
+def configurations() -> Configurations:
+    return Configurations(PROJECT / "conf")
+
+
+def profile_stage(configurations: Configurations) -> ProfileStage:
+    root = configurations.root
+    return ProfileStage(root.workload, root.hardware, root.profiling)
+
+
+def test_what_was_dumped_loads_again(configurations: Configurations) -> None:
+    root = configurations.root
+    evaluated = EvaluateStage(root.experiment, [root.workload], [root.hardware])
+    assert load(dump(evaluated), EvaluateStage) == evaluated
+    debloated = DebloatStage("a", "b", [root.workload], root.debloat)
+    again = load(dump(debloated), DebloatStage)
+    assert again.debloat == root.debloat
+    assert again.workloads[0].command == root.workload.command
+    assert dump(again) == dump(debloated)
+
+
+def test_descriptions_change_no_stage_but_the_evaluation(configurations: Configurations) -> None:
+    stage = profile_stage(configurations)
+    reworded = replace(stage, workload=replace(stage.workload, description="x", dataset="y"))
+    assert dump(reworded) == dump(stage)
+    slower = replace(stage, workload=replace(stage.workload, timeout_s=1.5))
+    assert dump(slower) != dump(stage)
+    root = configurations.root
+    texts = {
+        dump(EvaluateStage(root.experiment, [workload], [root.hardware]))
+        for workload in (stage.workload, reworded.workload)
+    }
+    assert len(texts) == 2
+
+
+def test_resolved_shows_every_key(configurations: Configurations) -> None:
+    root = configurations.root
+    resolved = Resolved(
+        root.experiment, [root.workload], [root.hardware], root.debloat, root.profiling, root.verify
+    )
+    document = json.loads(dump(resolved))
+    assert document["workloads"][0]["description"] == root.workload.description
+    assert document["verify"]["repeats"] == root.verify.repeats
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"profiling": {"repeats": 0}}, "profiling.repeats"),
+        ({"profiling": {"repeats": "x"}}, "profiling.repeats"),
+        ({"speed": 1}, "speed"),
+        ({"workload": {"name": "a"}}, "workload.command"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    configurations: Configurations, change: dict[str, object], expected: str
+) -> None:
+    document = json.loads(dump(profile_stage(configurations)))
+    with pytest.raises(ConfigError, match=expected):
+        load(json.dumps({**document, **change}), ProfileStage)
+
+
+@pytest.mark.parametrize("text", ["", "{", "3", "[]", '"text"', "null"])
+def test_text_that_is_no_configuration(text: str) -> None:
+    with pytest.raises(ConfigError, match="--config"):
+        load(text, ProfileStage)
+
+
+def test_the_workflow_does_not_import_heavy_packages(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    program = (
+        "import sys, trimtab.config; "
+        "print([m for m in ('torch', 'pandas', 'pyarrow', 'numpy') if m in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.stdout.strip() == "[]"

@@ -1,0 +1,98 @@
+"""Which libraries are debloated, and how their bytes add up."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trimtab.binaries.elf import read_elf
+from trimtab.binaries.functions import read_functions
+from trimtab.debloating.libraries import Target, locate_used, size_of, targets_of
+from trimtab.errors import UserError
+from trimtab.profiling.usage import Usage, UsedLibrary
+
+PREFIX = Path(sys.prefix)
+
+
+def extension() -> Path:
+    return next((PREFIX / "lib").rglob("markupsafe/_speedups*.so")).resolve()
+
+
+def usage(path: Path, used: list[int], traced: bool = True) -> Usage:
+    elf = read_elf(path)
+    library = UsedLibrary(
+        path=str(path), build_id=elf.build_id, size_bytes=elf.size_bytes, traced=traced,
+        not_traced_because="" if traced else "text relocations", functions_total=9,
+        functions_used=len(used), used_functions=used,
+    )  # fmt: skip
+    return Usage("w", ["python"], True, [], [], [], [library], [])
+
+
+def test_the_union_over_workloads_is_kept() -> None:
+    starts = [int(start) for start in read_functions(read_elf(extension())).start]
+    [target] = targets_of(
+        [usage(extension(), starts[:2]), usage(extension(), starts[1:3])], PREFIX
+    )
+    assert target.used.tolist() == starts[:3]
+    located = locate_used(target, keep_symbols=False)
+    assert located.functions_used == 3
+
+
+def test_libraries_outside_the_environment_are_left_out(tmp_path: Path) -> None:
+    copy = tmp_path / "copy.so"
+    copy.write_bytes(extension().read_bytes())
+    assert targets_of([usage(copy, [])], PREFIX) == []
+    assert [t.name for t in targets_of([usage(copy, [])], tmp_path)] == ["copy.so"]
+
+
+def test_a_changed_library_is_refused(tmp_path: Path) -> None:
+    copy = tmp_path / "copy.so"
+    copy.write_bytes(extension().read_bytes())
+    record = usage(copy, [])
+    copy.write_bytes(copy.read_bytes() + b"more")
+    with pytest.raises(UserError, match="not the file that was profiled"):
+        targets_of([record], tmp_path)
+
+
+def test_an_untraced_library_keeps_all_its_code() -> None:
+    [target] = targets_of([usage(extension(), [], traced=False)], PREFIX)
+    located = locate_used(target, keep_symbols=True)
+    assert located.function_bytes_kept == located.function_bytes_total
+    assert located.functions_used == located.functions_total > 0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_kept_function_bytes_against_a_plain_count(share: float) -> None:
+    """A second implementation: byte by byte over the file."""
+    elf = read_elf(extension())
+    functions = read_functions(elf)
+    chosen = np.random.default_rng(7).random(len(functions)) < share
+    target = Target("x", extension(), elf.build_id, elf.size_bytes,
+                    functions.start[chosen].astype(np.int64), "")  # fmt: skip
+    located = locate_used(target, keep_symbols=False)
+    kept = np.zeros(elf.size_bytes, bool)
+    for start, end, stays in zip(
+        located.spans.start, located.spans.end, located.spans.kept, strict=True
+    ):
+        kept[start:end] = stays
+    offsets = elf.offsets_of(functions.start.astype(np.int64))
+    expected = sum(
+        int(kept[offset : offset + int(size)].sum())
+        for offset, size in zip(offsets, functions.size, strict=True)
+    )
+    assert located.function_bytes_kept == expected
+    if share == 1.0:
+        assert expected == located.function_bytes_total
+    assert replace(target, why_not="x") != target
+
+
+def test_sizes(tmp_path: Path) -> None:
+    path = tmp_path / "sparse"
+    with path.open("wb") as file:
+        file.truncate(10_000_000)
+    size = size_of(path)
+    assert size.length_bytes == 10_000_000
+    assert size.disk_bytes == 0
+    assert 0 < size.compressed_bytes < 20_000

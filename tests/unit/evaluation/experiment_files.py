@@ -1,0 +1,207 @@
+"""Small, consistent files of the stages before the evaluation, with numbers to compute by hand."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from trimtab.evaluation.inputs import Inputs
+from trimtab.files import write_json
+from trimtab.schemas import EPOCHS, LIBRARIES, RUNS, write_table
+
+HARDWARE = "desk"
+# Original and debloated wall time of three interleaved pairs: ratios 0.9, 0.8 and 0.5.
+WALL_S = [(10.0, 9.0), (20.0, 16.0), (12.0, 6.0)]
+
+
+def library(
+    name: str,
+    disk: tuple[int, int] = (1_000_000, 400_000),
+    functions: tuple[int, int] = (100, 10),
+    function_bytes: tuple[int, int] = (500_000, 50_000),
+    reason: str = "",
+    target: str = "lenet5_train",
+) -> dict[str, Any]:
+    """A row of LIBRARIES; 4,096 bytes of overhead where the library was rewritten."""
+    before, after = disk
+    overhead = 0 if reason else 4096
+    return {
+        "target": target,
+        "hardware": HARDWARE,
+        "library": name,
+        "build_id": "ab12",
+        "debloated": not reason,
+        "reason": reason,
+        "size_before_bytes": before,
+        "size_after_bytes": after,
+        "disk_before_bytes": before,
+        "disk_after_bytes": after,
+        "compressed_before_bytes": before // 2,
+        "compressed_after_bytes": after // 4 if not reason else before // 2,
+        "functions_before": functions[0],
+        "functions_after": functions[1],
+        "function_bytes_before": function_bytes[0],
+        "function_bytes_after": function_bytes[1],
+        "kept_bytes": after - overhead,
+        "removed_bytes": before - after + overhead,
+        "overhead_bytes": overhead,
+    }
+
+
+LIBRARY_ROWS = [
+    library("lib/libbig.so", (8_000_000, 2_000_000), (900, 90), (4_000_000, 400_000)),
+    library("lib/libmid.so", (4_000_000, 1_000_000), (90, 9), (1_000_000, 250_000)),
+    library(
+        "lib/libsmall.so", (1_000_000, 1_000_000), (10, 10), (100_000, 100_000), "no .eh_frame"
+    ),
+    library("lib/libdata.so", (3_000_000, 2_000_000), (0, 0), (0, 0)),
+]
+
+
+def run(workload: str, condition: str, repeat: int, **changes: Any) -> dict[str, Any]:
+    """A row of RUNS."""
+    row: dict[str, Any] = dict.fromkeys(RUNS.names, 0)
+    row |= {
+        "workload": workload,
+        "hardware": HARDWARE,
+        "condition": condition,
+        "repeat": repeat,
+        "wall_s": 10.0,
+        "start_up_s": 2.0,
+        "peak_rss_bytes": 500_000_000,
+        "peak_gpu_memory_bytes": None,
+        "cpu_s": 9.0,
+        "energy_j": 100.0,
+        "energy_low_j": 80.0,
+        "energy_high_j": 120.0,
+        "energy_source": "modelled",
+        "energy_method": "power model",
+        "output_digest": "00" * 32,
+    }
+    return row | changes
+
+
+def epoch(workload: str, repeat: int, number: int, **changes: Any) -> dict[str, Any]:
+    """A row of EPOCHS without hardware counters."""
+    row: dict[str, Any] = dict.fromkeys(EPOCHS.names, 0)
+    row |= dict.fromkeys(("cycles", "instructions", "cache_references", "cache_misses"))
+    row |= dict.fromkeys(("branches", "branch_misses", "counters_running_share"))
+    row |= {
+        "workload": workload,
+        "hardware": HARDWARE,
+        "condition": "original",
+        "repeat": repeat,
+        "epoch": number,
+        "start_s": float(number),
+        "duration_s": 1.0 + repeat,
+        "cpu_s": 0.5 + repeat,
+        "energy_j": 10.0,
+        "energy_low_j": 8.0,
+        "energy_high_j": 12.0,
+        "energy_source": "modelled",
+        "energy_method": "power model",
+    }
+    return row | changes
+
+
+def verify_runs(workload: str) -> list[dict[str, Any]]:
+    """Three interleaved pairs with the times of WALL_S; each pair's memory falls by a fifth."""
+    return [
+        run(workload, condition, repeat, wall_s=wall_s, peak_rss_bytes=peak)
+        for repeat, (original, debloated) in enumerate(WALL_S)
+        for condition, wall_s, peak in (
+            ("original", original, 500_000_000),
+            ("debloated", debloated, 400_000_000),
+        )
+    ]
+
+
+def write_profile(folder: Path, workload: str = "lenet5_train", **usage: Any) -> Path:
+    """Write a profile of two original and two traced runs with two epochs each."""
+    runs = [
+        run(workload, condition, repeat, wall_s=wall_s)
+        for repeat in range(2)
+        for condition, wall_s in (("original", 10.0), ("traced_functions", 11.0 + repeat))
+    ]
+    epochs = [epoch(workload, repeat, number) for repeat in range(3) for number in range(2)]
+    write_table(folder / "runs.parquet", RUNS, pd.DataFrame(runs))
+    write_table(folder / "epochs.parquet", EPOCHS, pd.DataFrame(epochs))
+    loaded = [{"path": f"/env/{row['library']}", "traced": True} for row in LIBRARY_ROWS]
+    document = {
+        "workload": workload,
+        "command": ["python", "train.py"],
+        "complete": True,
+        "incomplete_because": [],
+        "processes": [{"pid": 1}],
+        "libraries": loaded,
+        "files": [],
+    }
+    write_json(folder / "usage.json", document | usage)
+    return folder
+
+
+def write_debloat(
+    folder: Path,
+    target: str = "lenet5_train",
+    workloads: tuple[str, ...] = ("lenet5_train",),
+    libraries: list[dict[str, Any]] = LIBRARY_ROWS,
+    runs: list[dict[str, Any]] | None = None,
+    **verify: Any,
+) -> Path:
+    """Write a debloated target whose verification passed, unless `verify` says otherwise."""
+    if runs is None:
+        runs = [row for workload in workloads for row in verify_runs(workload)]
+    rows = [row | {"target": target} for row in libraries]
+    write_table(folder / "libraries.parquet", LIBRARIES, pd.DataFrame(rows))
+    write_table(folder / "verify_runs.parquet", RUNS, pd.DataFrame(runs, columns=RUNS.names))
+    timings = {"trace_s": 30.0, "locate_s": 4.0, "rewrite_s": 5.5, "environment_s": 0.5}
+    manifest = {
+        "target": target,
+        "hardware": HARDWARE,
+        "mode": "compact",
+        "symbols": "strip",
+        "workloads": list(workloads),
+        "timings": timings,
+    }
+    write_json(folder / "manifest.json", manifest)
+    outcome = {
+        "target": target,
+        "hardware": HARDWARE,
+        "passed": True,
+        "workloads": [
+            {"workload": name, "repeats": 3, "equal": True, "comparison": "digest"}
+            for name in workloads
+        ],
+        "resident_bytes": {
+            name: {"original": 200_000_000, "debloated": 50_000_000} for name in workloads
+        },
+    }
+    write_json(folder / "verify.json", outcome | verify)
+    return folder
+
+
+def inputs(profiles: list[Path], debloats: list[Path], **changes: Any) -> Inputs:
+    """The inputs of an experiment over these folders."""
+    facts: dict[str, Any] = {
+        "experiment": "quickstart",
+        "machine": "2 cores, 8 GB",
+        "date": "2026-01-31",
+        "data_sets": {"lenet5_train": "5,000 images of MNIST"},
+    }
+    return Inputs(profiles=tuple(profiles), debloats=tuple(debloats), **facts | changes)
+
+
+def write_experiment(folder: Path) -> Inputs:
+    """Write one workload and one target, and return the inputs of its evaluation."""
+    return inputs([write_profile(folder / "profile")], [write_debloat(folder / "debloat")])
+
+
+def values_in(spec: Any) -> list[dict[str, Any]]:
+    """All inline rows anywhere in a Vega-Lite document."""
+    if isinstance(spec, dict):
+        own = spec["values"] if isinstance(spec.get("values"), list) else []
+        own = [row for row in own if isinstance(row, dict)]
+        return own + [row for value in spec.values() for row in values_in(value)]
+    if isinstance(spec, list):
+        return [row for value in spec for row in values_in(value)]
+    return []

@@ -1,0 +1,152 @@
+"""The whole evaluation: every file, the same numbers everywhere, nothing hostile gets through."""
+
+import csv
+import json
+import re
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from pathlib import Path
+
+import experiment_files as files
+import pytest
+
+from trimtab.errors import UserError
+from trimtab.evaluation.evaluate import FIGURES, TABLES, evaluate
+
+
+class Page(HTMLParser):
+    """The exact values of each table's cells by key, the texts, and everything that could load."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.cells: dict[str, list[tuple[str, str]]] = {}
+        self.references: list[str] = []
+        self.scripts = 0
+        self.text = ""
+        self._table = ""
+        self._skip = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self._table = found.get("data-table") or self._table
+        if tag == "td" and found.get("data-key"):
+            cell = (found["data-key"] or "", found["data-value"] or "")
+            self.cells.setdefault(self._table, []).append(cell)
+        self.references += [
+            found[key] or "" for key in ("src", "href", "action", "data") if key in found
+        ]
+        self.scripts += tag == "script"
+        self._skip = tag in ("script", "style")
+
+    def handle_data(self, data: str) -> None:
+        if not self._skip:
+            self.text += data
+
+
+@pytest.fixture(scope="module")
+def destination(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("experiment")
+    report = evaluate(files.write_experiment(folder), folder / "out")
+    assert report == folder / "out" / "report.html"
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def page(destination: Path) -> Page:
+    return Page((destination / "report.html").read_text())
+
+
+def test_exactly_the_promised_files_are_written(destination: Path) -> None:
+    written = {str(p.relative_to(destination)) for p in destination.rglob("*") if p.is_file()}
+    assert written == {
+        "report.html",
+        "metrics.json",
+        *(f"tables/{name}.csv" for name in TABLES),
+        *(f"figures/{name}.svg" for name in FIGURES),
+    }
+    for name in FIGURES:
+        ET.parse(destination / "figures" / f"{name}.svg")
+    json.loads((destination / "metrics.json").read_text())
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_page_shows_the_values_of_the_csv(destination: Path, page: Page, name: str) -> None:
+    with (destination / "tables" / f"{name}.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    keys = list(dict.fromkeys(key for key, _ in page.cells[name]))
+    assert [value for _, value in page.cells[name]] == [row[key] for row in rows for key in keys]
+    assert rows and set(keys) <= set(rows[0])
+
+
+def test_the_page_refers_to_nothing_outside_itself(page: Page) -> None:
+    assert page.references
+    assert all(reference.startswith("#") for reference in page.references)
+    assert page.scripts == 3
+
+
+def test_the_charting_library_is_there_once(destination: Path) -> None:
+    text = (destination / "report.html").read_text()
+    assert text.count("window.vegaEmbed=") == 1
+    specifications = re.search(r'id="specifications">(.*?)</script>', text, re.DOTALL)
+    assert specifications and set(json.loads(specifications[1])) == set(FIGURES)
+
+
+def test_the_page_says_what_was_done_in_words(page: Page) -> None:
+    for words in (
+        "Output equal",
+        "2 cores, 8 GB",
+        "2026-01-31",
+        "data set: 5,000 images of MNIST",
+        "4 shared libraries, 3 debloated, mode compact, symbols strip; 6 interleaved runs",
+        "energy is modelled, not measured",
+        "3 interleaved pairs of lenet5_train",
+        "Published: The Hidden Bloat in Machine Learning Systems, Table 5; 16 CPUs",
+        "16.00 → 6.00 MB",
+        "of 12.00 s; pairs \N{MINUS SIGN}50.0\N{NO-BREAK SPACE}% to",
+    ):
+        assert words in page.text
+
+
+def test_a_failed_verification_stands_at_the_top(tmp_path: Path) -> None:
+    profile = files.write_profile(tmp_path / "p")
+    failed = {"workload": "lenet5_train", "repeats": 1, "equal": False, "function": "at::add"}
+    debloat = files.write_debloat(tmp_path / "d", runs=[], passed=False, resident_bytes={})
+    path = debloat / "verify.json"
+    document = json.loads(path.read_text())
+    path.write_text(json.dumps(document | {"workloads": [failed]}))
+    report = evaluate(files.inputs([profile], [debloat]), tmp_path / "out")
+    text = Page(report.read_text()).text
+    assert text.index("Verification failed") < text.index("Key figures")
+    assert "lenet5_train (lenet5_train): function: at::add" in text
+    assert "Output equal" not in text
+    assert json.loads((tmp_path / "out/metrics.json").read_text())["verified"] == 0
+
+
+HOSTILE = "<script>alert('x')</script>&\"</td><!--"
+
+
+def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
+    profile = files.write_profile(tmp_path / "p", HOSTILE)
+    libraries = [files.library(HOSTILE + "1"), files.library("b", (9, 9), reason=HOSTILE)]
+    debloat = files.write_debloat(tmp_path / "d", HOSTILE, (HOSTILE,), libraries)
+    inputs = files.inputs(
+        [profile], [debloat], experiment=HOSTILE, machine=HOSTILE, data_sets={HOSTILE: HOSTILE}
+    )
+    out = tmp_path / "out"
+    text = evaluate(inputs, out).read_text()
+    page = Page(text)
+    assert page.scripts == 3
+    assert "<script>alert" not in text
+    assert f"data set: {HOSTILE}" in page.text
+    assert ("library", HOSTILE + "1") in page.cells["libraries"]
+    for name in FIGURES:
+        ET.parse(out / "figures" / f"{name}.svg")
+
+
+def test_nothing_is_written_when_an_input_is_missing(tmp_path: Path) -> None:
+    inputs = files.write_experiment(tmp_path)
+    (tmp_path / "debloat/verify.json").unlink()
+    with pytest.raises(UserError):
+        evaluate(inputs, tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,35 @@
+"""The numbers that versions are compared by: ours, and only what is known."""
+
+import json
+from pathlib import Path
+
+import experiment_files as files
+import pytest
+
+from trimtab.evaluation.inputs import load
+from trimtab.evaluation.library_tables import table_2
+from trimtab.evaluation.metrics import metrics
+from trimtab.evaluation.run_tables import table_5, table_8
+
+
+def test_they_hold_our_numbers_by_target_and_workload(tmp_path: Path) -> None:
+    measurements = load(files.write_experiment(tmp_path))
+    tables = (table_2(measurements), table_8(measurements))
+    found = metrics(True, tables, table_5(measurements))
+    assert found["verified"] == 1
+    assert list(found["targets"]) == ["lenet5_train"]
+    assert list(found["workloads"]) == ["lenet5_train/lenet5_train"]
+    assert found["targets"]["lenet5_train"]["file_size_reduction_pct"] == 62.5
+    assert found["targets"]["lenet5_train"]["end_to_end_s"] == 39.5
+    workload = found["workloads"]["lenet5_train/lenet5_train"]
+    assert workload["wall_reduction_pct"] == pytest.approx(20)
+
+
+def test_an_unknown_number_is_left_out_and_the_rest_is_json(tmp_path: Path) -> None:
+    runs = [row | {"energy_j": None} for row in files.verify_runs("lenet5_train")]
+    debloat = files.write_debloat(tmp_path / "d", runs=runs)
+    measurements = load(files.inputs([files.write_profile(tmp_path / "p")], [debloat]))
+    found = metrics(False, (table_2(measurements),), table_5(measurements))
+    assert found["verified"] == 0
+    assert "energy_j" not in found["workloads"]["lenet5_train/lenet5_train"]
+    json.dumps(found, allow_nan=False)

@@ -1,0 +1,111 @@
+"""The published figures as transcribed, and a loader that refuses what has no source."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from trimtab.errors import TrimtabError
+from trimtab.evaluation.published import FOLDER, published
+
+TABLES = {"table_2": "Table 2", "table_3": "Table 3", "table_5": "Table 5", "table_8": "Table 8"}
+
+
+@pytest.mark.parametrize(("name", "place"), TABLES.items())
+def test_every_table_has_the_ten_workloads_of_the_paper(name: str, place: str) -> None:
+    entries = published(name)
+    assert len(entries) == 10
+    assert {entry.place for entry in entries} == {place}
+    assert {entry.paper for entry in entries} == {"The Hidden Bloat in Machine Learning Systems"}
+    assert [e.row for e in entries] == [e.row for e in published("table_2")]
+    assert len({frozenset(entry.values) for entry in entries}) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "key", "value"),
+    [
+        ("table_2", "MobileNetV2 PyTorch Train", "file_size_mb", 3762),
+        ("table_2", "MobileNetV2 PyTorch Train", "cpu_code_reduction_pct", 68),
+        ("table_2", "Transformer TensorFlow Train", "functions", 1_043_000),
+        ("table_2", "Llama2 Transformers Inference", "libraries", 98),
+        ("table_3", "Transformer PyTorch Inference", "functions_reduction_pct", 94),
+        ("table_3", "Llama2 vLLM Inference", "cpu_code_mb", 43),
+        ("table_5", "MobileNetV2 PyTorch Inference", "peak_memory_reduction_pct", 74.6),
+        ("table_5", "MobileNetV2 PyTorch Inference", "wall_reduction_pct", 44.6),
+        ("table_5", "Transformer TensorFlow Train", "wall_s", 4779),
+        ("table_8", "Transformer TensorFlow Train", "end_to_end_s", 18420),
+        ("table_8", "MobileNetV2 PyTorch Train", "end_to_end_s", 651),
+        ("statements", "Figure 5a, median of CPU code", "cpu_code_median_reduction_pct", 25),
+        ("statements", "Figure 6, MobileNetV2 PyTorch Train", "libraries_for_90_pct", 8),
+        ("statements", "NSys, MobileNetV2 PyTorch Train", "wall_overhead_pct", 126),
+    ],
+)
+def test_values_are_those_printed(name: str, row: str, key: str, value: float) -> None:
+    (entry,) = (entry for entry in published(name) if entry.row == row)
+    assert entry.number(key) == value
+
+
+def test_column_sums_catch_a_slip_anywhere_in_a_table() -> None:
+    def total(name: str, key: str) -> float:
+        return sum(entry.number(key) for entry in published(name))
+
+    assert total("table_2", "libraries") == total("table_8", "libraries") == 2098
+    assert total("table_2", "file_size_mb") == 31_605
+    assert total("table_2", "cpu_code_mb") == 6_003
+    assert total("table_2", "functions") == 7_970_000
+    assert total("table_8", "end_to_end_s") == 24_003
+    assert total("table_5", "peak_memory_mb") == 73_955
+
+
+def test_every_file_of_the_folder_is_valid() -> None:
+    names = [path.stem for path in FOLDER.glob("*.yaml")]
+    assert sorted(names) == ["statements", *TABLES]
+    assert all(published(name) for name in names)
+
+
+GOOD = {
+    "source": {"paper": "A paper", "table": 1, "row": "A row"},
+    "hardware": "A machine",
+    "values": {"file_size_mb": 3, "file_size_reduction_pct": 50},
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"source": {"paper": "A paper", "row": "A row"}}, "either table or section"),
+        ({"source": "A paper"}, "either table or section"),
+        ({"values": {}}, "at least one"),
+        ({"values": {"file_size_mb": float("nan")}}, "file_size_mb: expected a number"),
+        ({"values": {"file_size_mb": True}}, "file_size_mb: expected a number"),
+        ({"values": {"file_size_mb": None}}, "file_size_mb: expected a number"),
+        ({"values": {"file_size_reduction_pct": 101}}, "more than 100"),
+        ({"from": "hearsay"}, "expected the keys"),
+    ],
+)
+def test_an_entry_that_is_not_sound_is_refused(
+    tmp_path: Path, change: dict[str, object], message: str
+) -> None:
+    (tmp_path / "x.yaml").write_text(yaml.safe_dump([GOOD | change]))
+    with pytest.raises(TrimtabError, match=rf"x\.yaml, entry 1: .*{message}"):
+        published("x", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "list"),
+        ("a: 1", "list"),
+        ("[", "cannot be read"),
+        (yaml.safe_dump([GOOD] * 2), "twice"),
+    ],
+)
+def test_a_file_that_is_no_list_of_rows_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "x.yaml").write_text(text)
+    with pytest.raises(TrimtabError, match=message):
+        published("x", tmp_path)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TrimtabError, match=r"nowhere\.yaml: cannot be read"):
+        published("nowhere", tmp_path)

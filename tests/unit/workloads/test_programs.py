@@ -1,0 +1,174 @@
+"""The programs as their users run them, and the YAMLs that name them."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from trimtab.workloads import classification, lenet5, program
+from trimtab.workloads.data import mnist
+
+ROOT = Path(__file__).parents[3]
+PROGRAMS = ROOT / "src" / "trimtab" / "workloads"
+CONFIGURED = [
+    "lenet5_train",
+    "lenet5_inference",
+    "mobilenetv2_train",
+    "mobilenetv2_inference",
+    "lstm_train",
+    "transformer_train",
+    "transformer_inference",
+]
+
+
+def start(name: str, output: Path, *arguments: object) -> subprocess.Popen[str]:
+    """Start a program on one thread and a few samples."""
+    small = ["--threads", 1, "--train-samples", 40, "--test-samples", 24, "--output", output]
+    command = [sys.executable, PROGRAMS / f"{name}.py", *small, *arguments]
+    return subprocess.Popen(
+        [str(word) for word in command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=output.parent,
+        text=True,
+    )
+
+
+def lines_of(process: subprocess.Popen[str]) -> list[str]:
+    """Wait for a program that has to succeed and return its lines of standard output."""
+    out, errors = process.communicate()
+    assert process.returncode == 0, errors
+    return out.splitlines()
+
+
+def workload(name: str) -> dict:
+    return yaml.safe_load((ROOT / "conf" / "workload" / f"{name}.yaml").read_text())
+
+
+def options_of(name: str) -> program.Options:
+    return program.read_options("", 1, workload(name)["command"][2:])
+
+
+@pytest.mark.parametrize("name", ["lenet5", "lstm", "mobilenetv2", "transformer"])
+def test_equal_runs_write_equal_bytes_and_mark_their_progress(name, tmp_path):
+    outputs = [tmp_path / "one.json", tmp_path / "two.json"]
+    runs = [start(name, output, "--epochs", 2) for output in outputs]
+    first, second = (lines_of(process) for process in runs)
+    assert outputs[0].read_bytes() == outputs[1].read_bytes()
+    assert first == second
+
+    marks = workload(f"{name}_train")["marks"]
+    assert [bool(re.search(marks["first_iteration"], line)) for line in first] == [1, 0, 0]
+    assert [bool(re.search(marks["epoch"], line)) for line in first] == [0, 1, 1]
+
+    metrics = json.loads(outputs[0].read_text())
+    assert (metrics["train_samples"], metrics["test_samples"]) == (40, 24)
+    assert metrics["torch"] == torch.__version__
+    assert 0 <= metrics["test_accuracy"] <= 1
+    # Written in full: a number rounded for display would not survive this.
+    assert all(len(repr(loss)) > 10 for loss in [metrics["test_loss"], *metrics["train_loss"]])
+    # What the YAML says about the data is what the run says.
+    said = workload(f"{name}_train")["dataset"]
+    assert any(word in said for word in (metrics["data"]["name"], "Django's message catalogues"))
+
+
+@pytest.mark.parametrize("name", ["lenet5", "transformer"])
+def test_inference_with_saved_weights_gives_the_trained_models_result(name, tmp_path):
+    trained, weights = tmp_path / "trained.json", tmp_path / "weights.pt"
+    lines_of(start(name, trained, "--save-weights", weights))
+    tested, untrained = tmp_path / "tested.json", tmp_path / "untrained.json"
+    runs = [
+        start(name, tested, "--phase", "inference", "--weights", weights, "--seed", 5),
+        start(name, untrained, "--phase", "inference"),
+    ]
+    assert [lines_of(process) for process in runs] == [["first iteration"]] * 2
+    metrics = [json.loads(path.read_text()) for path in (trained, tested, untrained)]
+    assert metrics[0]["test_loss"] == metrics[1]["test_loss"] != metrics[2]["test_loss"]
+    assert metrics[1]["weights"] == f"read from {weights}"
+    assert metrics[2]["weights"] == "initialised from seed 0"
+    assert "train_loss" not in metrics[1]
+    if name == "transformer":
+        assert len(metrics[1]["translations"]) == 24
+
+
+def main(monkeypatch, *arguments: object) -> None:
+    monkeypatch.setattr(sys, "argv", ["lenet5.py", *map(str, arguments)])
+    program.main("", 16, lambda given: classification.run(given, lenet5.build, mnist.load))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--data", "/nowhere"], "--data /nowhere: found neither train-images-idx3-ubyte nor"),
+        (["--phase", "inference", "--weights", "/nowhere"], "--weights /nowhere"),
+        (["--phase", "inference", "--weights", __file__], f"--weights {__file__}"),
+        (["--epochs", "0"], "'0': expected a whole number of at least 1"),
+        (["--threads", "two"], "'two': expected a whole number of at least 1"),
+        (["--phase", "evaluate"], "'evaluate'"),
+    ],
+)
+def test_mistakes_end_with_2_and_name_the_option(
+    arguments, expected, tmp_path, monkeypatch, capsys
+):
+    output = tmp_path / "metrics.json"
+    with pytest.raises(SystemExit) as end:
+        main(monkeypatch, "--output", output, *arguments)
+    assert end.value.code == 2
+    message = capsys.readouterr().err
+    assert expected in message and "Traceback" not in message
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_weights_of_another_model_are_refused(tmp_path, monkeypatch, capsys):
+    weights = tmp_path / "other.pt"
+    torch.save(torch.nn.Linear(2, 2).state_dict(), weights)
+    with pytest.raises(SystemExit):
+        main(monkeypatch, "--output", tmp_path / "metrics.json", "--weights", weights)
+    assert f"--weights {weights}: no weights of this model" in capsys.readouterr().err
+
+
+def test_output_that_cannot_be_written_is_named(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SystemExit) as end:
+        main(
+            monkeypatch,
+            *("--phase", "inference", "--test-samples", 2, "--output", tmp_path / "file/metrics"),
+        )
+    assert end.value.code == 2
+    assert str(tmp_path / "file") in capsys.readouterr().err
+
+
+def test_the_programs_import_nothing_of_trimtab_but_their_own_package():
+    for path in PROGRAMS.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            modules = [node.module] if isinstance(node, ast.ImportFrom) else []
+            modules += [name.name for name in node.names] if isinstance(node, ast.Import) else []
+            for module in modules:
+                assert module.startswith("trimtab.workloads") or not module.startswith("trimtab")
+                assert module.split(".")[0] not in ("hydra", "omegaconf", "pandas", "snakemake")
+
+
+@pytest.mark.parametrize("name", CONFIGURED)
+def test_yaml_names_its_program_and_its_options(name):
+    document = workload(name)
+    assert document["name"] == name
+    assert (ROOT / document["command"][1]).parent == PROGRAMS
+    assert (ROOT / document["command"][1]).is_file()
+    options = options_of(name)
+    assert options.phase == document["phase"] == name.rsplit("_", 1)[1]
+    assert str(options.output) == document["output"]["path"]
+    assert str(options.threads) == document["env"]["OMP_NUM_THREADS"]
+    assert ("epoch" in document["marks"]) == (options.phase == "train")
+
+
+def test_inference_takes_the_batches_of_the_description():
+    assert options_of("mobilenetv2_inference").batch_size == 4
+    assert options_of("mobilenetv2_inference").test_samples == 4
+    assert options_of("transformer_inference").batch_size == 32
+    assert options_of("lenet5_inference").test_samples is None

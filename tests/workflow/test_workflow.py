@@ -1,0 +1,208 @@
+"""Snakemake runs what changed, all of it, and nothing else."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from project import NOTHING_TO_DO, Project, tools
+
+CHAIN = {
+    "profile_workload",
+    "debloat_target",
+    "build_environment",
+    "verify_environment",
+    "evaluate_experiment",
+}
+
+
+def test_the_whole_chain_leaves_its_files_and_names_the_report(finished: Project) -> None:
+    results = finished.folder / "results"
+    for file in (
+        "profile/tiny/test_machine/usage.json",
+        "profile/tiny/test_machine/runs.parquet",
+        "profile/tiny/test_machine/epochs.parquet",
+        "debloat/both/test_machine/manifest.json",
+        "debloat/both/test_machine/libraries.parquet",
+        "debloat/both/test_machine/libraries.tar",
+        "debloat/both/test_machine/env/bin/python",
+        "debloat/both/test_machine/verify.json",
+        "debloat/both/test_machine/verify_runs.parquet",
+        "evaluate/quickstart/metrics.json",
+        "evaluate/quickstart/report.html",
+        "config.yaml",
+    ):
+        assert (results / file).exists(), file
+
+
+def test_second_run_does_nothing(finished: Project) -> None:
+    assert NOTHING_TO_DO in finished.succeed("snakemake", "--cores", "2", "all")
+
+
+def test_a_missing_environment_is_no_reason_to_run(finished: Project) -> None:
+    environment = finished.folder / "results/debloat/tiny/test_machine/env"
+    aside = finished.folder / "aside"
+    environment.rename(aside)
+    try:
+        assert finished.planned() == set()
+        said = finished.succeed("snakemake", "-n", "--cores", "2", "debloat")
+        assert "rule build_environment" in said
+    finally:
+        aside.rename(environment)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "planned"),
+    [
+        (
+            "conf/workload/tiny.yaml",
+            "escapes a text",
+            "escapes it",
+            {"resolved_config", "evaluate_experiment"},
+        ),
+        ("conf/workload/tiny.yaml", "timeout_s: 60", "timeout_s: 61", {*CHAIN, "resolved_config"}),
+        (
+            "conf/debloat/compact.yaml",
+            "symbols: strip",
+            "symbols: keep",
+            {*CHAIN - {"profile_workload"}, "resolved_config"},
+        ),
+        (
+            "conf/config.yaml",
+            "verify: {repeats: 1}",
+            "verify: {repeats: 2}",
+            {"verify_environment", "evaluate_experiment", "resolved_config"},
+        ),
+        (
+            "conf/debloat/compact.yaml",
+            "# Unused pages leave",
+            "# The unused pages leave",
+            set(),
+        ),
+        ("program.py", "rounds", "turns", CHAIN),
+        (
+            "src/trimtab/evaluation/report.py",
+            '"""',
+            '"""Reworded. ',
+            {"evaluate_experiment"},
+        ),
+        ("src/trimtab/debloating/environment.py", '"""', '"""Reworded. ', None),
+        ("src/trimtab/config/hardware.py", "Power of", "The power of", set()),
+    ],
+)
+def test_a_change_reruns_just_what_it_touches(
+    finished: Project, file: str, old: str, new: str, planned: set[str] | None
+) -> None:
+    with finished.edited(file, old, new):
+        found = finished.planned()
+    if planned is None:  # depends on which modules import it: at least its rule, no measurement
+        assert "build_environment" in found and "profile_workload" not in found
+    else:
+        assert found == planned
+
+
+def test_a_changed_workload_reruns_its_cells_only(finished: Project) -> None:
+    with finished.edited("conf/workload/other.yaml", '"1"', '"3"'):
+        said = finished.succeed("snakemake", "-n", "--cores", "2", "all")
+    assert "workload=other" in said and "target=both" in said
+    assert "workload=tiny" not in said and "target=tiny" not in said
+
+
+def test_killed_half_way_and_resumed(project: Project, tmp_path: Path) -> None:
+    fifo = tmp_path / "started"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    snakemake = subprocess.Popen(
+        [str(Path(sys.executable).parent / "snakemake"), "--cores", "2", "all"],
+        cwd=project.folder,
+        env={**tools(), "TINY_STARTED": str(fifo)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        assert select.select([reader], [], [], 60)[0], "no run of the program has begun"
+    finally:
+        kill_tree(snakemake.pid)
+        snakemake.wait()
+        os.close(reader)
+    profile = project.folder / "results" / "profile"
+    assert not [path for path in profile.rglob("*") if path.suffix in {".json", ".parquet"}]
+    project.succeed("snakemake", "--unlock")
+    project.succeed("snakemake", "--cores", "2", "profile")
+    assert (profile / "tiny" / "test_machine" / "usage.json").is_file()
+    said = project.succeed("snakemake", "-n", "--cores", "2", "profile")
+    assert NOTHING_TO_DO in said
+
+
+def kill_tree(root: int) -> None:
+    """Kill a process and everything below it at once, as a power cut would."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            process, parent = (
+                int(stat.parent.name),
+                int(stat.read_text().rpartition(")")[2].split()[1]),
+            )
+        except (OSError, ValueError):
+            continue
+        children.setdefault(parent, []).append(int(stat.parent.name))
+    waiting = [root]
+    for process in waiting:
+        waiting += children.get(process, [])
+    for process in waiting:
+        try:
+            os.kill(process, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "expected"),
+    [
+        (
+            "conf/workload/tiny.yaml",
+            "timeout_s: 60",
+            "timeout_s: soon",
+            "conf/workload/tiny.yaml: workload.timeout_s: 'soon' given, expected a number",
+        ),
+        (
+            "conf/workload/tiny.yaml",
+            "timeout_s:",
+            "workdir: gone\ntimeout_s:",
+            "workload.workdir: 'gone'",
+        ),
+        ("conf/workload/tiny.yaml", "dataset:", "datset:", "did you mean dataset?"),
+        ("conf/workload/other.yaml", "python: env", "python: nowhere/env", "targets.both"),
+        ("params.yaml", "overrides: []", "overrides: [experiment=nope]", "nope.yaml"),
+        ("params.yaml", "overrides: []", "overrides: experiment=single", "params.yaml"),
+    ],
+)
+def test_a_mistake_stops_everything_in_one_line(
+    project: Project, file: str, old: str, new: str, expected: str
+) -> None:
+    with project.edited(file, old, new):
+        done = project.run("snakemake", "--cores", "2", "all")
+    assert done.returncode != 0
+    assert len([line for line in done.stdout.splitlines() if expected in line]) == 1
+    assert "Traceback" not in done.stdout
+    assert not (project.folder / "results").exists()
+    assert not (project.folder / "logs").exists()
+
+
+def test_snakemakes_own_report(finished: Project, tmp_path: Path) -> None:
+    page = tmp_path / "report.zip"
+    finished.succeed("snakemake", "--report", str(page))
+    assert page.stat().st_size > 0
+
+
+def test_scripts_run_without_snakemake_and_say_what_is_wrong(finished: Project) -> None:
+    done = finished.run(
+        "python", "scripts/profile_workload.py", "--config", "{}", "--output", "results/x"
+    )
+    assert done.returncode == 2
+    (line,) = done.stdout.splitlines()
+    assert line.startswith("error: --config: ") and "workload" in line
