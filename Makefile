@@ -1,6 +1,6 @@
 # The commands people type: make all, make test, make lint, make bench, make docs.
 SHELL := /bin/bash
-CORES ?= all
+CORES ?= 8
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 PYTHON ?= $(shell command -v python3.11 || command -v python3)

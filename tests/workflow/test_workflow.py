@@ -132,10 +132,10 @@ def test_killed_half_way_and_resumed(project: Project, tmp_path: Path) -> None:
     profile = project.folder / "results" / "profile"
     assert not [path for path in profile.rglob("*") if path.suffix in {".json", ".parquet"}]
     project.succeed("snakemake", "--unlock")
-    project.succeed("snakemake", "--cores", "2", "profile")
-    assert (profile / "tiny" / "test_machine" / "usage.json").is_file()
-    said = project.succeed("snakemake", "-n", "--cores", "2", "profile")
-    assert NOTHING_TO_DO in said
+    usage = "results/profile/tiny/test_machine/usage.json"
+    project.succeed("snakemake", "--cores", "2", usage)
+    assert (project.folder / usage).is_file()
+    assert NOTHING_TO_DO in project.succeed("snakemake", "-n", "--cores", "2", usage)
 
 
 def kill_tree(root: int) -> None:

@@ -19,8 +19,9 @@ from trimtab.files import whole_file
 Mode = Literal["zero", "punch", "compact"]
 
 INT3 = 0xCC
-# Each hole costs a segment and two memory mappings. On libtorch_cpu with 9 % of its functions
-# used, holes of 32 KiB and more are 96 % of what all pages would give, in half as many mappings.
+# Each hole costs a segment and two memory mappings. libtorch_cpu after a training step of a small
+# network, by minimum: 4 KiB 1,000 holes, 16 KiB 807, 32 KiB 537 and 64 KiB 338, while the libraries
+# of PyTorch and NumPy shrink by 72.8, 72.1, 70.6 and 68.4 %.
 MINIMUM_HOLE_BYTES = 32 * 1024
 _CHUNK_BYTES = 1 << 22
 

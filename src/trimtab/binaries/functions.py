@@ -17,8 +17,6 @@ _TABLE_VERSION, _COUNT_UDATA4, _TABLE_DATAREL_SDATA4 = 1, 0x03, 0x3B
 _POINTER_FORMATS = {0x00: "<i8", 0x03: "<u4", 0x04: "<u8", 0x0B: "<i4", 0x0C: "<i8"}
 _POINTER_BYTES = {0x00: 8, 0x02: 2, 0x03: 4, 0x04: 8, 0x0A: 2, 0x0B: 4, 0x0C: 8}
 _PCREL, _ABSOLUTE, _APPLICATION = 0x10, 0x00, 0x70
-_DW_CFA_NOP, _DW_CFA_ADVANCE_LOC1, _DW_CFA_ADVANCE_LOC4 = 0x00, 0x02, 0x04
-_DW_CFA_ADVANCE_LOC, _HIGH_BITS = 0x40, 0xC0
 _CIE_BYTES_READ = 32  # enough for every augmentation string and its data
 
 
@@ -26,16 +24,14 @@ _CIE_BYTES_READ = 32  # enough for every augmentation string and its data
 class Functions:
     """Functions of one library: virtual addresses and sizes, uint64, shape (n,), sorted.
 
-    No two overlap. `is_fragment` (bool) marks those whose frame is already set up at their first
-    instruction: parts of another function, which jumps anywhere into them. `reason` says why there
-    are none, and is empty otherwise. `dropped` counts the entries left out because they overlap,
-    lie outside executable segments or cannot be decoded: no function holds their code, so that it
-    is always kept.
+    No two overlap. `reason` says why there are none, and is empty otherwise. `dropped` counts the
+    entries left out because they overlap, lie outside executable segments or cannot be decoded: no
+    function holds their code, so that it is always kept. A function's cold part is one of its own,
+    which the hot part enters anywhere.
     """
 
     start: NDArray[np.uint64]
     size: NDArray[np.uint64]
-    is_fragment: NDArray[np.bool_]
     dropped: int = 0
     reason: str = ""
 
@@ -50,7 +46,7 @@ def read_functions(elf: Elf) -> Functions:
     """
     table, reason = _read_table(elf)
     entry = elf.offsets_of(table[:, 1])
-    start, size, is_fragment = _decode(elf, entry)
+    start, size = _decode(elf, entry)
     executable = np.zeros(start.shape, bool)
     for load in elf.loads:
         if load.flags & PF_X:
@@ -61,7 +57,6 @@ def read_functions(elf: Elf) -> Functions:
     return Functions(
         start[good].astype(np.uint64),
         size[good].astype(np.uint64),
-        is_fragment[good],
         dropped=table.shape[0] - good.size,
         reason=reason,
     )
@@ -87,15 +82,9 @@ def _read_table(elf: Elf) -> tuple[NDArray[np.int64], str]:
     return rows.astype(np.int64) + header.address, ""
 
 
-def _decode(
-    elf: Elf, entry: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-    """Return address, size and fragment mark of the FDEs at file offsets `entry`.
-
-    The size is 0 where an FDE cannot be decoded.
-    """
+def _decode(elf: Elf, entry: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return address and size of the FDEs at file offsets `entry`; size 0 where undecodable."""
     start, size = np.zeros(entry.shape, np.int64), np.zeros(entry.shape, np.int64)
-    is_fragment = np.zeros(entry.shape, bool)
     limit = elf.size_bytes - _CIE_BYTES_READ
     possible = np.flatnonzero((entry >= 0) & (entry <= limit))
     length, cie_distance = (_gather(elf, entry[possible] + skip, "<u4") for skip in (0, 4))
@@ -114,24 +103,8 @@ def _decode(
         width = _POINTER_BYTES[format_]
         start[chosen] = value + (_addresses_of(elf, field) if application == _PCREL else 0)
         size[chosen] = _gather(elf, field + width, f"<u{width}")
-        is_fragment[chosen] = _begins_with_a_frame(elf, field + 2 * width)
     size[(size < 0) | (start < 0)] = 0
-    return start, size, is_fragment
-
-
-def _begins_with_a_frame(elf: Elf, augmentation: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether the first instruction of each FDE, after its augmentation data, sets the frame.
-
-    That of a whole function advances the location first (or does nothing): at its entry the frame
-    is what its CIE says. The length before the data takes one byte (LEB128 below 128).
-    """
-    length = _gather(elf, augmentation, "u1")
-    instruction = np.minimum(augmentation + 1 + length, elf.size_bytes - 1)
-    code = _gather(elf, instruction, "u1")
-    waits = (code == _DW_CFA_NOP) | (code & _HIGH_BITS == _DW_CFA_ADVANCE_LOC)
-    waits |= (code >= _DW_CFA_ADVANCE_LOC1) & (code <= _DW_CFA_ADVANCE_LOC4)
-    sets_frame: NDArray[np.bool_] = ~waits & (length < 0x80)
-    return sets_frame
+    return start, size
 
 
 def _gather(elf: Elf, offsets: NDArray[np.int64], kind: str) -> NDArray[np.int64]:

@@ -29,6 +29,7 @@ _CHUNK_BYTES = 1 << 22
 _LONGEST_ALIGNMENT_BYTES = 4096
 # The bytes that no-operations of any length, int3 and zero fill consist of. None of them, alone
 # or joined, is a return, call or unconditional jump.
+_JMP_REL8, _JMP_REL32 = 0xEB, 0xE9
 _IS_PADDING = np.isin(np.arange(256), list(bytes.fromhex("000f1f2e404466808490cc")))
 
 
@@ -116,7 +117,7 @@ def _within_sections(
 def _alignment(
     elf: Elf, start: NDArray[np.int64], end: NDArray[np.int64], unused: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the gaps before unused functions that hold nothing but no-operations.
+    """Return the gaps before unused functions that hold no-operations or a jump over them.
 
     Such bytes have no way out but into the function behind them, which did not run.
     """
@@ -129,9 +130,26 @@ def _alignment(
         if here.start == here.stop:
             continue
         code = elf.read(first, _CHUNK_BYTES + _LONGEST_ALIGNMENT_BYTES)
-        others = np.concatenate((np.zeros(1, np.int64), np.cumsum(~_IS_PADDING[code])))
-        only_padding[here] = others[high[here] - first] == others[low[here] - first]
+        place, end = low[here] - first, high[here] - first
+        place = place + _leading_jump(code, place, end)
+        length = end - place
+        begin = np.cumsum(length) - length
+        position = np.arange(length.sum()) + np.repeat(place - begin, length)
+        only_padding[here] = np.logical_and.reduceat(_IS_PADDING[code[position]], begin)
     return low[only_padding], high[only_padding]
+
+
+def _leading_jump(
+    code: NDArray[np.uint8], start: NDArray[np.int64], end: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return how long the jump is with which an assembler spares long gaps, 0 without one."""
+    opcode, length = code[start], end - start
+    short = (opcode == _JMP_REL8) & (length > 2)
+    short &= code[np.minimum(start + 1, code.size - 1)] == length - 2
+    words = np.ndarray((code.size - 3,), "<i4", code, strides=(1,))
+    long = (opcode == _JMP_REL32) & (length > 5)
+    long &= words[np.minimum(start + 1, words.size - 1)] == length - 5
+    return np.where(short, 2, np.where(long, 5, 0))
 
 
 def _headers(elf: Elf) -> list[tuple[int, int]]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from trimtab.binaries.elf import Elf, read_elf
 from trimtab.binaries.functions import Functions, read_functions
 from trimtab.binaries.locate import locate
+from trimtab.binaries.reach import with_reachable
 from trimtab.binaries.spans import Spans
 from trimtab.errors import UserError
 from trimtab.profiling.usage import Usage, UsedLibrary
@@ -98,6 +99,7 @@ def locate_used(target: Target, keep_symbols: bool) -> Located:
     used = np.isin(starts, target.used)
     if target.why_not:
         used[:] = True
+    used = with_reachable(elf, functions, used)
     spans = locate(elf, functions, used, keep_symbols)
     kept = _kept_bytes(elf, functions, spans)
     return Located(

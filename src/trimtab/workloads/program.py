@@ -69,10 +69,12 @@ def read_options(
     add("--train-samples", type=_positive, help="keep the first of the training data")
     add("--test-samples", type=_positive, help="keep the first of the test data")
     add("--seed", type=int, default=0, help="of initial weights, order of samples and dropout")
+    # One thread: on a machine that was shared, a second one cost these small models several times
+    # the CPU time and the wall time.
     add(
         "--threads",
         type=_positive,
-        default=2,
+        default=1,
         help="the sums' order, and so the last bits, depend on it",
     )
     add("--weights", type=Path, help="start from these weights, not from random ones")

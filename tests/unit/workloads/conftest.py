@@ -4,5 +4,5 @@ import torch
 
 @pytest.fixture(autouse=True, scope="session")
 def _one_thread():
-    """Small models are slower on two threads than on one wherever tests share the cores."""
+    """As in the programs: threads that wait for each other cost much where the cores are shared."""
     torch.set_num_threads(1)

@@ -46,7 +46,7 @@ def test_lstm_reads_rows_from_the_top_as_a_cell_does_step_by_step(digits):
 
 def test_mobilenetv2_has_the_published_size_and_keeps_4_by_4_positions():
     model = MobileNetV2().eval()
-    # Torchvision and the paper's authors count 3,504,872 with ImageNet's 1,000 classes.
+    # torchvision's MobileNetV2 has 3,504,872 with ImageNet's 1,000 classes.
     assert parameters_of(model) == 3_504_872 - 990 * (1280 + 1)
     images = torch.zeros(2, 3, 32, 32)
     assert model(images).shape == (2, 10)

@@ -28,8 +28,8 @@ CONFIGURED = [
 
 
 def start(name: str, output: Path, *arguments: object) -> subprocess.Popen[str]:
-    """Start a program on one thread and a few samples."""
-    small = ["--threads", 1, "--train-samples", 40, "--test-samples", 24, "--output", output]
+    """Start a program on a few samples."""
+    small = ["--train-samples", 40, "--test-samples", 8, "--output", output]
     command = [sys.executable, PROGRAMS / f"{name}.py", *small, *arguments]
     return subprocess.Popen(
         [str(word) for word in command],
@@ -68,7 +68,7 @@ def test_equal_runs_write_equal_bytes_and_mark_their_progress(name, tmp_path):
     assert [bool(re.search(marks["epoch"], line)) for line in first] == [0, 1, 1]
 
     metrics = json.loads(outputs[0].read_text())
-    assert (metrics["train_samples"], metrics["test_samples"]) == (40, 24)
+    assert (metrics["train_samples"], metrics["test_samples"]) == (40, 8)
     assert metrics["torch"] == torch.__version__
     assert 0 <= metrics["test_accuracy"] <= 1
     # Written in full: a number rounded for display would not survive this.
@@ -94,7 +94,7 @@ def test_inference_with_saved_weights_gives_the_trained_models_result(name, tmp_
     assert metrics[2]["weights"] == "initialised from seed 0"
     assert "train_loss" not in metrics[1]
     if name == "transformer":
-        assert len(metrics[1]["translations"]) == 24
+        assert len(metrics[1]["translations"]) == 8
 
 
 def main(monkeypatch, *arguments: object) -> None:

@@ -1,0 +1,157 @@
+"""Prove the slim environment: the same output, and what it costs beside the original."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from trimtab.config.hardware import Hardware
+from trimtab.config.workload import Workload
+from trimtab.debloating.crash import find_crash
+from trimtab.errors import TrimtabError, UserError
+from trimtab.files import read_json, write_json
+from trimtab.profiling.compare import compare_outputs
+from trimtab.profiling.interleave import measure_interleaved
+from trimtab.profiling.measured import MeasuredRun, runs_table
+from trimtab.profiling.profile import model_of
+from trimtab.profiling.program import Program
+from trimtab.profiling.programs import absolute, program_of
+from trimtab.profiling.resident import resident_library_bytes
+from trimtab.schemas import RUNS, write_table
+
+
+class VerificationError(TrimtabError):
+    """A workload does not do in the slim environment what it does in the original."""
+
+
+def verify_environment(
+    target: str,
+    workloads: Sequence[Workload],
+    hardware: Hardware,
+    environment: Path,
+    manifest: Path,
+    repeats: int,
+    destination: Path,
+) -> None:
+    """Run every workload in both environments in turn; write verify.json, verify_runs.parquet.
+
+    All outputs in the slim environment have to equal the first one in the original. Otherwise
+    `destination`/failure keeps the runs' output and logs, verify.json names the library and the
+    function where the program died, and VerificationError is raised. Raises UserError when the
+    workload's output changes from run to run in the original environment already.
+    """
+    kept = read_json(manifest)
+    slim, original = absolute(environment), Path(kept["prefix"])
+    libraries = sorted(kept["files"])
+    destination.mkdir(parents=True, exist_ok=True)
+    failure_folder = destination / "failure"
+    shutil.rmtree(failure_folder, ignore_errors=True)
+    runs_folder = destination / "runs"
+    shutil.rmtree(runs_folder, ignore_errors=True)
+    verdict: dict[str, Any] = {
+        "target": target,
+        "hardware": hardware.name,
+        "passed": True,
+        "workloads": [],
+        "resident_bytes": {},
+    }
+    frames = []
+    for workload in workloads:
+        folder = runs_folder / workload.name
+        programs = {
+            "original": program_of(workload, folder / "original"),
+            "debloated": program_of(
+                workload, folder / "debloated", slim / "bin" / Path(workload.python).name
+            ),
+        }
+        runs = measure_interleaved(
+            programs, repeats, hardware=model_of(hardware), log_dir=folder / "logs"
+        )
+        problem = _problem(workload, programs["original"], runs)
+        verdict["workloads"].append(
+            {
+                "workload": workload.name,
+                "repeats": repeats,
+                "equal": _equal(programs["original"], runs),
+                "comparison": workload.output.compare,
+            }
+        )
+        if problem:
+            _fail(verdict, problem, workload, destination, slim, original)
+        frames.append(runs_table(workload.name, runs))
+        verdict["resident_bytes"][workload.name] = {
+            condition: resident_library_bytes(
+                programs[condition], {prefix / name for name in libraries}
+            )
+            for condition, prefix in (("original", original), ("debloated", slim))
+        }
+    write_table(destination / "verify_runs.parquet", RUNS, pd.concat(frames, ignore_index=True))
+    write_json(destination / "verify.json", verdict)
+
+
+def _outputs(runs: list[MeasuredRun], condition: str) -> list[Path]:
+    return [run.output for run in runs if run.condition == condition and run.output]
+
+
+def _equal(program: Program, runs: list[MeasuredRun]) -> int:
+    """How many outputs of the slim environment equal the original's first."""
+    reference = _outputs(runs, "original")[:1]
+    return sum(
+        compare_outputs(reference[0], output, program.output) is None
+        for output in _outputs(runs, "debloated")
+        if reference
+    )
+
+
+def _problem(workload: Workload, program: Program, runs: list[MeasuredRun]) -> str | None:
+    for run in runs:
+        if run.failure and run.condition == "original":
+            raise UserError(f"workload {workload.name}: {run.failure}")
+    reference, *others = _outputs(runs, "original")
+    for output in others:
+        difference = compare_outputs(reference, output, program.output)
+        if difference:
+            raise UserError(
+                f"workload {workload.name}: its output differs from run to run in the original"
+                f" environment, {difference}; fix its seed, or compare with"
+                " output.compare: numeric_file and a tolerance"
+            )
+    for run in runs:
+        if run.failure:
+            return run.failure
+    for output in _outputs(runs, "debloated"):
+        difference = compare_outputs(reference, output, program.output)
+        if difference:
+            return f"another output, {difference}"
+    return None
+
+
+def _fail(
+    verdict: dict[str, Any],
+    problem: str,
+    workload: Workload,
+    destination: Path,
+    slim: Path,
+    original: Path,
+) -> None:
+    """Keep the evidence, look where the program dies, and raise."""
+    evidence = destination / "failure"
+    shutil.move(destination / "runs", evidence)
+    crash = find_crash(
+        program_of(workload, evidence / workload.name / "diagnosis",
+                   slim / "bin" / Path(workload.python).name),
+        evidence, slim, original,
+    )  # fmt: skip
+    problem = problem.replace(str(destination / "runs"), str(evidence))
+    verdict |= {"passed": False, "failed_workload": workload.name, "problem": problem}
+    if crash:
+        verdict |= asdict(crash)
+    write_json(evidence / "verify.json", verdict)
+    where = f"; {crash}" if crash else ""
+    raise VerificationError(
+        f"target {verdict['target']}, workload {workload.name}: {problem}{where};"
+        f" everything needed to look is in {evidence}"
+    )

@@ -1,0 +1,165 @@
+"""The stage `profile`: what a workload uses, in traced runs, and what it costs, in plain ones."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from trimtab.config.hardware import Hardware
+from trimtab.config.profiling import Profiling
+from trimtab.config.workload import Workload
+from trimtab.errors import UserError
+from trimtab.native import native_path
+from trimtab.profiling.compare import compare_outputs
+from trimtab.profiling.files import read_file_trace
+from trimtab.profiling.functions import read_function_trace, tracing_environment
+from trimtab.profiling.measured import MeasuredRun, epochs_table, runs_table
+from trimtab.profiling.power_model import HardwareModel
+from trimtab.profiling.program import Program
+from trimtab.profiling.programs import program_of
+from trimtab.profiling.run import measure_run
+from trimtab.profiling.usage import Usage, UsedFile, UsedLibrary, UsedProcess, write_usage
+from trimtab.schemas import EPOCHS, RUNS, write_table
+
+_LAST_LINES = 20
+
+
+def profile_workload(
+    workload: Workload, hardware: Hardware, profiling: Profiling, destination: Path
+) -> None:
+    """Run `workload` plain and traced; write usage.json, runs.parquet and epochs.parquet.
+
+    Logs and records of the runs stay in `destination`/runs. Raises UserError when a run fails.
+    """
+    folder = destination / "runs"
+    shutil.rmtree(folder, ignore_errors=True)
+    model = model_of(hardware)
+    program = program_of(workload, folder / "output")
+    runs = [
+        _run(program, "original", repeat, model, folder, profiling.sample_interval_s)
+        for repeat in range(profiling.repeats)
+    ]
+    usage, traced = _trace(workload, program, model, folder, plain=runs[0])
+    runs += traced
+    write_table(destination / "runs.parquet", RUNS, runs_table(workload.name, runs))
+    write_table(destination / "epochs.parquet", EPOCHS, epochs_table(workload.name, runs))
+    write_usage(destination / "usage.json", usage)
+
+
+def trace_workload(workload: Workload, folder: Path) -> Usage:
+    """Run `workload` twice, its functions traced and then its files, and return what it used.
+
+    Logs and records stay in `folder`. Raises UserError when a run fails.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    program = program_of(workload, folder / "output")
+    return _trace(workload, program, NO_POWER_MODEL, folder, plain=None)[0]
+
+
+NO_POWER_MODEL = HardwareModel("this_machine", 1, 0.0, 0.0, 0.0, 1.0, 0.0, "none")
+
+
+def model_of(hardware: Hardware) -> HardwareModel:
+    """Return the power model that a hardware YAML describes."""
+    return HardwareModel(
+        name=hardware.name,
+        cores=hardware.cores,
+        idle_w=hardware.idle_w,
+        busy_w=hardware.busy_w,
+        memory_w_per_gib=hardware.memory_w_per_gib,
+        memory_gib=hardware.memory_gib,
+        power_relative_error=hardware.power_relative_error,
+        source=hardware.power_source,
+    )
+
+
+def _trace(
+    workload: Workload,
+    program: Program,
+    hardware: HardwareModel,
+    folder: Path,
+    plain: MeasuredRun | None,
+) -> tuple[Usage, list[MeasuredRun]]:
+    functions_record, files_record = folder / "functions", folder / "files.jsonl"
+    watched = replace(
+        program, environment=tracing_environment(program.environment, functions_record)
+    )
+    tracer = (str(native_path("trimtab-file-tracer")), str(files_record.resolve()), "--")
+    followed = replace(program, command=(*tracer, *program.command))
+    runs = [
+        _run(watched, "traced_functions", 0, hardware, folder),
+        _run(followed, "traced_files", 0, hardware, folder),
+    ]
+    usage = _usage(workload, program, functions_record, files_record, runs[0].wall_s)
+    reference = plain or runs[1]
+    problems = list(usage.incomplete_because)
+    if reference.output and runs[0].output:
+        difference = compare_outputs(reference.output, runs[0].output, program.output)
+        if difference:
+            problems.append(f"output of the traced run differs from an untraced one: {difference}")
+    return replace(usage, complete=not problems, incomplete_because=problems), runs
+
+
+def _run(
+    program: Program,
+    condition: str,
+    repeat: int,
+    hardware: HardwareModel,
+    folder: Path,
+    sample_interval_s: float = 1.0,
+) -> MeasuredRun:
+    run = measure_run(
+        program,
+        condition=condition,
+        repeat=repeat,
+        hardware=hardware,
+        sample_interval_s=sample_interval_s,
+        log_dir=folder,
+    )
+    if run.failure is not None:
+        lines = run.stderr.read_text(errors="replace").splitlines()[-_LAST_LINES:]
+        raise UserError("\n".join([f"{' '.join(program.command)}: {run.failure}", *lines]))
+    return run
+
+
+def _usage(
+    workload: Workload,
+    program: Program,
+    functions_record: Path,
+    files_record: Path,
+    trace_s: float,
+) -> Usage:
+    functions = read_function_trace(functions_record)
+    files = read_file_trace(files_record)
+    problems = [*functions.incomplete_because, *files.incomplete_because]
+    notes = []
+    for process in functions.killed:
+        text = f"process {process.pid} ({process.executable}) was killed before its exit"
+        (notes if workload.accept_killed_processes else problems).append(text)
+    return Usage(
+        workload=workload.name,
+        command=list(program.command),
+        complete=not problems,
+        incomplete_because=problems,
+        notes=notes,
+        processes=[
+            UsedProcess(each.pid, each.parent_pid, each.executable, each.end)
+            for each in functions.processes
+        ],
+        libraries=[
+            UsedLibrary(
+                path=each.path,
+                build_id=each.build_id,
+                size_bytes=each.size_bytes,
+                traced=each.traced,
+                not_traced_because=each.not_traced_because,
+                functions_total=each.functions_total,
+                functions_used=len(each.used_functions),
+                used_functions=each.used_functions.tolist(),
+            )
+            for each in functions.libraries
+        ],
+        files=[UsedFile(each.path, each.real_path, sorted(each.uses)) for each in files.files],
+        trace_s=trace_s,
+    )
+
+
