@@ -6,9 +6,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from common import save
+
+from trimtab.binaries.compact import rewrite
 from trimtab.config import Configurations
 from trimtab.config.debloat import Debloat
 from trimtab.debloating.debloat import debloat_target
@@ -22,10 +25,6 @@ USAGE = Path("results/profile/lenet5_train/this_machine/usage.json")
 
 def locate_and_compact(usage: Path) -> dict[str, float]:
     """Locate and compact all libraries as the stage does, without measuring their sizes."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    from trimtab.binaries.compact import rewrite
-
     workload = Configurations(Path("conf")).workload("lenet5_train")
     targets = targets_of([read_usage(usage)], prefix_of(Path(workload.python)))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -49,7 +48,7 @@ def locate_and_compact(usage: Path) -> dict[str, float]:
 
 def main() -> None:
     """Save the sizes of each mode, and time and memory in a process of their own."""
-    code = f"import json; from libraries import *; print(json.dumps(locate_and_compact({str(USAGE)!r} and USAGE)))"
+    code = "import json, libraries as l; print(json.dumps(l.locate_and_compact(l.USAGE)))"
     child = subprocess.run(
         [sys.executable, "-c", code],
         check=True,

@@ -4,6 +4,7 @@ import tempfile
 from pathlib import Path
 
 from common import save, spread, wall_s
+
 from trimtab.config import Configurations
 from trimtab.native import native_path
 from trimtab.profiling.functions import tracing_environment

@@ -118,15 +118,11 @@ def debloat(
     with console.status("copying the environment"):
         environment = workspace.build(folder, options)
     table = Table("library", "before", "after", "less")
-    for row in libraries.nlargest(10, "size_before_bytes").itertuples():
-        less = 1 - row.size_after_bytes / row.size_before_bytes
-        table.add_row(
-            row.library, _mb(row.size_before_bytes), _mb(row.size_after_bytes), f"{less:.0%}"
-        )
-    before, after = libraries["size_before_bytes"].sum(), libraries["size_after_bytes"].sum()
-    table.add_row(
-        f"all {len(libraries)}", _mb(before), _mb(after), f"{1 - after / before:.0%}", style="bold"
-    )
+    sizes = libraries.set_index("library")[["size_before_bytes", "size_after_bytes"]]
+    largest = sizes.nlargest(10, "size_before_bytes")
+    largest.loc[f"all {len(sizes)}"] = sizes.sum()
+    for library, (before, after) in zip(largest.index, largest.to_numpy(), strict=True):
+        table.add_row(str(library), _mb(before), _mb(after), f"{1 - after / before:.0%}")
     console.print(table)
     print(environment)
 
@@ -179,4 +175,3 @@ def main() -> None:
         where = f"{error.filename}: " if error.filename else ""
         console.print(f"[bold red]error:[/] {where}{os.strerror(error.errno or 0)}")
         sys.exit(1)
-

@@ -26,7 +26,7 @@ def _has_gpu() -> bool:
 
 def _has_counters() -> bool:
     with HardwareCounters() as counters:
-        return bool(counters.read())
+        return not counters.missing
 
 
 def _gcc() -> bool:

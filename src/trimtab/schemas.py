@@ -124,4 +124,5 @@ def read_table(path: Path, schema: pa.Schema) -> pd.DataFrame:
     table = pq.read_table(path)
     if table.schema.names != schema.names:
         raise TrimtabError(f"{path}: columns {table.schema.names}, expected {schema.names}")
-    return table.cast(schema).to_pandas()
+    frame: pd.DataFrame = table.cast(schema).to_pandas()
+    return frame

@@ -28,6 +28,7 @@ from trimtab.schemas import LIBRARIES, read_table
 OnProgress = Callable[[str, int, int], None]
 _NAME = "program"
 
+
 def find_interpreter(command: list[str]) -> Path | None:
     """Return the Python interpreter that `command` runs in: itself, or that of its `#!` line."""
     found = shutil.which(command[0])
@@ -143,5 +144,5 @@ def reconstruct(span_path: Path, output_dir: Path, mode: str) -> Path:
     destination = output_dir / library.name
     if destination.resolve() == library.resolve():
         raise UserError(f"{output_dir}: holds the original {library.name}; choose another folder")
-    rewrite(elf, spans, mode, destination)
+    rewrite(elf, spans, mode, destination)  # type: ignore[arg-type]
     return destination

@@ -13,16 +13,15 @@ from trimtab.binaries.elf import Elf
 from trimtab.binaries.functions import Functions
 
 _CHUNK_BYTES = 1 << 20
-_CALL_REL32, _JMP_REL32 = 0xE8, 0xE9
+_CALL_REL32, _JMP_REL32, _JMP_REL8 = 0xE8, 0xE9, 0xEB
 _TWO_BYTE, _JCC_REL32, _HIGH_NIBBLE = 0x0F, 0x80, 0xF0
-_DISPLACEMENT_BYTES = 4
 
 
 def with_reachable(elf: Elf, functions: Functions, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return `used` (bool, shape (n,)) and every function that these call or jump to.
 
     Code is not decoded: every byte of a used function is taken as the possible opcode of a call or
-    jump with a 32-bit displacement, and counts when that leads to a function's first byte. What
+    jump with a displacement, and counts when that leads to a function's first byte. What
     is misread can only add functions.
     """
     result = used.copy()
@@ -49,19 +48,24 @@ def _targets(
     chosen: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """Return the indices of the functions at whose start a call or jump of `chosen` leads."""
-    chosen = chosen[size[chosen] > _DISPLACEMENT_BYTES]
-    # Where a displacement can be: from the second byte of a function to four before its end.
-    places = size[chosen] - _DISPLACEMENT_BYTES
+    # Every byte but a function's first may be where a displacement begins.
+    places = size[chosen] - 1
     first = np.cumsum(places) - places
     within = np.arange(places.sum()) - np.repeat(first, places) + 1
     at = np.repeat(offset[chosen], places) + within
+    address = np.repeat(start[chosen], places) + within
+    fits = np.repeat(size[chosen], places) - within >= 4
     opcode = elf.data[at - 1]
     jcc = (opcode & _HIGH_NIBBLE == _JCC_REL32) & (elf.data[np.maximum(at - 2, 0)] == _TWO_BYTE)
-    possible = (opcode == _CALL_REL32) | (opcode == _JMP_REL32) | jcc
-    at = at[possible]
+    long = fits & ((opcode == _CALL_REL32) | (opcode == _JMP_REL32) | jcc)
+    short = opcode == _JMP_REL8
     words = np.ndarray((elf.data.size - 3,), "<i4", elf.data, strides=(1,))
-    next_instruction = (np.repeat(start[chosen], places) + within)[possible] + _DISPLACEMENT_BYTES
-    target = next_instruction + words[at].astype(np.int64)
+    target = np.concatenate(
+        (
+            address[long] + 4 + words[at[long]].astype(np.int64),
+            address[short] + 1 + elf.data[at[short]].view(np.int8).astype(np.int64),
+        )
+    )
     index = np.searchsorted(start, target).clip(max=start.size - 1)
     reached: NDArray[np.int64] = np.unique(index[start[index] == target])
     return reached

@@ -132,7 +132,7 @@ def _slim(
         result = rewrite(
             located.elf,
             located.spans,
-            options.mode,
+            options.mode,  # type: ignore[arg-type]  # OmegaConf knows no Literal
             path,
             minimum_hole_bytes=options.minimum_hole_bytes,
         )

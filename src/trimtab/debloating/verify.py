@@ -49,7 +49,8 @@ def verify_environment(
     destination.mkdir(parents=True, exist_ok=True)
     failure_folder = destination / "failure"
     shutil.rmtree(failure_folder, ignore_errors=True)
-    runs_folder = destination / "runs"
+    (destination / "verify.json").unlink(missing_ok=True)
+    runs_folder = destination / "verification"
     shutil.rmtree(runs_folder, ignore_errors=True)
     verdict: dict[str, Any] = {
         "target": target,
@@ -70,12 +71,14 @@ def verify_environment(
         runs = measure_interleaved(
             programs, repeats, hardware=model_of(hardware), log_dir=folder / "logs"
         )
+        equal_runs = _equal(programs["original"], runs)
         problem = _problem(workload, programs["original"], runs)
         verdict["workloads"].append(
             {
                 "workload": workload.name,
                 "repeats": repeats,
-                "equal": _equal(programs["original"], runs),
+                "equal": equal_runs == repeats,
+                "equal_runs": equal_runs,
                 "comparison": workload.output.compare,
             }
         )
@@ -139,13 +142,13 @@ def _fail(
 ) -> None:
     """Keep the evidence, look where the program dies, and raise."""
     evidence = destination / "failure"
-    shutil.move(destination / "runs", evidence)
+    shutil.move(destination / "verification", evidence)
     crash = find_crash(
         program_of(workload, evidence / workload.name / "diagnosis",
                    slim / "bin" / Path(workload.python).name),
         evidence, slim, original,
     )  # fmt: skip
-    problem = problem.replace(str(destination / "runs"), str(evidence))
+    problem = problem.replace(str(destination / "verification"), str(evidence))
     verdict |= {"passed": False, "failed_workload": workload.name, "problem": problem}
     if crash:
         verdict |= asdict(crash)

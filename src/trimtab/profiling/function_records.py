@@ -89,7 +89,7 @@ def _text(raw: bytes) -> str:
     return raw.decode(errors="surrogateescape")
 
 
-def _head(data: bytes, layout: np.dtype, magic: bytes, path: Path) -> np.void | None:  # type: ignore[type-arg]
+def _head(data: bytes, layout: np.dtype[np.void], magic: bytes, path: Path) -> np.void | None:
     """The record's head, or None for a record whose process died while making it."""
     if len(data) < layout.itemsize:
         raise TrimtabError(f"{path}: {len(data)} bytes, a record has at least {layout.itemsize}")

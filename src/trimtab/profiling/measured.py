@@ -81,7 +81,8 @@ def epochs_table(workload: str, runs: Iterable[MeasuredRun]) -> pd.DataFrame:
     tables = [run.epochs.assign(**_names(workload, run)) for run in runs]
     if not tables:
         return pd.DataFrame(columns=EPOCHS.names)
-    return pd.concat(tables, ignore_index=True)[EPOCHS.names]
+    table: pd.DataFrame = pd.concat(tables, ignore_index=True)[EPOCHS.names]
+    return table
 
 
 def _names(workload: str, run: MeasuredRun) -> dict[str, Any]:

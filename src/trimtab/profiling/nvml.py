@@ -79,7 +79,7 @@ class Gpus:
 
     def energy_j(self) -> float:
         """Return the joules of all boards since their driver was loaded."""
-        return (
+        return float(
             sum(pynvml.nvmlDeviceGetTotalEnergyConsumption(device) for device in self._devices)
             / _MJ_PER_J
         )

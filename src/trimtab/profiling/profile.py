@@ -131,7 +131,7 @@ def _usage(
     functions = read_function_trace(functions_record)
     files = read_file_trace(files_record)
     problems = [*functions.incomplete_because, *files.incomplete_because]
-    notes = []
+    notes: list[str] = []
     for process in functions.killed:
         text = f"process {process.pid} ({process.executable}) was killed before its exit"
         (notes if workload.accept_killed_processes else problems).append(text)
@@ -161,5 +161,3 @@ def _usage(
         files=[UsedFile(each.path, each.real_path, sorted(each.uses)) for each in files.files],
         trace_s=trace_s,
     )
-
-

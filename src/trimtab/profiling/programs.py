@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 from trimtab.config.workload import Workload
@@ -30,9 +29,8 @@ def program_of(workload: Workload, run_folder: Path, python: Path | None = None)
     def placed(text: str | None) -> str | None:
         return None if text is None else text.replace("{output}", output)
 
-    first, *rest = workload.command
     path = f"{interpreter.parent}:{os.environ.get('PATH', os.defpath)}"
-    command = (str(interpreter) if first == "python" else first, *rest)
+    command = (_moved(workload, interpreter), *workload.command[1:])
     command = tuple(word.replace("{output}", output) for word in command)
     if not shutil.which(workdir / command[0] if "/" in command[0] else command[0], path=path):
         raise UserError(
@@ -58,9 +56,22 @@ def program_of(workload: Workload, run_folder: Path, python: Path | None = None)
     )
 
 
-def with_environment(program: Program, **variables: str) -> Program:
-    """Return `program` with further environment variables."""
-    return replace(program, environment={**program.environment, **variables})
+def _moved(workload: Workload, interpreter: Path) -> str:
+    """The command's first word in the environment of `interpreter`.
+
+    A program that is named by its path in the workload's own environment, be it the interpreter
+    or a script beside it, becomes the one of the same name there.
+    """
+    first = workload.command[0]
+    if first == "python":
+        return str(interpreter)
+    own = absolute(Path(workload.python))
+    path = absolute(Path(workload.workdir, first))
+    if "/" in first and path == own:
+        return str(interpreter)
+    if "/" in first and path.parent == own.parent:
+        return str(interpreter.parent / path.name)
+    return first
 
 
 def absolute(path: Path) -> Path:

@@ -1,5 +1,6 @@
 """Everything that is read of a run while it goes on, put on one time axis."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
@@ -75,7 +76,7 @@ class Sampler:
         """
         windows = []
         for (start, end), total in zip(
-            zip(boundaries_s, boundaries_s[1:], strict=False),
+            itertools.pairwise(boundaries_s),
             self._timeline.over(boundaries_s, _WHOLE),
             strict=True,
         ):

@@ -65,9 +65,7 @@ def test_the_copy_runs_and_the_original_is_untouched(
     build_environment(venv / "bin/python", archive, manifest, share, env)
     assert snapshot(venv) == before
     assert (env / LIBRARY).read_bytes() == content
-    assert (env / "lib/notes.txt").stat().st_mtime_ns == (
-        venv / "lib/notes.txt"
-    ).stat().st_mtime_ns
+    assert (env / "lib/notes.txt").stat().st_mtime_ns == (venv / "lib/notes.txt").stat().st_mtime_ns
     same_file = (env / "lib/notes.txt").samefile(venv / "lib/notes.txt")
     assert same_file == (share == "hardlink")
     assert os.readlink(env / "lib/inside") == "notes.txt"

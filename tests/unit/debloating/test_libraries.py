@@ -32,9 +32,7 @@ def usage(path: Path, used: list[int], traced: bool = True) -> Usage:
 
 def test_the_union_over_workloads_is_kept() -> None:
     starts = [int(start) for start in read_functions(read_elf(extension())).start]
-    [target] = targets_of(
-        [usage(extension(), starts[:2]), usage(extension(), starts[1:3])], PREFIX
-    )
+    [target] = targets_of([usage(extension(), starts[:2]), usage(extension(), starts[1:3])], PREFIX)
     assert target.used.tolist() == starts[:3]
     located = locate_used(target, keep_symbols=False)
     assert located.functions_used == 3

@@ -44,9 +44,7 @@ def compile_c(source: str, output: Path, *options: str, compiler: str = "gcc") -
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compile_c(
-        LIBRARY, tmp_path_factory.mktemp("library") / "libfive.so", "-shared", "-fPIC"
-    )
+    return compile_c(LIBRARY, tmp_path_factory.mktemp("library") / "libfive.so", "-shared", "-fPIC")
 
 
 def program(folder: Path, library: Path, main: str, *options: str) -> Path:
@@ -251,9 +249,7 @@ def test_an_exec_that_fails_leaves_the_process_running(tmp_path: Path, library: 
     assert [p.end for p in read_records(tmp_path / "record").processes] == ["exit"]
 
 
-def test_an_untraceable_program_makes_the_trace_incomplete(
-    tmp_path: Path, library: Path
-) -> None:
+def test_an_untraceable_program_makes_the_trace_incomplete(tmp_path: Path, library: Path) -> None:
     """A program for another loader is started; a static one loads no library and is no loss."""
     static = compile_c("int main(void) { return 0; }", tmp_path / "static", "-static")
     loader = tmp_path / "loader"
@@ -390,7 +386,9 @@ def test_python_workers_shells_and_subprocesses(tmp_path: Path, method: str) -> 
 
 
 def test_a_numpy_program_gives_the_same_output(tmp_path: Path) -> None:
-    script = "import numpy as n; r=n.random.default_rng(1); print(n.linalg.svd(r.random((50,50)))[1])"
+    script = (
+        "import numpy as n; r=n.random.default_rng(1); print(n.linalg.svd(r.random((50,50)))[1])"
+    )
     plain = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True).stdout
     traced = subprocess.run(
         [sys.executable, "-c", script], check=True, capture_output=True,

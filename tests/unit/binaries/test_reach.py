@@ -1,0 +1,81 @@
+"""What a used function calls directly is kept with it, on code whose calls are known."""
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trimtab.binaries.elf import read_elf
+from trimtab.binaries.functions import read_functions
+from trimtab.binaries.names import function_names
+from trimtab.binaries.reach import with_reachable
+
+SOURCE = r"""
+#define APART __attribute__((noinline, noclone, visibility("hidden")))
+volatile int sink;
+APART void last(void) { sink += 3; }
+APART void callee(void) { sink += 2; last(); sink += 4; }
+APART void stranger(void) { sink += 9; }
+APART void by_pointer(void) { sink += 11; }
+void (*volatile table[])(void) = {by_pointer, stranger};
+__attribute__((noinline)) void caller(int x) { if (x) callee(); table[x & 1](); sink++; }
+__attribute__((noinline)) void tail(void) { last(); }
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reach")
+    (folder / "reach.c").write_text(SOURCE)
+    command = ["gcc", "-O2", "-shared", "-fPIC", "-o", "libreach.so", "reach.c"]
+    subprocess.run(command, cwd=folder, check=True)
+    return folder / "libreach.so"
+
+
+def reached(library: Path, *used: str) -> set[str]:
+    elf = read_elf(library)
+    functions, names = read_functions(elf), function_names(elf)
+    named = [names.of(int(start)) or "" for start in functions.start]
+    result = with_reachable(elf, functions, np.isin(named, used))
+    return {name for name, kept in zip(named, result, strict=True) if kept}
+
+
+def test_direct_calls_are_followed_and_pointers_are_not(library: Path) -> None:
+    assert reached(library, "caller") == {"caller", "callee", "last"}
+
+
+def test_a_tail_call_is_a_jump(library: Path) -> None:
+    assert reached(library, "tail") == {"tail", "last"}
+
+
+def test_nothing_used_reaches_nothing(library: Path) -> None:
+    assert reached(library) == set()
+
+
+def test_against_a_disassembler_on_a_real_library() -> None:
+    """Every direct call that objdump decodes in a used function is among the reached ones."""
+    path = next(Path(np.__file__).parent.rglob("_multiarray_umath*.so"))
+    elf = read_elf(path)
+    functions = read_functions(elf)
+    used = np.zeros(len(functions), bool)
+    used[np.random.default_rng(3).choice(len(functions), 40, replace=False)] = True
+    result = with_reachable(elf, functions, used)
+    assert np.all(result[used])
+    for index in np.flatnonzero(used):
+        start, size = int(functions.start[index]), int(functions.size[index])
+        listing = subprocess.run(
+            ["objdump", "-d", "--no-show-raw-insn", f"--start-address={start}",
+             f"--stop-address={start + size}", path],
+            check=True, capture_output=True, text=True,
+        ).stdout  # fmt: skip
+        for line in listing.splitlines():
+            words = line.split()
+            if len(words) >= 3 and words[1] in ("call", "jmp", "jne", "je"):
+                try:
+                    target = int(words[2], 16)
+                except ValueError:
+                    continue
+                at = int(functions.start.searchsorted(target))
+                if at < len(functions) and int(functions.start[at]) == target:
+                    assert result[at], f"{line} is not followed"

@@ -1,0 +1,174 @@
+"""Verification on a real program in a real environment: equal, different, crashing, unsteady."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from trimtab.config.debloat import Debloat
+from trimtab.config.hardware import Hardware
+from trimtab.config.workload import Marks, Output, Workload
+from trimtab.debloating.debloat import debloat_target
+from trimtab.debloating.environment import build_environment
+from trimtab.debloating.verify import VerificationError, verify_environment
+from trimtab.errors import UserError
+from trimtab.files import read_json, sha256_of
+from trimtab.profiling.profile import trace_workload
+from trimtab.profiling.usage import write_usage
+from trimtab.schemas import LIBRARIES, RUNS, read_table
+
+HARDWARE = Hardware(
+    name="test_machine", cores=2, idle_w=1, busy_w=2, memory_w_per_gib=0.4, memory_gib=4,
+    power_source="none, a test",
+)  # fmt: skip
+
+LIBRARY = r"""
+#define PAGES __attribute__((noinline, aligned(4096)))
+PAGES int used(int x) { return x * 3 + 1; }
+#define R8(n) __asm__ volatile(".fill 65536, 1, 0x90"); return x + n;
+PAGES int unused(int x) { R8(2) }
+PAGES int small(int x) { return x - 5; }
+"""
+PROGRAM = """
+import ctypes, os, sys
+library = ctypes.CDLL(os.path.join(sys.prefix, "lib", "libmine.so"))
+name = open(sys.argv[1]).read().strip()
+print("start", flush=True)
+open(sys.argv[2], "w").write(str(getattr(library, name)(int(sys.argv[3]))))
+"""
+
+
+@pytest.fixture(scope="module")
+def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("verify")
+    prefix = folder / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", prefix], check=True)
+    (folder / "mine.c").write_text(LIBRARY)
+    subprocess.run(
+        [
+            "gcc",
+            "-O1",
+            "-g",
+            "-shared",
+            "-fPIC",
+            "-o",
+            prefix / "lib/libmine.so",
+            folder / "mine.c",
+        ],
+        check=True,
+    )
+    (folder / "program.py").write_text(PROGRAM)
+    return prefix
+
+
+def workload(venv: Path, folder: Path, argument: str = "2") -> Workload:
+    (folder / "choice").write_text("used")
+    return Workload(
+        name="mine",
+        command=["python", str(venv.parent / "program.py"), str(folder / "choice"),
+                 "{output}/result", argument],
+        python=str(venv / "bin/python"),
+        workdir=str(folder),
+        output=Output("digest_file", "{output}/result"),
+        marks=Marks(first_iteration="^start"),
+    )  # fmt: skip
+
+
+def slim(mine: Workload, venv: Path, folder: Path, mode: str) -> Path:
+    """Trace, debloat and build the environment of `mine`."""
+    usage = trace_workload(mine, folder / "trace")
+    assert usage.complete, usage.incomplete_because
+    write_usage(folder / "usage.json", usage)
+    options = Debloat(name=mode, mode=mode, minimum_hole_bytes=4096)
+    debloat_target("mine", "test_machine", [folder / "usage.json"], [mine], options, folder)
+    build_environment(
+        venv / "bin/python", folder / "libraries.tar", folder / "manifest.json", "copy",
+        folder / "env",
+    )  # fmt: skip
+    return folder / "env"
+
+
+@pytest.mark.parametrize("mode", ["zero", "punch", "compact"])
+def test_equal_output_passes(venv: Path, tmp_path: Path, mode: str) -> None:
+    before = sha256_of(venv / "lib/libmine.so")
+    mine = workload(venv, tmp_path)
+    env = slim(mine, venv, tmp_path, mode)
+    verify_environment("mine", [mine], HARDWARE, env, tmp_path / "manifest.json", 2, tmp_path)
+    assert sha256_of(venv / "lib/libmine.so") == before
+    verdict = read_json(tmp_path / "verify.json")
+    assert verdict["passed"] is True
+    assert verdict["workloads"] == [
+        {"workload": "mine", "repeats": 2, "equal": True, "equal_runs": 2,
+         "comparison": "digest_file"}
+    ]  # fmt: skip
+    runs = read_table(tmp_path / "verify_runs.parquet", RUNS)
+    assert list(runs["condition"]) == ["original", "debloated", "debloated", "original"]
+    assert runs["output_digest"].nunique() == 1
+    assert (runs["start_up_s"] < runs["wall_s"]).all()
+    table = read_table(tmp_path / "libraries.parquet", LIBRARIES).set_index("library")
+    mine_row = table.loc["lib/libmine.so"]
+    assert mine_row["removed_bytes"] > 65536
+    shrinks = {"zero": 0, "punch": 0, "compact": 60_000}[mode]
+    assert mine_row["size_before_bytes"] - mine_row["size_after_bytes"] >= shrinks
+    if mode == "punch":
+        assert (env / "lib/libmine.so").stat().st_blocks * 512 < mine_row["size_before_bytes"]
+
+
+@pytest.mark.parametrize("function", ["unused", "small"])
+def test_a_call_into_removed_code_names_library_and_function(
+    venv: Path, tmp_path: Path, function: str
+) -> None:
+    """`unused` leaves the file, `small` lies on a page that stays."""
+    mine = workload(venv, tmp_path)
+    env = slim(mine, venv, tmp_path, "compact")
+    (tmp_path / "choice").write_text(function)
+    with pytest.raises(VerificationError) as error:
+        verify_environment("mine", [mine], HARDWARE, env, tmp_path / "manifest.json", 2, tmp_path)
+    assert "libmine.so" in str(error.value) and f", {function} at 0x" in str(error.value)
+    assert not (tmp_path / "verify.json").exists()
+    verdict = read_json(tmp_path / "failure/verify.json")
+    assert verdict["passed"] is False and verdict["function"] == function
+    assert (tmp_path / "failure/mine/logs/debloated-0.stderr").is_file()
+
+
+def test_another_output_fails(venv: Path, tmp_path: Path) -> None:
+    mine = workload(venv, tmp_path)
+    env = slim(mine, venv, tmp_path, "zero")
+    program = (venv.parent / "program.py").read_text()
+    other = tmp_path / "program.py"
+    other.write_text(program.replace("str(getattr", "sys.prefix + str(getattr"))
+    mine.command[1] = str(other)
+    with pytest.raises(VerificationError, match="another output"):
+        verify_environment("mine", [mine], HARDWARE, env, tmp_path / "manifest.json", 1, tmp_path)
+
+
+def test_a_workload_without_a_seed_is_the_users_mistake(venv: Path, tmp_path: Path) -> None:
+    mine = workload(venv, tmp_path)
+    env = slim(mine, venv, tmp_path, "zero")
+    other = tmp_path / "program.py"
+    other.write_text("import os, sys; open(sys.argv[2], 'wb').write(os.urandom(9)); print('start')")
+    mine.command[1] = str(other)
+    with pytest.raises(UserError, match="differs from run to run"):
+        verify_environment("mine", [mine], HARDWARE, env, tmp_path / "manifest.json", 2, tmp_path)
+
+
+def test_an_incomplete_record_removes_nothing(venv: Path, tmp_path: Path) -> None:
+    killer = tmp_path / "killer.py"
+    killer.write_text(
+        "import os, signal\nready, done = os.pipe()\npid = os.fork()\n"
+        "if not pid:\n    os.write(done, b'x')\n    signal.pause()\n"
+        "os.read(ready, 1); os.kill(pid, signal.SIGKILL); os.wait()\nprint('start')\n"
+    )
+    mine = workload(venv, tmp_path)
+    mine.command[1:] = [str(killer)]
+    mine.output = Output()
+    usage = trace_workload(mine, tmp_path / "trace")
+    assert not usage.complete and "was killed" in usage.incomplete_because[0]
+    write_usage(tmp_path / "usage.json", usage)
+    with pytest.raises(UserError, match="incomplete, so nothing is removed"):
+        debloat_target("mine", "m", [tmp_path / "usage.json"], [mine],
+                       Debloat(name="x"), tmp_path)  # fmt: skip
+    mine.accept_killed_processes = True
+    accepted = trace_workload(mine, tmp_path / "trace")
+    assert accepted.complete and "was killed" in accepted.notes[0]
