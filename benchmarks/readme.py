@@ -1,0 +1,124 @@
+"""Write the table of benchmarks/README.md from the committed results."""
+
+from pathlib import Path
+from typing import Any
+
+from common import load
+
+from trimtab.files import whole_file
+
+README = Path(__file__).parent / "README.md"
+BEGIN, END = "<!-- figures: made by readme.py -->", "<!-- end of figures -->"
+
+
+def _share(before: float, after: float) -> float:
+    return 100 * (1 - after / before)
+
+
+def _range(figures: dict[str, Any], digits: int = 2) -> str:
+    low, high = figures["low"], figures["high"]
+    return f"{figures['median']:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def rows() -> list[tuple[str, str, str, str]]:
+    """What, bar, measured and verdict of every benchmark that has results."""
+    found: list[tuple[str, str, str, bool]] = []
+    tracing: Any = load("tracing")
+    if tracing:
+        plain = tracing["plain_wall_s"]["median"]
+        functions = tracing["functions_wall_s"]["median"]
+        found.append(
+            (
+                "function and library tracing, LeNet5 training, 5 interleaved runs each",
+                "at most 1.10x the wall time plus 1 s",
+                f"{functions:.2f} s against {plain:.2f} s; ratio of pairs"
+                f" {_range(tracing['functions_ratio'])},"
+                f" difference {_range(tracing['functions_difference_s'])} s",
+                functions <= 1.1 * plain + 1,
+            )
+        )
+        found.append(
+            (
+                "file tracing, likewise",
+                "at most 1.3x",
+                f"ratio of pairs {_range(tracing['files_ratio'])}",
+                tracing["files_ratio"]["median"] <= 1.3,
+            )
+        )
+    libraries: Any = load("libraries")
+    if libraries:
+        compact = libraries["compact"]
+        function_share = _share(compact["function_bytes_before"], compact["function_bytes_after"])
+        found.append(
+            (
+                "function bytes of traced libraries removed (quickstart)",
+                "at least 90 % (published: up to 72 %)",
+                f"{function_share:.1f} % of {compact['function_bytes_before'] / 1e6:.0f} MB",
+                function_share >= 90,
+            )
+        )
+        disk = _share(compact["disk_before_bytes"], compact["disk_after_bytes"])
+        packed = _share(compact["compressed_before_bytes"], compact["compressed_after_bytes"])
+        found.append(
+            (
+                "size of all traced shared libraries together, compact, stripped",
+                "at least 60 % smaller on disk, and as much compressed",
+                f"{disk:.1f} % on disk, {packed:.1f} % compressed (zstd)",
+                disk >= 60 and packed >= 60,
+            )
+        )
+        work = libraries["locate_and_compact"]
+        memory = work["peak_rss_bytes"] / work["largest_library_bytes"]
+        found.append(
+            (
+                "locate + compact, all libraries of PyTorch CPU that LeNet5 loads",
+                "at most 20 s on two cores, memory at most 1.5x the largest library",
+                f"{work['wall_s']:.1f} s for {work['libraries']} libraries;"
+                f" peak {work['peak_rss_bytes'] / 1e6:.0f} MB, {memory:.2f}x",
+                work["wall_s"] <= 20 and memory <= 1.5,
+            )
+        )
+    outputs: Any = load("outputs")
+    if outputs:
+        verdicts = outputs["verdicts"]
+        runs = [f"{name} {each['equal']}/{each['repeats']}" for name, each in verdicts.items()]
+        found.append(
+            (
+                "output of the slim environment, every shipped workload",
+                "equal to the last bit, five runs each",
+                "; ".join(runs),
+                all(each["equal"] == each["repeats"] >= 5 for each in verdicts.values()),
+            )
+        )
+    workflow: Any = load("workflow")
+    if workflow:
+        found.append(
+            (
+                "`snakemake -n` when nothing changed",
+                "at most 6 s",
+                f"{_range(workflow['dry_run_s'])} s",
+                workflow["dry_run_s"]["median"] <= 6,
+            )
+        )
+    return [
+        (what, bar, measured, "met" if met else "**missed**") for what, bar, measured, met in found
+    ]
+
+
+def main() -> None:
+    """Replace what stands between the two markers."""
+    text = README.read_text()
+    head, rest = text.split(BEGIN)
+    _, tail = rest.split(END)
+    names = ("tracing", "libraries", "outputs", "workflow")
+    made = [figures for name in names if (figures := load(name))]
+    machines = sorted({f"{each['machine']}, {each['date']}" for each in made})
+    lines = ["", "", *(f"Measured on {machine}." for machine in machines), ""]
+    lines += ["| what | bar | measured | |", "|---|---|---|---|"]
+    lines += [f"| {' | '.join(row)} |" for row in rows()]
+    with whole_file(README) as temporary:
+        temporary.write_text(head + BEGIN + "\n".join(lines) + "\n\n" + END + tail)
+
+
+if __name__ == "__main__":
+    main()
