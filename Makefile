@@ -10,6 +10,7 @@ SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
 
 all: .venv/.installed native  ## the quickstart experiment; prints where its report is
 	$(SNAKEMAKE) all
+	@echo "report: $(CURDIR)/results/evaluate/quickstart/report.html"
 
 test: .venv/.installed native  ## every test
 	$(BIN)/python -m pytest -n 2 tests

@@ -14,7 +14,7 @@ def main() -> None:
         for each in document["workloads"]:
             verdicts[f"{document['target']}: {each['workload']}"] = {
                 "repeats": each["repeats"],
-                "equal": each["equal"],
+                "equal_runs": each["equal_runs"],
             }
     save("outputs", {"verdicts": verdicts})
 

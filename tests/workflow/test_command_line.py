@@ -96,9 +96,7 @@ def test_the_four_verbs(environment: Path, folder: Path) -> None:
 
 def test_mistakes_are_told_in_one_line(environment: Path, folder: Path) -> None:
     python = environment / "bin/python"
-    fails(
-        trimtab(folder, "trace", "--", "no-such-program"), 2, "no-such-program", "no such program"
-    )
+    fails(trimtab(folder, "trace", "--", "no-such-program"), 2, "no-such-program: no such")
     fails(trimtab(folder, "debloat", "--", "/bin/true"), 2, "/bin/true", "--python")
     fails(trimtab(folder, "locate"), 2, "workload.json", "trimtab trace")
     fails(trimtab(folder, "verify"), 2, "trimtab debloat")

@@ -45,19 +45,9 @@ def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
     prefix = folder / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", prefix], check=True)
     (folder / "mine.c").write_text(LIBRARY)
-    subprocess.run(
-        [
-            "gcc",
-            "-O1",
-            "-g",
-            "-shared",
-            "-fPIC",
-            "-o",
-            prefix / "lib/libmine.so",
-            folder / "mine.c",
-        ],
-        check=True,
-    )
+    library = prefix / "lib/libmine.so"
+    command = ["gcc", "-O1", "-g", "-shared", "-fPIC", "-o", library, folder / "mine.c"]
+    subprocess.run(command, check=True)
     (folder / "program.py").write_text(PROGRAM)
     return prefix
 
