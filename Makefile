@@ -32,7 +32,7 @@ bench: all  ## speed and memory, side by side
 docs: .venv/.installed  ## the reference of every YAML key
 	$(BIN)/python scripts/reference.py docs/reference/configuration.md
 
-native:  ## the tracers and the fallback loader, in build/native
+native:  ## the tracers and the crash reporter, in build/native
 	@command -v gcc > /dev/null || { echo "gcc is missing: apt-get install gcc libc6-dev"; exit 1; }
 	@$(MAKE) --no-print-directory -C native
 

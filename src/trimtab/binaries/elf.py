@@ -32,6 +32,7 @@ HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 PROGRAM_HEADER = struct.Struct("<IIQQQQQQ")
 SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
 _ADDRESS_LIMIT = 1 << 47  # the end of user space; sums of two such numbers fit an int64
+_MOST_LOADS = 4096  # linkers write less than ten, and compaction about a thousand
 _TYPES = {1: "a relocatable object (.o)", 4: "a core dump"}
 
 
@@ -153,12 +154,18 @@ class Elf:
 
     def offsets_of(self, addresses: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the file offsets of virtual addresses, -1 where no segment holds the byte."""
-        offsets = np.full(addresses.shape, -1, np.int64)
-        for load in self.loads:
-            relative = addresses - load.address
-            inside = (relative >= 0) & (relative < load.file_bytes)
-            offsets[inside] = relative[inside] + load.offset
-        return offsets
+        loads = np.array([(s.address, s.file_bytes, s.offset) for s in self.loads], np.int64)
+        start, length, offset = loads[np.searchsorted(loads[:, 0], addresses, "right") - 1].T
+        inside = (addresses >= start) & (addresses - start < length)
+        return np.where(inside, addresses - start + offset, -1)
+
+    def addresses_of(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the virtual addresses of file offsets, -1 where no segment holds the byte."""
+        rows = sorted((s.offset, s.file_bytes, s.address) for s in self.loads if s.file_bytes)
+        loads = np.array(rows or [(0, 0, 0)], np.int64)
+        start, length, address = loads[np.searchsorted(loads[:, 0], offsets, "right") - 1].T
+        inside = (offsets >= start) & (offsets - start < length)
+        return np.where(inside, offsets - start + address, -1)
 
 
 def read_elf(path: Path) -> Elf:
@@ -259,8 +266,8 @@ def _check_segments(path: Path, segments: list[ProgramHeader], size: int) -> Non
         if segment.address + segment.memory_bytes > _ADDRESS_LIMIT:
             raise ElfError(path, f"has segment {number} outside the address space")
     loads = [segment for segment in segments if segment.type == PT_LOAD]
-    if not loads:
-        raise ElfError(path, "has no loadable segment")
+    if not 1 <= len(loads) <= _MOST_LOADS:
+        raise ElfError(path, f"has {len(loads)} loadable segments; expected 1 to {_MOST_LOADS}")
     for load in loads:
         if load.file_bytes > load.memory_bytes:
             raise ElfError(path, f"has a segment at {load.address:#x} larger in file than memory")

@@ -47,11 +47,7 @@ def read_functions(elf: Elf) -> Functions:
     table, reason = _read_table(elf)
     entry = elf.offsets_of(table[:, 1])
     start, size = _decode(elf, entry)
-    executable = np.zeros(start.shape, bool)
-    for load in elf.loads:
-        if load.flags & PF_X:
-            end = load.address + load.file_bytes
-            executable |= (start >= load.address) & (size <= end - start)
+    executable = _executable(elf, start, size)
     good = np.flatnonzero(executable & (size > 0) & (start == table[:, 0]))
     good = good[_alone(start[good], size[good])]
     return Functions(
@@ -101,7 +97,7 @@ def _decode(elf: Elf, entry: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDAr
         field = entry[chosen] + 8
         value = _gather(elf, field, _POINTER_FORMATS[format_])
         width = _POINTER_BYTES[format_]
-        start[chosen] = value + (_addresses_of(elf, field) if application == _PCREL else 0)
+        start[chosen] = value + (elf.addresses_of(field) if application == _PCREL else 0)
         size[chosen] = _gather(elf, field + width, f"<u{width}")
     size[(size < 0) | (start < 0)] = 0
     return start, size
@@ -115,12 +111,13 @@ def _gather(elf: Elf, offsets: NDArray[np.int64], kind: str) -> NDArray[np.int64
     return values
 
 
-def _addresses_of(elf: Elf, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    addresses = np.zeros(offsets.shape, np.int64)
-    for load in elf.loads:
-        inside = (offsets >= load.offset) & (offsets < load.end)
-        addresses[inside] = offsets[inside] - load.offset + load.address
-    return addresses
+def _executable(elf: Elf, start: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each function lies wholly within the bytes of one executable segment."""
+    rows = [(s.address, s.address + s.file_bytes, s.flags & PF_X) for s in elf.loads]
+    loads = np.array(rows, np.int64)
+    low, high, flag = loads[np.searchsorted(loads[:, 0], start, "right") - 1].T
+    result: NDArray[np.bool_] = (flag != 0) & (start >= low) & (size <= high - start)
+    return result
 
 
 def _encodings(elf: Elf, cie: NDArray[np.int64]) -> NDArray[np.int64]:

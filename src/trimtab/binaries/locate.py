@@ -105,10 +105,10 @@ def _within_sections(
     address = functions.start.astype(np.int64)
     start = elf.offsets_of(address)
     end = start + functions.size.astype(np.int64)
-    within = np.zeros(start.shape, bool)
-    for section in code:
-        same_place = address - section.address == start - section.offset
-        within |= same_place & (start >= section.offset) & (end <= section.end)
+    rows = sorted((s.offset, s.end, s.address) for s in code if s.end > s.offset)
+    sections = np.array(rows or [(0, 0, 0)], np.int64)
+    low, high, base = sections[np.searchsorted(sections[:, 0], start, "right") - 1].T
+    within = (start >= low) & (end <= high) & (address - base == start - low)
     chosen = np.flatnonzero(within)
     chosen = chosen[np.argsort(start[chosen], kind="stable")]
     return start[chosen], end[chosen], ~used[chosen]

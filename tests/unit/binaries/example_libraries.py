@@ -3,6 +3,12 @@
 import subprocess
 from pathlib import Path
 
+import numpy as np
+
+from trimtab.binaries.elf import Elf
+from trimtab.binaries.functions import Functions
+from trimtab.binaries.names import function_names
+
 # Functions as far apart as pages, so that removed ones leave whole pages.
 FUNCTIONS = 64
 C_SOURCE = """
@@ -64,3 +70,24 @@ def compile_library(path: Path, source: str, *flags: str) -> Path:
 def functions_expected(i: int, x: int) -> int:
     """What `function_i(x)` of the C library returns."""
     return x * (i + 2) + i * i
+
+
+PACKAGES = Path(np.__file__).parents[1]
+REAL = [
+    "torch/lib/libc10.so",
+    "torch/lib/libgomp.so.1",
+    "torch/lib/libtorch_global_deps.so",
+    "numpy/linalg/_umath_linalg*.so",
+    "sklearn/_isotonic*.so",
+    "psutil/_psutil_linux*.so",
+]
+
+
+def real_libraries() -> list[Path]:
+    return [path for pattern in REAL for path in sorted(PACKAGES.glob(pattern))]
+
+
+def marks(elf: Elf, functions: Functions, *kept: str) -> np.ndarray:
+    """Mark the functions of these names."""
+    names = function_names(elf)
+    return np.array([names.of(int(address)) in kept for address in functions.start])

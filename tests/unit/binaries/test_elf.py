@@ -9,7 +9,7 @@ import pytest
 from elftools.elf.dynamic import DynamicSegment
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import NoteSection
-from example_libraries import LAYOUTS
+from example_libraries import LAYOUTS, real_libraries
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,19 +20,6 @@ from trimtab.binaries.names import function_names
 from trimtab.errors import UserError
 
 Compiled = Callable[[str], Path]
-PACKAGES = Path(np.__file__).parents[1]
-REAL = [
-    "torch/lib/libc10.so",
-    "torch/lib/libgomp.so.1",
-    "torch/lib/libtorch_global_deps.so",
-    "numpy/linalg/_umath_linalg*.so",
-    "sklearn/_isotonic*.so",
-    "psutil/_psutil_linux*.so",
-]
-
-
-def real_libraries() -> list[Path]:
-    return [path for pattern in REAL for path in sorted(PACKAGES.glob(pattern))]
 
 
 def assert_equals_pyelftools(path: Path) -> None:

@@ -4,11 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from example_libraries import LAYOUTS
-from test_elf import PACKAGES
+from example_libraries import LAYOUTS, PACKAGES, marks
 
-from trimtab.binaries.elf import Elf, read_elf
-from trimtab.binaries.functions import Functions, read_functions
+from trimtab.binaries.elf import read_elf
+from trimtab.binaries.functions import read_functions
 from trimtab.binaries.locate import LINKAGE_SECTIONS, locate
 from trimtab.binaries.names import function_names
 from trimtab.binaries.spans import Reason, Spans
@@ -18,11 +17,6 @@ Compiled = Callable[[str], Path]
 
 def reasons_by_byte(spans: Spans) -> np.ndarray:
     return np.repeat(spans.reason, spans.end - spans.start)
-
-
-def marks(elf: Elf, functions: Functions, *kept: str) -> np.ndarray:
-    names = function_names(elf)
-    return np.array([names.of(int(address)) in kept for address in functions.start])
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

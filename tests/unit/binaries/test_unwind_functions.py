@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from elftools.dwarf.callframe import FDE
 from elftools.elf.elffile import ELFFile
-from example_libraries import LAYOUTS
-from test_elf import real_libraries
+from example_libraries import LAYOUTS, real_libraries
 
 from trimtab.binaries.elf import PT_GNU_EH_FRAME, read_elf
 from trimtab.binaries.functions import read_functions
