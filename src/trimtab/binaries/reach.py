@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from trimtab.binaries.elf import Elf
 from trimtab.binaries.functions import Functions
+from trimtab.binaries.stubs import stub_targets
 
 _CHUNK_BYTES = 1 << 20
 _CALL_REL32, _JMP_REL32, _JMP_REL8 = 0xE8, 0xE9, 0xEB
@@ -21,20 +22,21 @@ def with_reachable(elf: Elf, functions: Functions, used: NDArray[np.bool_]) -> N
     """Return `used` (bool, shape (n,)) and every function that these call or jump to.
 
     Code is not decoded: every byte of a used function is taken as the possible opcode of a call or
-    jump with a displacement, and counts when that leads to a function's first byte. What
-    is misread can only add functions.
+    jump with a displacement, and counts when that leads to a function's first byte, or to a
+    linkage stub for one. What is misread can only add functions.
     """
     result = used.copy()
     start = functions.start.astype(np.int64)
     size = functions.size.astype(np.int64)
     offset = elf.offsets_of(start)
+    stubs = stub_targets(elf)
     frontier = np.flatnonzero(used)
     while frontier.size:
         found = np.zeros_like(result)
         ends = np.cumsum(size[frontier])
         cuts = np.searchsorted(ends, np.arange(_CHUNK_BYTES, ends[-1], _CHUNK_BYTES))
         for part in np.split(frontier, np.unique(cuts)):
-            found[_targets(elf, start, size, offset, part)] = True
+            found[_targets(elf, start, size, offset, stubs, part)] = True
         frontier = np.flatnonzero(found & ~result)
         result |= found
     return result
@@ -45,6 +47,7 @@ def _targets(
     start: NDArray[np.int64],
     size: NDArray[np.int64],
     offset: NDArray[np.int64],
+    stubs: tuple[NDArray[np.int64], NDArray[np.int64]],
     chosen: NDArray[np.int64],
 ) -> NDArray[np.int64]:
     """Return the indices of the functions at whose start a call or jump of `chosen` leads."""
@@ -66,6 +69,8 @@ def _targets(
             address[short] + 1 + elf.data[at[short]].view(np.int8).astype(np.int64),
         )
     )
+    stub, behind = stubs
+    target = np.concatenate((target, behind[np.isin(stub, target)]))
     index = np.searchsorted(start, target).clip(max=start.size - 1)
     reached: NDArray[np.int64] = np.unique(index[start[index] == target])
     return reached

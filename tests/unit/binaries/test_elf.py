@@ -17,6 +17,7 @@ from trimtab.binaries.elf import ElfError, read_elf
 from trimtab.binaries.functions import read_functions
 from trimtab.binaries.locate import locate
 from trimtab.binaries.names import function_names
+from trimtab.binaries.reach import with_reachable
 from trimtab.errors import UserError
 
 Compiled = Callable[[str], Path]
@@ -159,7 +160,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 def read_everything(path: Path) -> None:
     elf = read_elf(path)
     functions = read_functions(elf)
-    used = np.arange(len(functions)) % 2 == 0
+    used = with_reachable(elf, functions, np.arange(len(functions)) % 2 == 0)
     locate(elf, functions, used, keep_symbols=False).validate(elf.size_bytes)
     names = function_names(elf)
     for address in functions.start[:50].tolist():
@@ -176,7 +177,11 @@ def test_mutated_files_raise_nothing_but_elf_errors(
     elf = read_elf(c_library(layout))
     # Most bytes are code; those that a reader looks at are drawn as often as all others together.
     tables = [(0, 64 + 56 * len(elf.segments)), (elf.section_header_offset, len(content))]
-    tables += [(s.offset, s.end) for s in elf.sections if s.name.startswith((".eh", ".dyn", ".n"))]
+    tables += [
+        (s.offset, s.end)
+        for s in elf.sections
+        if s.name.startswith((".eh", ".dyn", ".n", ".plt", ".rela"))
+    ]
     for _ in range(data.draw(st.integers(1, 6))):
         low, high = data.draw(st.sampled_from([*tables, (0, len(content))]))
         if high - low < 8:

@@ -21,6 +21,8 @@ APART void by_pointer(void) { sink += 11; }
 void (*volatile table[])(void) = {by_pointer, stranger};
 __attribute__((noinline)) void caller(int x) { if (x) callee(); table[x & 1](); sink++; }
 __attribute__((noinline)) void tail(void) { last(); }
+__attribute__((noinline)) void visible(void) { sink += 5; stranger(); }
+__attribute__((noinline)) void through_stub(void) { visible(); sink += 6; }
 """
 
 
@@ -47,6 +49,20 @@ def test_direct_calls_are_followed_and_pointers_are_not(library: Path) -> None:
 
 def test_a_tail_call_is_a_jump(library: Path) -> None:
     assert reached(library, "tail") == {"tail", "last"}
+
+
+@pytest.mark.parametrize("options", [[], ["-Wl,-z,now"], ["-fcf-protection"], ["-fno-plt"]])
+def test_calls_through_the_librarys_own_stubs(
+    library: Path, tmp_path: Path, options: list[str]
+) -> None:
+    """But not calls through slots without a stub, which are calls through a pointer."""
+    source = library.with_name("reach.c")
+    output = tmp_path / "libreach.so"
+    subprocess.run(["gcc", "-O2", "-shared", "-fPIC", *options, "-o", output, source], check=True)
+    expected = {"through_stub"}
+    if options != ["-fno-plt"]:
+        expected |= {"visible", "stranger"}
+    assert reached(output, "through_stub") == expected
 
 
 def test_nothing_used_reaches_nothing(library: Path) -> None:
