@@ -120,7 +120,7 @@ def _storage_bytes(pid: int) -> Counts:
 
 def _switches_by_thread(pid: int) -> dict[int, Counts]:
     try:
-        threads = os.listdir(f"/proc/{pid}/task")
+        threads = [path.name for path in Path(f"/proc/{pid}/task").iterdir()]
     except OSError:
         return {}
     switches = {}

@@ -140,4 +140,4 @@ class RunProcesses:
 
 
 def _listed() -> set[int]:
-    return {int(name) for name in os.listdir(_PROC) if name.isdigit()}
+    return {int(entry.name) for entry in os.scandir(_PROC) if entry.name.isdigit()}
