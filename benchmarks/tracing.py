@@ -6,7 +6,7 @@ from pathlib import Path
 from common import save, spread, wall_s
 
 from trimtab.config import Configurations
-from trimtab.native import native_path
+from trimtab.profiling.files import tracing_command
 from trimtab.profiling.functions import tracing_environment
 from trimtab.profiling.programs import program_of
 
@@ -19,7 +19,6 @@ def main() -> None:
     times: dict[str, list[float]] = {"plain": [], "functions": [], "files": []}
     with tempfile.TemporaryDirectory() as folder:
         program = program_of(workload, Path(folder, "run"))
-        tracer = [str(native_path("trimtab-file-tracer")), f"{folder}/files", "--"]
         wall_s(program.command, program.environment, program.workdir)  # warms the page cache
         for repeat in range(PAIRS):
             order = list(times) if repeat % 2 == 0 else list(times)[::-1]
@@ -27,7 +26,9 @@ def main() -> None:
                 environment = dict(program.environment)
                 if condition == "functions":
                     environment = tracing_environment(environment, Path(folder, "record"))
-                command = (*tracer, *program.command) if condition == "files" else program.command
+                command = program.command
+                if condition == "files":
+                    command = tracing_command(command, Path(folder, "files"))
                 times[condition].append(wall_s(command, environment, program.workdir))
     figures: dict[str, object] = {f"{name}_wall_s": spread(each) for name, each in times.items()}
     for name in ("functions", "files"):

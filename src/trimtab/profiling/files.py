@@ -1,14 +1,12 @@
-"""Which files a command uses: the file tracer's runs and its records."""
+"""Which files a run used: how it is started under the file tracer, and the record read back."""
 
 import json
-import subprocess
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from trimtab.errors import TrimtabError, UserError
+from trimtab.errors import UserError
 from trimtab.native import native_path
 
 USES = frozenset(
@@ -25,11 +23,6 @@ USES = frozenset(
         "link",  # a symbolic link that led to another path
     }
 )
-
-# What the tracer exits with when it, or the command, cannot start (native/file_tracer/record.h).
-_TRACER_FAILED = 125
-
-_GRACE_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -78,62 +71,13 @@ class FileTrace:
     exit_status: int | None
 
 
-def trace_files(
-    command: list[str],
-    *,
-    workdir: Path,
-    environment: Mapping[str, str],
-    record: Path,
-    stdout: Path | None = None,
-    stderr: Path | None = None,
-    timeout_s: float | None = None,
-) -> FileTrace:
-    """Run `command` and return which files its processes used; the log stays in `record`.
+def tracing_command(command: Sequence[str], record: Path) -> tuple[str, ...]:
+    """Return `command` run by the file tracer, which writes the log `record`.
 
-    The run ends when the last of its processes does. Output goes to the files `stdout` and
-    `stderr`, or where this process' goes if None. After `timeout_s` seconds the run is ended and
-    its trace is not complete. Raises UserError when the command cannot be started, TrimtabError
-    when it cannot be traced.
+    It exits as the command does (128 + signal), with 125 when it cannot trace, and with 126 or 127
+    when the command cannot be started (native/file_tracer/record.h).
     """
-    if not command:
-        raise UserError("no command to trace: give a program and its arguments")
-    if not workdir.is_dir():
-        raise UserError(f"{workdir}: not a directory; the command cannot be run there")
-    record.parent.mkdir(parents=True, exist_ok=True)
-    tracer = native_path("trimtab-file-tracer")
-    record.unlink(missing_ok=True)
-    with ExitStack() as stack:
-        process = subprocess.Popen(
-            [tracer, record.resolve(), "--", *command],
-            cwd=workdir,
-            env=dict(environment),
-            stdout=stack.enter_context(stdout.open("wb")) if stdout else None,
-            stderr=stack.enter_context(stderr.open("wb")) if stderr else None,
-        )
-        try:
-            process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            _end(process)
-        except BaseException:
-            _end(process)
-            raise
-    if not record.is_file():
-        raise TrimtabError(f"{record}: the file tracer could not write its record there")
-    error = next((line for line in _lines(record) if "error" in line), None)
-    if error is not None:
-        kind = TrimtabError if error["exit"] == _TRACER_FAILED else UserError
-        raise kind(str(error["error"]))
-    return read_file_trace(record)
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the tracer and what it traces: politely, then by SIGKILL."""
-    process.terminate()
-    try:
-        process.wait(_GRACE_S)
-    except subprocess.TimeoutExpired:
-        process.kill()  # the kernel kills what was traced
-        process.wait()
+    return (str(native_path("trimtab-file-tracer")), str(record.resolve()), "--", *command)
 
 
 def _lines(record: Path) -> Iterator[dict[str, Any]]:

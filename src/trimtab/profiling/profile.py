@@ -8,9 +8,8 @@ from trimtab.config.hardware import Hardware
 from trimtab.config.profiling import Profiling
 from trimtab.config.workload import Workload
 from trimtab.errors import UserError
-from trimtab.native import native_path
 from trimtab.profiling.compare import compare_outputs
-from trimtab.profiling.files import read_file_trace
+from trimtab.profiling.files import read_file_trace, tracing_command
 from trimtab.profiling.functions import read_function_trace, tracing_environment
 from trimtab.profiling.measured import MeasuredRun, epochs_table, runs_table
 from trimtab.profiling.power_model import HardwareModel
@@ -83,8 +82,7 @@ def _trace(
     watched = replace(
         program, environment=tracing_environment(program.environment, functions_record)
     )
-    tracer = (str(native_path("trimtab-file-tracer")), str(files_record.resolve()), "--")
-    followed = replace(program, command=(*tracer, *program.command))
+    followed = replace(program, command=tracing_command(program.command, files_record))
     runs = [
         _run(watched, "traced_functions", 0, hardware, folder),
         _run(followed, "traced_files", 0, hardware, folder),

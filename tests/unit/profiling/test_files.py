@@ -9,12 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from file_tracing import trace_files
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from trimtab.errors import TrimtabError, UserError
 from trimtab.native import native_path
-from trimtab.profiling.files import FileTrace, read_file_trace, trace_files
+from trimtab.profiling.files import FileTrace, read_file_trace
 
 Run = Callable[..., FileTrace]
 
