@@ -91,6 +91,8 @@ def _text(raw: bytes) -> str:
 
 def _head(data: bytes, layout: np.dtype[np.void], magic: bytes, path: Path) -> np.void | None:
     """The record's head, or None for a record whose process died while making it."""
+    if not data:
+        return None
     if len(data) < layout.itemsize:
         raise TrimtabError(f"{path}: {len(data)} bytes, a record has at least {layout.itemsize}")
     head = np.frombuffer(data, layout, 1)[0]

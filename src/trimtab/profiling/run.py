@@ -86,7 +86,7 @@ def measure_run(
         timed_out=timed_out,
         left_behind=left_behind,
         wall_s=wall_s,
-        start_up_s=run.marks.first_iteration_s,
+        start_up_s=_no_later(run.marks.first_iteration_s, wall_s),
         peak_rss_bytes=sampler.memory.peak_bytes,
         peak_gpu_memory_bytes=sampler.peak_gpu_memory_bytes,
         counts={name: counts[name] for name in OS_COUNTERS},
@@ -135,6 +135,11 @@ def _await_stragglers(sampler: Sampler) -> int:
             return 0
         time.sleep(_POLL_S)
     return sampler.processes.kill()
+
+
+def _no_later(mark_s: float | None, wall_s: float) -> float | None:
+    """A mark that was read after the run's end was written before it."""
+    return None if mark_s is None else min(mark_s, wall_s)
 
 
 def _epochs(sampler: Sampler, ends_s: list[float], wall_s: float) -> pd.DataFrame:

@@ -95,7 +95,7 @@ def test_equal_output_passes(venv: Path, tmp_path: Path, mode: str) -> None:
     runs = read_table(tmp_path / "verify_runs.parquet", RUNS)
     assert list(runs["condition"]) == ["original", "debloated", "debloated", "original"]
     assert runs["output_digest"].nunique() == 1
-    assert (runs["start_up_s"] < runs["wall_s"]).all()
+    assert (runs["start_up_s"] <= runs["wall_s"]).all()
     table = read_table(tmp_path / "libraries.parquet", LIBRARIES).set_index("library")
     mine_row = table.loc["lib/libmine.so"]
     assert mine_row["removed_bytes"] > 65536

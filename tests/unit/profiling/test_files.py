@@ -477,6 +477,8 @@ def start(tracer_record: Path, program: str) -> "subprocess.Popen[str]":
         [native_path("trimtab-file-tracer"), tracer_record, "--", sys.executable, "-c", program],
         stdout=subprocess.PIPE,
         text=True,
+        # A shell starts background jobs with SIGINT ignored, and that is inherited.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdout and process.stdout.readline() == "ready\n"
     return process

@@ -415,6 +415,9 @@ def test_a_full_disk_is_reported(tmp_path: Path, library: Path) -> None:
 
 
 def test_an_empty_or_foreign_record(tmp_path: Path) -> None:
+    """A record without bytes is of a process that was killed while it made it."""
+    (tmp_path / "object-1-2-1").touch()
+    (tmp_path / "process-1-2-2").touch()
     assert "no process was recorded" in read_function_trace(tmp_path).incomplete_because[0]
     (tmp_path / "object-1-2-3").write_bytes(b"x" * 5000)
     with pytest.raises(TrimtabError, match="not a record"):
