@@ -1,8 +1,9 @@
 """One run of a program for real: how long it takes, what it uses, what it costs.
 
 The program runs in a session of its own while its processes are looked at every 50 ms (memory)
-and every `sample_interval_s` and at the end of each epoch (everything). Looking takes at most a
-twentieth of one core: the more processes there are, the rarer it happens.
+and every `sample_interval_s` and at the end of each epoch (everything). Looking takes about a
+twentieth of one core: the more processes there are, the rarer it happens, down to once every
+`sample_interval_s`.
 """
 
 import os
@@ -27,6 +28,7 @@ from trimtab.profiling.program import Program
 from trimtab.profiling.sampling import Sampler
 
 _WATCH_INTERVAL_S = 0.05
+_FIRST_WATCH_S = 0.002
 _MOST_OF_A_CORE = 0.05
 _STRAGGLERS_S = 2.0
 _POLL_S = 0.005
@@ -123,7 +125,10 @@ def _follow(run: Launched, sampler: Sampler, timeout_s: float, interval_s: float
         else:
             sampler.watch(began_s)
         spent_s = run.elapsed_s() - began_s
-        pause_s = max(_WATCH_INTERVAL_S, spent_s / _MOST_OF_A_CORE)
+        # More often at first, so that the memory of a short run is seen too; a meter that is slow
+        # once, as while a GPU wakes up, does not make the run go unseen for long.
+        watch_s = min(_WATCH_INTERVAL_S, max(_FIRST_WATCH_S, began_s / 10))
+        pause_s = max(watch_s, min(spent_s / _MOST_OF_A_CORE, interval_s))
     return False
 
 
