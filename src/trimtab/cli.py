@@ -38,6 +38,10 @@ Output = Annotated[
     Path | None,
     typer.Option(help="A file the program writes, to be compared; by default standard output."),
 ]
+Runs = Annotated[
+    int,
+    typer.Option("--runs", min=1, help="Traced runs; all that any of them used is kept."),
+]
 WORKSPACE = Path("trimtab_workspace")
 
 
@@ -66,10 +70,11 @@ def trace(
     folder: Folder = WORKSPACE,
     python: Python = None,
     output: Output = None,
+    runs: Runs = 3,
 ) -> None:
     """Run COMMAND and record the files, libraries and functions that it uses."""
-    with console.status("tracing, two runs of the program"):
-        usage = workspace.trace(folder, command, python, output)
+    with console.status(f"tracing, {runs + 1} runs of the program"):
+        usage = workspace.trace(folder, command, python, output, runs)
     used = sum(library.functions_used for library in usage.libraries)
     total = sum(library.functions_total for library in usage.libraries)
     console.print(
@@ -100,14 +105,15 @@ def debloat(
     folder: Folder = WORKSPACE,
     python: Python = None,
     output: Output = None,
+    runs: Runs = 3,
     mode: Mode = "compact",
     symbols: Symbols = "strip",
     share: Share = "reflink",
 ) -> None:
     """Trace COMMAND, then make its slim environment: WORKSPACE/env/bin/python runs it."""
     options = _options(mode, symbols, share)
-    with console.status("tracing, two runs of the program"):
-        workspace.trace(folder, command, python, output)
+    with console.status(f"tracing, {runs + 1} runs of the program"):
+        workspace.trace(folder, command, python, output, runs)
     with _progress() as progress:
         task = progress.add_task("libraries", total=None)
         libraries = workspace.debloat(

@@ -44,7 +44,11 @@ def find_interpreter(command: list[str]) -> Path | None:
 
 
 def trace(
-    folder: Path, command: list[str], python: Path | None = None, output: Path | None = None
+    folder: Path,
+    command: list[str],
+    python: Path | None = None,
+    output: Path | None = None,
+    traced_runs: int = 3,
 ) -> Usage:
     """Trace `command` and keep its workload and usage in `folder`.
 
@@ -65,7 +69,7 @@ def trace(
         name=_NAME, command=command, python=str(interpreter), workdir=str(Path.cwd()),
         output=compared,
     )  # fmt: skip
-    usage = trace_workload(workload, folder / "runs")
+    usage = trace_workload(workload, folder / "runs", traced_runs)
     with whole_file(folder / "workload.json") as temporary:
         temporary.write_text(dump(workload))
     write_usage(folder / "usage.json", usage)

@@ -66,13 +66,18 @@ def tracing_environment(environment: Mapping[str, str], record: Path) -> dict[st
     }
 
 
-def read_function_trace(record: Path) -> FunctionTrace:
-    """Return what the run that recorded into `record` used.
+def read_function_trace(*folders: Path) -> FunctionTrace:
+    """Return what the runs that recorded into `folders` used, all together.
 
-    Records of the same file from several processes are united. Raises TrimtabError for a file
-    that is no record.
+    Records of the same file from several processes and runs are united. Raises TrimtabError for a
+    file that is no record.
     """
-    records = read_records(record)
+    each_run = [read_records(folder) for folder in folders]
+    records = Records(
+        processes=[process for run in each_run for process in run.processes],
+        objects=[loaded for run in each_run for loaded in run.objects],
+        expected=[program for run in each_run for program in run.expected],
+    )
     by_path: dict[str, list[ObjectRecord]] = {}
     for each in records.objects:
         by_path.setdefault(each.path, []).append(each)

@@ -37,21 +37,23 @@ def profile_workload(
         _run(program, "original", repeat, model, folder, profiling.sample_interval_s)
         for repeat in range(profiling.repeats)
     ]
-    usage, traced = _trace(workload, program, model, folder, plain=runs[0])
+    usage, traced = _trace(workload, program, model, folder, profiling.traced_runs, plain=runs[0])
     runs += traced
     write_table(destination / "runs.parquet", RUNS, runs_table(workload.name, runs))
     write_table(destination / "epochs.parquet", EPOCHS, epochs_table(workload.name, runs))
     write_usage(destination / "usage.json", usage)
 
 
-def trace_workload(workload: Workload, folder: Path) -> Usage:
-    """Run `workload` twice, its functions traced and then its files, and return what it used.
+def trace_workload(workload: Workload, folder: Path, traced_runs: int = 3) -> Usage:
+    """Run `workload` with its functions traced and once with its files, and return what it used.
+
+    `traced_runs` runs are traced for functions, and all that any of them used counts.
 
     Logs and records stay in `folder`. Raises UserError when a run fails.
     """
     shutil.rmtree(folder, ignore_errors=True)
     program = program_of(workload, folder / "output")
-    return _trace(workload, program, NO_POWER_MODEL, folder, plain=None)[0]
+    return _trace(workload, program, NO_POWER_MODEL, folder, traced_runs, plain=None)[0]
 
 
 NO_POWER_MODEL = HardwareModel("this_machine", 1, 0.0, 0.0, 0.0, 1.0, 0.0, "none")
@@ -76,22 +78,27 @@ def _trace(
     program: Program,
     hardware: HardwareModel,
     folder: Path,
+    traced_runs: int,
     plain: MeasuredRun | None,
 ) -> tuple[Usage, list[MeasuredRun]]:
-    functions_record, files_record = folder / "functions", folder / "files.jsonl"
-    watched = replace(
-        program, environment=tracing_environment(program.environment, functions_record)
-    )
+    files_record = folder / "files.jsonl"
+    records = [folder / f"functions-{repeat}" for repeat in range(traced_runs)]
+    runs = []
+    for repeat, record in enumerate(records):
+        # The length of the environment moves the stack and what is read of it: each run differs.
+        padded = {**program.environment, "TRIMTAB_PADDING": "x" * (1000 * repeat)}
+        watched = replace(program, environment=tracing_environment(padded, record))
+        runs.append(_run(watched, "traced_functions", repeat, hardware, folder))
     followed = replace(program, command=tracing_command(program.command, files_record))
-    runs = [
-        _run(watched, "traced_functions", 0, hardware, folder),
-        _run(followed, "traced_files", 0, hardware, folder),
-    ]
-    usage = _usage(workload, program, functions_record, files_record, runs[0].wall_s)
-    reference = plain or runs[1]
+    runs.append(_run(followed, "traced_files", 0, hardware, folder))
+    trace_s = sum(run.wall_s for run in runs[:-1])
+    usage = _usage(workload, program, records, files_record, trace_s)
+    reference = plain or runs[-1]
     problems = list(usage.incomplete_because)
-    if reference.output and runs[0].output:
-        difference = compare_outputs(reference.output, runs[0].output, program.output)
+    for run in runs[:-1]:
+        if not (reference.output and run.output):
+            continue
+        difference = compare_outputs(reference.output, run.output, program.output)
         if difference:
             problems.append(f"output of the traced run differs from an untraced one: {difference}")
     return replace(usage, complete=not problems, incomplete_because=problems), runs
@@ -122,11 +129,11 @@ def _run(
 def _usage(
     workload: Workload,
     program: Program,
-    functions_record: Path,
+    functions_records: list[Path],
     files_record: Path,
     trace_s: float,
 ) -> Usage:
-    functions = read_function_trace(functions_record)
+    functions = read_function_trace(*functions_records)
     files = read_file_trace(files_record)
     problems = [*functions.incomplete_because, *files.incomplete_because]
     notes: list[str] = []

@@ -60,7 +60,7 @@ class Usage:
     processes: list[UsedProcess]
     libraries: list[UsedLibrary]
     files: list[UsedFile]
-    trace_s: float = 0.0  # wall time of the run with functions traced
+    trace_s: float = 0.0  # wall time of the runs with functions traced
 
 
 def write_usage(path: Path, usage: Usage) -> None:

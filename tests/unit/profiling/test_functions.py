@@ -321,6 +321,18 @@ extern "C" __attribute__((noinline)) int catcher(int x) {
     assert used >= {"thrower", "catcher", "catcher.cold"}
 
 
+def test_several_runs_are_united(tmp_path: Path, library: Path) -> None:
+    """Each run takes one way; what any of them used counts."""
+    main = "int main(int n, char **a) { return (n > 1 ? used(1) : in_child(1)) ? 0 : 1; }"
+    binary = program(tmp_path, library, main)
+    records = [tmp_path / "one", tmp_path / "two"]
+    assert run([binary], records[0]) == run([binary, "x"], records[1]) == 0
+    together = read_function_trace(*records)
+    assert names_used(of(together, library)) >= {"used", "in_child"}
+    assert len(together.processes) == 2 and together.incomplete_because == []
+    assert "used" not in names_used(of(read_function_trace(records[0]), library))
+
+
 def test_many_threads_meet_the_same_traps(tmp_path: Path) -> None:
     """200 functions, first entered by eight threads at once, all return what they should."""
     count = 200
