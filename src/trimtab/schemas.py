@@ -93,6 +93,13 @@ LIBRARIES = pa.schema(
         ("functions_after", _int),
         ("function_bytes_before", _int),
         ("function_bytes_after", _int),
+        ("gpu_bytes_before", _int),  # of the elements and bare frames of GPU code, with headers
+        ("gpu_bytes_after", _int),
+        ("elements_before", _int),
+        ("elements_after", _int),
+        ("elements_architecture", _int),  # removed, Reason I: no GPU of the target can load it
+        ("elements_unused", _int),  # removed, Reason II: it fits a GPU, but no kernel was used
+        ("elements_ptx", _int),  # removed, Reason III: PTX that no GPU of the target needs
         ("kept_bytes", _int),  # kept + removed = size before
         ("removed_bytes", _int),
         ("overhead_bytes", _int),  # kept + overhead = size after

@@ -8,7 +8,7 @@ from typing import Any
 from trimtab.errors import TrimtabError
 from trimtab.files import read_json, whole_file
 
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,30 @@ class UsedProcess:
 
 
 @dataclass(frozen=True)
+class UsedGpu:
+    """A GPU of the machine: its name and compute capability, e.g. 90 for 9.0."""
+
+    name: str
+    architecture: int
+
+
+@dataclass(frozen=True)
+class UsedModule:
+    """A GPU module that was loaded, named by the SHA-256 of its bytes, and what was asked of it.
+
+    `kernels` are the mangled names of the kernels that were looked up. With `enumerated` the
+    program listed all of them, so that any may have been used.
+    """
+
+    sha256: str
+    size_bytes: int
+    kernels: list[str]
+    globals: list[str]
+    enumerated: bool
+    processes: list[int]
+
+
+@dataclass(frozen=True)
 class Usage:
     """What a workload used in the traced runs; `notes` are remarks that make nothing invalid."""
 
@@ -60,6 +84,10 @@ class Usage:
     processes: list[UsedProcess]
     libraries: list[UsedLibrary]
     files: list[UsedFile]
+    gpus: list[UsedGpu] = field(default_factory=list)
+    modules: list[UsedModule] = field(default_factory=list)
+    kernels_traced: bool = False  # whether `modules` are all that were loaded
+    kernels_not_traced_because: str = ""
     trace_s: float = 0.0  # wall time of the runs with functions traced
 
 
@@ -84,7 +112,13 @@ def read_usage(path: Path) -> Usage:
         version = document.pop("version")
         if version != _VERSION:
             raise TrimtabError(f"{path}: version {version}, this trimtab reads {_VERSION}")
-        lists = {"processes": UsedProcess, "libraries": UsedLibrary, "files": UsedFile}
+        lists = {
+            "processes": UsedProcess,
+            "libraries": UsedLibrary,
+            "files": UsedFile,
+            "gpus": UsedGpu,
+            "modules": UsedModule,
+        }
         for key, kind in lists.items():
             document[key] = [kind(**entry) for entry in document[key]]
         return Usage(**document)
