@@ -21,6 +21,13 @@ static int holds(const ElfW(Phdr) *segment, ElfW(Addr) address, uint64_t size) {
          size <= segment->p_filesz - (address - segment->p_vaddr);
 }
 
+static const ElfW(Phdr) *segment_of(const ElfW(Phdr) *headers, unsigned count, ElfW(Addr) address,
+                                    uint64_t size) {
+  for (unsigned i = 0; i < count; i++)
+    if (holds(&headers[i], address, size)) return &headers[i];
+  return 0;
+}
+
 /* The pointer encoding that a CIE's augmentation names, or ENCODING_OMITTED when unreadable. */
 static uint8_t pointer_encoding(const uint8_t *cie, const uint8_t *end) {
   if (cie + 9 > end || signed_4(cie + 4) != 0) return ENCODING_OMITTED;
@@ -45,21 +52,27 @@ static uint8_t pointer_encoding(const uint8_t *cie, const uint8_t *end) {
 
 int64_t read_unwind_table(const uint8_t *base, const ElfW(Phdr) *headers, unsigned header_count,
                           struct code_segment code, uint32_t *starts, uint32_t *sizes) {
-  const ElfW(Phdr) *table_header = 0, *segment = 0;
+  const ElfW(Phdr) *table_header = 0;
   for (unsigned i = 0; i < header_count; i++)
     if (headers[i].p_type == PT_GNU_EH_FRAME) table_header = &headers[i];
-  for (unsigned i = 0; table_header && i < header_count; i++)
-    if (holds(&headers[i], table_header->p_vaddr, 12)) segment = &headers[i];
+  const ElfW(Phdr) *segment =
+      table_header ? segment_of(headers, header_count, table_header->p_vaddr, 12) : 0;
   if (!segment) return -1;
   const uint8_t *table = base + table_header->p_vaddr;
-  const uint8_t *low = base + segment->p_vaddr, *high = low + segment->p_filesz;
   if (table[0] != 1 || table[1] != ENCODING_PC_RELATIVE_SIGNED_4 ||
       table[2] != ENCODING_UNSIGNED_4 || table[3] != ENCODING_DATA_RELATIVE_SIGNED_4)
     return -1;
   uint32_t rows = (uint32_t)signed_4(table + 8);
-  if (rows > (uint64_t)(high - table - 12) / sizeof(struct table_row)) return -1;
+  uint64_t room = segment->p_vaddr + segment->p_filesz - table_header->p_vaddr - 12;
+  if (rows > room / sizeof(struct table_row)) return -1;
   if (!starts) return rows;
 
+  /* .eh_frame may lie in another segment: compilers that write absolute pointers into it make it
+   * writable. */
+  ElfW(Addr) frames = table_header->p_vaddr + 4 + (uint64_t)(int64_t)signed_4(table + 4);
+  segment = segment_of(headers, header_count, frames, 4);
+  if (!segment) return -1;
+  const uint8_t *low = base + segment->p_vaddr, *high = low + segment->p_filesz;
   const struct table_row *row = (const struct table_row *)(table + 12);
   const uint8_t *known_cie = 0;
   uint8_t encoding = 0;

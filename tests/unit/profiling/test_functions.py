@@ -321,6 +321,16 @@ extern "C" __attribute__((noinline)) int catcher(int x) {
     assert used >= {"thrower", "catcher", "catcher.cold"}
 
 
+def test_a_writable_unwind_table_lies_in_another_segment(tmp_path: Path) -> None:
+    built = compile_c(LIBRARY, tmp_path / "five.o", "-c", "-fPIC")
+    writable = ["objcopy", "--set-section-flags", ".eh_frame=alloc,load,data,contents", built]
+    subprocess.run(writable, check=True)
+    library = tmp_path / "libfive.so"
+    subprocess.run(["gcc", "-shared", "-o", library, built], check=True)
+    main = "int main(void) { return used(1) == 0; }"
+    assert "used" in five(tmp_path, library, main)
+
+
 def test_several_runs_are_united(tmp_path: Path, library: Path) -> None:
     """Each run takes one way; what any of them used counts."""
     main = "int main(int n, char **a) { return (n > 1 ? used(1) : in_child(1)) ? 0 : 1; }"
