@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
 
-.PHONY: all test lint bench docs native lock deps-chromium clean
+.PHONY: all test lint bench docs native lock deps-chromium deps-cuda deps-cuda-large clean
 
 all: .venv/.installed native  ## the quickstart experiment; prints where its report is
 	$(SNAKEMAKE) all
@@ -43,6 +43,18 @@ lock: .venv/.installed  ## pin what is installed now
 
 deps-chromium:  ## the browser that the report is tested in
 	command -v chromium > /dev/null || { apt-get update && apt-get install -y --no-install-recommends chromium; }
+
+deps-cuda: build/cuda/.installed  ## NVIDIA's compiler and tools, which the tests of GPU code use
+
+deps-cuda-large: deps-cuda  ## and libraries of several hundred megabytes: pytest -m large
+	for version in 12 13; do \
+	  $(BIN)/pip install --disable-pip-version-check -q --no-deps --upgrade \
+	    --target build/cuda/large/$$version -r requirements-cuda-large-$$version.txt || exit 1; \
+	done
+
+build/cuda/.installed: requirements-cuda.txt .venv/.installed
+	$(BIN)/pip install --disable-pip-version-check -q --no-deps --upgrade --target build/cuda -r $<
+	touch $@
 
 clean:  ## what make builds; results/ and .venv/ stay
 	rm -rf build logs .mypy_cache .ruff_cache .pytest_cache

@@ -15,6 +15,7 @@ from trimtab.binaries.compact import rewrite
 from trimtab.config import Configurations
 from trimtab.config.debloat import Debloat
 from trimtab.debloating.debloat import debloat_target
+from trimtab.debloating.gpu_code import GpuTarget
 from trimtab.debloating.libraries import locate_used, targets_of
 from trimtab.debloating.prefix import prefix_of
 from trimtab.profiling.usage import read_usage
@@ -32,7 +33,7 @@ def locate_and_compact(usage: Path) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
 
         def work(target):  # type: ignore[no-untyped-def]
-            located = locate_used(target, False)
+            located = locate_used(target, False, GpuTarget())
             rewrite(located.elf, located.spans, "compact", Path(folder, target.name))
 
         with ThreadPoolExecutor(2) as pool:
@@ -62,7 +63,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             debloat_target(
                 "benchmark", "this_machine", [USAGE], [workload],
-                Debloat(name=mode, mode=mode), Path(folder),
+                Debloat(name=mode, mode=mode), [], Path(folder),
             )  # fmt: skip
             table = read_table(Path(folder, "libraries.parquet"), LIBRARIES)
         sums = table.select_dtypes("number").sum()

@@ -10,6 +10,7 @@ rule debloat_target:
         manifest="results/debloat/{target}/{hardware}/manifest.json",
         table="results/debloat/{target}/{hardware}/libraries.parquet",
         spans=directory("results/debloat/{target}/{hardware}/spans"),
+        used="results/debloat/{target}/{hardware}/used.json",
         libraries="results/debloat/{target}/{hardware}/libraries.tar",
     log:
         "logs/debloat/{target}/{hardware}.log",
@@ -25,6 +26,7 @@ rule debloat_target:
             stages.DebloatStage(
                 target=wildcards.target,
                 hardware=wildcards.hardware,
+                gpus=CONFIG.hardware(wildcards.hardware).gpus,
                 workloads=CONFIG.workloads(wildcards.target),
                 debloat=CONFIG.root.debloat,
             )
@@ -38,7 +40,8 @@ rule build_environment:
     input:
         libraries=rules.debloat_target.output.libraries,
         manifest=rules.debloat_target.output.manifest,
-        code=code("scripts/build_environment.py"),
+        spans=rules.debloat_target.output.spans,
+        code=code("scripts/build_environment.py", "native/fallback/*.[ch]"),
     output:
         environment=directory("results/debloat/{target}/{hardware}/env"),
     log:
@@ -53,11 +56,13 @@ rule build_environment:
             stages.EnvironmentStage(
                 python=CONFIG.python(wildcards.target),
                 share=CONFIG.root.debloat.share,
+                fallback=CONFIG.root.debloat.fallback,
             )
         ),
     shell:
         "python scripts/build_environment.py --config {params.cfg:q} --libraries {input.libraries:q}"
-        " --manifest {input.manifest:q} --output {output.environment:q} > {log:q} 2>&1"
+        " --manifest {input.manifest:q} --spans {input.spans:q} --output {output.environment:q}"
+        " > {log:q} 2>&1"
 
 
 rule verify_environment:

@@ -32,6 +32,7 @@ rule evaluate_experiment:
         epochs=profiles("epochs.parquet"),
         manifests=targets("manifest.json"),
         libraries=targets("libraries.parquet"),
+        used=targets("used.json"),
         verdicts=targets("verify.json"),
         verify_runs=targets("verify_runs.parquet"),
         code=code("scripts/evaluate_experiment.py", "src/trimtab/evaluation/*/*"),

@@ -21,5 +21,6 @@ with exit_on_error():
         arguments.usages,
         stage.workloads,
         stage.debloat,
+        stage.gpus,
         arguments.output,
     )

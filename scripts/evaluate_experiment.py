@@ -7,7 +7,7 @@ from pathlib import Path
 from trimtab.config.stages import EvaluateStage, load
 from trimtab.errors import exit_on_error
 from trimtab.evaluation.evaluate import evaluate
-from trimtab.evaluation.inputs import Inputs
+from trimtab.evaluation.measurements import Inputs, WorkloadFacts
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", required=True, help="an EvaluateStage as JSON")
@@ -26,7 +26,15 @@ with exit_on_error():
             date=f"{datetime.fromtimestamp(newest_run, UTC):%Y-%m-%d}",
             profiles=tuple(arguments.profiles),
             debloats=tuple(arguments.debloats),
-            data_sets={workload.name: workload.dataset for workload in stage.workloads},
+            workloads={
+                workload.name: WorkloadFacts(
+                    data_set=workload.dataset,
+                    model=workload.model,
+                    framework=workload.framework,
+                    environment=workload.env,
+                )
+                for workload in stage.workloads
+            },
         ),
         arguments.output,
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 from trimtab.config.stages import VerifyStage, load
 from trimtab.debloating.verify import verify_environment
 from trimtab.errors import exit_on_error
+from trimtab.profiling.profile import model_of
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", required=True, help="a VerifyStage as JSON")
@@ -19,7 +20,7 @@ with exit_on_error():
     verify_environment(
         stage.target,
         stage.workloads,
-        stage.hardware,
+        model_of(stage.hardware),
         arguments.environment,
         arguments.manifest,
         stage.verify.repeats,

@@ -18,16 +18,18 @@
 EXPORT struct guard_link trimtab_guard_link = {.foreign_trap = foreign_trap};
 
 static char record_directory[TRIMTAB_PATH_BYTES];
-static char kept_variables[4][TRIMTAB_PATH_BYTES]; /* NAME=value, as this process got them */
-static const char *const kept_names[4] = {"LD_AUDIT", "LD_PRELOAD", "TRIMTAB_RECORD",
-                                          "TRIMTAB_NATIVE"};
+enum { KEPT = 8 };
+static char kept_variables[KEPT][TRIMTAB_PATH_BYTES]; /* NAME=value, as this process got them */
+static const char *const kept_names[KEPT] = {
+    "LD_AUDIT",        "LD_PRELOAD",    "TRIMTAB_RECORD",         "TRIMTAB_NATIVE",
+    "TRIMTAB_KERNELS", "TRIMTAB_CUPTI", "CUDA_INJECTION64_PATH", "CUDA_MODULE_LOADING"};
 
 static void after_fork(void) {
   if (trimtab_guard_link.after_fork) trimtab_guard_link.after_fork();
 }
 
 __attribute__((constructor)) static void start(void) {
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < KEPT; i++) {
     const char *value = getenv(kept_names[i]);
     if (value) snprintf(kept_variables[i], TRIMTAB_PATH_BYTES, "%s=%s", kept_names[i], value);
   }
@@ -90,13 +92,13 @@ static void keep_tracer(char *const environment[], char **kept) {
   int count = 0;
   for (int i = 0; environment && environment[i]; i++) {
     int ours = 0;
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < KEPT; k++) {
       size_t length = strlen(kept_names[k]);
       ours |= !strncmp(environment[i], kept_names[k], length) && environment[i][length] == '=';
     }
     if (!ours) kept[count++] = environment[i];
   }
-  for (int k = 0; k < 4; k++)
+  for (int k = 0; k < KEPT; k++)
     if (*kept_variables[k]) kept[count++] = kept_variables[k];
   kept[count] = NULL;
 }
@@ -114,21 +116,21 @@ static void keep_tracer(char *const environment[], char **kept) {
 
 EXPORT int execve(const char *path, char *const arguments[], char *const environment[]) {
   REAL(execve);
-  char *kept[count_of(environment) + 5];
+  char *kept[count_of(environment) + KEPT + 1];
   keep_tracer(environment, kept);
   REPLACE(path, real(path, arguments, kept));
 }
 
 EXPORT int execvpe(const char *file, char *const arguments[], char *const environment[]) {
   REAL(execvpe);
-  char *kept[count_of(environment) + 5];
+  char *kept[count_of(environment) + KEPT + 1];
   keep_tracer(environment, kept);
   REPLACE(file, real(file, arguments, kept));
 }
 
 EXPORT int fexecve(int file, char *const arguments[], char *const environment[]) {
   REAL(fexecve);
-  char path[32], *kept[count_of(environment) + 5];
+  char path[32], *kept[count_of(environment) + KEPT + 1];
   snprintf(path, sizeof path, "/proc/self/fd/%d", file);
   keep_tracer(environment, kept);
   REPLACE(path, real(file, arguments, kept));
@@ -178,7 +180,7 @@ typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions
 static int spawn(spawn_function *real, pid_t *pid, const char *path,
                  const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attributes,
                  char *const arguments[], char *const environment[]) {
-  char *kept[count_of(environment) + 5];
+  char *kept[count_of(environment) + KEPT + 1];
   keep_tracer(environment, kept);
   pid_t child;
   int error = real(&child, path, actions, attributes, arguments, kept);

@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -24,6 +24,12 @@ console = Console(stderr=True)
 Command = Annotated[
     list[str], typer.Argument(metavar="-- COMMAND", help="The program, as you run it.")
 ]
+MaybeCommand = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="-- COMMAND", help="The program; without one only GPU code goes, by architecture."
+    ),
+]
 Folder = Annotated[
     Path, typer.Option("--workspace", help="Where the results of all steps are kept.")
 ]
@@ -33,7 +39,25 @@ Python = Annotated[
 ]
 Mode = Annotated[str, typer.Option(help="zero, punch or compact.")]
 Symbols = Annotated[str, typer.Option(help="strip or keep symbol tables.")]
+Gpu = Annotated[
+    str, typer.Option(help="GPU code that stays: used, architecture (what a GPU can load) or keep.")
+]
+Kernels = Annotated[
+    str, typer.Option(help="keep or prune unused kernels beside used ones in a module.")
+]
+For = Annotated[
+    list[str] | None,
+    typer.Option("--for", help="Compute capability to keep GPU code for, as 9.0; by default this"
+                 " machine's GPUs."),
+]  # fmt: skip
 Share = Annotated[str, typer.Option(help="reflink, copy or hardlink unchanged files.")]
+Fallback = Annotated[
+    str,
+    typer.Option(
+        help="Where the code of removed functions is found when one is called: original (in the"
+        " original environment), packed (in the slim one) or none."
+    ),
+]
 Output = Annotated[
     Path | None,
     typer.Option(help="A file the program writes, to be compared; by default standard output."),
@@ -55,9 +79,9 @@ def _progress() -> Progress:
     )
 
 
-def _options(mode: str, symbols: str, share: str) -> Debloat:
+def _options(**options: Any) -> Debloat:
     try:
-        return Debloat(name="command_line", mode=mode, symbols=symbols, share=share)
+        return Debloat(name="command_line", **options)
     except InvalidValueError as error:
         raise UserError(
             f"--{error.key}: {error.given!r} given, expected {error.expected}"
@@ -81,19 +105,30 @@ def trace(
         f"{len(usage.libraries)} libraries, {used:,} of {total:,} functions,"
         f" {len(usage.files)} files used by {len(usage.processes)} processes"
     )
+    if usage.kernels_traced:
+        kernels = {name for module in usage.modules for name in module.kernels}
+        console.print(f"{len(kernels):,} kernels of {len(usage.modules)} GPU modules used")
+    elif usage.kernels_not_traced_because:
+        console.print(f"kernels not traced: {usage.kernels_not_traced_because}")
     for reason in usage.incomplete_because:
         console.print(f"[bold red]incomplete:[/] {reason}")
     print(folder / "usage.json")
 
 
 @app.command()
-def locate(folder: Folder = WORKSPACE, symbols: Symbols = "strip") -> None:
+def locate(
+    folder: Folder = WORKSPACE,
+    symbols: Symbols = "strip",
+    gpu: Gpu = "used",
+    gpus: For = None,
+) -> None:
     """Write which spans of each traced library are kept and removed, and why."""
     with _progress() as progress:
         task = progress.add_task("locating", total=None)
         spans = workspace.locate(
             folder,
-            _options("zero", symbols, "copy"),
+            _options(symbols=symbols, gpu=gpu),
+            gpus or [],
             lambda name, done, total: progress.update(task, completed=done, total=total),
         )
     print(spans)
@@ -101,28 +136,46 @@ def locate(folder: Folder = WORKSPACE, symbols: Symbols = "strip") -> None:
 
 @app.command()
 def debloat(
-    command: Command,
+    command: MaybeCommand = None,
     folder: Folder = WORKSPACE,
     python: Python = None,
     output: Output = None,
     runs: Runs = 3,
     mode: Mode = "compact",
     symbols: Symbols = "strip",
+    gpu: Gpu = "used",
+    kernels: Kernels = "keep",
+    gpus: For = None,
     share: Share = "reflink",
+    fallback: Fallback = "original",
 ) -> None:
-    """Trace COMMAND, then make its slim environment: WORKSPACE/env/bin/python runs it."""
-    options = _options(mode, symbols, share)
-    with console.status(f"tracing, {runs + 1} runs of the program"):
-        workspace.trace(folder, command, python, output, runs)
+    """Trace COMMAND, then make its slim environment: WORKSPACE/env/bin/python runs it.
+
+    Without COMMAND nothing is run: with --python ENV/bin/python --gpu architecture --for 9.0 all
+    GPU code leaves the environment that GPUs of compute capability 9.0 cannot load.
+    """
+    options = _options(
+        mode=mode, symbols=symbols, gpu=gpu, kernels=kernels, share=share, fallback=fallback
+    )
+    if command:
+        with console.status(f"tracing, {runs + 1} runs of the program"):
+            workspace.trace(folder, command, python, output, runs)
+    elif gpu == "architecture" and python is not None:
+        workspace.list_libraries(folder, python)
+    else:
+        raise UserError("give the program after --, or --gpu architecture and --python")
     with _progress() as progress:
         task = progress.add_task("libraries", total=None)
         libraries = workspace.debloat(
             folder,
             options,
+            gpus or [],
             lambda name, done, total: progress.update(task, completed=done, total=total),
         )
     with console.status("copying the environment"):
         environment = workspace.build(folder, options)
+    if mode == "punch" and fallback != "none":
+        console.print("no fallback with mode punch: a call into removed code is a crash")
     table = Table("library", "before", "after", "less")
     sizes = libraries.set_index("library")[["size_before_bytes", "size_after_bytes"]]
     largest = sizes.nlargest(10, "size_before_bytes")
@@ -144,7 +197,7 @@ def reconstruct(
     mode: Mode = "zero",
 ) -> None:
     """Rebuild one library from its spans; the original is only read."""
-    print(workspace.reconstruct(span_path, output_dir, _options(mode, "strip", "copy").mode))
+    print(workspace.reconstruct(span_path, output_dir, _options(mode=mode).mode))
 
 
 @app.command()

@@ -30,7 +30,7 @@ _ENERGY = [
     ("energy_j", _float),
     ("energy_low_j", _float),  # the interval's ends; equal to energy_j for a meter without error
     ("energy_high_j", _float),
-    ("energy_source", _text),  # measured | modelled
+    ("energy_source", _text),  # measured | modelled | unknown (then the joules are null)
     ("energy_method", _text),  # e.g. "rapl", "nvml+rapl", "power model"
 ]
 

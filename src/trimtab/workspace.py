@@ -8,21 +8,25 @@ from pathlib import Path
 import pandas as pd
 
 from trimtab.binaries.compact import rewrite
-from trimtab.binaries.elf import read_elf
+from trimtab.binaries.elf import ElfError, read_elf
+from trimtab.binaries.fatbin import find_gpu_code
+from trimtab.binaries.regions import Patch, rewrite_regions
 from trimtab.binaries.spans import Spans
 from trimtab.config import dump, load
 from trimtab.config.debloat import Debloat
-from trimtab.config.hardware import Hardware
 from trimtab.config.workload import Output, Workload
 from trimtab.debloating.debloat import complete_usages, debloat_target, write_spans
+from trimtab.debloating.elements import kept_pieces
 from trimtab.debloating.environment import build_environment
+from trimtab.debloating.gpu_code import gpu_target_of
 from trimtab.debloating.libraries import locate_used, targets_of
 from trimtab.debloating.prefix import prefix_of
 from trimtab.debloating.verify import verify_environment
 from trimtab.errors import UserError
 from trimtab.files import read_json, whole_file
+from trimtab.profiling.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import trace_workload
-from trimtab.profiling.usage import Usage, write_usage
+from trimtab.profiling.usage import Usage, UsedLibrary, read_usage, write_usage
 from trimtab.schemas import LIBRARIES, read_table
 
 OnProgress = Callable[[str, int, int], None]
@@ -76,6 +80,35 @@ def trace(
     return usage
 
 
+def list_libraries(folder: Path, python: Path) -> Usage:
+    """Keep in `folder` all shared libraries of the environment of `python`, none of them traced.
+
+    What a GPU can never load may be removed from them without running anything.
+    """
+    prefix = prefix_of(python).resolve()
+    libraries = []
+    for path in sorted(prefix.rglob("*.so*")):
+        try:
+            elf = read_elf(path) if path.is_file() and not path.is_symlink() else None
+        except ElfError:
+            continue  # linker scripts and libraries for other machines
+        if elf is not None:
+            library = UsedLibrary(
+                path=str(path), build_id=elf.build_id, size_bytes=elf.size_bytes, traced=False,
+                not_traced_because="no program was traced", functions_total=0, functions_used=0,
+            )  # fmt: skip
+            libraries.append(library)
+    usage = Usage(
+        workload=_NAME, command=[], complete=True, incomplete_because=[], notes=[], processes=[],
+        libraries=libraries, files=[],
+    )  # fmt: skip
+    workload = Workload(name=_NAME, command=[str(python)], python=str(python))
+    with whole_file(folder / "workload.json") as temporary:
+        temporary.write_text(dump(workload))
+    write_usage(folder / "usage.json", usage)
+    return usage
+
+
 def _workload(folder: Path) -> Workload:
     path = folder / "workload.json"
     if not path.is_file():
@@ -83,25 +116,30 @@ def _workload(folder: Path) -> Workload:
     return load(path.read_text(), Workload)
 
 
-def locate(folder: Path, options: Debloat, on_progress: OnProgress) -> Path:
+def locate(folder: Path, options: Debloat, gpus: list[str], on_progress: OnProgress) -> Path:
     """Write the spans of every traced library and return their folder."""
     workload = _workload(folder)
-    targets = targets_of(complete_usages([folder / "usage.json"]), prefix_of(Path(workload.python)))
+    usages = complete_usages([folder / "usage.json"])
+    targets = targets_of(usages, prefix_of(Path(workload.python)))
+    gpu = gpu_target_of(options, usages, gpus)
     spans = folder / "spans"
     shutil.rmtree(spans, ignore_errors=True)
     spans.mkdir(parents=True)
     for done, target in enumerate(targets, 1):
-        write_spans(spans, target, locate_used(target, options.symbols == "keep"))
+        write_spans(spans, target, locate_used(target, options.symbols == "keep", gpu))
         on_progress(target.name, done, len(targets))
     return spans
 
 
-def debloat(folder: Path, options: Debloat, on_progress: OnProgress) -> pd.DataFrame:
+def debloat(
+    folder: Path, options: Debloat, gpus: list[str], on_progress: OnProgress
+) -> pd.DataFrame:
     """Write the slim libraries of the traced program; returns a row of LIBRARIES for each."""
     workload = _workload(folder)
     debloat_target(
-        _NAME, "this_machine", [folder / "usage.json"], [workload], options, folder, on_progress
-    )
+        _NAME, "this_machine", [folder / "usage.json"], [workload], options, gpus, folder,
+        on_progress,
+    )  # fmt: skip
     return read_table(folder / "libraries.parquet", LIBRARIES)
 
 
@@ -110,7 +148,7 @@ def build(folder: Path, options: Debloat) -> Path:
     environment = folder / "env"
     build_environment(
         Path(_workload(folder).python), folder / "libraries.tar", folder / "manifest.json",
-        options.share, environment,
+        options.share, environment, folder / "spans", options.fallback,
     )  # fmt: skip
     return environment
 
@@ -120,14 +158,12 @@ def verify(folder: Path, repeats: int) -> Path:
     environment = folder / "env"
     if not environment.is_dir():
         raise UserError(f"{environment}: missing; run `trimtab debloat` first")
-    # No power model is known for a machine without a YAML: its modelled energy is 0 J.
-    hardware = Hardware(
-        name="this_machine", cores=os.cpu_count() or 1, idle_w=0, busy_w=1e-9, memory_gib=1,
-        memory_w_per_gib=0, power_source="none given",
-    )  # fmt: skip
+    if not read_usage(folder / "usage.json").command:
+        raise UserError(f"{folder}: no program was traced, so there is none to compare")
     verify_environment(
-        _NAME, [_workload(folder)], hardware, environment, folder / "manifest.json", repeats, folder
-    )
+        _NAME, [_workload(folder)], NO_POWER_MODEL, environment, folder / "manifest.json", repeats,
+        folder,
+    )  # fmt: skip
     return folder / "verify.json"
 
 
@@ -148,5 +184,9 @@ def reconstruct(span_path: Path, output_dir: Path, mode: str) -> Path:
     destination = output_dir / library.name
     if destination.resolve() == library.resolve():
         raise UserError(f"{output_dir}: holds the original {library.name}; choose another folder")
-    rewrite(elf, spans, mode, destination)  # type: ignore[arg-type]
+    patches: tuple[Patch, ...] = ()
+    if "gpu_code" in document:
+        kept = kept_pieces(document["gpu_code"])
+        patches = rewrite_regions(elf.data, find_gpu_code(elf), kept).patches
+    rewrite(elf, spans, mode, destination, patches=patches)  # type: ignore[arg-type]
     return destination

@@ -1,7 +1,9 @@
 """Write a library without the bytes that its spans remove."""
 
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 from trimtab.binaries.elf import HEADER, PAGE_BYTES, SECTION_HEADER, Elf
 from trimtab.binaries.layout import plan_layout
 from trimtab.binaries.program_headers import split_segments
+from trimtab.binaries.regions import Patch
 from trimtab.binaries.section_headers import split_sections, without_symbols
 from trimtab.binaries.spans import Reason, Spans
 from trimtab.errors import TrimtabError, UserError
@@ -19,10 +22,10 @@ from trimtab.files import whole_file
 Mode = Literal["zero", "punch", "compact"]
 
 INT3 = 0xCC
-# Each hole costs a segment and two memory mappings. libtorch_cpu after a training step of a small
-# network, by minimum: 4 KiB 1,000 holes, 16 KiB 694, 32 KiB 468 and 64 KiB 292, while the libraries
-# of PyTorch and NumPy shrink by 73.3, 72.5, 71.2 and 69.2 %.
-MINIMUM_HOLE_BYTES = 32 * 1024
+# Each hole costs two memory mappings, of the 65,530 that a process may have. The large libraries of
+# PyTorch for CUDA 13, 3,764 MB, after inference with MobileNetV2, by minimum: 32 KiB 4,537 holes
+# and 748 MB left, 16 KiB 5,995 and 716, 8 KiB 7,407 and 702, 4 KiB 9,142 and 695.
+MINIMUM_HOLE_BYTES = 8 * 1024
 _CHUNK_BYTES = 1 << 22
 
 
@@ -50,24 +53,27 @@ def rewrite(
     destination: Path,
     minimum_hole_bytes: int = MINIMUM_HOLE_BYTES,
     fill: int | None = None,
+    patches: Sequence[Patch] = (),
 ) -> RewriteResult:
     """Write `elf` to `destination` without what `spans` removes; the source is only read.
 
     `zero` overwrites removed code with int3 and the rest with zeros, or everything with the byte
     `fill`; `punch` does so and leaves whole removed pages unallocated; `compact` takes them out of
-    the file, in runs of at least `minimum_hole_bytes`, and keeps every address. Raises UserError
-    when the spans are another file's or the destination is the source, OSError when the
+    the file, in runs of at least `minimum_hole_bytes`, and keeps every address. The bytes of
+    `patches`, ascending and disjoint, take the place of the source's: GPU code that moves. Raises
+    UserError when the spans are another file's or the destination is the source, OSError when the
     destination cannot be written.
     """
     spans.validate(elf.size_bytes)
+    source = _Source(elf, spans, fill, patches)
     if destination.exists() and destination.samefile(elf.path):
         raise UserError(f"{destination}: the result would overwrite its source; give another path")
     permissions = elf.path.stat().st_mode & 0o7777
     with whole_file(destination, permissions) as temporary, temporary.open("wb") as file:
         if mode == "compact":
-            holes = _write_compact(elf, spans, file, minimum_hole_bytes, fill)
+            holes = _write_compact(source, file, minimum_hole_bytes)
         else:
-            holes = _write_in_place(elf, spans, file, mode == "punch", fill)
+            holes = _write_in_place(source, file, mode == "punch")
         size_after = file.seek(0, 2)
     overhead = size_after - spans.kept_bytes
     if spans.kept_bytes + spans.removed_bytes != elf.size_bytes or overhead < 0:
@@ -83,10 +89,21 @@ def rewrite(
     )
 
 
-def _write_in_place(elf: Elf, spans: Spans, file: BinaryIO, sparse: bool, fill: int | None) -> int:
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """What is written: the file, what of it goes, what the gone bytes become, and what moves."""
+
+    elf: Elf
+    spans: Spans
+    fill: int | None
+    patches: Sequence[Patch]
+
+
+def _write_in_place(source: _Source, file: BinaryIO, sparse: bool) -> int:
     """Write the file at its full length; return the number of holes."""
+    elf, spans = source.elf, source.spans
     holes, in_hole = 0, False
-    for offset, chunk in _filled(elf, spans, 0, elf.size_bytes, fill):
+    for offset, chunk in _filled(source, 0, elf.size_bytes):
         if not sparse:
             file.write(chunk.data)
             continue
@@ -105,16 +122,15 @@ def _write_in_place(elf: Elf, spans: Spans, file: BinaryIO, sparse: bool, fill: 
     return holes
 
 
-def _write_compact(
-    elf: Elf, spans: Spans, file: BinaryIO, minimum_hole_bytes: int, fill: int | None
-) -> int:
+def _write_compact(source: _Source, file: BinaryIO, minimum_hole_bytes: int) -> int:
     """Write the kept pages one after the other, then new headers; return the number of holes."""
+    elf, spans = source.elf, source.spans
     layout = plan_layout(elf, spans, minimum_hole_bytes)
     headers = split_segments(elf, layout)
     sections = split_sections(without_symbols(elf, spans), layout)
     for run in range(layout.start.size):
         file.seek(int(layout.destination[run]))
-        for _, chunk in _filled(elf, spans, int(layout.start[run]), int(layout.end[run]), fill):
+        for _, chunk in _filled(source, int(layout.start[run]), int(layout.end[run])):
             file.write(chunk.data)
     table = elf.program_header_offset
     if layout.table >= 0:
@@ -133,10 +149,9 @@ def _write_compact(
     return layout.holes
 
 
-def _filled(
-    elf: Elf, spans: Spans, start: int, end: int, fill: int | None
-) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+def _filled(source: _Source, start: int, end: int) -> Iterator[tuple[int, NDArray[np.uint8]]]:
     """Yield [start, end) of the source in chunks, as (offset, bytes), removed bytes overwritten."""
+    elf, spans, fill = source.elf, source.spans, source.fill
     for offset in range(start, end, _CHUNK_BYTES):
         length = min(_CHUNK_BYTES, end - offset)
         chunk = elf.read(offset, length)
@@ -150,7 +165,18 @@ def _filled(
         for index in np.flatnonzero(~kept).tolist():
             byte = INT3 if reasons[index] == Reason.UNUSED else 0
             chunk[low[index] : high[index]] = byte if fill is None else fill
+        _apply(source.patches, offset, chunk)
         yield offset, chunk
+
+
+def _apply(patches: Sequence[Patch], offset: int, chunk: NDArray[np.uint8]) -> None:
+    """Write the patches' bytes over the chunk that begins at `offset`."""
+    first = bisect_right(patches, offset, key=lambda patch: patch.end)
+    for patch in islice(patches, first, None):
+        if patch.offset >= offset + chunk.size:
+            break
+        low, high = max(patch.offset, offset), min(patch.end, offset + chunk.size)
+        chunk[low - offset : high - offset] = patch.data[low - patch.offset : high - patch.offset]
 
 
 def _pages_with_kept_bytes(spans: Spans, offset: int, length: int) -> NDArray[np.bool_]:

@@ -12,21 +12,23 @@ from trimtab.binaries.elf import (
     SECTION_HEADER,
     Elf,
 )
-from trimtab.binaries.spans import Spans
+from trimtab.binaries.spans import GPU_REMOVED, Spans
 
-# glibc keeps a library's load commands on the stack and the kernel refuses program headers of
-# more than 64 KiB in an executable, which is 1,170 of them.
-MOST_HOLES = 1_000
+# Each hole takes up to two program headers, and glibc keeps a library's load commands, of 56 bytes
+# each, on the stack of the thread that opens it.
+MOST_HOLES = 2_000
 # Behind all segments bytes only need the alignment of the sections that hold them.
 _UNMAPPED_ALIGNMENT = 64
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The runs of bytes that a compacted file keeps: int64 arrays of shape (n,), ascending.
+    """The runs of bytes that a compacted file keeps: int64 arrays of shape (n,), by source offset.
 
     Run i is [start[i], end[i]) of the source and begins at `destination[i]`. `table` is the run
-    that holds the new program header table, or -1 when it stays where it was.
+    that holds the new program header table, or -1 when it stays where it was. `zeros` are the parts
+    of holes, as (start, end) in the source, that held GPU code: they read as zeros, but for the
+    pages that the table takes.
     """
 
     start: NDArray[np.int64]
@@ -34,11 +36,12 @@ class Layout:
     destination: NDArray[np.int64]
     table: int
     holes: int
+    zeros: list[tuple[int, int]]
 
     @property
     def size_bytes(self) -> int:
         """The length of the runs in the destination, without what is appended."""
-        return int(self.destination[-1] + self.end[-1] - self.start[-1])
+        return int((self.destination + self.end - self.start).max())
 
     def translate(self, offset: int) -> int:
         """Return where a byte of the source is, or where the next kept one is if it left."""
@@ -63,7 +66,7 @@ class Layout:
 def plan_layout(elf: Elf, spans: Spans, minimum_hole_bytes: int) -> Layout:
     """Decide which pages leave and where the others go, keeping offsets congruent to addresses.
 
-    Only runs of at least `minimum_hole_bytes` leave segments, the largest 1,000 at most. The first
+    Only runs of at least `minimum_hole_bytes` leave segments, the largest 2,000 at most. The first
     one with room for the new program header table keeps the pages that it takes: there the table
     has an address within the library, and the offset that belonged to it.
     """
@@ -85,24 +88,43 @@ def plan_layout(elf: Elf, spans: Spans, minimum_hole_bytes: int) -> Layout:
     ]
     runs = [part for run in runs for part in _cut(run, table_start, table_end)]
     runs += _unmapped_runs(elf, spans, mapped)
-    return _place(sorted(runs), elf.size_bytes, table_start, first.size)
+    zeros = _zeros(elf, spans, mapped & ~remaining)
+    return _place(sorted(runs), elf.size_bytes, table_start, first.size, zeros)
+
+
+def _zeros(elf: Elf, spans: Spans, gone: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return each run of gone pages from its first one with GPU code on."""
+    gpu = _pages_of(elf, spans, np.isin(spans.reason, GPU_REMOVED))
+    found = []
+    for low, pages in zip(*(part.tolist() for part in _runs(gone)), strict=True):
+        if gpu[low : low + pages].any():
+            first = low + int(gpu[low : low + pages].argmax())
+            found.append((first * PAGE_BYTES, (low + pages) * PAGE_BYTES))
+    return found
 
 
 def _place(
-    runs: list[tuple[int, int, int]], size_bytes: int, table_start: int, holes: int
+    runs: list[tuple[int, int, int]],
+    size_bytes: int,
+    table_start: int,
+    holes: int,
+    zeros: list[tuple[int, int]],
 ) -> Layout:
-    destination, cursor = [], 0
-    for start, end, alignment in runs:
-        cursor += (start - cursor) % alignment
-        destination.append(cursor)
-        cursor += min(end, size_bytes) - start
     starts = np.array([run[0] for run in runs], np.int64)
+    destination, cursor = np.zeros_like(starts), 0
+    # The table comes last: tools read the sections around its address as one piece of the file.
+    for index in np.argsort(starts == table_start, kind="stable").tolist():
+        start, end, alignment = runs[index]
+        cursor += (start - cursor) % alignment
+        destination[index] = cursor
+        cursor += min(end, size_bytes) - start
     return Layout(
         starts,
         np.minimum(np.array([run[1] for run in runs], np.int64), size_bytes),
-        np.array(destination, np.int64),
+        destination,
         int(np.searchsorted(starts, table_start)) if table_start >= 0 else -1,
         holes,
+        zeros,
     )
 
 
@@ -117,18 +139,22 @@ def _cut(run: tuple[int, int, int], start: int, end: int) -> list[tuple[int, int
 
 def _needed_pages(elf: Elf, spans: Spans) -> NDArray[np.bool_]:
     """Return which pages of the file hold a byte that is kept."""
-    pages = -(-elf.size_bytes // PAGE_BYTES)
-    change = np.zeros(pages + 1, np.int64)
-    kept = spans.kept
-    np.add.at(change, spans.start[kept] // PAGE_BYTES, 1)
-    np.add.at(change, (spans.end[kept] - 1) // PAGE_BYTES + 1, -1)
-    needed: NDArray[np.bool_] = np.cumsum(change[:-1]) > 0
+    needed = _pages_of(elf, spans, spans.kept)
     needed[0] = True
     for load in elf.loads:
         # Memory past a segment's bytes in the file (.bss) goes on from its last page.
         if load.memory_bytes > load.file_bytes > 0:
             needed[(load.end - 1) // PAGE_BYTES] = True
     return needed
+
+
+def _pages_of(elf: Elf, spans: Spans, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which pages of the file hold a byte of the chosen spans."""
+    change = np.zeros(-(-elf.size_bytes // PAGE_BYTES) + 1, np.int64)
+    np.add.at(change, spans.start[chosen] // PAGE_BYTES, 1)
+    np.add.at(change, (spans.end[chosen] - 1) // PAGE_BYTES + 1, -1)
+    pages: NDArray[np.bool_] = np.cumsum(change[:-1]) > 0
+    return pages
 
 
 def _mapped_pages(elf: Elf) -> NDArray[np.bool_]:
@@ -165,7 +191,8 @@ def _unmapped_runs(elf: Elf, spans: Spans, mapped: NDArray[np.bool_]) -> list[tu
 
 def new_header_count(elf: Elf, holes: int) -> int:
     """Return the most program headers that a file with so many holes can need."""
-    return len(elf.segments) + holes + 2  # each hole splits a segment; the table; PT_PHDR
+    # Each hole splits a segment and may have zeros of its own; the table; PT_PHDR.
+    return len(elf.segments) + 2 * holes + 2
 
 
 def _table_pages(elf: Elf, holes: int) -> int:

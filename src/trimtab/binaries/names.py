@@ -49,6 +49,18 @@ class FunctionNames:
     def __len__(self) -> int:
         return self._table[0].size
 
+    def offsets_of(self, addresses: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the file offsets of the names at these virtual addresses, 0 without a name.
+
+        They lie within the file; a name is ended by a zero byte.
+        """
+        known, names, limit = self._table
+        if not known.size:
+            return np.zeros(addresses.size, np.int64)
+        place = np.searchsorted(known, addresses.astype(np.uint64)).clip(max=known.size - 1)
+        found = (known[place] == addresses.astype(np.uint64)) & (names[place] < limit)
+        return np.where(found, names[place], 0)
+
     def of(self, address: int) -> str | None:
         """Return the (mangled) name of the function that starts at this virtual address."""
         addresses, names, limit = self._table

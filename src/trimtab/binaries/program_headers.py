@@ -5,6 +5,7 @@ from dataclasses import replace
 from trimtab.binaries.elf import (
     PAGE_BYTES,
     PF_R,
+    PF_X,
     PROGRAM_HEADER,
     PT_LOAD,
     PT_PHDR,
@@ -18,10 +19,12 @@ from trimtab.errors import TrimtabError
 def split_segments(elf: Elf, layout: Layout) -> list[ProgramHeader]:
     """Return the program headers that map what `layout` keeps at the addresses it had.
 
-    Holes stay unmapped, so that a call into one faults. The table itself is mapped at the address
-    of the pages that it took over, in a read-only segment.
+    Holes in code stay unmapped, so that a call into one faults; where GPU code left, zeros are
+    mapped, for which a segment without bytes in the file is enough. The table itself is mapped at
+    the address of the pages that it took over, in a read-only segment.
     """
     loads = [piece for load in elf.loads for piece in _pieces(load, layout)]
+    loads += [piece for load in elf.loads for piece in _zeros(load, layout)]
     loads = _with_largest_alignment(elf, sorted(loads, key=lambda piece: piece.address))
     headers, placed = [], False
     for segment in elf.segments:
@@ -59,6 +62,28 @@ def _pieces(load: ProgramHeader, layout: Layout) -> list[ProgramHeader]:
         if piece.memory_bytes:
             pieces.append(piece)
     return pieces
+
+
+def _zeros(load: ProgramHeader, layout: Layout) -> list[ProgramHeader]:
+    """Return segments of zeros where GPU code left this PT_LOAD."""
+    zeros = []
+    for start, end in layout.zeros:
+        start, end = max(start, load.offset), min(end, load.end)
+        if start >= end:
+            continue
+        address = load.address + start - load.offset
+        piece = replace(
+            load,
+            flags=load.flags & ~PF_X,
+            offset=address % PAGE_BYTES,
+            address=address,
+            physical_address=load.physical_address + start - load.offset,
+            file_bytes=0,
+            memory_bytes=end - start,
+            alignment=PAGE_BYTES,
+        )
+        zeros.append(piece)
+    return zeros
 
 
 def _with_largest_alignment(elf: Elf, loads: list[ProgramHeader]) -> list[ProgramHeader]:

@@ -7,6 +7,7 @@ from trimtab.binaries.layout import Layout
 from trimtab.binaries.locate import is_symbols
 from trimtab.binaries.spans import Reason, Spans
 
+_GPU_SECTIONS = {".nv_fatbin", "__nv_relfatbin"}
 _GONE = Section("", 0, SHT_NULL, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
@@ -24,7 +25,9 @@ def split_sections(sections: list[Section], layout: Layout) -> list[Section]:
     """Return headers that describe bytes which are in the compacted file.
 
     A section with holes keeps its index for its first piece, and its other pieces follow behind
-    all sections, with its name. One that left altogether holds no bytes (SHT_NOBITS).
+    all sections, with its name. Tools for GPU code read one section of it only and look for regions
+    anywhere in there: its header covers what is left in the file, where its pieces follow each
+    other. One that left altogether holds no bytes (SHT_NOBITS).
     """
     result, appended = [], []
     for section in sections:
@@ -36,6 +39,10 @@ def split_sections(sections: list[Section], layout: Layout) -> list[Section]:
         if not pieces:
             nothing = replace(section, type=SHT_NOBITS, offset=layout.translate(section.offset))
             result.append(nothing)
+            continue
+        if section.name in _GPU_SECTIONS:
+            end = pieces[-1].offset + pieces[-1].size
+            result.append(replace(pieces[0], size=end - pieces[0].offset))
             continue
         result.append(pieces[0])
         appended += pieces[1:]

@@ -21,6 +21,10 @@ class Reason(IntEnum):
     WHOLE = 5
     SYMBOLS = 6
     PADDING = 7
+    GPU_USED = 8
+    GPU_ARCHITECTURE = 9
+    GPU_UNUSED = 10
+    GPU_PTX = 11
 
     @property
     def text(self) -> str:
@@ -30,7 +34,7 @@ class Reason(IntEnum):
     @property
     def kept(self) -> bool:
         """Whether bytes with this reason stay."""
-        return self not in (Reason.UNUSED, Reason.SYMBOLS, Reason.PADDING)
+        return self not in _REMOVED
 
 
 _TEXTS = {
@@ -42,7 +46,14 @@ _TEXTS = {
     Reason.WHOLE: "code that cannot be told apart",
     Reason.SYMBOLS: "symbols",
     Reason.PADDING: "padding",
+    Reason.GPU_USED: "GPU code that is kept",
+    Reason.GPU_ARCHITECTURE: "GPU code for other architectures",
+    Reason.GPU_UNUSED: "GPU code that was not used",
+    Reason.GPU_PTX: "PTX that no GPU needs",
 }
+# What is read, never executed: where it is missing, a program finds zeros, and says so in its way.
+GPU_REMOVED = (Reason.GPU_ARCHITECTURE, Reason.GPU_UNUSED, Reason.GPU_PTX)
+_REMOVED = (Reason.UNUSED, Reason.SYMBOLS, Reason.PADDING, *GPU_REMOVED)
 _KEPT = np.array([reason.kept for reason in Reason])
 
 
@@ -50,8 +61,9 @@ _KEPT = np.array([reason.kept for reason in Reason])
 class Spans:
     """Spans that tile a file of `end[-1]` bytes: file offsets, int64, and reason codes, uint8.
 
-    All arrays have shape (n,); span i is [start[i], end[i]). `build_id` and `note` say which
-    library it is about and why its code is kept whole, if it is.
+    All arrays have shape (n,); span i is [start[i], end[i]). Kept GPU code is where it is written,
+    at the front of its region. `build_id` and `note` say which library it is about and why its
+    code is kept whole, if it is.
     """
 
     end: NDArray[np.int64]

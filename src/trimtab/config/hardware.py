@@ -1,10 +1,13 @@
 """A machine that workloads run on: one YAML in `conf/hardware/`."""
 
+import re
 from dataclasses import dataclass, field
 
 from omegaconf import MISSING
 
 from trimtab.config.fields import InvalidValueError, about, check_name, check_number
+
+_COMPUTE_CAPABILITY = re.compile(r"[1-9]\d*\.\d")
 
 
 @dataclass
@@ -34,6 +37,13 @@ class Hardware:
         default=0.0,
         metadata=about("Half the width of the interval of a modelled energy, relative to it."),
     )
+    gpus: list[str] = field(
+        default_factory=list,
+        metadata=about(
+            "Compute capabilities of the GPUs that the debloated libraries are for, for example "
+            '`["9.0"]`. Empty: those of the machine that the workload was profiled on.'
+        ),
+    )
 
     def __post_init__(self) -> None:
         check_name("name", self.name)
@@ -50,3 +60,7 @@ class Hardware:
             raise InvalidValueError(
                 "power_relative_error", self.power_relative_error, "less than 1"
             )
+        for position, gpu in enumerate(self.gpus):
+            if not _COMPUTE_CAPABILITY.fullmatch(gpu):
+                expected = 'a compute capability, major and minor, for example "9.0"'
+                raise InvalidValueError(f"gpus[{position}]", gpu, expected)

@@ -38,6 +38,7 @@ class DebloatStage:
 
     target: str = MISSING
     hardware: str = MISSING
+    gpus: list[str] = MISSING
     workloads: list[Workload] = MISSING
     debloat: Debloat = MISSING
 
@@ -48,6 +49,7 @@ class EnvironmentStage:
 
     python: str = MISSING
     share: str = MISSING
+    fallback: str = MISSING
 
 
 @dataclass

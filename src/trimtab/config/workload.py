@@ -157,6 +157,13 @@ class Workload:
             "signal; `true` for programs that end their workers so."
         ),
     )
+    own_profiler: bool = field(
+        default=False,
+        metadata=about(
+            "Whether the program uses CUDA's profiling interface itself, as torch.profiler does: "
+            "kernels are then traced by their names only."
+        ),
+    )
 
     def __post_init__(self) -> None:
         check_name("name", self.name)

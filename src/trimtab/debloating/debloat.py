@@ -1,5 +1,6 @@
 """Debloat the shared libraries of an environment for a set of workloads."""
 
+import os
 import shutil
 import tarfile
 import time
@@ -14,6 +15,8 @@ import pandas as pd
 from trimtab.binaries.compact import RewriteResult, rewrite
 from trimtab.config.debloat import Debloat
 from trimtab.config.workload import Workload
+from trimtab.debloating.elements import Reason
+from trimtab.debloating.gpu_code import GpuTarget, gpu_target_of
 from trimtab.debloating.libraries import Located, Target, locate_used, size_of, targets_of
 from trimtab.debloating.prefix import prefix_of
 from trimtab.errors import UserError
@@ -22,7 +25,9 @@ from trimtab.profiling.programs import absolute
 from trimtab.profiling.usage import Usage, read_usage
 from trimtab.schemas import LIBRARIES, write_table
 
-_WORKERS = 2  # the work is reading and writing; numpy and zstd release the interpreter's lock
+# The work is reading and writing; numpy and zstd release the interpreter's lock. Each worker
+# holds a few chunks of a library.
+_WORKERS = min(8, len(os.sched_getaffinity(0)))
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,8 @@ def spans_file(folder: Path, name: str) -> Path:
 def write_spans(folder: Path, target: Target, located: Located) -> None:
     """Write what of a library is kept and removed, and why, as `spans/{library}.json`."""
     document = {"library": str(target.path), "name": target.name, **located.spans.to_json()}
+    if located.gpu.decisions is not None:
+        document["gpu_code"] = located.gpu.decisions.to_json()
     write_json(spans_file(folder, target.name), document)
 
 
@@ -60,13 +67,16 @@ def debloat_target(
     usages: Sequence[Path],
     workloads: Sequence[Workload],
     options: Debloat,
+    gpus: Sequence[str],
     destination: Path,
     on_progress: Callable[[str, int, int], None] = lambda name, done, total: None,
 ) -> None:
     """Write the slim libraries of `target` and what was done to each into `destination`.
 
+    `gpus` are the compute capabilities that GPU code is kept for; none: those traced on.
     `libraries.tar` holds the slim libraries by their path in the environment, `libraries.parquet`
-    a row of LIBRARIES for each, `spans/` what was kept and why, `manifest.json` sizes and hashes.
+    a row of LIBRARIES for each, `spans/` what was kept and why, `used.json` the functions and
+    kernels that were used, `manifest.json` sizes and hashes.
     `on_progress` is told each library as it is done. Raises UserError when a usage is incomplete,
     the workloads have different environments, or a library was changed since it was profiled.
     """
@@ -79,13 +89,14 @@ def debloat_target(
     libraries = targets_of(records, prefix)
     if not libraries:
         raise UserError(f"target {target}: no shared library of {prefix} was loaded")
+    gpu = gpu_target_of(options, records, gpus)
     destination.mkdir(parents=True, exist_ok=True)
     scratch = destination / ".slim"
     shutil.rmtree(scratch, ignore_errors=True)
     spans = destination / "spans"
     shutil.rmtree(spans, ignore_errors=True)
     try:
-        slim, timings = _slim(libraries, options, scratch, spans, on_progress)
+        slim, timings = _slim(libraries, options, gpu, scratch, spans, on_progress)
         rows, entries = _measure(slim, target, hardware)
         with (
             whole_file(destination / "libraries.tar") as temporary,
@@ -96,6 +107,7 @@ def debloat_target(
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     write_table(destination / "libraries.parquet", LIBRARIES, pd.DataFrame(rows))
+    write_json(destination / "used.json", {"libraries": _used(slim)})
     timings["trace_s"] = sum(usage.trace_s for usage in records)
     write_json(
         destination / "manifest.json",
@@ -106,6 +118,8 @@ def debloat_target(
             "prefix": str(prefix),
             "mode": options.mode,
             "symbols": options.symbols,
+            "gpus": _gpus(gpu, records),
+            "gpu_code_kept_because": gpu.why_all,
             "timings": timings,
             "files": entries,
         },
@@ -115,6 +129,7 @@ def debloat_target(
 def _slim(
     libraries: list[Target],
     options: Debloat,
+    gpu: GpuTarget,
     scratch: Path,
     spans: Path,
     on_progress: Callable[[str, int, int], None],
@@ -125,7 +140,7 @@ def _slim(
 
     def work(target: Target) -> tuple[_Slim, float, float]:
         started_s = time.perf_counter()
-        located = locate_used(target, options.symbols == "keep")
+        located = locate_used(target, options.symbols == "keep", gpu)
         write_spans(spans, target, located)
         located_s = time.perf_counter()
         path = scratch / target.name
@@ -135,6 +150,7 @@ def _slim(
             options.mode,  # type: ignore[arg-type]  # OmegaConf knows no Literal
             path,
             minimum_hole_bytes=options.minimum_hole_bytes,
+            patches=located.gpu.patches,
         )
         return (
             _Slim(target, located, result, path),
@@ -155,12 +171,35 @@ def _slim(
     return slim, {"locate_s": locating_s * share, "rewrite_s": rewriting_s * share}
 
 
+def _used(slim: list[_Slim]) -> dict[str, Any]:
+    """Return the functions, by ELF address, and kernels that were used of each traced library."""
+    return {
+        each.target.name: {
+            "functions": each.target.used.tolist(),
+            "kernels": sorted(each.located.gpu.decisions.kernels)
+            if each.located.gpu.decisions
+            else [],
+        }
+        for each in slim
+        if not each.target.why_not
+    }
+
+
+def _gpus(gpu: GpuTarget, usages: Sequence[Usage]) -> list[dict[str, Any]]:
+    names = {each.architecture: each.name for usage in usages for each in usage.gpus}
+    return [
+        {"name": names.get(architecture, ""), "architecture": architecture}
+        for architecture in gpu.gpus
+    ]
+
+
 def _measure(
     slim: list[_Slim], target: str, hardware: str
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     rows, entries = [], {}
-    for each in slim:
-        before, after = size_of(each.target.path), size_of(each.path)
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        sizes = [pool.map(size_of, (each.target.path, each.path)) for each in slim]
+    for each, (before, after) in zip(slim, sizes, strict=True):
         whole = each.target.why_not or each.located.spans.note
         rows.append(
             {
@@ -180,6 +219,13 @@ def _measure(
                 "functions_after": each.located.functions_used,
                 "function_bytes_before": each.located.function_bytes_total,
                 "function_bytes_after": each.located.function_bytes_kept,
+                "gpu_bytes_before": each.located.gpu.bytes_total,
+                "gpu_bytes_after": each.located.gpu.bytes_kept,
+                "elements_before": each.located.gpu.elements_total,
+                "elements_after": each.located.gpu.elements_kept,
+                "elements_architecture": each.located.gpu.removed_because(Reason.ARCHITECTURE),
+                "elements_unused": each.located.gpu.removed_because(Reason.UNUSED),
+                "elements_ptx": each.located.gpu.removed_because(Reason.PTX),
                 "kept_bytes": each.result.kept_bytes,
                 "removed_bytes": each.result.removed_bytes,
                 "overhead_bytes": each.result.overhead_bytes,

@@ -8,6 +8,7 @@ import shutil
 import tarfile
 from pathlib import Path
 
+from trimtab.debloating.fallback import add_fallback
 from trimtab.debloating.prefix import prefix_of
 from trimtab.errors import TrimtabError, UserError
 from trimtab.files import read_json, sha256_of
@@ -19,18 +20,28 @@ _PAGE_BYTES = 4096
 
 
 def build_environment(
-    python: Path, libraries_tar: Path, manifest: Path, share: str, destination: Path
+    python: Path,
+    libraries_tar: Path,
+    manifest: Path,
+    share: str,
+    destination: Path,
+    spans_dir: Path,
+    fallback: str,
 ) -> None:
     """Make `destination` a runnable copy of the environment of `python`, slim libraries inside.
 
     Unchanged files are shared as `share` says (reflink, else copy; or hardlink). Scripts in `bin`
-    that name the old environment name the new one. An earlier `destination` is replaced when the
-    new one is whole. Raises UserError when `destination` lies inside the environment, or a
-    library there is not the one that was debloated, and TrimtabError when an archive member is
-    not the one that the manifest lists.
+    that name the old environment name the new one. Calls into what was removed, by the spans in
+    `spans_dir`, fall back as `fallback` says (original, packed or none; with mode punch there is
+    none). An earlier `destination` is replaced when the new one is whole.
+
+    Raises UserError when `destination` lies inside the environment, or a library there is not the
+    one that was debloated, and TrimtabError when an archive member is not the one that the
+    manifest lists.
     """
     prefix = prefix_of(python)
-    files = read_json(manifest)["files"]
+    document = read_json(manifest)
+    files = document["files"]
     destination = Path(os.path.abspath(destination))
     if destination.is_relative_to(prefix) or prefix.is_relative_to(destination):
         raise UserError(f"{destination}: inside the environment {prefix} that it is a copy of")
@@ -45,6 +56,8 @@ def build_environment(
         _copy_tree(prefix, partial, set(files), share)
         _extract(libraries_tar, partial, files)
         _name_new_prefix(partial / "bin", prefix, destination)
+        if fallback != "none" and document["mode"] != "punch":
+            add_fallback(partial, prefix, spans_dir, manifest, fallback)  # type: ignore[arg-type]
     except BaseException:
         _remove(partial)
         raise

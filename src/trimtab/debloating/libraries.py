@@ -15,6 +15,7 @@ from trimtab.binaries.functions import Functions, read_functions
 from trimtab.binaries.locate import locate
 from trimtab.binaries.reach import with_reachable
 from trimtab.binaries.spans import Spans
+from trimtab.debloating.gpu_code import GpuTarget, LocatedGpuCode, locate_gpu_code
 from trimtab.errors import UserError
 from trimtab.profiling.usage import Usage, UsedLibrary
 
@@ -81,17 +82,18 @@ def _target(path: Path, root: Path, records: list[UsedLibrary]) -> Target | None
 
 @dataclass(frozen=True)
 class Located:
-    """Where in a library's file the used functions are, and what they add up to."""
+    """Where in a library's file the used code is, and what it adds up to."""
 
     elf: Elf
     spans: Spans
+    gpu: LocatedGpuCode
     functions_total: int
     functions_used: int
     function_bytes_total: int
     function_bytes_kept: int
 
 
-def locate_used(target: Target, keep_symbols: bool) -> Located:
+def locate_used(target: Target, keep_symbols: bool, gpu: GpuTarget) -> Located:
     """Return the spans of `target`'s file that are kept and removed, with reasons."""
     elf = read_elf(target.path)
     functions = read_functions(elf)
@@ -100,11 +102,12 @@ def locate_used(target: Target, keep_symbols: bool) -> Located:
     if target.why_not:
         used[:] = True
     used = with_reachable(elf, functions, used)
-    spans = locate(elf, functions, used, keep_symbols)
+    spans, gpu_code = locate_gpu_code(elf, locate(elf, functions, used, keep_symbols), gpu)
     kept = _kept_bytes(elf, functions, spans)
     return Located(
         elf=elf,
         spans=spans,
+        gpu=gpu_code,
         functions_total=len(functions),
         functions_used=int(used.sum()),
         function_bytes_total=int(functions.size.sum()),

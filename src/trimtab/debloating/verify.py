@@ -2,21 +2,21 @@
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from trimtab.config.hardware import Hardware
 from trimtab.config.workload import Workload
 from trimtab.debloating.crash import find_crash
+from trimtab.debloating.fallback import RemovedCall, read_events
 from trimtab.errors import TrimtabError, UserError
 from trimtab.files import read_json, write_json
 from trimtab.profiling.compare import compare_outputs
 from trimtab.profiling.interleave import measure_interleaved
 from trimtab.profiling.measured import MeasuredRun, runs_table
-from trimtab.profiling.profile import model_of
+from trimtab.profiling.power_model import HardwareModel
 from trimtab.profiling.program import Program
 from trimtab.profiling.programs import absolute, program_of
 from trimtab.profiling.resident import resident_library_bytes
@@ -30,7 +30,7 @@ class VerificationError(TrimtabError):
 def verify_environment(
     target: str,
     workloads: Sequence[Workload],
-    hardware: Hardware,
+    hardware: HardwareModel,
     environment: Path,
     manifest: Path,
     repeats: int,
@@ -38,9 +38,10 @@ def verify_environment(
 ) -> None:
     """Run every workload in both environments in turn; write verify.json, verify_runs.parquet.
 
-    All outputs in the slim environment have to equal the first one in the original. Otherwise
-    `destination`/failure keeps the runs' output and logs, verify.json names the library and the
-    function where the program died, and VerificationError is raised. Raises UserError when the
+    All outputs in the slim environment have to equal the first one in the original, and no removed
+    function may have been called there. Otherwise `destination`/failure keeps the runs' output and
+    logs, verify.json names the functions, or where the program died, and VerificationError is
+    raised. Raises UserError when the
     workload's output changes from run to run in the original environment already.
     """
     kept = read_json(manifest)
@@ -57,22 +58,21 @@ def verify_environment(
         "hardware": hardware.name,
         "passed": True,
         "workloads": [],
+        "removed_calls": [],
         "resident_bytes": {},
     }
     frames = []
     for workload in workloads:
         folder = runs_folder / workload.name
+        record = folder / "removed_calls.jsonl"
         programs = {
             "original": program_of(workload, folder / "original"),
-            "debloated": program_of(
-                workload, folder / "debloated", slim / "bin" / Path(workload.python).name
-            ),
+            "debloated": _strict_program(workload, folder / "debloated", slim, record),
         }
-        runs = measure_interleaved(
-            programs, repeats, hardware=model_of(hardware), log_dir=folder / "logs"
-        )
+        runs = measure_interleaved(programs, repeats, hardware=hardware, log_dir=folder / "logs")
         equal_runs = _equal(programs["original"], runs)
-        problem = _problem(workload, programs["original"], runs)
+        calls = read_events(record) if record.exists() else []
+        problem = _problem(workload, programs["original"], runs, calls)
         verdict["workloads"].append(
             {
                 "workload": workload.name,
@@ -82,6 +82,7 @@ def verify_environment(
                 "comparison": workload.output.compare,
             }
         )
+        verdict["removed_calls"] += [asdict(call) for call in calls]
         if problem:
             _fail(verdict, problem, workload, destination, slim, original)
         frames.append(runs_table(workload.name, runs))
@@ -93,6 +94,16 @@ def verify_environment(
         }
     write_table(destination / "verify_runs.parquet", RUNS, pd.concat(frames, ignore_index=True))
     write_json(destination / "verify.json", verdict)
+
+
+def _strict_program(workload: Workload, run_folder: Path, slim: Path, record: Path) -> Program:
+    """Return the workload in the slim environment; removed functions it calls go to `record`."""
+    program = program_of(workload, run_folder, slim / "bin" / Path(workload.python).name)
+    fallback = {
+        "TRIMTAB_FALLBACK": "strict",
+        "TRIMTAB_FALLBACK_RECORD": str(absolute(record)),
+    }
+    return replace(program, environment={**program.environment, **fallback})
 
 
 def _outputs(runs: list[MeasuredRun], condition: str) -> list[Path]:
@@ -109,7 +120,9 @@ def _equal(program: Program, runs: list[MeasuredRun]) -> int:
     )
 
 
-def _problem(workload: Workload, program: Program, runs: list[MeasuredRun]) -> str | None:
+def _problem(
+    workload: Workload, program: Program, runs: list[MeasuredRun], calls: list[RemovedCall]
+) -> str | None:
     for run in runs:
         if run.failure and run.condition == "original":
             raise UserError(f"workload {workload.name}: {run.failure}")
@@ -122,14 +135,20 @@ def _problem(workload: Workload, program: Program, runs: list[MeasuredRun]) -> s
                 f" environment, {difference}; fix its seed, or compare with"
                 " output.compare: numeric_file and a tolerance"
             )
-    for run in runs:
-        if run.failure:
-            return run.failure
+    problems = [run.failure for run in runs if run.failure]
     for output in _outputs(runs, "debloated"):
         difference = compare_outputs(reference, output, program.output)
         if difference:
-            return f"another output, {difference}"
-    return None
+            problems.append(f"another output, {difference}")
+            break
+    if calls:
+        first = calls[0]
+        more = f", then {len(calls) - 1} more functions" if len(calls) > 1 else ""
+        problems.append(
+            f"removed code was called: {first.name or f'the function at {first.address:#x}'} in"
+            f" {first.library}{more}; profile more runs, or a workload that does this too"
+        )
+    return "; ".join(problems) or None
 
 
 def _fail(
@@ -143,11 +162,9 @@ def _fail(
     """Keep the evidence, look where the program dies, and raise."""
     evidence = destination / "failure"
     shutil.move(destination / "verification", evidence)
-    crash = find_crash(
-        program_of(workload, evidence / workload.name / "diagnosis",
-                   slim / "bin" / Path(workload.python).name),
-        evidence, slim, original,
-    )  # fmt: skip
+    folder = evidence / workload.name
+    again = _strict_program(workload, folder / "diagnosis", slim, folder / "diagnosis.jsonl")
+    crash = find_crash(again, evidence, slim, original)
     problem = problem.replace(str(destination / "verification"), str(evidence))
     verdict |= {"passed": False, "failed_workload": workload.name, "problem": problem}
     if crash:

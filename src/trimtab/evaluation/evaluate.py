@@ -2,14 +2,20 @@
 
 from pathlib import Path
 
-from trimtab.evaluation.inputs import Inputs, load
-from trimtab.evaluation.library_figures import figure_5, figure_6
+from trimtab.evaluation.gpu_figures import figure_1, figure_7
+from trimtab.evaluation.gpu_tables import table_6, table_7, table_10
+from trimtab.evaluation.inputs import load
 from trimtab.evaluation.library_tables import library_table, size_table, table_2, table_3
+from trimtab.evaluation.measurements import Inputs
 from trimtab.evaluation.metrics import metrics
+from trimtab.evaluation.pareto import figure_6
 from trimtab.evaluation.report import render
 from trimtab.evaluation.run_figures import run_time_figure, size_figure
-from trimtab.evaluation.run_tables import epoch_table, table_5, table_8, tracing_table
+from trimtab.evaluation.run_tables import epoch_table, table_5, table_8
+from trimtab.evaluation.similarity import published_similarity, table_4, table_9
+from trimtab.evaluation.tracing_table import tracing_table
 from trimtab.evaluation.verification import verification_table, verified
+from trimtab.evaluation.violins import figure_5
 from trimtab.files import whole_file, write_json
 
 TABLES = (
@@ -18,18 +24,27 @@ TABLES = (
     "table_3",
     "sizes",
     "table_5",
+    "table_6",
+    "table_7",
+    "table_10",
+    "table_4",
+    "table_4_published",
+    "table_9",
+    "table_9_published",
     "table_8",
     "tracing",
     "epochs",
     "libraries",
 )
 FIGURES = ("sizes", "run_times", "figure_5a", "figure_5b", "figure_6")
+GPU_FIGURES = ("figure_1", "figure_7")
 
 
 def evaluate(inputs: Inputs, destination: Path) -> Path:
     """Write the evaluation of an experiment to `destination` and return its `report.html`.
 
-    Writes `tables/{TABLES}.csv`, `figures/{FIGURES}.svg`, `metrics.json` and, last, the report.
+    Writes `tables/{TABLES}.csv`, `figures/{FIGURES}.svg` and, where any library holds GPU code,
+    `figures/{GPU_FIGURES}.svg`, then `metrics.json` and, last, the report.
     A verification that failed is reported, not raised. Raises UserError and TrimtabError as
     inputs.load does, before anything is written.
     """
@@ -42,17 +57,26 @@ def evaluate(inputs: Inputs, destination: Path) -> Path:
         table_3(measurements),
         sizes,
         fifth,
+        table_6(measurements),
+        table_7(measurements),
+        table_10(measurements),
+        table_4(measurements),
+        published_similarity("table_4"),
+        table_9(measurements),
+        published_similarity("table_9"),
         eighth,
         tracing_table(measurements),
         epoch_table(measurements),
         library_table(measurements),
     )
-    figures = (
+    figures = [
         size_figure(sizes),
         run_time_figure(measurements),
         *figure_5(measurements),
         figure_6(measurements),
-    )
+    ]
+    if measurements.have_gpu_code:
+        figures += [figure_1(measurements), figure_7(measurements)]
     page = render(measurements, tables, figures)
     for table in tables:
         table.write_csv(destination / "tables")

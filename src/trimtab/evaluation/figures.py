@@ -12,6 +12,8 @@ import vl_convert
 from trimtab.files import whole_file
 
 BEFORE, AFTER, HIGHLIGHT = "#9aa7b5", "#0f766e", "#b45309"
+INK = "#1e293b"
+CPU_COLOUR, GPU_COLOUR = AFTER, "#4f46e5"
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
@@ -55,7 +57,7 @@ def specification(chart: Any) -> dict[str, Any]:
         .configure_axis(
             labelColor="#334155", titleColor="#334155", gridColor="#e8ecf0", labelFontSize=11
         )
-        .configure_header(labelFontSize=12, labelFontWeight="bold", labelColor="#1e293b")
-        .configure_title(fontSize=13, anchor="start", color="#1e293b")
+        .configure_header(labelFontSize=12, labelFontWeight="bold", labelColor=INK)
+        .configure_title(fontSize=13, anchor="start", color=INK)
         .to_dict()
     )

@@ -1,7 +1,7 @@
-"""What an experiment is evaluated from: the folders of the earlier stages, read and checked."""
+"""The folders of the earlier stages, read and checked."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,67 +9,20 @@ import pandas as pd
 import pyarrow as pa
 
 from trimtab.errors import TrimtabError, UserError
+from trimtab.evaluation.measurements import Inputs, Measurements, Profile, Target
+from trimtab.evaluation.used import read_used
 from trimtab.files import read_json
 from trimtab.schemas import EPOCHS, LIBRARIES, RUNS, read_table
 
 PROFILE_FILES = ("usage.json", "runs.parquet", "epochs.parquet")
-DEBLOAT_FILES = ("manifest.json", "verify.json", "libraries.parquet", "verify_runs.parquet")
+DEBLOAT_FILES = (
+    "manifest.json",
+    "verify.json",
+    "used.json",
+    "libraries.parquet",
+    "verify_runs.parquet",
+)
 TIMINGS = ("trace_s", "locate_s", "rewrite_s")
-
-
-@dataclass(frozen=True)
-class Inputs:
-    """The folders and the facts that a report is made from.
-
-    `profiles` are folders with PROFILE_FILES, one for each workload and hardware; `debloats` are
-    folders with DEBLOAT_FILES, one for each target and hardware. `machine` and `date` say in
-    words where and when the runs were made; `data_sets` says of a workload which data it read.
-    """
-
-    experiment: str
-    machine: str
-    date: str
-    profiles: tuple[Path, ...]
-    debloats: tuple[Path, ...]
-    data_sets: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Target:
-    """One target on one hardware: what was removed from its libraries, and the runs after it.
-
-    `libraries` has the columns of LIBRARIES, `runs` those of RUNS (conditions original and
-    debloated). `label` is the target's name, with the hardware where the experiment has several.
-    """
-
-    label: str
-    hardware: str
-    workloads: tuple[str, ...]
-    manifest: Mapping[str, Any]
-    verify: Mapping[str, Any]
-    libraries: pd.DataFrame
-    runs: pd.DataFrame
-
-
-@dataclass(frozen=True)
-class Profile:
-    """One workload on one hardware: what it used, its runs (RUNS) and its epochs (EPOCHS)."""
-
-    label: str
-    workload: str
-    hardware: str
-    usage: Mapping[str, Any]
-    runs: pd.DataFrame
-    epochs: pd.DataFrame
-
-
-@dataclass(frozen=True)
-class Measurements:
-    """Everything that was measured for an experiment."""
-
-    inputs: Inputs
-    targets: tuple[Target, ...]
-    profiles: tuple[Profile, ...]
 
 
 def load(inputs: Inputs) -> Measurements:
@@ -110,18 +63,28 @@ def _profile(folder: Path) -> Profile:
     runs = _table(folder / "runs.parquet", RUNS)
     epochs = _table(folder / "epochs.parquet", EPOCHS, may_be_empty=True)
     workload, hardware = _only(runs, folder / "runs.parquet", ("workload", "hardware"))
+    _refuse_twice(
+        f"{folder / 'runs.parquet'}: run",
+        runs[["condition", "repeat"]].itertuples(index=False, name=None),
+    )
     return Profile(workload, workload, hardware, usage, runs, epochs)
 
 
 def _target(folder: Path) -> Target:
     _require(folder, DEBLOAT_FILES, "debloat")
-    manifest = _document(folder / "manifest.json", ("target", "hardware", "workloads", "timings"))
+    manifest = _document(
+        folder / "manifest.json", ("target", "hardware", "workloads", "timings", "gpus")
+    )
     verify = _document(folder / "verify.json", ("passed", "workloads"))
     missing = [key for key in TIMINGS if key not in manifest["timings"]]
     if missing:
         raise TrimtabError(f"{folder / 'manifest.json'}: timings lacks {', '.join(missing)}")
     libraries = _table(folder / "libraries.parquet", LIBRARIES)
     _check_sums(folder / "libraries.parquet", libraries)
+    used = read_used(folder / "used.json")
+    unknown = set(used) - set(libraries["library"])
+    if unknown:
+        raise TrimtabError(f"{folder / 'used.json'}: {min(unknown)}: not in libraries.parquet")
     runs = _table(folder / "verify_runs.parquet", RUNS, may_be_empty=True)
     _refuse_twice(
         f"{folder / 'verify_runs.parquet'}: run",
@@ -135,7 +98,16 @@ def _target(folder: Path) -> Target:
         verify=verify,
         libraries=libraries,
         runs=runs,
+        used=used,
+        gpus=_gpus(folder / "manifest.json", manifest["gpus"]),
     )
+
+
+def _gpus(path: Path, gpus: Any) -> tuple[str, ...]:
+    try:
+        return tuple(f"{gpu['name'] or 'GPU'} (sm_{gpu['architecture']})" for gpu in gpus)
+    except (KeyError, TypeError):
+        raise TrimtabError(f"{path}: gpus: expected a list of name and architecture") from None
 
 
 def _require(folder: Path, names: Iterable[str], stage: str) -> None:
@@ -175,7 +147,7 @@ def _only(frame: pd.DataFrame, path: Path, columns: tuple[str, str]) -> tuple[st
 
 
 def _check_sums(path: Path, frame: pd.DataFrame) -> None:
-    """Hold every library to the invariant of LIBRARIES: the parts add up to the file's size."""
+    """Hold every library to the invariants of LIBRARIES: its parts add up."""
     before = frame["kept_bytes"] + frame["removed_bytes"] == frame["size_before_bytes"]
     after = frame["kept_bytes"] + frame["overhead_bytes"] == frame["size_after_bytes"]
     wrong = frame.loc[~(before & after), "library"]
@@ -183,6 +155,13 @@ def _check_sums(path: Path, frame: pd.DataFrame) -> None:
         raise TrimtabError(
             f"{path}: {wrong.iloc[0]}: kept + removed is not the size before, "
             "or kept + overhead is not the size after"
+        )
+    reasons = frame[["elements_architecture", "elements_unused", "elements_ptx"]].sum(axis=1)
+    wrong = frame.loc[frame["elements_before"] - frame["elements_after"] != reasons, "library"]
+    if not wrong.empty:
+        raise TrimtabError(
+            f"{path}: {wrong.iloc[0]}: the elements removed, by reason, are not those before "
+            "less those after"
         )
 
 

@@ -24,6 +24,9 @@ def key_figures(tables: Mapping[str, Table]) -> dict[str, list[KeyFigure]]:
             cards.append(_less("Libraries in the file system", row, "file_size", "mb", "MB"))
             cards.append(_less("Bytes of CPU functions", row, "cpu_code", "mb", "MB"))
             cards.append(_less("Number of functions", row, "functions", "", ""))
+            if row["gpu_code_mb"] is not None:
+                cards.append(_less("Bytes of GPU code", row, "gpu_code", "mb", "MB"))
+                cards.append(_less("Elements of GPU code", row, "elements", "", ""))
     for row in tables["sizes"].rows:
         if row["kind"] == "compressed (zstd)" and row["scope"] == "all libraries":
             detail = f"{_number(row['before_mb'])} → {_number(row['after_mb'])} MB"
@@ -34,6 +37,9 @@ def key_figures(tables: Mapping[str, Table]) -> dict[str, list[KeyFigure]]:
             cards = found[str(row["target"])]
             suffix = "" if row["name"] == row["target"] else f", {row['name']}"
             cards.append(_less(f"Peak memory{suffix}", row, "peak_memory", "mb", "MB"))
+            if "peak_gpu_memory_mb" in row:
+                label = f"Peak GPU memory{suffix}"
+                cards.append(_less(label, row, "peak_gpu_memory", "mb", "MB"))
             cards.append(_less(f"Start-up{suffix}", row, "start_up", "s", "s"))
             cards.append(_less(f"Run time{suffix}", row, "wall", "s", "s"))
             label = f"Energy ({row['energy_source'] or 'unknown'}){suffix}"

@@ -1,8 +1,19 @@
-"""Tables 2 and 3 of the paper for CPU code, the sizes, and what became of each library."""
+"""Tables 2 and 3 of the paper, the sizes, and what became of each library."""
+
+from dataclasses import replace
 
 import pandas as pd
 
-from trimtab.evaluation.inputs import Measurements, Target
+from trimtab.evaluation.core_library import core_library
+from trimtab.evaluation.measurements import Measurements, Target
+from trimtab.evaluation.sizes import (
+    GPU_SIZE_COLUMNS,
+    REASON_COLUMNS,
+    SIZE_COLUMNS,
+    reduction_of,
+    sizes,
+    sizes_meaning,
+)
 from trimtab.evaluation.tables import (
     HARDWARE_COLUMN,
     MB,
@@ -11,23 +22,10 @@ from trimtab.evaluation.tables import (
     Column,
     Row,
     Table,
-    Value,
     published_rows,
     reduction_pct,
 )
 
-_SIZE_COLUMNS = (
-    Column("file_size_mb", "File size, MB", 1),
-    Column("file_size_reduction_pct", "less, %", 1),
-    Column("cpu_code_mb", "CPU code, MB", 1),
-    Column("cpu_code_reduction_pct", "less, %", 1),
-    Column("functions", "Functions", 0),
-    Column("functions_reduction_pct", "less, %", 1),
-)
-_PUBLISHED_SIZES = (
-    "The published file sizes include GPU code, so that only the columns of CPU code compare "
-    "directly. MB are 10⁶ bytes."
-)
 _SIZE_KINDS = {
     "file length": ("size_before_bytes", "size_after_bytes"),
     "file system": ("disk_before_bytes", "disk_after_bytes"),
@@ -43,7 +41,7 @@ def table_2(measurements: Measurements) -> Table:
             "hardware": target.hardware,
             "libraries": len(target.libraries),
             "libraries_debloated": int(target.libraries["debloated"].sum()),
-            **_sizes(target.libraries),
+            **sizes(target.libraries),
             "source": MEASURED,
         }
         for target in measurements.targets
@@ -52,14 +50,14 @@ def table_2(measurements: Measurements) -> Table:
         "table_2",
         "All shared libraries (Table 2)",
         "Original totals over every shared library that the workloads of the target load from the "
-        "environment, and by how much debloating lowered them. File size is what the file system "
-        f"allocates; CPU code is the bytes of all functions. {_PUBLISHED_SIZES}",
+        f"environment, and by how much debloating lowered them. {sizes_meaning(measurements)}",
         (
             Column("name", "Target"),
             HARDWARE_COLUMN,
             Column("libraries", "Libraries", 0),
             Column("libraries_debloated", "of them debloated", 0),
-            *_SIZE_COLUMNS,
+            *SIZE_COLUMNS,
+            *REASON_COLUMNS,
             *SOURCE_COLUMNS,
         ),
         (*rows, *published_rows("table_2")),
@@ -67,28 +65,29 @@ def table_2(measurements: Measurements) -> Table:
 
 
 def table_3(measurements: Measurements) -> Table:
-    """Return Table 3: the same figures for the largest shared library of each target."""
+    """Return Table 3: the same figures for the core library of each target's framework."""
     rows: list[Row] = []
     for target in measurements.targets:
-        largest = target.libraries.nlargest(1, "size_before_bytes")
+        core = core_library(target)
         rows.append(
             {
                 "name": target.label,
                 "hardware": target.hardware,
-                "library": str(largest["library"].iloc[0]),
-                **_sizes(largest),
+                "library": str(core["library"].iloc[0]),
+                **sizes(core),
                 "source": MEASURED,
             }
         )
     return Table(
         "table_3",
-        "The largest shared library (Table 3)",
-        f"The largest library of each target. {_PUBLISHED_SIZES}",
+        "The core shared library (Table 3)",
+        "The library that holds the framework's own code; for an unknown framework the largest. "
+        f"{sizes_meaning(measurements)}",
         (
             Column("name", "Target"),
             HARDWARE_COLUMN,
             Column("library", "Library"),
-            *_SIZE_COLUMNS,
+            *SIZE_COLUMNS,
             *SOURCE_COLUMNS,
         ),
         (*rows, *published_rows("table_3")),
@@ -147,9 +146,9 @@ def library_table(measurements: Measurements) -> Table:
                     "name": target.label,
                     "rank": rank,
                     "library": str(library["library"]),
-                    **_sizes(one),
+                    **sizes(one),
                     "saved_mb": float(library["saved_bytes"]) / MB,
-                    "compressed_reduction_pct": _reduction(one, "compressed_before_bytes"),
+                    "compressed_reduction_pct": reduction_of(one, "compressed_before_bytes"),
                     "debloated": bool(library["debloated"]),
                     "reason": str(library["reason"] or ""),
                 }
@@ -164,15 +163,22 @@ def library_table(measurements: Measurements) -> Table:
             Column("rank", "Rank", 0),
             Column("library", "Library"),
             Column("saved_mb", "Saved, MB", 2),
-            *(
-                Column(column.key, column.heading, 2) if column.key.endswith("_mb") else column
-                for column in _SIZE_COLUMNS
-            ),
+            *(_of_one_library(column, measurements.have_gpu_code) for column in SIZE_COLUMNS),
+            *REASON_COLUMNS,
             Column("compressed_reduction_pct", "compressed less, %", 1),
             Column("debloated", "Debloated"),
             Column("reason", "Why not"),
         ),
         tuple(rows),
+    )
+
+
+def _of_one_library(column: Column, have_gpu_code: bool) -> Column:
+    """Return a column of sizes with more digits, of GPU code only where there is any."""
+    return replace(
+        column,
+        decimals=2 if column.key.endswith("_mb") else column.decimals,
+        in_report=have_gpu_code or column not in GPU_SIZE_COLUMNS,
     )
 
 
@@ -182,22 +188,6 @@ def by_reduction(libraries: pd.DataFrame) -> pd.DataFrame:
     return libraries.assign(saved_bytes=saved).sort_values(
         ["saved_bytes", "library"], ascending=[False, True]
     )
-
-
-def _sizes(frame: pd.DataFrame) -> dict[str, Value]:
-    return {
-        "file_size_mb": float(frame["disk_before_bytes"].sum()) / MB,
-        "file_size_reduction_pct": _reduction(frame, "disk_before_bytes"),
-        "cpu_code_mb": float(frame["function_bytes_before"].sum()) / MB,
-        "cpu_code_reduction_pct": _reduction(frame, "function_bytes_before"),
-        "functions": int(frame["functions_before"].sum()),
-        "functions_reduction_pct": _reduction(frame, "functions_before"),
-    }
-
-
-def _reduction(frame: pd.DataFrame, before: str) -> float | None:
-    after = before.replace("before", "after")
-    return reduction_pct(float(frame[before].sum()), float(frame[after].sum()))
 
 
 def _size_row(target: Target, kind: str, scope: str, before: int, after: int) -> Row:

@@ -11,8 +11,9 @@ ORIGINAL, DEBLOATED = "original", "debloated"
 class Comparison:
     """A quantity under two conditions, over the pairs of runs that were interleaved.
 
-    `original` and `other` are medians in the quantity's unit. `ratio` is the median of
-    other / original over the pairs, `ratio_low` and `ratio_high` the smallest and the largest.
+    `original` (or another base) and `other` are medians in the quantity's unit. `ratio` is the
+    median of other / original over the pairs, `ratio_low` and `ratio_high` the smallest and the
+    largest.
     """
 
     pairs: int
@@ -38,22 +39,24 @@ class Comparison:
         return 100 * (1 - self.ratio_low)
 
 
-def compare(runs: pd.DataFrame, quantity: str, other: str = DEBLOATED) -> Comparison | None:
-    """Compare a column of one workload's runs (RUNS) under `other` with the original ones.
+def compare(
+    runs: pd.DataFrame, quantity: str, other: str = DEBLOATED, base: str = ORIGINAL
+) -> Comparison | None:
+    """Compare a column of one workload's runs (RUNS) under `other` with those under `base`.
 
     Only pairs in which both runs ended well and both have the quantity count; None when there
     is no such pair. Drift of a noisy machine falls on both runs of a pair, hence the ratios.
     """
-    good = runs[(runs["exit_code"] == 0) & runs["condition"].isin([ORIGINAL, other])]
+    good = runs[(runs["exit_code"] == 0) & runs["condition"].isin([base, other])]
     wide = good.pivot(index="repeat", columns="condition", values=quantity)
-    wide = wide.reindex(columns=[ORIGINAL, other]).dropna()
-    wide = wide[wide[ORIGINAL] > 0]
+    wide = wide.reindex(columns=[base, other]).dropna()
+    wide = wide[wide[base] > 0]
     if wide.empty:
         return None
-    ratios = wide[other] / wide[ORIGINAL]
+    ratios = wide[other] / wide[base]
     return Comparison(
         pairs=len(wide),
-        original=float(wide[ORIGINAL].median()),
+        original=float(wide[base].median()),
         other=float(wide[other].median()),
         ratio=float(ratios.median()),
         ratio_low=float(ratios.min()),

@@ -8,8 +8,8 @@ import vl_convert
 from markupsafe import Markup
 
 from trimtab.evaluation.figures import VEGA_LITE, Figure
-from trimtab.evaluation.inputs import Measurements
 from trimtab.evaluation.key_figures import key_figures
+from trimtab.evaluation.measurements import Measurements
 from trimtab.evaluation.tables import Table, exact
 from trimtab.evaluation.verification import caveats, verified
 
@@ -34,6 +34,7 @@ def render(measurements: Measurements, tables: Sequence[Table], figures: Sequenc
         inputs=measurements.inputs,
         targets=measurements.targets,
         profiles=measurements.profiles,
+        have_gpu_code=measurements.have_gpu_code,
         verified=verified(measurements),
         caveats=caveats(measurements),
         key_figures=key_figures(by_name),

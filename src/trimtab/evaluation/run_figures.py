@@ -3,7 +3,7 @@
 import altair as alt
 
 from trimtab.evaluation.figures import AFTER, BEFORE, Figure, data, in_order, specification
-from trimtab.evaluation.inputs import Measurements
+from trimtab.evaluation.measurements import Measurements
 from trimtab.evaluation.pairs import DEBLOATED, ORIGINAL
 from trimtab.evaluation.tables import Row, Table
 

@@ -1,13 +1,14 @@
-"""Tables 5 and 8 of the paper, the cost of tracing, and the epochs with their energy."""
+"""Tables 5 and 8 of the paper, and the epochs with their energy."""
 
 from collections.abc import Iterable
 from typing import cast
 
 import pandas as pd
 
-from trimtab.evaluation.inputs import TIMINGS, Measurements
-from trimtab.evaluation.pairs import ORIGINAL, compare
-from trimtab.evaluation.published import published
+from trimtab.evaluation.inputs import TIMINGS
+from trimtab.evaluation.measurements import Measurements, Target
+from trimtab.evaluation.pairs import compare
+from trimtab.evaluation.sizes import NO_GPU_CODE
 from trimtab.evaluation.tables import (
     HARDWARE_COLUMN,
     MB,
@@ -19,69 +20,97 @@ from trimtab.evaluation.tables import (
     Table,
     Value,
     number,
-    published_row,
     published_rows,
 )
 
 # Key in the table: column of RUNS, heading, what divides it, digits shown.
 _QUANTITIES = {
     "peak_memory_mb": ("peak_rss_bytes", "Peak CPU memory, MB", MB, 1),
+    "peak_gpu_memory_mb": ("peak_gpu_memory_bytes", "Peak GPU memory, MB", MB, 1),
     "wall_s": ("wall_s", "Run time, s", 1.0, 2),
     "start_up_s": ("start_up_s", "Start-up, s", 1.0, 2),
     "energy_j": ("energy_j", "Energy, J", 1.0, 1),
 }
 
 
-def table_5(measurements: Measurements) -> Table:
-    """Return Table 5: memory, time, start-up and energy of the interleaved runs of each target."""
-    rows: list[Row] = []
-    for target in measurements.targets:
-        for workload in target.workloads:
-            runs = target.runs[target.runs["workload"] == workload]
-            row: dict[str, Value] = {
-                "name": workload,
-                "target": target.label,
-                "hardware": target.hardware,
-                "pairs": 0,
-            }
-            for key, (column, _, divisor, _) in _QUANTITIES.items():
-                comparison = compare(runs, column)
-                if comparison is None:
-                    continue
-                stem = _stem(key)
-                row["pairs"] = max(int(row["pairs"] or 0), comparison.pairs)
-                row[key] = comparison.original / divisor
-                row[f"{stem}_reduction_pct"] = comparison.reduction_pct
-                row[f"{stem}_reduction_low_pct"] = comparison.reduction_low_pct
-                row[f"{stem}_reduction_high_pct"] = comparison.reduction_high_pct
-            row["energy_source"] = (
-                energy_source(runs["energy_source"]) if "energy_j" in row else None
-            )
-            row["source"] = MEASURED
-            rows.append(row)
-    quantities = [
+def _with_reduction(key: str, heading: str, decimals: int) -> Iterable[Column]:
+    stem = _stem(key)
+    spread = (f"{stem}_reduction_low_pct", f"{stem}_reduction_high_pct")
+    yield Column(key, heading, decimals)
+    yield Column(f"{stem}_reduction_pct", "less, %", 1, spread)
+
+
+def _stem(key: str) -> str:
+    return key.rsplit("_", 1)[0]
+
+
+RUN_COLUMNS = (
+    Column("pairs", "Pairs", 0),
+    *(
         column
         for key, (_, heading, _, decimals) in _QUANTITIES.items()
         for column in _with_reduction(key, heading, decimals)
+    ),
+    Column("energy_source", "Energy is"),
+)
+RUNS_MEANING = (
+    "Original: the median over the interleaved pairs of an original and a debloated run. Less: the "
+    "median of the pairs' reductions, and below it the smallest and the largest; a negative "
+    "reduction is an increase."
+)
+
+
+def table_5(measurements: Measurements) -> Table:
+    """Return Table 5: memory, time, start-up and energy of the interleaved runs of each target."""
+    rows = [
+        run_row(target, workload)
+        for target in measurements.targets
+        for workload in target.workloads
     ]
+    no_gpu = "" if measurements.have_gpu_code else f" {NO_GPU_CODE}"
     return Table(
         "table_5",
         "Run-time performance (Table 5)",
-        "Original: the median over the interleaved pairs of an original and a debloated run. "
-        "Less: the median of the pairs' reductions, and below it the smallest and the largest; a "
-        "negative reduction is an increase. The published values are means of ten runs, with a "
-        "standard deviation below 2 %, on a GPU machine.",
+        f"{RUNS_MEANING} The published values are means of ten runs, with a standard deviation "
+        f"below 2 %, on a GPU machine.{no_gpu}",
         (
             Column("name", "Workload"),
-            Column("target", "Target"),
+            target_column(rows),
             HARDWARE_COLUMN,
-            Column("pairs", "Pairs", 0),
-            *quantities,
-            Column("energy_source", "Energy is"),
+            *RUN_COLUMNS,
             *SOURCE_COLUMNS,
         ),
         (*rows, *published_rows("table_5")),
     )
+
+
+def target_column(rows: Iterable[Row]) -> Column:
+    """Return the column of targets; the report needs it where they have names of their own."""
+    return Column("target", "Target", in_report=any(row["target"] != row["name"] for row in rows))
+
+
+def run_row(target: Target, workload: str) -> dict[str, Value]:
+    """Return RUN_COLUMNS of one workload's interleaved runs; unknown quantities are left out."""
+    runs = target.runs[target.runs["workload"] == workload]
+    row: dict[str, Value] = {
+        "name": workload,
+        "target": target.label,
+        "hardware": target.hardware,
+        "pairs": 0,
+    }
+    for key, (column, _, divisor, _) in _QUANTITIES.items():
+        comparison = compare(runs, column)
+        if comparison is None:
+            continue
+        stem = _stem(key)
+        row["pairs"] = max(int(row["pairs"] or 0), comparison.pairs)
+        row[key] = comparison.original / divisor
+        row[f"{stem}_reduction_pct"] = comparison.reduction_pct
+        row[f"{stem}_reduction_low_pct"] = comparison.reduction_low_pct
+        row[f"{stem}_reduction_high_pct"] = comparison.reduction_high_pct
+    row["energy_source"] = energy_source(runs["energy_source"]) if "energy_j" in row else None
+    row["source"] = MEASURED
+    return row
 
 
 def table_8(measurements: Measurements) -> Table:
@@ -104,7 +133,8 @@ def table_8(measurements: Measurements) -> Table:
         "Time to debloat, end to end (Table 8)",
         "From the traced run to the slim libraries, as published. Trace: the traced runs of the "
         "workloads. Locate: which spans are kept. Rewrite: the new libraries. Copying the rest of "
-        "the environment comes on top. The published times include GPU code.",
+        "the environment comes on top. The published times include GPU code"
+        f"{'.' if measurements.have_gpu_code else ', of which there is none here.'}",
         (
             Column("name", "Target"),
             HARDWARE_COLUMN,
@@ -116,54 +146,6 @@ def table_8(measurements: Measurements) -> Table:
             *SOURCE_COLUMNS,
         ),
         (*rows, *published_rows("table_8")),
-    )
-
-
-def tracing_table(measurements: Measurements) -> Table:
-    """Return what tracing cost: runs of each workload traced, beside the original ones."""
-    rows: list[Row] = []
-    for profile in measurements.profiles:
-        traced = sorted(set(profile.runs["condition"]) - {ORIGINAL, "debloated"})
-        for condition in traced:
-            comparison = compare(profile.runs, "wall_s", condition)
-            if comparison is None:
-                continue
-            rows.append(
-                {
-                    "name": profile.workload,
-                    "hardware": profile.hardware,
-                    "condition": condition,
-                    "pairs": comparison.pairs,
-                    "original_s": comparison.original,
-                    "wall_s": comparison.other,
-                    "wall_overhead_pct": 100 * (comparison.ratio - 1),
-                    "wall_overhead_low_pct": 100 * (comparison.ratio_low - 1),
-                    "wall_overhead_high_pct": 100 * (comparison.ratio_high - 1),
-                    "source": MEASURED,
-                }
-            )
-    others = [entry for entry in published("statements") if "wall_overhead_pct" in entry.values]
-    return Table(
-        "tracing",
-        "The cost of tracing (Section 4.6)",
-        "Run time of a traced run over that of an original run: the median of the pairs, and below "
-        "it the smallest and the largest. The published tracers watch GPU kernels.",
-        (
-            Column("name", "Workload"),
-            HARDWARE_COLUMN,
-            Column("condition", "Traced"),
-            Column("pairs", "Pairs", 0),
-            Column("original_s", "Original, s", 2),
-            Column("wall_s", "Traced, s", 2),
-            Column(
-                "wall_overhead_pct",
-                "More, %",
-                1,
-                ("wall_overhead_low_pct", "wall_overhead_high_pct"),
-            ),
-            *SOURCE_COLUMNS,
-        ),
-        (*rows, *(published_row(entry) for entry in others)),
     )
 
 
@@ -214,17 +196,6 @@ def epoch_table(measurements: Measurements) -> Table:
 def energy_source(sources: "pd.Series[str]") -> str:
     """Return `measured` only where every joule was; one modelled run makes a figure modelled."""
     return MEASURED if set(sources.dropna()) == {MEASURED} else MODELLED
-
-
-def _with_reduction(key: str, heading: str, decimals: int) -> Iterable[Column]:
-    stem = _stem(key)
-    spread = (f"{stem}_reduction_low_pct", f"{stem}_reduction_high_pct")
-    yield Column(key, heading, decimals)
-    yield Column(f"{stem}_reduction_pct", "less, %", 1, spread)
-
-
-def _stem(key: str) -> str:
-    return key.rsplit("_", 1)[0]
 
 
 def _joined(texts: "pd.Series[str]") -> str:

@@ -48,13 +48,22 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under columns; `name` is the stem of the CSV file, `caption` says how to read it."""
+    """Rows under columns; `name` is the stem of the CSV file, `caption` says how to read it.
+
+    `missing` says why no row is ours, where none is.
+    """
 
     name: str
     title: str
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+    missing: str = "Nothing was measured."
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether any row is ours."""
+        return any(not is_published(row) for row in self.rows)
 
     @property
     def shown_columns(self) -> tuple[Column, ...]:

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from trimtab.evaluation.inputs import Measurements
+from trimtab.evaluation.measurements import Measurements
 from trimtab.evaluation.pairs import DEBLOATED, ORIGINAL
 from trimtab.evaluation.run_tables import energy_source
+from trimtab.evaluation.sizes import NO_GPU_CODE
 from trimtab.evaluation.tables import HARDWARE_COLUMN, MODELLED, Column, Row, Table, Value
 
 _KNOWN = ("workload", "repeats", "equal", "comparison")
@@ -58,13 +59,39 @@ def caveats(measurements: Measurements) -> list[str]:
     What holds for several targets or workloads is said once, with all their names.
     """
     names: dict[str, list[str]] = {}
-    for name, remark in (*_of_targets(measurements), *_of_profiles(measurements)):
+    for name, remark in (
+        *_of_gpu_code(measurements),
+        *_of_targets(measurements),
+        *_of_profiles(measurements),
+    ):
         names.setdefault(remark, []).append(name)
+    said = [f"{', '.join(dict.fromkeys(of))}: {remark}" for remark, of in names.items()]
+    if measurements.have_gpu_code:
+        return said
     return [
-        "Only CPU code was looked at and removed. GPU code is left as it was, and the published "
-        "file sizes contain it.",
-        *(f"{', '.join(dict.fromkeys(of))}: {remark}" for remark, of in names.items()),
+        f"{NO_GPU_CODE} Only CPU code was looked at and removed; the published file sizes contain "
+        "GPU code.",
+        *said,
     ]
+
+
+def _of_gpu_code(measurements: Measurements) -> Iterator[tuple[str, str]]:
+    if not measurements.have_gpu_code:
+        return
+    for target in measurements.targets:
+        if not target.has_gpu_code:
+            yield target.label, "no GPU code in this environment."
+            continue
+        kept = target.manifest.get("gpu_code_kept_because")
+        if kept:
+            yield target.label, f"all GPU code was kept: {kept}."
+        for workload, usage in measurements.usages(target).items():
+            if not usage.get("kernels_traced"):
+                reason = usage.get("kernels_not_traced_because") or "no reason was recorded"
+                yield target.label, f"the kernels of {workload} were not traced: {reason}."
+            of_it = target.runs[target.runs["workload"] == workload]
+            if of_it["peak_gpu_memory_bytes"].isna().all():
+                yield target.label, f"the GPU memory of {workload} was not measured."
 
 
 def _of_targets(measurements: Measurements) -> Iterator[tuple[str, str]]:
@@ -98,12 +125,14 @@ def _of_targets(measurements: Measurements) -> Iterator[tuple[str, str]]:
 def _of_profiles(measurements: Measurements) -> Iterator[tuple[str, str]]:
     for profile in measurements.profiles:
         name, runs = profile.label, profile.runs[profile.runs["condition"] == ORIGINAL]
-        if energy_source(runs["energy_source"]) == MODELLED:
-            methods = ", ".join(sorted(set(runs["energy_method"].dropna())))
+        methods = ", ".join(sorted(set(runs["energy_method"].dropna())))
+        if runs["energy_j"].isna().all():
+            yield name, f"energy was not measured ({methods or 'method not recorded'})."
+        elif energy_source(runs["energy_source"]) == MODELLED:
             yield name, f"energy is modelled, not measured ({methods or 'method not recorded'})."
         if profile.epochs["cycles"].isna().all():
             yield name, "the machine gave no hardware counters."
-        if profile.workload not in measurements.inputs.data_sets:
+        if not measurements.inputs.facts(profile.workload).data_set:
             yield name, "which data set it read was not stated."
         libraries = profile.usage["libraries"]
         untraced = sum(not library.get("traced", True) for library in libraries)

@@ -17,6 +17,7 @@ joules add up to the run's. The interval (low, high) adds the parts' own:
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import nan
 
 from trimtab.profiling import nvml, rapl
 from trimtab.profiling.power_model import HardwareModel, modelled_energy_j
@@ -24,7 +25,7 @@ from trimtab.profiling.power_model import HardwareModel, modelled_energy_j
 
 @dataclass(frozen=True)
 class Energy:
-    """Joules with the ends of their interval, `measured` or `modelled`, and how."""
+    """Joules and the ends of their interval, how they were got: `unknown` ones are NaN."""
 
     energy_j: float
     energy_low_j: float
@@ -50,8 +51,10 @@ class EnergyMeter:
         parts = [f"rapl {'+'.join(domains)}" if domains else "power model"]
         if len(gpus):
             parts.append("nvml" if gpus.metered else "GPU not metered")
-        self.method = ", ".join(parts)
         self.source = "measured" if domains and gpus.metered == bool(len(gpus)) else "modelled"
+        if not domains and not hardware.known:
+            parts[0], self.source = "no power model", "unknown"
+        self.method = ", ".join(parts)
 
     def read(self, *, wall_s: float, cpu_s: float, resident_byte_s: float) -> dict[str, float]:
         """Return the joules from the run's start to now: `energy_j`, its ends, `gpu_j` in it.
@@ -115,6 +118,8 @@ class EnergyMeter:
                 machine_busy_s=step["machine_busy_s"],
                 cores_usable=self._cores_usable,
             )
+        if not self._hardware.known:
+            return rapl.Share(nan, nan, nan)
         energy_j = modelled_energy_j(
             self._hardware,
             wall_s=step["wall_s"],

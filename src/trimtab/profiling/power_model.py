@@ -50,6 +50,14 @@ class HardwareModel:
                 value = getattr(self, key)
                 raise UserError(f"hardware {self.name}: {key}: {value} is not {expected}")
 
+    @property
+    def known(self) -> bool:
+        """Whether there are power figures: a machine that works takes more than 0 W."""
+        return self.busy_w > 0
+
+
+NO_POWER_MODEL = HardwareModel("this_machine", 1, 0.0, 0.0, 0.0, 1.0, 0.0, "none")
+
 
 def idle_share_j(hardware: HardwareModel, *, wall_s: float, cores_usable: int) -> float:
     """Return the processors' idle energy that falls to a run allowed on `cores_usable` cores."""

@@ -4,15 +4,19 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+from trimtab.binaries.elf import read_elf
+from trimtab.binaries.names import function_names
 from trimtab.config.hardware import Hardware
 from trimtab.config.profiling import Profiling
 from trimtab.config.workload import Workload
 from trimtab.errors import UserError
+from trimtab.native import BUILD
 from trimtab.profiling.compare import compare_outputs
-from trimtab.profiling.files import read_file_trace, tracing_command
-from trimtab.profiling.functions import read_function_trace, tracing_environment
+from trimtab.profiling.files import FileTrace, read_file_trace, tracing_command
+from trimtab.profiling.functions import FunctionTrace, read_function_trace, tracing_environment
+from trimtab.profiling.kernels import KernelTrace, kernel_tracing_environment, read_kernel_trace
 from trimtab.profiling.measured import MeasuredRun, epochs_table, runs_table
-from trimtab.profiling.power_model import HardwareModel
+from trimtab.profiling.power_model import NO_POWER_MODEL, HardwareModel
 from trimtab.profiling.program import Program
 from trimtab.profiling.programs import program_of
 from trimtab.profiling.run import measure_run
@@ -45,18 +49,16 @@ def profile_workload(
 
 
 def trace_workload(workload: Workload, folder: Path, traced_runs: int = 3) -> Usage:
-    """Run `workload` with its functions traced and once with its files, and return what it used.
+    """Run `workload` with its code traced and once with its files, and return what it used.
 
-    `traced_runs` runs are traced for functions, and all that any of them used counts.
+    `traced_runs` runs are traced for functions and, with a GPU, kernels; all that any of them used
+    counts.
 
     Logs and records stay in `folder`. Raises UserError when a run fails.
     """
     shutil.rmtree(folder, ignore_errors=True)
     program = program_of(workload, folder / "output")
     return _trace(workload, program, NO_POWER_MODEL, folder, traced_runs, plain=None)[0]
-
-
-NO_POWER_MODEL = HardwareModel("this_machine", 1, 0.0, 0.0, 0.0, 1.0, 0.0, "none")
 
 
 def model_of(hardware: Hardware) -> HardwareModel:
@@ -82,17 +84,29 @@ def _trace(
     plain: MeasuredRun | None,
 ) -> tuple[Usage, list[MeasuredRun]]:
     files_record = folder / "files.jsonl"
-    records = [folder / f"functions-{repeat}" for repeat in range(traced_runs)]
+    # Kernels are traced under lazy loading, but a program that loads all GPU code at its start runs
+    # other functions for it: one more run tells the kernels then.
+    eager = program.environment.get("CUDA_MODULE_LOADING") == "EAGER"
+    records = [folder / f"functions-{repeat}" for repeat in range(traced_runs + eager)]
+    kernels_from = traced_runs if eager else 0
     runs = []
     for repeat, record in enumerate(records):
         # The length of the environment moves the stack and what is read of it: each run differs.
         padded = {**program.environment, "TRIMTAB_PADDING": "x" * (1000 * repeat)}
-        watched = replace(program, environment=tracing_environment(padded, record))
+        traced = tracing_environment(padded, record)
+        if repeat >= kernels_from:
+            traced = kernel_tracing_environment(
+                traced, record / "kernels", Path(workload.python), workload.own_profiler
+            )
+        watched = replace(program, environment=traced)
         runs.append(_run(watched, "traced_functions", repeat, hardware, folder))
     followed = replace(program, command=tracing_command(program.command, files_record))
     runs.append(_run(followed, "traced_files", 0, hardware, folder))
     trace_s = sum(run.wall_s for run in runs[:-1])
-    usage = _usage(workload, program, records, files_record, trace_s)
+    functions = read_function_trace(*records)
+    kernels = read_kernel_trace(*(record / "kernels" for record in records[kernels_from:]))
+    files = read_file_trace(files_record)
+    usage = _usage(workload, program, functions, kernels, files, trace_s)
     reference = plain or runs[-1]
     problems = list(usage.incomplete_because)
     for run in runs[:-1]:
@@ -129,13 +143,17 @@ def _run(
 def _usage(
     workload: Workload,
     program: Program,
-    functions_records: list[Path],
-    files_record: Path,
+    functions: FunctionTrace,
+    kernels: KernelTrace,
+    files: FileTrace,
     trace_s: float,
 ) -> Usage:
-    functions = read_function_trace(*functions_records)
-    files = read_file_trace(files_record)
-    problems = [*functions.incomplete_because, *files.incomplete_because]
+    problems = [
+        *functions.incomplete_because,
+        *kernels.incomplete_because,
+        *_without_record(functions, kernels),
+        *files.incomplete_because,
+    ]
     notes: list[str] = []
     for process in functions.killed:
         text = f"process {process.pid} ({process.executable}) was killed before its exit"
@@ -162,7 +180,24 @@ def _usage(
                 used_functions=each.used_functions.tolist(),
             )
             for each in functions.libraries
+            if not Path(each.path).is_relative_to(BUILD)
         ],
         files=[UsedFile(each.path, each.real_path, sorted(each.uses)) for each in files.files],
+        gpus=kernels.gpus,
+        modules=kernels.modules,
+        kernels_traced=kernels.traced,
+        kernels_not_traced_because=kernels.not_traced_because,
         trace_s=trace_s,
     )
+
+
+def _without_record(functions: FunctionTrace, kernels: KernelTrace) -> list[str]:
+    """Return a problem where the program started CUDA and no process told of a GPU."""
+    if not kernels.traced or kernels.gpus:
+        return []
+    for library in functions.libraries:
+        if Path(library.path).name.startswith("libcuda.so"):
+            names = function_names(read_elf(Path(library.path)))
+            if any(names.of(address) == "cuInit" for address in library.used_functions):
+                return ["the program used CUDA, but no record of its GPU code was made"]
+    return []

@@ -8,14 +8,9 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from trimtab.workloads.command import mark_epoch, mark_first_iteration
 from trimtab.workloads.data import Images
-from trimtab.workloads.program import (
-    Options,
-    load_weights,
-    mark_epoch,
-    mark_first_iteration,
-    save_weights,
-)
+from trimtab.workloads.program import Options, load_weights, save_weights
 
 _LEARNING_RATE = 1e-3
 Loader = Callable[[Path | None, int | None, int | None], Images]
@@ -35,6 +30,8 @@ def run(options: Options, build: Callable[[], Any], load: Loader) -> dict[str, A
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
         "weights": load_weights(model, options),
     }
+    # Weights are drawn on the CPU, so that a seed gives the same ones on every device.
+    model.to(options.device)
     training = options.phase == "train"
     if training:
         metrics["train_samples"] = len(images.train_labels)
@@ -46,7 +43,7 @@ def run(options: Options, build: Callable[[], Any], load: Loader) -> dict[str, A
 
 
 def train(model: Any, images: Images, options: Options) -> list[float]:
-    """Train `model` with Adam and return the mean cross-entropy of each epoch."""
+    """Train `model` with Adam, where it lies, and return the mean cross-entropy of each epoch."""
     dataset = TensorDataset(
         torch.from_numpy(images.train_images), torch.from_numpy(images.train_labels)
     )
@@ -54,17 +51,19 @@ def train(model: Any, images: Images, options: Options) -> list[float]:
     batches = DataLoader(dataset, options.batch_size, shuffle=True, generator=order)
     optimiser = torch.optim.Adam(model.parameters(), lr=_LEARNING_RATE)
     losses: list[float] = []
+    device = next(model.parameters()).device
     model.train()
     for epoch in range(1, options.epochs + 1):
         total = 0.0
         for step, (pixels, labels) in enumerate(batches):
             optimiser.zero_grad()
+            pixels, labels = pixels.to(device), labels.to(device)
             loss = nn.functional.cross_entropy(model(scaled(pixels)), labels)
             loss.backward()
             optimiser.step()
+            total += loss.item() * len(labels)
             if epoch == 1 and step == 0:
                 mark_first_iteration()
-            total += loss.item() * len(labels)
         losses.append(total / len(dataset))
         mark_epoch(epoch, losses[-1])
     return losses
@@ -79,14 +78,16 @@ def evaluate(model: Any, images: Images, batch_size: int, mark: bool) -> tuple[f
         torch.from_numpy(images.test_images), torch.from_numpy(images.test_labels)
     )
     loss, correct = 0.0, 0
+    device = next(model.parameters()).device
     model.eval()
     with torch.inference_mode():
         for number, (pixels, labels) in enumerate(DataLoader(dataset, batch_size)):
+            pixels, labels = pixels.to(device), labels.to(device)
             logits = model(scaled(pixels))
-            if mark and number == 0:
-                mark_first_iteration()
             loss += nn.functional.cross_entropy(logits, labels, reduction="sum").item()
             correct += int((logits.argmax(dim=1) == labels).sum())
+            if mark and number == 0:
+                mark_first_iteration()
     return loss / len(dataset), correct / len(dataset)
 
 

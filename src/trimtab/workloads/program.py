@@ -1,9 +1,7 @@
-"""What the shipped programs have in common: options, repeatable numbers, weights, metrics."""
+"""What the programs that train a model in PyTorch have in common: options, weights, metrics."""
 
 import argparse
-import json
 import pickle
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +9,8 @@ from typing import Any
 
 import torch
 
+from trimtab.workloads import torch_device
+from trimtab.workloads.command import DEVICES, beside, positive, write_result
 from trimtab.workloads.data import InputError
 
 
@@ -19,6 +19,7 @@ class Options:
     """The command line of a shipped program."""
 
     phase: str
+    device: str
     data: Path | None
     epochs: int
     batch_size: int
@@ -38,22 +39,19 @@ def main(description: str, batch_size: int, run: Callable[[Options], dict[str, A
     in full and no times are. Ends the process with 2 when something that was given is wrong.
     """
     options = read_options(description, batch_size)
-    torch.manual_seed(options.seed)
-    torch.set_num_threads(options.threads)
-    torch.use_deterministic_algorithms(True)
-    try:
-        metrics = run(options)
-        common = {
+
+    def result() -> dict[str, Any]:
+        device = torch_device.prepare(options.device, options.seed, options.threads)
+        return run(options) | {
             "phase": options.phase,
+            "device": torch_device.described(device),
             "seed": options.seed,
             "threads": options.threads,
             "batch_size": options.batch_size,
             "torch": torch.__version__,
         }
-        _write(options.output, metrics | common)
-    except (InputError, OSError) as error:
-        print(f"{Path(sys.argv[0]).name}: error: {error}", file=sys.stderr)
-        sys.exit(2)
+
+    write_result(result, options.output)
 
 
 def read_options(
@@ -63,17 +61,18 @@ def read_options(
     parser = argparse.ArgumentParser(description=description)
     add = parser.add_argument
     add("--phase", choices=("train", "inference"), default="train")
+    add("--device", choices=DEVICES, default="cpu")
     add("--data", type=Path, help="local copy of the data set; without it a package's own data")
-    add("--epochs", type=_positive, default=1, help="passes over the training data")
-    add("--batch-size", type=_positive, default=batch_size)
-    add("--train-samples", type=_positive, help="keep the first of the training data")
-    add("--test-samples", type=_positive, help="keep the first of the test data")
+    add("--epochs", type=positive, default=1, help="passes over the training data")
+    add("--batch-size", type=positive, default=batch_size)
+    add("--train-samples", type=positive, help="keep the first of the training data")
+    add("--test-samples", type=positive, help="keep the first of the test data")
     add("--seed", type=int, default=0, help="of initial weights, order of samples and dropout")
     # One thread: on a machine that was shared, a second one cost these small models several times
     # the CPU time and the wall time.
     add(
         "--threads",
-        type=_positive,
+        type=positive,
         default=1,
         help="the sums' order, and so the last bits, depend on it",
     )
@@ -81,16 +80,6 @@ def read_options(
     add("--save-weights", type=Path, help="where to write the weights after training")
     add("--output", type=Path, required=True, help="where to write the metrics, as JSON")
     return Options(**vars(parser.parse_args(arguments)))
-
-
-def mark_first_iteration() -> None:
-    """Say that the first batch has been processed: what loads late is loaded by now."""
-    print("first iteration", flush=True)
-
-
-def mark_epoch(number: int, loss: float) -> None:
-    """Say that an epoch of training has ended; the first is number 1."""
-    print(f"epoch {number} loss {loss:.6f}", flush=True)
 
 
 def load_weights(model: Any, options: Options) -> str:
@@ -102,7 +91,7 @@ def load_weights(model: Any, options: Options) -> str:
     if path is None:
         return f"initialised from seed {options.seed}"
     try:
-        model.load_state_dict(torch.load(path, weights_only=True))
+        model.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
     except (OSError, EOFError, RuntimeError, TypeError, pickle.UnpicklingError) as error:
         raise InputError(f"--weights {path}: no weights of this model: {error}") from None
     return f"read from {path}"
@@ -111,26 +100,7 @@ def load_weights(model: Any, options: Options) -> str:
 def save_weights(model: Any, options: Options) -> None:
     """Save the weights of `model` where that was asked for."""
     if options.save_weights is not None:
-        temporary = _beside(options.save_weights)
+        temporary = beside(options.save_weights)
         with temporary.open("wb") as file:
             torch.save(model.state_dict(), file)
         temporary.replace(options.save_weights)
-
-
-def _write(path: Path, metrics: dict[str, Any]) -> None:
-    temporary = _beside(path)
-    text = json.dumps(metrics, indent=1, sort_keys=True, ensure_ascii=False)
-    temporary.write_text(text + "\n", encoding="utf-8")
-    temporary.replace(path)
-
-
-def _beside(path: Path) -> Path:
-    """Return a path to write to first, so that `path` appears whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return path.with_name(f".{path.name}.partial")
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number of at least 1")
-    return int(text)

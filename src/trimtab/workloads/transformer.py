@@ -8,9 +8,10 @@ from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader
 
 from trimtab.workloads import program
+from trimtab.workloads.command import mark_epoch, mark_first_iteration
 from trimtab.workloads.data import translation
 from trimtab.workloads.data.translation import PADDING, Pair, Vocabulary
-from trimtab.workloads.program import Options, mark_epoch, mark_first_iteration
+from trimtab.workloads.program import Options
 from trimtab.workloads.translation_model import TranslationModel
 
 _WARM_UP_STEPS = 400
@@ -36,6 +37,8 @@ def run(options: Options) -> dict[str, Any]:
         "vocabulary": {"english": len(english), "german": len(german)},
         "weights": program.load_weights(model, options),
     }
+    # Weights are drawn on the CPU, so that a seed gives the same ones on every device.
+    model.to(options.device)
     if options.phase == "train":
         training = encoded(pairs.train[: options.train_samples], english, german)
         metrics["train_samples"] = len(training)
@@ -44,7 +47,7 @@ def run(options: Options) -> dict[str, Any]:
     else:
         test = test[: options.batch_size]
         sources, _ = collate(test)
-        translations = model.translate(sources).tolist()
+        translations = model.translate(sources.to(options.device)).tolist()
         mark_first_iteration()
         metrics["translations"] = [german.decode(numbers) for numbers in translations]
     loss, accuracy = evaluate(model, test, options.batch_size)
@@ -67,18 +70,20 @@ def train(model: Any, pairs: list[Batch], options: Options) -> list[float]:
         optimiser, lambda step: learning_rate(step + 1, model.width)
     )
     losses: list[float] = []
+    device = model.positions.device
     model.train()
     for epoch in range(1, options.epochs + 1):
         total, tokens = 0.0, 0
         for step, (sources, targets) in enumerate(batches):
             optimiser.zero_grad()
+            sources, targets = sources.to(device), targets.to(device)
             loss, count = _loss(model(sources, targets[:, :-1]), targets[:, 1:], smoothing=0.1)
             (loss / count).backward()
             optimiser.step()
             schedule.step()
+            total, tokens = total + loss.item(), tokens + count
             if epoch == 1 and step == 0:
                 mark_first_iteration()
-            total, tokens = total + loss.item(), tokens + count
         losses.append(total / tokens)
         mark_epoch(epoch, losses[-1])
     return losses
@@ -92,9 +97,11 @@ def learning_rate(step: int, width: int) -> float:
 def evaluate(model: Any, pairs: list[Batch], batch_size: int) -> tuple[float, float]:
     """Return cross-entropy and accuracy a token, each token given those before it."""
     total, correct, tokens = 0.0, 0, 0
+    device = model.positions.device
     model.eval()
     with torch.inference_mode():
         for sources, targets in DataLoader(pairs, batch_size, collate_fn=collate):
+            sources, targets = sources.to(device), targets.to(device)
             logits, expected = model(sources, targets[:, :-1]), targets[:, 1:]
             loss, count = _loss(logits, expected, smoothing=0.0)
             total, tokens = total + loss.item(), tokens + count

@@ -84,8 +84,8 @@ class TranslationModel(nn.Module):  # type: ignore[misc]
         self.eval()
         with torch.inference_mode():
             memory = self.encode(sources)
-            targets = torch.full((len(sources), 1), BEGIN)
-            ended = torch.zeros(len(sources), dtype=torch.bool)
+            targets = torch.full((len(sources), 1), BEGIN, device=sources.device)
+            ended = torch.zeros(len(sources), dtype=torch.bool, device=sources.device)
             while targets.shape[1] <= maximum_tokens and not ended.all():
                 logits = self.decode(targets, memory, sources)[:, -1]
                 logits[:, [PADDING, BEGIN]] = -math.inf

@@ -10,7 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
-from example_libraries import FUNCTIONS, LAYOUTS, PACKAGES, functions_expected, marks
+from example_libraries import (
+    FUNCTIONS,
+    LAYOUTS,
+    PACKAGES,
+    compile_library,
+    functions_expected,
+    marks,
+)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +26,7 @@ from trimtab.binaries.elf import PAGE_BYTES, Elf, read_elf
 from trimtab.binaries.functions import read_functions
 from trimtab.binaries.locate import locate
 from trimtab.binaries.names import function_names
-from trimtab.binaries.spans import Reason, Spans
+from trimtab.binaries.spans import Canvas, Reason, Spans
 from trimtab.errors import TrimtabError, UserError
 
 Compiled = Callable[[str], Path]
@@ -154,6 +161,33 @@ for l in open("/proc/self/maps"):
     for address in functions.start[gone].tolist():
         rights = [r for low, high, r in areas if int(low) <= address < int(high)]
         assert rights in ([], ["---p"])
+
+
+def test_gpu_code_that_left_reads_as_zeros(tmp_path: Path) -> None:
+    """A driver that looks for a removed module has to find none, not a fault."""
+    source = """
+    static const volatile char image[1 << 18] __attribute__((aligned(4096))) = {7, [1 << 17] = 9};
+    int begins(void) { return image[0]; }
+    int last_half(void) {
+      int s = 0;
+      for (int i = sizeof image / 2; i < sizeof image; i++) s += image[i];
+      return s;
+    }
+    """  # the table of program headers may take the first pages
+    for layout in ("default", "one_segment", "gold"):
+        library = compile_library(tmp_path / f"lib{layout}.so", source, *LAYOUTS[layout])
+        elf = read_elf(library)
+        offset = int(elf.data.tobytes().index(b"\7" + bytes((1 << 17) - 1) + b"\11"))
+        functions = read_functions(elf)
+        spans = locate(elf, functions, np.ones(len(functions), bool), keep_symbols=False)
+        canvas = Canvas(spans.end, spans.reason)
+        canvas.paint(np.array([offset]), np.array([offset + (1 << 18)]), Reason.GPU_UNUSED)
+        slim = tmp_path / "slim.so"
+        result = rewrite(elf, Spans(canvas.end, canvas.reason), "compact", slim)
+        assert result.size_after_bytes < elf.size_bytes - (1 << 17)
+        code = "print(library.last_half(), library.begins() != 7)"
+        assert in_process(slim, code).stdout == "0 True\n"
+        assert read_elf(slim).segments
 
 
 TOOLS = [

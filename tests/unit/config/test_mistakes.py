@@ -93,6 +93,9 @@ def test_broken_interpolation_names_the_key(conf: Path) -> None:
         ("experiment.hardware=[nope]", ["hardware/nope.yaml does not exist", "this_machine"]),
         ("hardware.busy_w=0.1", ["hardware.busy_w", "0.1", "idle_w"]),
         ("hardware.power_relative_error=1", ["hardware.power_relative_error", "less than 1"]),
+        ("hardware.gpus=['9']", ["hardware.gpus[0]", "'9'", "compute capability", '"9.0"']),
+        ("hardware.gpus=['7.5',sm_90]", ["hardware.gpus[1]", "'sm_90'"]),
+        ("hardware.gpus=9.0", ["hardware.gpus", "9.0", "a list"]),
         ("debloat.minimum_hole_bytes=1", ["debloat.minimum_hole_bytes", "4096"]),
     ],
 )

@@ -23,7 +23,7 @@ def test_what_was_dumped_loads_again(configurations: Configurations) -> None:
     root = configurations.root
     evaluated = EvaluateStage(root.experiment, [root.workload], [root.hardware])
     assert load(dump(evaluated), EvaluateStage) == evaluated
-    debloated = DebloatStage("a", "b", [root.workload], root.debloat)
+    debloated = DebloatStage("a", "b", ["9.0"], [root.workload], root.debloat)
     again = load(dump(debloated), DebloatStage)
     assert again.debloat == root.debloat
     assert again.workloads[0].command == root.workload.command

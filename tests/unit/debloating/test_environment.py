@@ -46,6 +46,11 @@ def slim(venv: Path, folder: Path, content: bytes) -> tuple[Path, Path]:
     return folder / "libraries.tar", folder / "manifest.json"
 
 
+def build(venv: Path, archive: Path, manifest: Path, env: Path, share: str = "copy") -> None:
+    spans = manifest.parent / "spans"
+    build_environment(venv / "bin/python", archive, manifest, share, env, spans, "none")
+
+
 def snapshot(folder: Path) -> dict[str, tuple[int, int, str]]:
     return {
         str(path): (path.lstat().st_mtime_ns, path.lstat().st_ino, sha256_of(path))
@@ -62,7 +67,7 @@ def test_the_copy_runs_and_the_original_is_untouched(
     content = b"slim" + bytes(20_000) + b"end"
     archive, manifest = slim(venv, tmp_path, content)
     env = tmp_path / "out" / "env"
-    build_environment(venv / "bin/python", archive, manifest, share, env)
+    build(venv, archive, manifest, env, share)
     assert snapshot(venv) == before
     assert (env / LIBRARY).read_bytes() == content
     assert (env / "lib/notes.txt").stat().st_mtime_ns == (venv / "lib/notes.txt").stat().st_mtime_ns
@@ -76,7 +81,7 @@ def test_the_copy_runs_and_the_original_is_untouched(
 
 def test_pages_of_zeros_become_holes(venv: Path, tmp_path: Path) -> None:
     archive, manifest = slim(venv, tmp_path, b"x" * 4096 + bytes(1 << 20) + b"y")
-    build_environment(venv / "bin/python", archive, manifest, "copy", tmp_path / "env")
+    build(venv, archive, manifest, tmp_path / "env")
     assert (tmp_path / "env" / LIBRARY).stat().st_blocks * 512 < 100_000
 
 
@@ -84,7 +89,7 @@ def test_an_earlier_environment_is_replaced(venv: Path, tmp_path: Path) -> None:
     env = tmp_path / "env"
     for content in (b"first", b"second"):
         archive, manifest = slim(venv, tmp_path, content)
-        build_environment(venv / "bin/python", archive, manifest, "copy", env)
+        build(venv, archive, manifest, env)
         assert (env / LIBRARY).read_bytes() == content
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".env")]
 
@@ -94,7 +99,7 @@ def test_a_damaged_archive_leaves_nothing(venv: Path, tmp_path: Path) -> None:
     data = archive.read_bytes().replace(b"content of", b"CONTENT OF")
     archive.write_bytes(data)
     with pytest.raises(TrimtabError, match="damaged"):
-        build_environment(venv / "bin/python", archive, manifest, "copy", tmp_path / "env")
+        build(venv, archive, manifest, tmp_path / "env")
     assert not [path for path in tmp_path.iterdir() if "env" in path.name and path != venv]
 
 
@@ -102,13 +107,13 @@ def test_a_library_changed_since(venv: Path, tmp_path: Path) -> None:
     archive, manifest = slim(venv, tmp_path, b"content")
     (venv / LIBRARY).write_bytes(b"upgraded")
     with pytest.raises(UserError, match=r"module\.so: not the library that was debloated"):
-        build_environment(venv / "bin/python", archive, manifest, "copy", tmp_path / "env")
+        build(venv, archive, manifest, tmp_path / "env")
 
 
 def test_inside_the_original_is_refused(venv: Path, tmp_path: Path) -> None:
     archive, manifest = slim(venv, tmp_path, b"content")
     with pytest.raises(UserError, match="inside the environment"):
-        build_environment(venv / "bin/python", archive, manifest, "copy", venv / "env")
+        build(venv, archive, manifest, venv / "env")
 
 
 def test_an_interpreter_of_the_system_is_refused(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from trimtab.binaries.elf import read_elf
 from trimtab.binaries.functions import read_functions
+from trimtab.debloating.gpu_code import GpuTarget
 from trimtab.debloating.libraries import Target, locate_used, size_of, targets_of
 from trimtab.errors import UserError
 from trimtab.profiling.usage import Usage, UsedLibrary
@@ -34,7 +35,7 @@ def test_the_union_over_workloads_is_kept() -> None:
     starts = [int(start) for start in read_functions(read_elf(extension())).start]
     [target] = targets_of([usage(extension(), starts[:2]), usage(extension(), starts[1:3])], PREFIX)
     assert target.used.tolist() == starts[:3]
-    located = locate_used(target, keep_symbols=False)
+    located = locate_used(target, keep_symbols=False, gpu=GpuTarget())
     assert located.functions_used == 3
 
 
@@ -56,7 +57,7 @@ def test_a_changed_library_is_refused(tmp_path: Path) -> None:
 
 def test_an_untraced_library_keeps_all_its_code() -> None:
     [target] = targets_of([usage(extension(), [], traced=False)], PREFIX)
-    located = locate_used(target, keep_symbols=True)
+    located = locate_used(target, keep_symbols=True, gpu=GpuTarget())
     assert located.function_bytes_kept == located.function_bytes_total
     assert located.functions_used == located.functions_total > 0
 
@@ -69,7 +70,7 @@ def test_kept_function_bytes_against_a_plain_count(share: float) -> None:
     chosen = np.random.default_rng(7).random(len(functions)) < share
     target = Target("x", extension(), elf.build_id, elf.size_bytes,
                     functions.start[chosen].astype(np.int64), "")  # fmt: skip
-    located = locate_used(target, keep_symbols=False)
+    located = locate_used(target, keep_symbols=False, gpu=GpuTarget())
     kept = np.zeros(elf.size_bytes, bool)
     for start, end, stays in zip(
         located.spans.start, located.spans.end, located.spans.kept, strict=True

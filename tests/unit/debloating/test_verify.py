@@ -7,22 +7,19 @@ from pathlib import Path
 import pytest
 
 from trimtab.config.debloat import Debloat
-from trimtab.config.hardware import Hardware
 from trimtab.config.workload import Marks, Output, Workload
 from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.environment import build_environment
 from trimtab.debloating.verify import VerificationError, verify_environment
 from trimtab.errors import UserError
 from trimtab.files import read_json, sha256_of
+from trimtab.profiling.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import trace_workload
+from trimtab.profiling.rapl import Rapl
 from trimtab.profiling.usage import write_usage
 from trimtab.schemas import LIBRARIES, RUNS, read_table
 
-HARDWARE = Hardware(
-    name="test_machine", cores=2, idle_w=1, busy_w=2, memory_w_per_gib=0.4, memory_gib=4,
-    power_source="none, a test",
-)  # fmt: skip
-
+MANIFEST = "manifest.json"
 LIBRARY = r"""
 #define PAGES __attribute__((noinline, aligned(4096)))
 PAGES int used(int x) { return x * 3 + 1; }
@@ -65,16 +62,16 @@ def workload(venv: Path, folder: Path, argument: str = "2") -> Workload:
     )  # fmt: skip
 
 
-def slim(mine: Workload, venv: Path, folder: Path, mode: str) -> Path:
+def slim(mine: Workload, venv: Path, folder: Path, mode: str, fallback: str = "original") -> Path:
     """Trace, debloat and build the environment of `mine`."""
     usage = trace_workload(mine, folder / "trace")
     assert usage.complete, usage.incomplete_because
     write_usage(folder / "usage.json", usage)
     options = Debloat(name=mode, mode=mode, minimum_hole_bytes=4096)
-    debloat_target("mine", "test_machine", [folder / "usage.json"], [mine], options, folder)
+    debloat_target("mine", "test_machine", [folder / "usage.json"], [mine], options, [], folder)
     build_environment(
         venv / "bin/python", folder / "libraries.tar", folder / "manifest.json", "copy",
-        folder / "env",
+        folder / "env", folder / "spans", fallback,
     )  # fmt: skip
     return folder / "env"
 
@@ -84,10 +81,11 @@ def test_equal_output_passes(venv: Path, tmp_path: Path, mode: str) -> None:
     before = sha256_of(venv / "lib/libmine.so")
     mine = workload(venv, tmp_path)
     env = slim(mine, venv, tmp_path, mode)
-    verify_environment("mine", [mine], HARDWARE, env, tmp_path / "manifest.json", 2, tmp_path)
+    verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 2, tmp_path)
     assert sha256_of(venv / "lib/libmine.so") == before
     verdict = read_json(tmp_path / "verify.json")
-    assert verdict["passed"] is True
+    assert verdict["passed"] is True and verdict["removed_calls"] == []
+    assert (env / "trimtab/removed").is_dir() == (mode != "punch")
     assert verdict["workloads"] == [
         {"workload": "mine", "repeats": 2, "equal": True, "equal_runs": 2,
          "comparison": "digest_file"}
@@ -95,6 +93,8 @@ def test_equal_output_passes(venv: Path, tmp_path: Path, mode: str) -> None:
     runs = read_table(tmp_path / "verify_runs.parquet", RUNS)
     assert list(runs["condition"]) == ["original", "debloated", "debloated", "original"]
     assert runs["output_digest"].nunique() == 1
+    if not Rapl().domains:  # nobody knows what this machine takes
+        assert runs["energy_j"].isna().all() and set(runs["energy_source"]) == {"unknown"}
     assert (runs["start_up_s"] <= runs["wall_s"]).all()
     table = read_table(tmp_path / "libraries.parquet", LIBRARIES).set_index("library")
     mine_row = table.loc["lib/libmine.so"]
@@ -105,16 +105,69 @@ def test_equal_output_passes(venv: Path, tmp_path: Path, mode: str) -> None:
         assert (env / "lib/libmine.so").stat().st_blocks * 512 < mine_row["size_before_bytes"]
 
 
+@pytest.mark.parametrize("fallback", ["original", "packed"])
+def test_a_call_into_removed_code_fails_though_the_output_is_equal(
+    venv: Path, tmp_path: Path, fallback: str
+) -> None:
+    mine = workload(venv, tmp_path)
+    program = tmp_path / "program.py"
+    program.write_text(
+        (venv.parent / "program.py").read_text()
+        + "\nif sys.prefix.endswith('/env') and os.path.exists('more'):\n"
+        "    try: library.small(1)\n    except RuntimeError: pass\n"
+    )
+    mine.command[1] = str(program)
+    env = slim(mine, venv, tmp_path, "compact", fallback)
+    (tmp_path / "more").touch()
+    with pytest.raises(VerificationError) as error:
+        verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 2, tmp_path)
+    assert "removed code was called: small in lib/libmine.so; profile more runs" in str(error.value)
+    verdict = read_json(tmp_path / "failure/verify.json")
+    assert verdict["passed"] is False and verdict["workloads"][0]["equal"] is True
+    [call] = verdict["removed_calls"]
+    assert (call["library"], call["name"], call["processes"]) == ("lib/libmine.so", "small", 2)
+    assert not (env / "trimtab/fallback.jsonl").exists()
+
+
+def test_an_exception_for_removed_code_is_told(venv: Path, tmp_path: Path) -> None:
+    mine = workload(venv, tmp_path)
+    env = slim(mine, venv, tmp_path, "compact")
+    (tmp_path / "choice").write_text("unused")
+    with pytest.raises(VerificationError) as error:
+        verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 2, tmp_path)
+    assert "exit code 1" in str(error.value) and "called: unused in lib/libmine.so" in str(
+        error.value
+    )
+    assert "signal" not in read_json(tmp_path / "failure/verify.json")
+    stderr = (tmp_path / "failure/mine/logs/debloated-0.stderr").read_text()
+    assert "RuntimeError: trimtab: unused in libmine.so was removed" in stderr
+
+
+def test_another_crash_is_named_beside_a_fallback(venv: Path, tmp_path: Path) -> None:
+    mine = workload(venv, tmp_path)
+    program = tmp_path / "program.py"
+    program.write_text(
+        (venv.parent / "program.py").read_text()
+        + "\nif sys.prefix.endswith('/env'): ctypes.string_at(0)\n"
+    )
+    mine.command[1] = str(program)
+    env = slim(mine, venv, tmp_path, "compact")
+    with pytest.raises(VerificationError, match=r"ended by signal 11.*; SIGSEGV in "):
+        verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 1, tmp_path)
+    verdict = read_json(tmp_path / "failure/verify.json")
+    assert verdict["signal"] == "SIGSEGV" and verdict["removed_calls"] == []
+
+
 @pytest.mark.parametrize("function", ["unused", "small"])
-def test_a_call_into_removed_code_names_library_and_function(
+def test_a_crash_without_a_fallback_names_library_and_function(
     venv: Path, tmp_path: Path, function: str
 ) -> None:
     """`unused` leaves the file, `small` lies on a page that stays."""
     mine = workload(venv, tmp_path)
-    env = slim(mine, venv, tmp_path, "compact")
+    env = slim(mine, venv, tmp_path, "compact", "none")
     (tmp_path / "choice").write_text(function)
     with pytest.raises(VerificationError) as error:
-        verify_environment("mine", [mine], HARDWARE, env, tmp_path / "manifest.json", 2, tmp_path)
+        verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 2, tmp_path)
     assert "libmine.so" in str(error.value) and f", {function} at 0x" in str(error.value)
     assert not (tmp_path / "verify.json").exists()
     verdict = read_json(tmp_path / "failure/verify.json")
@@ -130,7 +183,7 @@ def test_another_output_fails(venv: Path, tmp_path: Path) -> None:
     other.write_text(program.replace("str(getattr", "sys.prefix + str(getattr"))
     mine.command[1] = str(other)
     with pytest.raises(VerificationError, match="another output"):
-        verify_environment("mine", [mine], HARDWARE, env, tmp_path / "manifest.json", 1, tmp_path)
+        verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 1, tmp_path)
 
 
 def test_a_workload_without_a_seed_is_the_users_mistake(venv: Path, tmp_path: Path) -> None:
@@ -140,7 +193,7 @@ def test_a_workload_without_a_seed_is_the_users_mistake(venv: Path, tmp_path: Pa
     other.write_text("import os, sys; open(sys.argv[2], 'wb').write(os.urandom(9)); print('start')")
     mine.command[1] = str(other)
     with pytest.raises(UserError, match="differs from run to run"):
-        verify_environment("mine", [mine], HARDWARE, env, tmp_path / "manifest.json", 2, tmp_path)
+        verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 2, tmp_path)
 
 
 def test_an_incomplete_record_removes_nothing(venv: Path, tmp_path: Path) -> None:
@@ -158,7 +211,7 @@ def test_an_incomplete_record_removes_nothing(venv: Path, tmp_path: Path) -> Non
     write_usage(tmp_path / "usage.json", usage)
     with pytest.raises(UserError, match="incomplete, so nothing is removed"):
         debloat_target("mine", "m", [tmp_path / "usage.json"], [mine],
-                       Debloat(name="x"), tmp_path)  # fmt: skip
+                       Debloat(name="x"), [], tmp_path)  # fmt: skip
     mine.accept_killed_processes = True
     accepted = trace_workload(mine, tmp_path / "trace")
     assert accepted.complete and "was killed" in accepted.notes[0]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from trimtab.evaluation.inputs import Inputs
+from trimtab.evaluation.measurements import Inputs, WorkloadFacts
 from trimtab.files import write_json
 from trimtab.schemas import EPOCHS, LIBRARIES, RUNS, write_table
 
@@ -21,8 +21,13 @@ def library(
     function_bytes: tuple[int, int] = (500_000, 50_000),
     reason: str = "",
     target: str = "lenet5_train",
+    gpu_bytes: tuple[int, int] = (0, 0),
+    elements: tuple[int, int, int, int] = (0, 0, 0, 0),
 ) -> dict[str, Any]:
-    """A row of LIBRARIES; 4,096 bytes of overhead where the library was rewritten."""
+    """A row of LIBRARIES; 4,096 bytes of overhead where the library was rewritten.
+
+    `elements` are those kept, and those removed for Reasons I, II and III.
+    """
     before, after = disk
     overhead = 0 if reason else 4096
     return {
@@ -42,6 +47,13 @@ def library(
         "functions_after": functions[1],
         "function_bytes_before": function_bytes[0],
         "function_bytes_after": function_bytes[1],
+        "gpu_bytes_before": gpu_bytes[0],
+        "gpu_bytes_after": gpu_bytes[1],
+        "elements_before": sum(elements),
+        "elements_after": elements[0],
+        "elements_architecture": elements[1],
+        "elements_unused": elements[2],
+        "elements_ptx": elements[3],
         "kept_bytes": after - overhead,
         "removed_bytes": before - after + overhead,
         "overhead_bytes": overhead,
@@ -56,6 +68,29 @@ LIBRARY_ROWS = [
     ),
     library("lib/libdata.so", (3_000_000, 2_000_000), (0, 0), (0, 0)),
 ]
+
+# The same with GPU code in two of five libraries: 10 MB in 100 elements, less 9.3 MB and 96.
+GPU_LIBRARY_ROWS = [
+    library(
+        "lib/libtorch_cuda.so",
+        (12_000_000, 3_000_000),
+        (400, 20),
+        (2_000_000, 100_000),
+        gpu_bytes=(8_000_000, 500_000),
+        elements=(3, 70, 6, 1),
+    ),
+    library(
+        "lib/libcublas.so.12",
+        (13_000_000, 11_000_000),
+        (50, 50),
+        (1_000_000, 1_000_000),
+        gpu_bytes=(2_000_000, 200_000),
+        elements=(1, 15, 4, 0),
+    ),
+    *LIBRARY_ROWS[1:],
+]
+EAGER, LAZY = ({"CUDA_MODULE_LOADING": mode} for mode in ("EAGER", "LAZY"))
+GPUS = [{"name": "NVIDIA H200", "architecture": 90}]
 
 
 def run(workload: str, condition: str, repeat: int, **changes: Any) -> dict[str, Any]:
@@ -116,13 +151,23 @@ def verify_runs(workload: str) -> list[dict[str, Any]]:
     ]
 
 
-def write_profile(folder: Path, workload: str = "lenet5_train", **usage: Any) -> Path:
-    """Write a profile of two original and two traced runs with two epochs each."""
-    runs = [
+def profile_runs(workload: str) -> list[dict[str, Any]]:
+    """Two original and two traced runs."""
+    return [
         run(workload, condition, repeat, wall_s=wall_s)
         for repeat in range(2)
         for condition, wall_s in (("original", 10.0), ("traced_functions", 11.0 + repeat))
     ]
+
+
+def write_profile(
+    folder: Path,
+    workload: str = "lenet5_train",
+    runs: list[dict[str, Any]] | None = None,
+    **usage: Any,
+) -> Path:
+    """Write a profile of these runs, or of two pairs of them, with two epochs each."""
+    runs = profile_runs(workload) if runs is None else runs
     epochs = [epoch(workload, repeat, number) for repeat in range(3) for number in range(2)]
     write_table(folder / "runs.parquet", RUNS, pd.DataFrame(runs))
     write_table(folder / "epochs.parquet", EPOCHS, pd.DataFrame(epochs))
@@ -146,6 +191,8 @@ def write_debloat(
     workloads: tuple[str, ...] = ("lenet5_train",),
     libraries: list[dict[str, Any]] = LIBRARY_ROWS,
     runs: list[dict[str, Any]] | None = None,
+    gpus: list[dict[str, Any]] | None = None,
+    used: dict[str, Any] | None = None,
     **verify: Any,
 ) -> Path:
     """Write a debloated target whose verification passed, unless `verify` says otherwise."""
@@ -162,8 +209,10 @@ def write_debloat(
         "symbols": "strip",
         "workloads": list(workloads),
         "timings": timings,
+        "gpus": gpus or [],
     }
     write_json(folder / "manifest.json", manifest)
+    write_json(folder / "used.json", {"libraries": used or {}})
     outcome = {
         "target": target,
         "hardware": HARDWARE,
@@ -186,7 +235,7 @@ def inputs(profiles: list[Path], debloats: list[Path], **changes: Any) -> Inputs
         "experiment": "quickstart",
         "machine": "2 cores, 8 GB",
         "date": "2026-01-31",
-        "data_sets": {"lenet5_train": "5,000 images of MNIST"},
+        "workloads": {"lenet5_train": WorkloadFacts(data_set="5,000 images of MNIST")},
     }
     return Inputs(profiles=tuple(profiles), debloats=tuple(debloats), **facts | changes)
 
@@ -194,6 +243,47 @@ def inputs(profiles: list[Path], debloats: list[Path], **changes: Any) -> Inputs
 def write_experiment(folder: Path) -> Inputs:
     """Write one workload and one target, and return the inputs of its evaluation."""
     return inputs([write_profile(folder / "profile")], [write_debloat(folder / "debloat")])
+
+
+def write_gpu_experiment(folder: Path) -> Inputs:
+    """Write two targets with GPU code, trained and inferring, and a third without."""
+    names = ("mobilenet_train", "mobilenet_infer", "lenet5_train")
+    uses = ({1, 2, 3, 4}, {"k1", "k2"}), ({2, 3, 4, 5, 6}, {"k2", "k3", "k4"})
+    debloats = [
+        write_debloat(
+            folder / "debloat" / name,
+            name,
+            (name,),
+            GPU_LIBRARY_ROWS,
+            gpu_verify_runs(name),
+            GPUS,
+            {"lib/libtorch_cuda.so": {"functions": sorted(f), "kernels": sorted(k)}},
+        )
+        for name, (f, k) in zip(names, uses, strict=False)
+    ]
+    debloats.append(write_debloat(folder / "debloat" / "lenet5_train"))
+    profiles = [
+        write_profile(folder / "profile" / name, name, kernels_traced=name != "lenet5_train")
+        for name in names
+    ]
+    facts = {
+        "mobilenet_train": WorkloadFacts("CIFAR-10", "MobileNetV2", "PyTorch", EAGER),
+        "mobilenet_infer": WorkloadFacts("CIFAR-10", "MobileNetV2", "PyTorch", LAZY),
+    }
+    return inputs(profiles, debloats, workloads=facts)
+
+
+def gpu_verify_runs(workload: str) -> list[dict[str, Any]]:
+    """The runs of verify_runs; each pair's GPU memory falls from 2,000 to 500 MB."""
+    return [
+        row
+        | {
+            "peak_gpu_memory_bytes": 2_000_000_000
+            if row["condition"] == "original"
+            else 500_000_000
+        }
+        for row in verify_runs(workload)
+    ]
 
 
 def values_in(spec: Any) -> list[dict[str, Any]]:

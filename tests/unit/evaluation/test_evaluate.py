@@ -11,7 +11,8 @@ import experiment_files as files
 import pytest
 
 from trimtab.errors import UserError
-from trimtab.evaluation.evaluate import FIGURES, TABLES, evaluate
+from trimtab.evaluation.evaluate import FIGURES, GPU_FIGURES, TABLES, evaluate
+from trimtab.evaluation.measurements import WorkloadFacts
 
 
 class Page(HTMLParser):
@@ -53,30 +54,89 @@ def destination(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def gpu_destination(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("gpu_experiment")
+    return evaluate(files.write_gpu_experiment(folder), folder / "out").parent
+
+
+@pytest.fixture(scope="module")
 def page(destination: Path) -> Page:
     return Page((destination / "report.html").read_text())
 
 
-def test_exactly_the_promised_files_are_written(destination: Path) -> None:
+@pytest.mark.parametrize(
+    ("folder", "figures"),
+    [("destination", FIGURES), ("gpu_destination", (*FIGURES, *GPU_FIGURES))],
+)
+def test_exactly_the_promised_files_are_written(
+    folder: str, figures: tuple[str, ...], request: pytest.FixtureRequest
+) -> None:
+    destination: Path = request.getfixturevalue(folder)
     written = {str(p.relative_to(destination)) for p in destination.rglob("*") if p.is_file()}
     assert written == {
         "report.html",
         "metrics.json",
         *(f"tables/{name}.csv" for name in TABLES),
-        *(f"figures/{name}.svg" for name in FIGURES),
+        *(f"figures/{name}.svg" for name in figures),
     }
-    for name in FIGURES:
+    for name in figures:
         ET.parse(destination / "figures" / f"{name}.svg")
     json.loads((destination / "metrics.json").read_text())
 
 
+def values_of(destination: Path, page: Page, name: str) -> int:
+    """Check that the page shows the values of the CSV, and return how many rows there are."""
+    with (destination / "tables" / f"{name}.csv").open(newline="") as file:
+        reader = csv.DictReader(file)
+        rows = list(reader)
+    cells = page.cells.get(name, [])
+    keys = list(dict.fromkeys(key for key, _ in cells))
+    assert [value for _, value in cells] == [row[key] for row in rows for key in keys]
+    assert set(keys) <= set(reader.fieldnames or ())
+    return len(rows)
+
+
 @pytest.mark.parametrize("name", TABLES)
 def test_the_page_shows_the_values_of_the_csv(destination: Path, page: Page, name: str) -> None:
-    with (destination / "tables" / f"{name}.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    keys = list(dict.fromkeys(key for key, _ in page.cells[name]))
-    assert [value for _, value in page.cells[name]] == [row[key] for row in rows for key in keys]
-    assert rows and set(keys) <= set(rows[0])
+    rows = values_of(destination, page, name)
+    # One target alone has nothing to be compared with.
+    assert (rows > 0) is (name not in ("table_4", "table_9"))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_page_shows_the_values_of_gpu_code(gpu_destination: Path, name: str) -> None:
+    page = Page((gpu_destination / "report.html").read_text())
+    assert (values_of(gpu_destination, page, name) > 0) is (name != "table_9")
+
+
+def test_what_needs_a_gpu_is_left_out_with_a_line_that_says_so(page: Page) -> None:
+    for words in (
+        "Figure 1 (CPU and GPU code in the largest libraries) and Figure 7",
+        "(Table 6): not measured here; the published values",
+        "no workload with GPU code sets CUDA_MODULE_LOADING",
+        "no target of the experiment uses TensorFlow",
+        "it takes two targets of the experiment to compare",
+    ):
+        assert words in page.text
+    assert "Bytes of GPU code" not in page.text
+    (mobilenet, *_) = (value for key, value in page.cells["table_2"] if key == "gpu_code_mb")
+    assert mobilenet == ""
+
+
+def test_the_page_says_what_became_of_gpu_code(gpu_destination: Path) -> None:
+    text = Page((gpu_destination / "report.html").read_text()).text
+    for words in (
+        "GPUs NVIDIA H200 (sm_90): 5 shared libraries",
+        "every kernel recorded",
+        "Elements of GPU code",
+        "100 → 4",
+        "Peak GPU memory",
+        "of 2,000 MB",
+        "Why elements of GPU code were removed (Figure 7)",
+        "lenet5_train: no GPU code in this environment.",
+    ):
+        assert words in text
+    assert "have nothing to show" not in text
 
 
 def test_the_page_refers_to_nothing_outside_itself(page: Page) -> None:
@@ -131,7 +191,11 @@ def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
     libraries = [files.library(HOSTILE + "1"), files.library("b", (9, 9), reason=HOSTILE)]
     debloat = files.write_debloat(tmp_path / "d", HOSTILE, (HOSTILE,), libraries)
     inputs = files.inputs(
-        [profile], [debloat], experiment=HOSTILE, machine=HOSTILE, data_sets={HOSTILE: HOSTILE}
+        [profile],
+        [debloat],
+        experiment=HOSTILE,
+        machine=HOSTILE,
+        workloads={HOSTILE: WorkloadFacts(HOSTILE)},
     )
     out = tmp_path / "out"
     text = evaluate(inputs, out).read_text()

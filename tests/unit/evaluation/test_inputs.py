@@ -75,6 +75,13 @@ def test_a_run_recorded_twice_is_refused(tmp_path: Path) -> None:
         load(files.inputs([files.write_profile(tmp_path / "p")], [debloat]))
 
 
+def test_a_profiling_run_recorded_twice_is_refused(tmp_path: Path) -> None:
+    runs = files.profile_runs("lenet5_train")
+    profile = files.write_profile(tmp_path / "p", runs=[*runs, runs[1]])
+    with pytest.raises(UserError, match=r"run traced_functions / 0 is given twice"):
+        load(files.inputs([profile], [files.write_debloat(tmp_path / "d")]))
+
+
 @pytest.mark.parametrize("column", ["kept_bytes", "removed_bytes", "overhead_bytes"])
 def test_parts_that_do_not_add_up_are_refused(tmp_path: Path, column: str) -> None:
     row = files.library("lib/libwrong.so")
@@ -84,7 +91,36 @@ def test_parts_that_do_not_add_up_are_refused(tmp_path: Path, column: str) -> No
         load(files.inputs([files.write_profile(tmp_path / "p")], [debloat]))
 
 
-@pytest.mark.parametrize("key", ["target", "hardware", "workloads", "timings"])
+@pytest.mark.parametrize(
+    "column", ["elements_before", "elements_after", "elements_architecture", "elements_ptx"]
+)
+def test_removed_elements_without_a_reason_are_refused(tmp_path: Path, column: str) -> None:
+    row = files.library("lib/libwrong.so", gpu_bytes=(9, 1), elements=(1, 2, 3, 4))
+    row[column] += 1
+    debloat = files.write_debloat(tmp_path / "d", libraries=[*files.LIBRARY_ROWS, row])
+    with pytest.raises(TrimtabError, match=r"libwrong\.so: the elements removed, by reason"):
+        load(files.inputs([files.write_profile(tmp_path / "p")], [debloat]))
+
+
+def test_used_code_of_a_library_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    used = {"/env/lib/libbig.so": {"functions": [], "kernels": []}}
+    debloat = files.write_debloat(tmp_path / "d", used=used)
+    with pytest.raises(TrimtabError, match=r"used\.json: /env/lib/libbig\.so: not in libraries"):
+        load(files.inputs([files.write_profile(tmp_path / "p")], [debloat]))
+
+
+def test_gpus_are_told_by_name_and_architecture(tmp_path: Path) -> None:
+    gpus = [*files.GPUS, {"name": "", "architecture": 75}]
+    debloat = files.write_debloat(tmp_path / "d", gpus=gpus)
+    inputs = files.inputs([files.write_profile(tmp_path / "p")], [debloat])
+    assert load(inputs).targets[0].gpus == ("NVIDIA H200 (sm_90)", "GPU (sm_75)")
+    manifest = read_json(debloat / "manifest.json")
+    write_json(debloat / "manifest.json", manifest | {"gpus": ["sm_90"]})
+    with pytest.raises(TrimtabError, match=r"manifest\.json: gpus: expected a list of name and"):
+        load(inputs)
+
+
+@pytest.mark.parametrize("key", ["target", "hardware", "workloads", "timings", "gpus"])
 def test_a_manifest_without_a_key_says_which(tmp_path: Path, key: str) -> None:
     inputs = files.write_experiment(tmp_path)
     path = tmp_path / "debloat/manifest.json"

@@ -5,8 +5,9 @@ from pathlib import Path
 import experiment_files as files
 import pytest
 
-from trimtab.evaluation.inputs import Measurements, load
+from trimtab.evaluation.inputs import load
 from trimtab.evaluation.library_tables import library_table, size_table, table_2, table_3
+from trimtab.evaluation.measurements import Measurements
 from trimtab.evaluation.tables import Row, Table, is_published
 
 
@@ -41,6 +42,39 @@ def test_published_rows_stand_apart_and_name_their_place(
     assert all("Systems, Table" in row["published_in"] for row in theirs)
     assert next(iter(table.groups)) == ""
     assert [len(rows) for rows in table.groups.values()] == [1, 10]
+
+
+def test_without_gpu_code_its_columns_are_unknown_and_not_zero(measurements: Measurements) -> None:
+    for table in (table_2(measurements), table_3(measurements)):
+        (row,) = ours(table)
+        keys = ("gpu_code_mb", "gpu_code_reduction_pct", "elements", "elements_reduction_pct")
+        assert [row[key] for key in keys] == [None] * 4
+        assert "No GPU code in this environment" in table.caption
+    shown = {column.key for column in library_table(measurements).shown_columns}
+    assert "functions" in shown and "elements" not in shown
+
+
+def test_gpu_code_adds_up_over_the_libraries(tmp_path: Path) -> None:
+    measurements = load(files.write_gpu_experiment(tmp_path))
+    row, _, without = ours(table_2(measurements))
+    assert (row["gpu_code_mb"], row["gpu_code_reduction_pct"]) == (10, 93)
+    assert (row["elements"], row["elements_reduction_pct"]) == (100, 96)
+    reasons = ("elements_architecture", "elements_unused", "elements_ptx")
+    assert [row[key] for key in reasons] == [85, 10, 1]
+    assert without["gpu_code_mb"] is None
+    assert "No GPU code" not in table_2(measurements).caption
+    table = library_table(measurements)
+    libraries = [r for r in table.rows if r["name"] == "mobilenet_train"]
+    assert sum(int(str(r["elements"] or 0)) for r in libraries) == 100
+    assert {r["elements"] for r in libraries} == {80, 20, None}
+    assert "elements" in {column.key for column in table.shown_columns}
+
+
+def test_table_3_is_about_the_core_library_though_another_is_larger(tmp_path: Path) -> None:
+    row = ours(table_3(load(files.write_gpu_experiment(tmp_path))))[0]
+    assert row["library"] == "lib/libtorch_cuda.so"
+    assert (row["file_size_mb"], row["file_size_reduction_pct"]) == (12, 75)
+    assert (row["elements"], row["elements_reduction_pct"]) == (80, 96.25)
 
 
 def test_table_3_is_about_the_largest_library(measurements: Measurements) -> None:

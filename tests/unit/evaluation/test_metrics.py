@@ -25,6 +25,17 @@ def test_they_hold_our_numbers_by_target_and_workload(tmp_path: Path) -> None:
     assert workload["wall_reduction_pct"] == pytest.approx(20)
 
 
+def test_they_hold_what_went_of_gpu_code(tmp_path: Path) -> None:
+    measurements = load(files.write_gpu_experiment(tmp_path))
+    found = metrics(True, (table_2(measurements),), table_5(measurements))
+    target = found["targets"]["mobilenet_train"]
+    assert (target["gpu_code_reduction_pct"], target["elements_reduction_pct"]) == (93, 96)
+    assert target["elements_architecture"] == 85
+    assert "gpu_code_mb" not in found["targets"]["lenet5_train"]
+    workload = found["workloads"]["mobilenet_train/mobilenet_train"]
+    assert workload["peak_gpu_memory_reduction_pct"] == 75
+
+
 def test_an_unknown_number_is_left_out_and_the_rest_is_json(tmp_path: Path) -> None:
     runs = [row | {"energy_j": None} for row in files.verify_runs("lenet5_train")]
     debloat = files.write_debloat(tmp_path / "d", runs=runs)

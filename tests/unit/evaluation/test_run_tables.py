@@ -1,4 +1,4 @@
-"""Tables 5 and 8, tracing and epochs, against values made by hand."""
+"""Tables 5 and 8 and the epochs, against values made by hand."""
 
 from pathlib import Path
 
@@ -12,7 +12,6 @@ from trimtab.evaluation.run_tables import (
     epoch_table,
     table_5,
     table_8,
-    tracing_table,
 )
 from trimtab.evaluation.tables import is_published
 
@@ -44,6 +43,16 @@ def test_each_workload_of_a_target_is_compared_on_its_own(tmp_path: Path) -> Non
     assert rows[1]["wall_reduction_pct"] == 25
 
 
+def test_gpu_memory_is_compared_where_there_is_a_gpu(tmp_path: Path) -> None:
+    table = table_5(load(files.write_gpu_experiment(tmp_path)))
+    with_gpu, _, without = table.rows[:3]
+    assert (with_gpu["name"], without["name"]) == ("mobilenet_train", "lenet5_train")
+    assert (with_gpu["peak_gpu_memory_mb"], with_gpu["peak_gpu_memory_reduction_pct"]) == (2000, 75)
+    assert "peak_gpu_memory_mb" not in without
+    assert "No GPU code" not in table.caption
+    assert "No GPU code" in table_5(load(files.write_experiment(tmp_path / "cpu"))).caption
+
+
 def test_a_debloated_environment_that_never_ran_has_no_figures(tmp_path: Path) -> None:
     runs = [row | {"exit_code": 1} for row in files.verify_runs("lenet5_train")]
     debloat = files.write_debloat(tmp_path / "d", runs=runs, passed=False)
@@ -57,17 +66,6 @@ def test_table_8_is_the_sum_of_its_steps(tmp_path: Path) -> None:
     row = table_8(load(files.write_experiment(tmp_path))).rows[0]
     assert (row["trace_s"], row["locate_s"], row["rewrite_s"]) == (30, 4, 5.5)
     assert (row["end_to_end_s"], row["libraries"]) == (39.5, 4)
-
-
-def test_tracing_is_compared_with_the_original_runs(tmp_path: Path) -> None:
-    table = tracing_table(load(files.write_experiment(tmp_path)))
-    row = table.rows[0]
-    assert (row["condition"], row["pairs"]) == ("traced_functions", 2)
-    assert (row["original_s"], row["wall_s"]) == (10, 11.5)
-    assert row["wall_overhead_pct"] == pytest.approx(15)
-    assert row["wall_overhead_low_pct"] == pytest.approx(10)
-    assert row["wall_overhead_high_pct"] == pytest.approx(20)
-    assert [r["wall_overhead_pct"] for r in table.rows if is_published(r)] == [41, 126]
 
 
 def test_epochs_are_medians_over_the_repeats(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from trimtab.evaluation.inputs import load
 from trimtab.evaluation.verification import caveats, verification_table, verified
+from trimtab.files import read_json, write_json
 
 
 def outcome(equal: object) -> list[dict[str, Any]]:
@@ -58,8 +59,8 @@ def test_what_is_missing_is_said_plainly(tmp_path: Path) -> None:
     runs = [row | {"start_up_s": None} for row in files.verify_runs("lenet5_train")]
     runs[3]["exit_code"] = -5
     debloat = files.write_debloat(tmp_path / "d", runs=runs, resident_bytes={})
-    said = caveats(load(files.inputs([profile], [debloat], data_sets={})))
-    assert said[0].startswith("Only CPU code")
+    said = caveats(load(files.inputs([profile], [debloat], workloads={})))
+    assert said[0].startswith("No GPU code in this environment. Only CPU code")
     assert [line.removeprefix("lenet5_train: ") for line in said[1:]] == [
         "1 of 6 runs failed; their pairs are left out.",
         "3 interleaved pairs of lenet5_train; with fewer than 5 the spread says little.",
@@ -80,3 +81,28 @@ def test_what_holds_for_several_is_said_once(tmp_path: Path) -> None:
     said = caveats(load(files.inputs(profiles, debloats)))
     assert "lenet5_train, lstm_train: the machine gave no hardware counters." in said
     assert "lstm_train: which data set it read was not stated." in said
+
+
+def test_what_is_missing_of_gpu_code_is_said(tmp_path: Path) -> None:
+    inputs = files.write_gpu_experiment(tmp_path)
+    for name, change in (
+        ("profile/mobilenet_infer/usage.json", {"kernels_traced": False}),
+        ("debloat/mobilenet_infer/manifest.json", {"gpu_code_kept_because": "no kernels"}),
+    ):
+        write_json(tmp_path / name, read_json(tmp_path / name) | change)
+    said = caveats(load(inputs))
+    assert said[:3] == [
+        "mobilenet_infer: all GPU code was kept: no kernels.",
+        "mobilenet_infer: the kernels of mobilenet_infer were not traced: no reason was recorded.",
+        "lenet5_train: no GPU code in this environment.",
+    ]
+    assert not any("Only CPU code" in remark for remark in said)
+
+
+def test_energy_that_is_not_known_is_not_called_modelled(tmp_path: Path) -> None:
+    unknown = {"energy_j": None, "energy_source": "unknown", "energy_method": "no power model"}
+    runs = [row | unknown for row in files.profile_runs("lenet5_train")]
+    profile = files.write_profile(tmp_path / "p", runs=runs)
+    said = caveats(load(files.inputs([profile], [files.write_debloat(tmp_path / "d")])))
+    assert "lenet5_train: energy was not measured (no power model)." in said
+    assert not any("modelled" in remark for remark in said)

@@ -111,6 +111,7 @@ def main(monkeypatch, *arguments: object) -> None:
         (["--epochs", "0"], "'0': expected a whole number of at least 1"),
         (["--threads", "two"], "'two': expected a whole number of at least 1"),
         (["--phase", "evaluate"], "'evaluate'"),
+        (["--device", "gpu"], "'gpu'"),
     ],
 )
 def test_mistakes_end_with_2_and_name_the_option(
@@ -123,6 +124,14 @@ def test_mistakes_end_with_2_and_name_the_option(
     message = capsys.readouterr().err
     assert expected in message and "Traceback" not in message
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_device_that_is_not_there_is_named(tmp_path, monkeypatch, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(monkeypatch, "--output", tmp_path / "metrics.json", "--device", "cuda")
+    assert end.value.code == 2
+    assert "--device cuda: PyTorch" in capsys.readouterr().err
 
 
 def test_weights_of_another_model_are_refused(tmp_path, monkeypatch, capsys):

@@ -1,17 +1,16 @@
 """CIFAR-10: a local copy in pickles or image files, or scikit-learn's digits in its shape."""
 
 import codecs
-import gzip
 import io
 import pickle
 import re
-from importlib.metadata import version
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from trimtab.workloads.data import Bytes, Images, InputError, Labels, interleaved, package_folder
+from trimtab.workloads.data import Bytes, Images, InputError, Labels, digits, interleaved
 from trimtab.workloads.data.container import names, read
 
 _BATCHES = {"train": [f"data_batch_{number}" for number in range(1, 6)], "test": ["test_batch"]}
@@ -57,23 +56,9 @@ def load(
 
 
 def _digits() -> Images:
-    # Read directly: importing sklearn.datasets for this one file takes more than a second.
-    package = package_folder("sklearn", "1,797 images of digits")
-    with gzip.open(package / "datasets" / "data" / "digits.csv.gz") as file:
-        rows = np.loadtxt(file, delimiter=",", dtype=np.int64)
-    rows = rows[interleaved(rows[:, -1])]
-    # 8 x 8 values from 0 to 16 become 32 x 32 bytes by repeating each pixel 4 x 4.
-    grey = np.rint(rows[:, :-1] * (255 / 16)).astype(np.uint8).reshape(-1, 1, 8, 8)
-    images = grey.repeat(3, axis=1).repeat(4, axis=2).repeat(4, axis=3)
-    train = len(rows) * 4 // 5
-    return Images(
-        "digits of scikit-learn, resized to 3x32x32",
-        f"{len(rows):,} images carried by scikit-learn {version('scikit-learn')}, in place of "
-        f"CIFAR-10, which no package carries",
-        images[:train],
-        rows[:train, -1],
-        images[train:],
-        rows[train:, -1],
+    images = digits.load(channels=3, enlarged=4)
+    return replace(
+        images, source=f"{images.source}, in place of CIFAR-10, which no package carries"
     )
 
 

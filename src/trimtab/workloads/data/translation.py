@@ -1,4 +1,4 @@
-"""English-German pairs: a local copy of Multi30k, or the catalogues that Django carries."""
+"""English-German pairs: text files such as Multi30k's, or the catalogues that Django carries."""
 
 import re
 import struct
@@ -63,11 +63,12 @@ def load(folder: Path | None) -> Translations:
     """Return the pairs in `folder`, or those of Django's catalogues where it is None.
 
     A folder holds train.en, train.de, test.en and test.de, one sentence a line, as Multi30k
-    does. Of Django's pairs every tenth is for the test. Pairs with an empty sentence, or one
-    of more than MAXIMUM_TOKENS, are left out. Raises InputError naming the file at fault.
+    does and the folder `human_rights` beside this file. Of Django's pairs every tenth is for the
+    test. Pairs with an empty sentence, or one of more than MAXIMUM_TOKENS, are left out. Raises
+    InputError naming the file at fault.
     """
     if folder is not None:
-        name, source = "Multi30k English-German", f"text files in {folder}"
+        name, source = f"English-German, {folder.resolve().name}", f"text files in {folder}"
         train, test = (_pairs(_lines(folder, split)) for split in ("train", "test"))
     else:
         name = "Django's message catalogues English-German"

@@ -139,7 +139,7 @@ def test_text_files_pair_by_line_without_empty_ones(multi30k):
         (["Two", "men", "talk", "."], ["Zwei", "Männer", "reden", "."]),
     ]
     assert pairs.test == [(["A", "man", "."], ["Ein", "Mann", "."])]
-    assert "Multi30k" in pairs.name and str(multi30k) in pairs.source
+    assert pairs.name == f"English-German, {multi30k.name}" and str(multi30k) in pairs.source
 
 
 def test_sentences_of_too_many_tokens_are_left_out(multi30k):

@@ -1,0 +1,182 @@
+/* SIGTRAP and SIGSEGV: ours first, then the program's. Programs that install handlers of their own
+ * (faulthandler, data loader workers) or block these signals must not shut ours out, and Python has
+ * bound to the C library long before this library is loaded; so the C library's functions for both
+ * are made to jump here. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "fallback.h"
+
+#define BIT(number) (1ul << ((number)-1))
+enum { SA_RESTORER_FLAG = 0x04000000, FIRST_INTERNAL = 32, LAST_INTERNAL = 33 };
+static const unsigned long ours = BIT(SIGTRAP) | BIT(SIGSEGV);
+
+struct kernel_action {
+  void (*handler)(int, siginfo_t *, void *);
+  unsigned long flags;
+  void (*restorer)(void);
+  unsigned long mask;
+};
+static void (*return_from_signal)(void); /* the C library's, which debuggers know */
+static struct sigaction trap_action, fault_action; /* the program's */
+static int locked;
+
+void take_lock(sigset_t *before) {
+  unsigned long all = ~0ul;
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, before, sizeof all);
+  while (__atomic_exchange_n(&locked, 1, __ATOMIC_ACQUIRE)) sched_yield();
+}
+
+void release_lock(const sigset_t *before) {
+  __atomic_store_n(&locked, 0, __ATOMIC_RELEASE);
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, before, NULL, sizeof(unsigned long));
+}
+
+static struct sigaction *program_action(int number) {
+  return number == SIGTRAP ? &trap_action : &fault_action;
+}
+
+static void die_of(int number, int synchronous) {
+  struct kernel_action action = {0}; /* SIG_DFL */
+  syscall(SYS_rt_sigaction, number, &action, NULL, sizeof action.mask);
+  /* A fault comes again when the instruction is tried again; the rest is sent again. */
+  if (number != SIGSEGV || !synchronous)
+    syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
+}
+
+static void pass_on(int number, siginfo_t *info, void *context) {
+  struct sigaction action = *program_action(number);
+  int synchronous = info->si_code > 0;
+  if (action.sa_handler == SIG_IGN && !synchronous) return;
+  if (action.sa_handler == SIG_IGN || action.sa_handler == SIG_DFL) {
+    die_of(number, synchronous);
+    return;
+  }
+  if (action.sa_flags & SA_RESETHAND) program_action(number)->sa_handler = SIG_DFL;
+  /* The program's handler may be the first to call a removed function. */
+  unsigned long mask = *(unsigned long *)&((ucontext_t *)context)->uc_sigmask |
+                       *(unsigned long *)&action.sa_mask;
+  mask &= ~ours;
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof mask);
+  if (action.sa_flags & SA_SIGINFO) action.sa_sigaction(number, info, context);
+  else action.sa_handler(number);
+}
+
+static void on_signal(int number, siginfo_t *info, void *context) {
+  greg_t *instruction = &((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+  uint8_t *address = (uint8_t *)*instruction - (number == SIGTRAP ? 1 : 0);
+  int executing = number == SIGTRAP ? info->si_code == SI_KERNEL
+                                    : info->si_code > 0 && info->si_addr == address;
+  int error = errno, found = 0;
+  if (executing) {
+    sigset_t before;
+    struct removed_call call = {0};
+    take_lock(&before);
+    found = put_back_at(address, &call);
+    if (call.library) note_call(&call);
+    release_lock(&before);
+  }
+  if (found) *instruction = (greg_t)address;
+  else pass_on(number, info, context);
+  errno = error;
+}
+
+/* In the place of the C library's sigaction. */
+static int replaced_sigaction(int number, const struct sigaction *action, struct sigaction *old) {
+  if (number == SIGTRAP || number == SIGSEGV) {
+    struct sigaction before = *program_action(number);
+    if (action) *program_action(number) = *action;
+    if (old) *old = before;
+    return 0;
+  }
+  if (number == FIRST_INTERNAL || number == LAST_INTERNAL) {
+    errno = EINVAL;
+    return -1;
+  }
+  struct kernel_action changed, before;
+  if (action)
+    changed = (struct kernel_action){action->sa_sigaction,
+                                     (unsigned)action->sa_flags | SA_RESTORER_FLAG,
+                                     return_from_signal,
+                                     *(const unsigned long *)&action->sa_mask & ~ours};
+  if (syscall(SYS_rt_sigaction, number, action ? &changed : NULL, &before, sizeof before.mask))
+    return -1;
+  if (old) {
+    memset(old, 0, sizeof *old);
+    old->sa_sigaction = before.handler;
+    old->sa_flags = (int)before.flags;
+    old->sa_restorer = before.restorer;
+    memcpy(&old->sa_mask, &before.mask, sizeof before.mask);
+  }
+  return 0;
+}
+
+/* In the place of the C library's sigprocmask. */
+static int replaced_sigprocmask(int how, const sigset_t *set, sigset_t *old) {
+  unsigned long mask = set ? *(const unsigned long *)set : 0;
+  mask &= ~(ours | BIT(FIRST_INTERNAL) | BIT(LAST_INTERNAL));
+  return (int)syscall(SYS_rt_sigprocmask, how, set ? &mask : NULL, old, sizeof mask);
+}
+
+/* In the place of the C library's pthread_sigmask. */
+static int replaced_pthread_sigmask(int how, const sigset_t *set, sigset_t *old) {
+  int error = errno;
+  int result = replaced_sigprocmask(how, set, old) ? errno : 0;
+  errno = error;
+  return result;
+}
+
+/* Write `jmp *0(%rip)` and the address `to` over the beginning of a function. */
+static void redirect(void *library, const char *name, uintptr_t to) {
+  uint8_t jump[14] = {0xff, 0x25, 0, 0, 0, 0};
+  memcpy(jump + 6, &to, sizeof to);
+  uint8_t *code = dlsym(library, name);
+  Dl_info info;
+  const ElfW(Sym) *symbol = NULL;
+  if (!code || !dladdr1(code, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol) return;
+  if (symbol->st_size < sizeof jump) return;
+  uint8_t *first = code - (uintptr_t)code % PAGE_BYTES;
+  size_t length = (size_t)(code - first) + sizeof jump;
+  if (mprotect(first, length, PROT_READ | PROT_WRITE | PROT_EXEC)) return;
+  memcpy(code, jump, sizeof jump);
+  mprotect(first, length, PROT_READ | PROT_EXEC);
+}
+
+static sigset_t before_fork;
+static void prepare_fork(void) { take_lock(&before_fork); }
+static void after_fork(void) {
+  sigset_t before = before_fork;
+  release_lock(&before);
+}
+static void after_fork_in_child(void) {
+  forget_calls();
+  after_fork();
+}
+
+void catch_signals(void) {
+  struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+  struct kernel_action installed;
+  sigfillset(&action.sa_mask);
+  sigaction(SIGTRAP, &action, &trap_action);
+  sigaction(SIGSEGV, &action, &fault_action);
+  syscall(SYS_rt_sigaction, SIGTRAP, NULL, &installed, sizeof installed.mask);
+  return_from_signal = installed.restorer;
+  unsigned long mask = ours; /* a mask is inherited through exec */
+  syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, sizeof mask);
+  pthread_atfork(prepare_fork, after_fork, after_fork_in_child);
+  void *library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+  if (!library) return;
+  redirect(library, "sigaction", (uintptr_t)replaced_sigaction);
+  redirect(library, "sigprocmask", (uintptr_t)replaced_sigprocmask);
+  redirect(library, "pthread_sigmask", (uintptr_t)replaced_pthread_sigmask);
+  dlclose(library);
+}

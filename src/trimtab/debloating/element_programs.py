@@ -1,0 +1,70 @@
+"""What the programs in elements hold: read on all processors, a few at a time."""
+
+import hashlib
+import os
+import re
+from collections.abc import Collection, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.binaries.cubin import CubinError, read_cubin
+from trimtab.binaries.fatbin import Element, FatbinError, Frame, Kind, cubin_bytes
+
+Piece = Element | Frame
+_ELF_TYPE, _ET_REL = slice(16, 18), b"\1\0"
+# PTX ISA, ".entry": the name follows the directive; identifiers may hold $ and begin with %.
+_PTX_ENTRY = re.compile(rb"\.entry\s+([\w$%]+)")
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a cubin or PTX text holds: its kernels (mangled names), and whether it has globals.
+
+    `sha256` is that of the decompressed cubin, or empty where it was not asked for. `relocatable`
+    cubins are for linking and cannot be loaded as they are. `readable` is false where the bytes
+    are damaged or no such program.
+    """
+
+    sha256: str = ""
+    kernels: frozenset[str] = frozenset()
+    has_globals: bool = False
+    relocatable: bool = False
+    readable: bool = True
+
+
+def kind_of(piece: Piece) -> Kind:
+    """Return what the piece holds; a bare frame always holds a cubin."""
+    return piece.kind if isinstance(piece, Element) else Kind.ELF
+
+
+def read_programs(
+    data: NDArray[np.uint8], pieces: Iterable[Piece], hashed_sizes: Collection[int]
+) -> dict[int, Program]:
+    """Return the program of each piece of the file `data` (uint8), by the piece's offset.
+
+    Cubins of `hashed_sizes` (bytes, decompressed) get their SHA-256. Decompression and hashing
+    leave the interpreter to other threads; no more programs are in memory at a time than there
+    are processors.
+    """
+    chosen = list(pieces)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        programs = pool.map(lambda piece: _read(data, piece, hashed_sizes), chosen)
+        return {piece.offset: program for piece, program in zip(chosen, programs, strict=True)}
+
+
+def _read(data: NDArray[np.uint8], piece: Piece, hashed_sizes: Collection[int]) -> Program:
+    try:
+        program = cubin_bytes(data, piece)
+        if kind_of(piece) is Kind.PTX:
+            names = frozenset(name.decode() for name in _PTX_ENTRY.findall(program))
+            return Program(kernels=names)
+        cubin = read_cubin(program)
+        hashed = len(program) in hashed_sizes
+        digest = hashlib.sha256(program).hexdigest() if hashed else ""
+        relocatable = program[_ELF_TYPE] == _ET_REL
+        return Program(digest, frozenset(cubin.kernels), bool(cubin.globals), relocatable)
+    except (FatbinError, CubinError):
+        return Program(readable=False)

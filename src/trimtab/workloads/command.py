@@ -1,0 +1,71 @@
+"""What the shipped programs have in common before a framework is imported.
+
+A program reads its command line first and imports its framework after that, so that `--help` and
+a mistake on the command line answer at once, with or without the framework.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from trimtab.workloads.data import InputError
+
+DEVICES = ("cpu", "cuda")
+
+
+def parser(description: str) -> argparse.ArgumentParser:
+    """Return a parser of what every program takes: the seed, and where the metrics go."""
+    made = argparse.ArgumentParser(description=description)
+    made.add_argument("--seed", type=int, default=0, help="of all that is drawn at random")
+    made.add_argument("--output", type=Path, required=True, help="where to write the metrics, JSON")
+    return made
+
+
+def main(
+    options: argparse.ArgumentParser, run: Callable[[argparse.Namespace], dict[str, Any]]
+) -> None:
+    """Read the command line, call `run` and write the metrics that it returns, with the seed."""
+    arguments = options.parse_args()
+    write_result(lambda: run(arguments) | {"seed": arguments.seed}, arguments.output)
+
+
+def write_result(run: Callable[[], dict[str, Any]], output: Path) -> None:
+    """Call `run` and write what it returns to `output` as JSON.
+
+    Equal results give equal files, to the last bit: floating-point numbers are written in full.
+    Ends the process with 2 when something that was given is wrong.
+    """
+    try:
+        text = json.dumps(run(), indent=1, sort_keys=True, ensure_ascii=False)
+        temporary = beside(output)
+        temporary.write_text(text + "\n", encoding="utf-8")
+        temporary.replace(output)
+    except (InputError, OSError) as error:
+        print(f"{Path(sys.argv[0]).name}: error: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+def mark_first_iteration() -> None:
+    """Say that the first batch has been processed: what loads late is loaded by now."""
+    print("first iteration", flush=True)
+
+
+def mark_epoch(number: int, loss: float) -> None:
+    """Say that an epoch of training has ended; the first is number 1."""
+    print(f"epoch {number} loss {loss:.6f}", flush=True)
+
+
+def beside(path: Path) -> Path:
+    """Return a path to write to first, so that `path` appears whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.with_name(f".{path.name}.partial")
+
+
+def positive(text: str) -> int:
+    """Return a whole number of at least 1 from the command line."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number of at least 1")
+    return int(text)

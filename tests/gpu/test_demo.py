@@ -1,0 +1,75 @@
+"""The demo, end to end on a GPU: a library with two kernels, of which the program uses one."""
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from trimtab.debloating.elements import Reason
+from trimtab.files import read_json
+from trimtab.profiling.usage import read_usage
+
+DEMO = Path(__file__).parents[2] / "examples" / "demo"
+CLI = "import sys; sys.argv[0] = 'trimtab'; from trimtab.cli import main; main()"
+pytestmark = pytest.mark.skipif(
+    not shutil.which("nvcc") or not Path("/dev/nvidiactl").exists(),
+    reason="needs an NVIDIA GPU and nvcc",
+)
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("demo") / "env"
+    venv.create(folder, symlinks=True)
+    subprocess.run([DEMO / "build.sh", folder], check=True)
+    return folder
+
+
+def trimtab(*arguments: str | Path) -> None:
+    subprocess.run([sys.executable, "-c", CLI, *arguments], check=True)
+
+
+def demo(environment: Path, kernel: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [environment / "bin/python", DEMO / "demo.py", kernel],
+        capture_output=True, text=True, env={**os.environ, **variables},
+    )  # fmt: skip
+
+
+def test_the_demo(environment: Path) -> None:
+    workspace = environment.parent / "workspace"
+    folder = ["--workspace", workspace]
+    for kernel in ("matmul", "scalar"):
+        assert demo(environment, kernel).stdout == "SUCCESS\n"
+    python = environment / "bin/python"
+    trimtab("debloat", *folder, "--runs", "1", "--", python, DEMO / "demo.py", "matmul")
+    trimtab("verify", *folder, "--repeats", "2")
+    usage = read_usage(workspace / "usage.json")
+    assert usage.kernels_traced
+    assert {name for module in usage.modules for name in module.kernels} == {
+        "_Z12matrixMulGPUPKiS0_Pii"
+    }
+    document = read_json(workspace / "spans/lib__libdemo.so.json")["gpu_code"]
+    by_reason = document["elements_by_reason"]
+    assert by_reason[Reason.USED.text] == 1
+    assert by_reason[Reason.ARCHITECTURE.text] >= 2  # sm_80, of each file
+    assert by_reason[Reason.UNUSED.text] >= 1  # setScalarItems for this GPU
+    slim = workspace / "env"
+    for loading in ("LAZY", "EAGER"):
+        assert demo(slim, "matmul", CUDA_MODULE_LOADING=loading).stdout == "SUCCESS\n"
+        removed = demo(slim, "scalar", CUDA_MODULE_LOADING=loading)
+        assert removed.returncode == 1 and "RuntimeError" in removed.stderr, removed
+
+    rebuilt = environment.parent / "reconstructed"
+    span = workspace / "spans/lib__libdemo.so.json"
+    trimtab("reconstruct", "--span-path", span, "--output-dir", rebuilt, "--mode", "zero")
+    library = environment / "lib/libdemo.so"
+    assert (rebuilt / "libdemo.so").stat().st_size == library.stat().st_size
+    kept = library.rename(library.with_suffix(".original"))
+    shutil.copy(rebuilt / "libdemo.so", library)
+    assert demo(environment, "matmul").stdout == "SUCCESS\n"
+    kept.replace(library)

@@ -1,0 +1,120 @@
+"""Operations of NumPy that no traced run used, in a slim environment with the real library."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trimtab.config.debloat import Debloat
+from trimtab.config.workload import Workload
+from trimtab.debloating.debloat import debloat_target
+from trimtab.debloating.environment import build_environment
+from trimtab.debloating.fallback import read_events
+from trimtab.profiling.profile import trace_workload
+from trimtab.profiling.usage import write_usage
+
+PROGRAM = """
+import json, sys
+import numpy as np
+
+matrix = np.arange(1.0, 10.0).reshape(3, 3) % 7
+OPERATIONS = {
+    "multiply": lambda: matrix @ matrix,
+    "svd": lambda: np.linalg.svd(matrix).S,
+    "eigenvalues": lambda: np.linalg.eigvals(matrix).real,
+    "fft": lambda: np.fft.rfft(matrix).real,
+    "argpartition": lambda: np.argpartition(matrix, 1),
+}
+np.fft  # its library is loaded, and so debloated, though no function of it is called
+result = {}
+for name in sys.argv[1:]:
+    try:
+        result[name] = OPERATIONS[name]().tolist()
+    except RuntimeError as error:
+        result[name] = str(error)
+print(json.dumps(result))
+"""
+LIBRARY = {
+    "svd": "libscipy_openblas",
+    "eigenvalues": "_umath_linalg",
+    "fft": "_pocketfft_umath",
+    "argpartition": "_multiarray_umath",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with NumPy, `original`, and `env`, its slim one for a product of matrices."""
+    folder = tmp_path_factory.mktemp("numpy")
+    original = folder / "original"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", original], check=True)
+    (packages,) = original.glob("lib/python3*/site-packages")
+    for source in Path(np.__file__).parents[1].glob("numpy*"):
+        if source.name in ("numpy", "numpy.libs"):
+            shutil.copytree(source, packages / source.name)
+    (folder / "program.py").write_text(PROGRAM)
+    product = Workload(
+        name="product", command=["python", str(folder / "program.py"), "multiply"],
+        python=str(original / "bin/python"), workdir=str(folder),
+        env={"OPENBLAS_NUM_THREADS": "1"},
+    )  # fmt: skip
+    usage = trace_workload(product, folder / "trace", 1)
+    assert usage.complete, usage.incomplete_because
+    write_usage(folder / "usage.json", usage)
+    debloat_target(
+        "product", "here", [folder / "usage.json"], [product], Debloat(name="x"), [], folder
+    )
+    build_environment(
+        original / "bin/python", folder / "libraries.tar", folder / "manifest.json", "hardlink",
+        folder / "env", folder / "spans", "original",
+    )  # fmt: skip
+    return folder
+
+
+def run(
+    folder: Path, environment: str, *operations: str, behaviour: str = ""
+) -> tuple[dict[str, object], str]:
+    """Return the results by operation, and standard error."""
+    done = subprocess.run(
+        [folder / environment / "bin/python", folder / "program.py", *operations],
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "TRIMTAB_FALLBACK": behaviour,
+             "TRIMTAB_FALLBACK_RECORD": str(folder / "calls.jsonl")},
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+def readable(names: list[str]) -> list[str]:
+    return subprocess.run(
+        ["c++filt", *names], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+
+
+def test_what_was_profiled_calls_nothing_that_was_removed(folder: Path) -> None:
+    assert run(folder, "env", "multiply") == run(folder, "original", "multiply")
+    assert not (folder / "calls.jsonl").exists()
+
+
+@pytest.mark.parametrize("operation", LIBRARY)
+def test_an_operation_that_was_not_profiled(folder: Path, operation: str) -> None:
+    """By default an exception that says so; with `restore` the original's result."""
+    record = folder / "calls.jsonl"
+    results, stderr = run(folder, "env", operation)
+    text = str(results[operation])
+    assert stderr == f"{text}\n"  # said there too, as exceptions can be swallowed
+    named, removed = text.removeprefix("trimtab: ").split(" was removed: no profiled run used it")
+    assert "TRIMTAB_FALLBACK=restore" in removed
+    function, library = named.rsplit(" in ", 1)
+    called = [event for event in read_events(record) if event.library.endswith(library)]
+    assert function in readable([event.name for event in called])
+    record.unlink()
+    both = ("multiply", operation)
+    assert run(folder, "env", *both, behaviour="restore") == run(folder, "original", *both)
+    assert any(LIBRARY[operation] in event.library for event in read_events(record))
+    record.unlink()
