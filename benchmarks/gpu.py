@@ -176,8 +176,9 @@ def overhead(bench: Bench, name: str) -> None:
 
 def build_activity_tracer(python: Path, folder: Path) -> Path | None:
     """Compile the stand-in for a profiler against the environment's CUPTI; None without one."""
-    site = next((python.parent.parent / "lib").glob("python3*/site-packages/nvidia"))
-    for headers in [*site.glob("cu1?/include"), site / "cuda_cupti" / "include"]:
+    lib = python.parent.parent / "lib"
+    patterns = ("nvidia/cu1?/include", "nvidia/cuda_cupti/include")
+    for headers in (p for each in patterns for p in lib.glob(f"python3*/site-packages/{each}")):
         libraries = sorted((headers.parent / "lib").glob("libcupti.so.*"))
         if (headers / "cupti.h").is_file() and libraries:
             built = folder.resolve() / "libcupti-activity.so"
