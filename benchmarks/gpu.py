@@ -68,6 +68,7 @@ def main() -> None:
     parser.add_argument("--python", type=Path, required=True, help="the environment to debloat")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--experiment", default="gpu_pytorch")
+    parser.add_argument("--hardware", help="in place of the experiment's first")
     parser.add_argument("--targets", nargs="*", help="only these of the experiment")
     parser.add_argument("--stages", nargs="*", choices=STAGES, default=STAGES)
     parser.add_argument("--repeats", type=int, default=5)
@@ -78,7 +79,7 @@ def main() -> None:
     configurations = Configurations(Path("conf"), [f"experiment={given.experiment}"])
     experiment = configurations.root.experiment
     bench = Bench(
-        configurations, configurations.hardware(experiment.hardware[0]), given.python,
+        configurations, configurations.hardware(given.hardware or experiment.hardware[0]), given.python,
         given.output, given.repeats, given.traced_runs,
     )  # fmt: skip
     write_json(given.output / f"machine-{given.experiment}.json", describe(given.python))
