@@ -85,7 +85,6 @@ const struct call calls[] = {
     [SYS_setns] = {NOTE, .name = "entered another namespace"},
     [SYS_unshare] = {NOTE, .name = "made a mount namespace of its own"},
     [SYS_mount] = {NOTE, .name = "mounted a file system"},
-    [SYS_io_uring_setup] = {NOTE, .name = "uses io_uring, whose file accesses are not seen"},
     [SYS_open_by_handle_at] = {NOTE, .name = "opened a file by handle"},
     [SYS_ptrace] = {NOTE, .name = "called ptrace, which cannot work while it is traced"},
     [SYS_clone] = {NOTE, .name = "started a process that refuses to be traced"},

@@ -546,6 +546,17 @@ def test_ptrace_by_the_program_makes_the_record_incomplete(run_python: Run) -> N
     assert trace.exit_status == 0
 
 
+def test_io_uring_is_refused_as_by_a_system_without_it(run_python: Run) -> None:
+    setup, no_such_call = 425, 38
+    trace = run_python(
+        "import ctypes\n"
+        "libc = ctypes.CDLL(None, use_errno=True)\n"
+        f"assert libc.syscall({setup}, 4, ctypes.create_string_buffer(256)) == -1\n"
+        f"assert ctypes.get_errno() == {no_such_call}\n"
+    )
+    assert trace.complete
+
+
 def test_32_bit_system_calls_make_the_record_incomplete(
     run: Run, compiled: Callable[..., Path]
 ) -> None:
