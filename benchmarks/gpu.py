@@ -54,12 +54,15 @@ class Bench:
     traced_runs: int
 
     def workload(self, name: str) -> Workload:
+        """The workload `name`, in the environment that is measured."""
         return replace(self.configurations.workload(name), python=str(self.python))
 
     def profile_of(self, name: str) -> Path:
+        """Where the profile of a workload is written."""
         return self.output / "profile" / name / self.hardware.name
 
     def target(self, name: str) -> Path:
+        """Where a debloated target is written."""
         return self.output / "debloat" / name / self.hardware.name
 
 
@@ -78,10 +81,10 @@ def main() -> None:
     given = parser.parse_args()
     configurations = Configurations(Path("conf"), [f"experiment={given.experiment}"])
     experiment = configurations.root.experiment
+    hardware = configurations.hardware(given.hardware or experiment.hardware[0])
     bench = Bench(
-        configurations, configurations.hardware(given.hardware or experiment.hardware[0]), given.python,
-        given.output, given.repeats, given.traced_runs,
-    )  # fmt: skip
+        configurations, hardware, given.python, given.output, given.repeats, given.traced_runs
+    )
     write_json(given.output / f"machine-{given.experiment}.json", describe(given.python))
     targets = experiment.targets if given.targets is None else given.targets
     work = {"profile": profile, "debloat": debloat, "verify": verify}

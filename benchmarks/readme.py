@@ -3,12 +3,14 @@
 from pathlib import Path
 from typing import Any
 
+import gpu_table
 from common import load
 
-from trimtab.files import whole_file
+from trimtab.files import read_json, whole_file
 
 README = Path(__file__).parent / "README.md"
 BEGIN, END = "<!-- figures: made by readme.py -->", "<!-- end of figures -->"
+GPU_BEGIN, GPU_END = "<!-- GPU figures: made by readme.py -->", "<!-- end of GPU figures -->"
 
 
 def _share(before: float, after: float) -> float:
@@ -104,18 +106,28 @@ def rows() -> list[tuple[str, str, str, str]]:
 
 
 def main() -> None:
-    """Replace what stands between the two markers."""
-    text = README.read_text()
-    head, rest = text.split(BEGIN)
-    _, tail = rest.split(END)
+    """Replace what stands between the markers."""
     names = ("tracing", "libraries", "outputs", "workflow")
     made = [figures for name in names if (figures := load(name))]
     machines = sorted({f"{each['machine']}, {each['date']}" for each in made})
+    text = _replaced(README.read_text(), BEGIN, END, machines, rows())
+    described = read_json(gpu_table.FOLDER / "machines.json")
+    gpus = sorted({f"{', '.join(each['gpus'])}; {each['machine']}, {each['date']}"
+                   for each in described})  # fmt: skip
+    text = _replaced(text, GPU_BEGIN, GPU_END, gpus, gpu_table.rows())
+    with whole_file(README) as temporary:
+        temporary.write_text(text)
+
+
+def _replaced(
+    text: str, begin: str, end: str, machines: list[str], made: list[tuple[str, str, str, str]]
+) -> str:
+    head, rest = text.split(begin)
+    _, tail = rest.split(end)
     lines = ["", "", *(f"Measured on {machine}." for machine in machines), ""]
     lines += ["| what | bar | measured | |", "|---|---|---|---|"]
-    lines += [f"| {' | '.join(row)} |" for row in rows()]
-    with whole_file(README) as temporary:
-        temporary.write_text(head + BEGIN + "\n".join(lines) + "\n\n" + END + tail)
+    lines += [f"| {' | '.join(row)} |" for row in made]
+    return head + begin + "\n".join(lines) + "\n\n" + end + tail
 
 
 if __name__ == "__main__":

@@ -1,0 +1,108 @@
+"""The demo as it was traced on an H200: one of its library's two kernels was used.
+
+tests/gpu/test_demo.py made the library and the record, with CUDA 13.0's compiler.
+"""
+
+import ctypes
+import lzma
+import sys
+import venv
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from trimtab import workspace
+from trimtab.binaries.elf import read_elf
+from trimtab.binaries.fatbin import Kind, find_gpu_code
+from trimtab.config.debloat import Debloat
+from trimtab.config.workload import Workload
+from trimtab.debloating.debloat import debloat_target
+from trimtab.debloating.elements import Reason
+from trimtab.files import read_json
+from trimtab.profiling.usage import read_usage, write_usage
+from trimtab.schemas import LIBRARIES, read_table
+
+sys.path.append(str(Path(__file__).parents[1] / "binaries"))
+from cuda_sources import TOOLKIT, listed_elements
+
+DATA = Path(__file__).parent / "data"
+MATMUL = "_Z12matrixMulGPUPKiS0_Pii"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    """An environment that holds the library, and beside it the record that names it."""
+    folder = tmp_path / "env"
+    venv.create(folder, symlinks=True)
+    library = folder / "lib" / "libdemo.so"
+    library.write_bytes(lzma.decompress((DATA / "libdemo_h200.so.xz").read_bytes()))
+    usage = read_usage(DATA / "demo_h200.json")
+    (traced,) = usage.libraries
+    write_usage(
+        tmp_path / "usage.json", replace(usage, libraries=[replace(traced, path=str(library))])
+    )
+    return folder
+
+
+def debloat(environment: Path, **options: str) -> Path:
+    folder = environment.parent / "target"
+    workload = Workload(name="demo", command=["python"], python=str(environment / "bin/python"))
+    debloat_target(
+        "demo", "h200", [environment.parent / "usage.json"], [workload],
+        Debloat(name="x", **options), [], folder,  # type: ignore[arg-type]
+    )  # fmt: skip
+    return folder
+
+
+def gpu_elements(path: Path) -> list[tuple[Kind, int]]:
+    regions = find_gpu_code(read_elf(path)).regions
+    return [(e.kind, e.architecture.number) for region in regions for e in region.elements]
+
+
+def test_only_the_used_kernels_module_stays(environment: Path) -> None:
+    original = environment / "lib/libdemo.so"
+    # Two files, each for sm_80, sm_90 and as PTX, and what nvcc adds: an empty cubin for both GPUs.
+    assert len(gpu_elements(original)) == 8
+    folder = debloat(environment)
+    row = read_table(folder / "libraries.parquet", LIBRARIES).iloc[0]
+    assert (row["elements_before"], row["elements_after"]) == (8, 2)
+    assert row["elements_architecture"] == 3 and row["elements_unused"] == 1
+    assert row["elements_ptx"] == 2
+    assert read_json(folder / "used.json")["libraries"]["lib/libdemo.so"]["kernels"] == [MATMUL]
+    document = read_json(folder / "spans/lib__libdemo.so.json")["gpu_code"]
+    assert document["kernels"] == [MATMUL]
+    assert document["elements_by_reason"][Reason.USED.text] == 1
+    assert document["elements_by_reason"][Reason.NO_KERNELS.text] == 1
+    manifest = read_json(folder / "manifest.json")
+    assert manifest["gpus"] == [{"name": "NVIDIA H200", "architecture": 90}]
+
+
+@pytest.mark.parametrize("mode", ["zero", "punch", "compact"])
+def test_the_library_rebuilt_from_its_spans(environment: Path, mode: str) -> None:
+    folder = debloat(environment)
+    span = folder / "spans/lib__libdemo.so.json"
+    rebuilt = workspace.reconstruct(span, environment.parent / mode, mode)
+    assert gpu_elements(rebuilt) == [(Kind.ELF, 90)] * 2
+    ctypes.CDLL(str(rebuilt))  # its constructors hand the regions to the CUDA runtime
+    if (TOOLKIT / "bin/cuobjdump").exists():
+        assert listed_elements(rebuilt) == {("ELF", "sm_90"): 2}
+
+
+def test_other_gpus_by_name(environment: Path) -> None:
+    """For a GPU that was not traced on, a module that holds a used kernel's name is kept."""
+    folder = environment.parent / "target"
+    workload = Workload(name="demo", command=["python"], python=str(environment / "bin/python"))
+    debloat_target(
+        "demo", "h200", [environment.parent / "usage.json"], [workload], Debloat(name="x"),
+        ["8.0", "9.0"], folder,
+    )  # fmt: skip
+    rebuilt = workspace.reconstruct(
+        folder / "spans/lib__libdemo.so.json", environment.parent / "both", "compact"
+    )
+    assert sorted(gpu_elements(rebuilt)) == [(Kind.ELF, 80)] * 2 + [(Kind.ELF, 90)] * 2
+
+
+def test_keeping_all(environment: Path) -> None:
+    row = read_table(debloat(environment, gpu="keep") / "libraries.parquet", LIBRARIES).iloc[0]
+    assert row["gpu_bytes_after"] == row["gpu_bytes_before"] > 0
