@@ -66,6 +66,25 @@ def test_debloat_verify_and_run(environment: Path, folder: Path) -> None:
     assert verdict["passed"] and verdict["workloads"][0]["equal_runs"] == 2
 
 
+def test_learning_what_other_runs_need(environment: Path, folder: Path) -> None:
+    """The traced program loads a library; what it is given later makes it call a function of it."""
+    (folder / "text").write_text("")
+    (folder / "program.py").write_text(
+        "import markupsafe\nfor line in open('text'): print(markupsafe.escape(line))\n"
+    )
+    done = trimtab(folder, "debloat", "--runs", "1", "--", environment / "bin/python", "program.py")
+    assert done.returncode == 0, done.stderr
+    (folder / "text").write_text("<b>\n")
+    fails(
+        trimtab(folder, "verify", "--repeats", "1"), 1, "removed code was called", "trimtab learn"
+    )
+    learned = trimtab(folder, "learn", "--repeats", "1")
+    assert learned.returncode == 0 and "called: added" in learned.stderr, learned.stderr
+    verified = trimtab(folder, "verify", "--repeats", "1")
+    assert verified.returncode == 0, verified.stderr
+    assert "0 removed functions" in trimtab(folder, "learn", "--repeats", "1").stderr
+
+
 def test_an_interpreter_named_by_its_path_is_replaced_in_verification(
     environment: Path, folder: Path
 ) -> None:

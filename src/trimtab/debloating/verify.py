@@ -146,7 +146,8 @@ def _problem(
         more = f", then {len(calls) - 1} more functions" if len(calls) > 1 else ""
         problems.append(
             f"removed code was called: {first.name or f'the function at {first.address:#x}'} in"
-            f" {first.library}{more}; profile more runs, or a workload that does this too"
+            f" {first.library}{more}; profile more runs or a workload that does this too, or let"
+            " `trimtab learn` add it"
         )
     return "; ".join(problems) or None
 

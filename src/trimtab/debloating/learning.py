@@ -1,0 +1,64 @@
+"""Functions that the slim environment still called, added to what the traced runs used.
+
+Which functions a run calls may hang on chance: on a random number, the address of an object, what
+memory held before. A slim environment whose fallback puts functions back goes on where a traced
+run went another way, and tells which function it was.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from trimtab.config.workload import Workload
+from trimtab.debloating.fallback import RemovedCall, read_events
+from trimtab.errors import TrimtabError
+from trimtab.profiling.power_model import NO_POWER_MODEL
+from trimtab.profiling.programs import absolute, program_of
+from trimtab.profiling.run import measure_run
+from trimtab.profiling.usage import Usage, UsedLibrary
+
+
+def run_with_restored_code(
+    workload: Workload, environment: Path, repeats: int, folder: Path
+) -> list[RemovedCall]:
+    """Run `workload` in its slim environment, removed functions put back, and return these.
+
+    Logs and the record stay in `folder`. Raises TrimtabError when a run fails: what it lacks is
+    no function then.
+    """
+    record = folder / "removed_calls.jsonl"
+    record.unlink(missing_ok=True)
+    python = environment / "bin" / Path(workload.python).name
+    program = program_of(workload, folder / "output", python)
+    fallback = {
+        "TRIMTAB_FALLBACK": "restore",
+        "TRIMTAB_FALLBACK_RECORD": str(absolute(record)),
+    }
+    program = replace(program, environment={**program.environment, **fallback})
+    for repeat in range(repeats):
+        run = measure_run(
+            program,
+            condition="restored",
+            repeat=repeat,
+            hardware=NO_POWER_MODEL,
+            log_dir=folder / "logs",
+        )
+        if run.failure:
+            raise TrimtabError(f"in {environment}, with removed functions put back: {run.failure}")
+    return read_events(record) if record.exists() else []
+
+
+def with_calls(usage: Usage, prefix: Path, calls: Sequence[RemovedCall]) -> Usage:
+    """Return `usage` with the called functions among the used ones; `prefix` is the original's."""
+    root = prefix.resolve()
+    addresses: dict[str, set[int]] = {}
+    for call in calls:
+        addresses.setdefault(str(root / call.library), set()).add(call.address)
+    libraries = [_with(library, addresses.get(library.path, ())) for library in usage.libraries]
+    note = f"{len(calls)} functions were called in the slim environment alone"
+    return replace(usage, libraries=libraries, notes=[*usage.notes, note])
+
+
+def _with(library: UsedLibrary, addresses: Iterable[int]) -> UsedLibrary:
+    used = sorted({*library.used_functions, *addresses})
+    return replace(library, used_functions=used, functions_used=len(used))
