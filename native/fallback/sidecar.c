@@ -127,6 +127,14 @@ static int without_sidecar(const uint8_t *address, const struct place *place) {
           place->library, (unsigned long)(address - place->base), folder);
 }
 
+/* A table without functions: the library has no code at all, nor did its constructors run. */
+static void refuse_to_start(const uint8_t *address, const struct place *place) {
+  give_up("%s at 0x%lx was called, but that library is not started any more: nothing but its "
+          "start-up code ran when it was profiled; profile the workload with what it does now and "
+          "debloat again, or debloat with start_up_only: keep",
+          place->library, (unsigned long)(address - place->base));
+}
+
 /* The file that has the function's bytes and its name: the sidecar itself or the original library. */
 static struct mapped_file map_source(const struct mapped_file *sidecar,
                                      const struct sidecar_function *function,
@@ -165,6 +173,7 @@ int put_back_at(uint8_t *address, struct removed_call *call) {
   struct mapped_file sidecar = map_file(path);
   if (!sidecar.bytes) return without_sidecar(address, &place);
   const struct sidecar_header *header = header_of(&sidecar, path);
+  if (!header->functions) refuse_to_start(address, &place);
   const struct sidecar_function *function =
       find_function((const struct sidecar_function *)(header + 1), header->functions,
                     (uint64_t)(address - place.base));

@@ -2,7 +2,8 @@
  * src/trimtab/debloating/fallback.py. All numbers are little-endian.
  *
  * The header is followed by `functions` rows by ascending address. Their code and their names, each
- * ended by a zero, are in the file `source`, or, where that is empty, in this one. */
+ * ended by a zero, are in the file `source`, or, where that is empty, in this one. Without functions
+ * the library is not started, and none of its code can be put back. */
 #ifndef TRIMTAB_SIDECAR_H
 #define TRIMTAB_SIDECAR_H
 

@@ -45,6 +45,12 @@ Gpu = Annotated[
 Kernels = Annotated[
     str, typer.Option(help="keep or prune unused kernels beside used ones in a module.")
 ]
+StartUpOnly = Annotated[
+    str,
+    typer.Option(
+        help="Libraries of which nothing but start-up code ran: keep that code, or remove all code."
+    ),
+]
 For = Annotated[
     list[str] | None,
     typer.Option("--for", help="Compute capability to keep GPU code for, as 9.0; by default this"
@@ -120,6 +126,7 @@ def locate(
     folder: Folder = WORKSPACE,
     symbols: Symbols = "strip",
     gpu: Gpu = "used",
+    start_up_only: StartUpOnly = "keep",
     gpus: For = None,
 ) -> None:
     """Write which spans of each traced library are kept and removed, and why."""
@@ -127,7 +134,7 @@ def locate(
         task = progress.add_task("locating", total=None)
         spans = workspace.locate(
             folder,
-            _options(symbols=symbols, gpu=gpu),
+            _options(symbols=symbols, gpu=gpu, start_up_only=start_up_only),
             gpus or [],
             lambda name, done, total: progress.update(task, completed=done, total=total),
         )
@@ -145,6 +152,7 @@ def debloat(
     symbols: Symbols = "strip",
     gpu: Gpu = "used",
     kernels: Kernels = "keep",
+    start_up_only: StartUpOnly = "keep",
     gpus: For = None,
     share: Share = "reflink",
     fallback: Fallback = "original",
@@ -155,8 +163,9 @@ def debloat(
     GPU code leaves the environment that GPUs of compute capability 9.0 cannot load.
     """
     options = _options(
-        mode=mode, symbols=symbols, gpu=gpu, kernels=kernels, share=share, fallback=fallback
-    )
+        mode=mode, symbols=symbols, gpu=gpu, kernels=kernels, start_up_only=start_up_only,
+        share=share, fallback=fallback,
+    )  # fmt: skip
     if command:
         with console.status(f"tracing, {runs + 1} runs of the program"):
             workspace.trace(folder, command, python, output, runs)
@@ -198,6 +207,27 @@ def reconstruct(
 ) -> None:
     """Rebuild one library from its spans; the original is only read."""
     print(workspace.reconstruct(span_path, output_dir, _options(mode=mode).mode))
+
+
+@app.command()
+def learn(
+    folder: Folder = WORKSPACE,
+    repeats: Annotated[int, typer.Option(min=1, help="Runs in the slim environment.")] = 5,
+) -> None:
+    """Run the program in its slim environment and add the removed code that it still calls.
+
+    Which functions a run calls may hang on chance. Here each one that is missing is put back, and
+    kept in the environment that is made anew.
+    """
+    with _progress() as progress:
+        task = progress.add_task("libraries", total=None)
+        added = workspace.learn(
+            folder,
+            repeats,
+            lambda name, done, total: progress.update(task, completed=done, total=total),
+        )
+    console.print(f"{added} removed functions were called" + (": added" if added else ""))
+    print(folder / "env")
 
 
 @app.command()

@@ -2,12 +2,14 @@
 
 import platform
 import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from trimtab.native import BUILD
+from trimtab.native import BUILD, PROJECT
 from trimtab.profiling.counters import HardwareCounters
+from trimtab.profiling.cupti import NoGpuError, cuda_major, find_cupti
 from trimtab.profiling.rapl import POWERCAP
 
 
@@ -22,6 +24,13 @@ class Finding:
 
 def _has_gpu() -> bool:
     return Path("/proc/driver/nvidia/version").exists()
+
+
+def _has_cupti() -> bool:
+    try:
+        return find_cupti(Path(sys.executable), cuda_major()) is not None
+    except NoGpuError:
+        return False
 
 
 def _has_counters() -> bool:
@@ -43,7 +52,14 @@ _PARTS: list[tuple[str, Callable[[], bool], str]] = [
      "virtual machines often have none: the columns of EPOCHS stay empty"),
     ("RAPL energy meter", lambda: any(POWERCAP.glob("intel-rapl:*")),
      "without it energy is modelled from conf/hardware and labelled so"),
-    ("NVIDIA GPU", _has_gpu, "only CPU code is profiled without one"),
+    ("NVIDIA GPU", _has_gpu,
+     "only CPU code is traced without one; what another GPU needs can still be removed:"
+     " trimtab debloat --gpu architecture"),
+    ("CUPTI", _has_cupti,
+     "kernels are then traced by name before the driver: pip install nvidia-cuda-cupti in the"
+     " workload's environment"),
+    ("NVIDIA's compiler", lambda: (PROJECT / "build/cuda/nvidia").exists(),
+     "make deps-cuda: the tests of GPU code need it"),
     ("Chromium", lambda: shutil.which("chromium") is not None,
      "make deps-chromium: the test of the report needs it"),
     ("strace", lambda: shutil.which("strace") is not None,

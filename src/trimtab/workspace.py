@@ -10,6 +10,8 @@ import pandas as pd
 from trimtab.binaries.compact import rewrite
 from trimtab.binaries.elf import ElfError, read_elf
 from trimtab.binaries.fatbin import find_gpu_code
+from trimtab.binaries.not_started import NOTE as NOT_STARTED
+from trimtab.binaries.not_started import stop_patches
 from trimtab.binaries.regions import Patch, rewrite_regions
 from trimtab.binaries.spans import Spans
 from trimtab.config import dump, load
@@ -19,6 +21,7 @@ from trimtab.debloating.debloat import complete_usages, debloat_target, write_sp
 from trimtab.debloating.elements import kept_pieces
 from trimtab.debloating.environment import build_environment
 from trimtab.debloating.gpu_code import gpu_target_of
+from trimtab.debloating.learning import run_with_restored_code, with_calls
 from trimtab.debloating.libraries import locate_used, targets_of
 from trimtab.debloating.prefix import prefix_of
 from trimtab.debloating.verify import verify_environment
@@ -126,7 +129,9 @@ def locate(folder: Path, options: Debloat, gpus: list[str], on_progress: OnProgr
     shutil.rmtree(spans, ignore_errors=True)
     spans.mkdir(parents=True)
     for done, target in enumerate(targets, 1):
-        write_spans(spans, target, locate_used(target, options.symbols == "keep", gpu))
+        remove_start_up = options.start_up_only == "remove"
+        located = locate_used(target, options.symbols == "keep", gpu, remove_start_up)
+        write_spans(spans, target, located)
         on_progress(target.name, done, len(targets))
     return spans
 
@@ -136,6 +141,8 @@ def debloat(
 ) -> pd.DataFrame:
     """Write the slim libraries of the traced program; returns a row of LIBRARIES for each."""
     workload = _workload(folder)
+    with whole_file(folder / "options.json") as temporary:
+        temporary.write_text(dump(options))
     debloat_target(
         _NAME, "this_machine", [folder / "usage.json"], [workload], options, gpus, folder,
         on_progress,
@@ -153,13 +160,36 @@ def build(folder: Path, options: Debloat) -> Path:
     return environment
 
 
-def verify(folder: Path, repeats: int) -> Path:
-    """Compare the program's output in both environments; returns the path of the verdict."""
+def _slim_environment(folder: Path) -> Path:
     environment = folder / "env"
     if not environment.is_dir():
         raise UserError(f"{environment}: missing; run `trimtab debloat` first")
     if not read_usage(folder / "usage.json").command:
-        raise UserError(f"{folder}: no program was traced, so there is none to compare")
+        raise UserError(f"{folder}: no program was traced, so there is none to run")
+    return environment
+
+
+def learn(folder: Path, repeats: int, on_progress: OnProgress) -> int:
+    """Run the program in its slim environment and make that again with what was missing.
+
+    Returns how many removed functions the runs called.
+    """
+    environment, workload = _slim_environment(folder), _workload(folder)
+    calls = run_with_restored_code(workload, environment, repeats, folder / "learning")
+    if calls:
+        usage = read_usage(folder / "usage.json")
+        prefix = prefix_of(Path(workload.python))
+        write_usage(folder / "usage.json", with_calls(usage, prefix, calls))
+        options = load((folder / "options.json").read_text(), Debloat)
+        gpus = [str(gpu["architecture"]) for gpu in read_json(folder / "manifest.json")["gpus"]]
+        debloat(folder, options, gpus, on_progress)
+        build(folder, options)
+    return len(calls)
+
+
+def verify(folder: Path, repeats: int) -> Path:
+    """Compare the program's output in both environments; returns the path of the verdict."""
+    environment = _slim_environment(folder)
     verify_environment(
         _NAME, [_workload(folder)], NO_POWER_MODEL, environment, folder / "manifest.json", repeats,
         folder,
@@ -186,7 +216,14 @@ def reconstruct(span_path: Path, output_dir: Path, mode: str) -> Path:
         raise UserError(f"{output_dir}: holds the original {library.name}; choose another folder")
     patches: tuple[Patch, ...] = ()
     if "gpu_code" in document:
+        if document["gpu_code"]["pruned_elements"]:
+            raise UserError(
+                f"{span_path}: unused kernels were pruned within modules, which spans do not hold;"
+                f" {library.name} without them is in libraries.tar"
+            )
         kept = kept_pieces(document["gpu_code"])
         patches = rewrite_regions(elf.data, find_gpu_code(elf), kept).patches
+    if spans.note == NOT_STARTED:
+        patches = stop_patches(elf)
     rewrite(elf, spans, mode, destination, patches=patches)  # type: ignore[arg-type]
     return destination

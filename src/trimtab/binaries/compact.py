@@ -15,7 +15,7 @@ from trimtab.binaries.layout import plan_layout
 from trimtab.binaries.program_headers import split_segments
 from trimtab.binaries.regions import Patch
 from trimtab.binaries.section_headers import split_sections, without_symbols
-from trimtab.binaries.spans import Reason, Spans
+from trimtab.binaries.spans import REMOVED_CODE, Spans
 from trimtab.errors import TrimtabError, UserError
 from trimtab.files import whole_file
 
@@ -60,7 +60,7 @@ def rewrite(
     `zero` overwrites removed code with int3 and the rest with zeros, or everything with the byte
     `fill`; `punch` does so and leaves whole removed pages unallocated; `compact` takes them out of
     the file, in runs of at least `minimum_hole_bytes`, and keeps every address. The bytes of
-    `patches`, ascending and disjoint, take the place of the source's: GPU code that moves. Raises
+    `patches`, ascending and disjoint, take the place of the source's: what moves or changes. Raises
     UserError when the spans are another file's or the destination is the source, OSError when the
     destination cannot be written.
     """
@@ -163,7 +163,7 @@ def _filled(source: _Source, start: int, end: int) -> Iterator[tuple[int, NDArra
         high = np.minimum(spans.end[first:last] - offset, length)
         reasons, kept = spans.reason[first:last], spans.kept[first:last]
         for index in np.flatnonzero(~kept).tolist():
-            byte = INT3 if reasons[index] == Reason.UNUSED else 0
+            byte = INT3 if reasons[index] in REMOVED_CODE else 0
             chunk[low[index] : high[index]] = byte if fill is None else fill
         _apply(source.patches, offset, chunk)
         yield offset, chunk

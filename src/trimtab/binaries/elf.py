@@ -263,7 +263,7 @@ def _check_segments(path: Path, segments: list[ProgramHeader], size: int) -> Non
     for number, segment in enumerate(segments):
         if segment.file_bytes:
             _check_range(path, f"segment {number}", segment.offset, segment.file_bytes, size)
-        if segment.address + segment.memory_bytes > _ADDRESS_LIMIT:
+        if max(segment.address + segment.memory_bytes, segment.offset) > _ADDRESS_LIMIT:
             raise ElfError(path, f"has segment {number} outside the address space")
     loads = [segment for segment in segments if segment.type == PT_LOAD]
     if not 1 <= len(loads) <= _MOST_LOADS:
@@ -290,6 +290,8 @@ def _read_sections(
     if names >= count:
         raise ElfError(path, f"names section {names} as its string table but has {count} sections")
     for number, row in enumerate(rows):
+        if max(row[3:6]) > _ADDRESS_LIMIT:
+            raise ElfError(path, f"has section {number} outside the address space")
         if row[1] not in (SHT_NULL, SHT_NOBITS):
             _check_range(path, f"section {number}", row[4], row[5], data.size)
     strings_start, strings_end = rows[names][4], rows[names][4] + rows[names][5]

@@ -12,7 +12,7 @@ from trimtab.binaries.elf import (
     SECTION_HEADER,
     Elf,
 )
-from trimtab.binaries.spans import GPU_REMOVED, Spans
+from trimtab.binaries.spans import READS_AS_ZEROS, Spans
 
 # Each hole takes up to two program headers, and glibc keeps a library's load commands, of 56 bytes
 # each, on the stack of the thread that opens it.
@@ -27,8 +27,8 @@ class Layout:
 
     Run i is [start[i], end[i]) of the source and begins at `destination[i]`. `table` is the run
     that holds the new program header table, or -1 when it stays where it was. `zeros` are the parts
-    of holes, as (start, end) in the source, that held GPU code: they read as zeros, but for the
-    pages that the table takes.
+    of holes, as (start, end) in the source, that held GPU code or other data: they read as zeros,
+    but for the pages that the table takes.
     """
 
     start: NDArray[np.int64]
@@ -93,12 +93,12 @@ def plan_layout(elf: Elf, spans: Spans, minimum_hole_bytes: int) -> Layout:
 
 
 def _zeros(elf: Elf, spans: Spans, gone: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return each run of gone pages from its first one with GPU code on."""
-    gpu = _pages_of(elf, spans, np.isin(spans.reason, GPU_REMOVED))
+    """Return each run of gone pages from its first one with GPU code or other data on."""
+    data = _pages_of(elf, spans, np.isin(spans.reason, READS_AS_ZEROS))
     found = []
     for low, pages in zip(*(part.tolist() for part in _runs(gone)), strict=True):
-        if gpu[low : low + pages].any():
-            first = low + int(gpu[low : low + pages].argmax())
+        if data[low : low + pages].any():
+            first = low + int(data[low : low + pages].argmax())
             found.append((first * PAGE_BYTES, (low + pages) * PAGE_BYTES))
     return found
 

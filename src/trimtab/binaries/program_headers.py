@@ -19,9 +19,9 @@ from trimtab.errors import TrimtabError
 def split_segments(elf: Elf, layout: Layout) -> list[ProgramHeader]:
     """Return the program headers that map what `layout` keeps at the addresses it had.
 
-    Holes in code stay unmapped, so that a call into one faults; where GPU code left, zeros are
-    mapped, for which a segment without bytes in the file is enough. The table itself is mapped at
-    the address of the pages that it took over, in a read-only segment.
+    Holes in code stay unmapped, so that a call into one faults; where GPU code or other data left,
+    zeros are mapped, for which a segment without bytes in the file is enough. The table itself is
+    mapped at the address of the pages that it took over, in a read-only segment.
     """
     loads = [piece for load in elf.loads for piece in _pieces(load, layout)]
     loads += [piece for load in elf.loads for piece in _zeros(load, layout)]
@@ -65,7 +65,7 @@ def _pieces(load: ProgramHeader, layout: Layout) -> list[ProgramHeader]:
 
 
 def _zeros(load: ProgramHeader, layout: Layout) -> list[ProgramHeader]:
-    """Return segments of zeros where GPU code left this PT_LOAD."""
+    """Return segments of zeros where data left this PT_LOAD."""
     zeros = []
     for start, end in layout.zeros:
         start, end = max(start, load.offset), min(end, load.end)

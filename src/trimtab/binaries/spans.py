@@ -25,6 +25,8 @@ class Reason(IntEnum):
     GPU_ARCHITECTURE = 9
     GPU_UNUSED = 10
     GPU_PTX = 11
+    START_UP_CODE = 12
+    START_UP_DATA = 13
 
     @property
     def text(self) -> str:
@@ -50,10 +52,15 @@ _TEXTS = {
     Reason.GPU_ARCHITECTURE: "GPU code for other architectures",
     Reason.GPU_UNUSED: "GPU code that was not used",
     Reason.GPU_PTX: "PTX that no GPU needs",
+    Reason.START_UP_CODE: "code of a library that is not started",
+    Reason.START_UP_DATA: "data of a library that is not started",
 }
 # What is read, never executed: where it is missing, a program finds zeros, and says so in its way.
 GPU_REMOVED = (Reason.GPU_ARCHITECTURE, Reason.GPU_UNUSED, Reason.GPU_PTX)
-_REMOVED = (Reason.UNUSED, Reason.SYMBOLS, Reason.PADDING, *GPU_REMOVED)
+READS_AS_ZEROS = (*GPU_REMOVED, Reason.START_UP_DATA)
+# What is executed: where it is missing, there are traps and holes.
+REMOVED_CODE = (Reason.UNUSED, Reason.START_UP_CODE)
+_REMOVED = (*REMOVED_CODE, Reason.SYMBOLS, Reason.PADDING, *READS_AS_ZEROS)
 _KEPT = np.array([reason.kept for reason in Reason])
 
 
@@ -136,7 +143,10 @@ class Spans:
             spans = cls(
                 rows[:, 1], rows[:, 2].astype(np.uint8), document["build_id"], document["note"]
             )
-            if document["reasons"] != expected or np.any((rows[:, 2] < 0) | (rows[:, 2] > 255)):
+            known = expected[: len(document["reasons"])]  # new ones are added at the end
+            if document["reasons"] != known or np.any(
+                (rows[:, 2] < 0) | (rows[:, 2] >= len(known))
+            ):
                 raise UserError("spans: unknown reasons; they come from another version")
             spans.validate(int(document["size_bytes"]))
         except (KeyError, TypeError, ValueError, OverflowError) as error:

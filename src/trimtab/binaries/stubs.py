@@ -15,9 +15,10 @@ _JUMP_THROUGH_SLOT = (0xFF, 0x25)  # jmp *displacement(%rip)
 _JUMP_BYTES = 6
 _GLOB_DAT, _JUMP_SLOT = 6, 7
 _USUAL_STUB_BYTES = 16
+_LONGEST_NAME = 1 << 16
 _ADDRESS_LIMIT = 1 << 47  # the end of user space
-_RELOCATION = np.dtype([("slot", "<u8"), ("type", "<u4"), ("symbol", "<u4"), ("addend", "<i8")])
-_SYMBOL = np.dtype(
+RELOCATION = np.dtype([("slot", "<u8"), ("type", "<u4"), ("symbol", "<u4"), ("addend", "<i8")])
+SYMBOL = np.dtype(
     [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"),
      ("size", "<u8")]
 )  # fmt: skip
@@ -29,8 +30,18 @@ def stub_targets(elf: Elf) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     Both int64, shape (n,). Stubs for functions of other libraries are left out.
     """
     slots, values = _filled_slots(elf)
+    stub, slot = stub_slots(elf)
+    index = np.searchsorted(slots, slot)
+    known = index < slots.size
+    known[known] = slots[index[known]] == slot[known]
+    stub, first = np.unique(stub[known], return_index=True)
+    return stub, values[index[known]][first]
+
+
+def stub_slots(elf: Elf) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the addresses of all linkage stubs and of the slots that they jump through."""
     stubs = [np.empty(0, np.int64)]
-    targets = [np.empty(0, np.int64)]
+    slots = [np.empty(0, np.int64)]
     for section in elf.sections:
         code = elf.data[section.offset : section.end]
         if section.name not in _STUB_SECTIONS or code.size < _JUMP_BYTES:
@@ -42,20 +53,15 @@ def stub_targets(elf: Elf) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
             (code[:-5] == _JUMP_THROUGH_SLOT[0]) & (code[1:-4] == _JUMP_THROUGH_SLOT[1])
         )
         displacement = np.ndarray((code.size - 3,), "<i4", code, strides=(1,))[at + 2]
-        slot = section.address + at + _JUMP_BYTES + displacement.astype(np.int64)
-        index = np.searchsorted(slots, slot)
-        known = index < slots.size
-        known[known] = slots[index[known]] == slot[known]
-        stubs.append(section.address + at[known] // size * size)
-        targets.append(values[index[known]])
-    stub, first = np.unique(np.concatenate(stubs), return_index=True)
-    return stub, np.concatenate(targets)[first]
+        stubs.append(section.address + at // size * size)
+        slots.append(section.address + at + _JUMP_BYTES + displacement.astype(np.int64))
+    return np.concatenate(stubs), np.concatenate(slots)
 
 
 def _filled_slots(elf: Elf) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the slots that relocations fill with this library's own symbols, and their values."""
-    symbols = _rows(elf, ".dynsym", _SYMBOL)
-    found = [_rows(elf, name, _RELOCATION) for name in (".rela.plt", ".rela.dyn")]
+    symbols = table_rows(elf, ".dynsym", SYMBOL)
+    found = [table_rows(elf, name, RELOCATION) for name in (".rela.plt", ".rela.dyn")]
     relocations = np.concatenate(found)
     kind = relocations["type"]
     relocations = relocations[
@@ -67,10 +73,20 @@ def _filled_slots(elf: Elf) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return slot, symbol["value"][own][first].astype(np.int64)
 
 
-def _rows(elf: Elf, name: str, layout: np.dtype[np.void]) -> NDArray[np.void]:
+def table_rows(elf: Elf, name: str, layout: np.dtype[np.void]) -> NDArray[np.void]:
+    """Return the rows of the section `name`, none where it is missing."""
     section = elf.section(name)
     if section is None:
         return np.empty(0, layout)
     present = max(min(section.end, elf.size_bytes) - section.offset, 0)
     count = present // layout.itemsize
     return np.frombuffer(elf.data, layout, count, section.offset)
+
+
+def symbol_name(elf: Elf, offset: int) -> str:
+    """Return the name at `offset` of the dynamic symbols' string table."""
+    strings = elf.section(".dynstr")
+    if strings is None:
+        return ""
+    text = elf.data[strings.offset + offset : strings.end][:_LONGEST_NAME].tobytes()
+    return text.partition(b"\0")[0].decode("utf-8", "backslashreplace")

@@ -10,6 +10,7 @@ MODES = ("zero", "punch", "compact")
 SYMBOLS = ("strip", "keep")
 GPU = ("used", "architecture", "keep")
 KERNELS = ("keep", "prune")
+START_UP_ONLY = ("keep", "remove")
 SHARES = ("reflink", "copy", "hardlink")
 FALLBACKS = ("original", "packed", "none")
 
@@ -50,6 +51,13 @@ class Debloat:
             "becomes zeros, and the module is compressed again)."
         ),
     )
+    start_up_only: str = field(
+        default="keep",
+        metadata=about(
+            "Libraries of which nothing but start-up code ran: `keep` that code or `remove` all "
+            "code and what only it reads (the library is loaded, but not started)."
+        ),
+    )
     minimum_hole_bytes: int = field(
         default=8192,
         metadata=about(
@@ -81,6 +89,7 @@ class Debloat:
         check_one_of("symbols", self.symbols, SYMBOLS)
         check_one_of("gpu", self.gpu, GPU)
         check_one_of("kernels", self.kernels, KERNELS)
+        check_one_of("start_up_only", self.start_up_only, START_UP_ONLY)
         check_number("minimum_hole_bytes", self.minimum_hole_bytes, minimum=4096)
         check_one_of("share", self.share, SHARES)
         check_one_of("fallback", self.fallback, FALLBACKS)

@@ -57,7 +57,8 @@ def write_spans(folder: Path, target: Target, located: Located) -> None:
     """Write what of a library is kept and removed, and why, as `spans/{library}.json`."""
     document = {"library": str(target.path), "name": target.name, **located.spans.to_json()}
     if located.gpu.decisions is not None:
-        document["gpu_code"] = located.gpu.decisions.to_json()
+        pruned = {"pruned_elements": located.gpu.pruned}
+        document["gpu_code"] = located.gpu.decisions.to_json() | pruned
     write_json(spans_file(folder, target.name), document)
 
 
@@ -140,7 +141,9 @@ def _slim(
 
     def work(target: Target) -> tuple[_Slim, float, float]:
         started_s = time.perf_counter()
-        located = locate_used(target, options.symbols == "keep", gpu)
+        located = locate_used(
+            target, options.symbols == "keep", gpu, options.start_up_only == "remove"
+        )
         write_spans(spans, target, located)
         located_s = time.perf_counter()
         path = scratch / target.name
@@ -150,7 +153,7 @@ def _slim(
             options.mode,  # type: ignore[arg-type]  # OmegaConf knows no Literal
             path,
             minimum_hole_bytes=options.minimum_hole_bytes,
-            patches=located.gpu.patches,
+            patches=located.patches,
         )
         return (
             _Slim(target, located, result, path),
@@ -200,7 +203,7 @@ def _measure(
     with ThreadPoolExecutor(_WORKERS) as pool:
         sizes = [pool.map(size_of, (each.target.path, each.path)) for each in slim]
     for each, (before, after) in zip(slim, sizes, strict=True):
-        whole = each.target.why_not or each.located.spans.note
+        whole = each.target.why_not or (each.located.spans.note if each.located.started else "")
         rows.append(
             {
                 "target": target,

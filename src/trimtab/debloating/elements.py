@@ -1,7 +1,7 @@
 """Which pieces of a library's GPU code are kept or removed, and why."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
@@ -118,6 +118,11 @@ class Decisions:
     def kernels(self) -> frozenset[str]:
         """The names of the used kernels, over all pieces."""
         return frozenset[str]().union(*self.used_kernels.values())
+
+    def without_use(self) -> "Decisions":
+        """Return these decisions for a library that is not started: nothing of it is used."""
+        reason = np.where(self.reason >= Reason.USED, np.uint8(Reason.UNUSED), self.reason)
+        return replace(self, reason=reason, used_kernels={}, modules=frozenset())
 
     def count_of(self, reason: Reason) -> int:
         """Return how many pieces have this reason."""

@@ -57,7 +57,8 @@ def add_fallback(
 
     `trimtab/removed` in it says for every library of `manifest` that lost code what went, and
     where it is: in the library under `prefix` (`original`), or beside it in the same file
-    (`packed`). Python loads the fallback library at its start. Raises UserError when the
+    (`packed`). A call into a library that is not started any more ends the program with a message.
+    Python loads the fallback library at its start. Raises UserError when the
     environment has no `site-packages`, was made with mode `punch`, or when an original was changed.
     """
     document = read_json(manifest)
@@ -77,6 +78,8 @@ def add_fallback(
         if spans.bytes_of(Reason.UNUSED):
             _write_sidecar(folder / "removed" / f"{flat}.removed", prefix / name, spans, source)
             _unmap_headers(environment / name)
+        elif spans.bytes_of(Reason.START_UP_CODE):
+            _write_not_started(folder / "removed" / f"{flat}.removed")
     (folder / "removed").mkdir(parents=True, exist_ok=True)
     with whole_file(folder / _LIBRARY, 0o755) as temporary:
         shutil.copyfile(native_path(_LIBRARY), temporary)
@@ -118,6 +121,12 @@ def _write_sidecar(path: Path, original: Path, spans: Spans, source: Source) -> 
         if source == "packed":
             for low, high in zip(start.tolist(), end.tolist(), strict=True):
                 file.write(elf.data[low:high].data)
+
+
+def _write_not_started(path: Path) -> None:
+    """Write a sidecar without functions: where constructors did not run, no code is put back."""
+    with whole_file(path) as temporary:
+        temporary.write_bytes(_MAGIC + bytes(_HEADER_BYTES - len(_MAGIC)))
 
 
 def _unmap_headers(slim: Path) -> None:

@@ -88,6 +88,7 @@ class LocatedGpuCode:
     patches: tuple[Patch, ...]
     bytes_total: int
     bytes_kept: int
+    pruned: int = 0  # elements within which unused kernels went
 
     @property
     def elements_total(self) -> int:
@@ -104,14 +105,27 @@ class LocatedGpuCode:
         return 0 if self.decisions is None else self.decisions.count_of(reason)
 
 
-def locate_gpu_code(elf: Elf, spans: Spans, target: GpuTarget) -> tuple[Spans, LocatedGpuCode]:
-    """Return `spans` with what is removed of GPU code, and what that is."""
+def has_gpu_code(elf: Elf) -> bool:
+    """Whether a library holds any GPU code."""
+    code = find_gpu_code(elf)
+    return bool(code.regions or code.frames)
+
+
+def locate_gpu_code(
+    elf: Elf, spans: Spans, target: GpuTarget, started: bool = True
+) -> tuple[Spans, LocatedGpuCode]:
+    """Return `spans` with what is removed of GPU code, and what that is.
+
+    A library that is not `started` hands none of its GPU code over: all is removed.
+    """
     code = find_gpu_code(elf)
     pieces: list[Piece] = [element for region in code.regions for element in region.elements]
     total = sum(piece.end - piece.offset for piece in [*pieces, *code.frames])
     if not target.gpus or not total:
         return spans, LocatedGpuCode(code, None, (), total, total)
     decisions = decide(elf.data, code, target.gpus, target.use)
+    if not started:
+        decisions = decisions.without_use()
     replacements = _pruned(elf, code, decisions) if target.prune and target.use else {}
     rewritten = rewrite_regions(elf.data, code, decisions.kept, replacements)
     reasons = {
@@ -122,7 +136,8 @@ def locate_gpu_code(elf: Elf, spans: Spans, target: GpuTarget) -> tuple[Spans, L
     kept = int(np.isin(decisions.offset, list(decisions.kept)) @ (decisions.end - decisions.offset))
     lengths = {element.offset: element.end - element.offset for element in pieces}
     kept -= sum(lengths[offset] - len(program) for offset, program in replacements.items())
-    return spans, LocatedGpuCode(code, decisions, rewritten.patches, total, kept)
+    patches = rewritten.patches
+    return spans, LocatedGpuCode(code, decisions, patches, total, kept, len(replacements))
 
 
 def _pruned(elf: Elf, code: GpuCode, decisions: Decisions) -> dict[int, bytes]:

@@ -13,9 +13,17 @@ from numpy.typing import NDArray
 from trimtab.binaries.elf import Elf, read_elf
 from trimtab.binaries.functions import Functions, read_functions
 from trimtab.binaries.locate import locate
+from trimtab.binaries.not_started import stop_patches, without_start
 from trimtab.binaries.reach import with_reachable
+from trimtab.binaries.regions import Patch
 from trimtab.binaries.spans import Spans
-from trimtab.debloating.gpu_code import GpuTarget, LocatedGpuCode, locate_gpu_code
+from trimtab.binaries.start_up import why_started
+from trimtab.debloating.gpu_code import (
+    GpuTarget,
+    LocatedGpuCode,
+    has_gpu_code,
+    locate_gpu_code,
+)
 from trimtab.errors import UserError
 from trimtab.profiling.usage import Usage, UsedLibrary
 
@@ -82,32 +90,54 @@ def _target(path: Path, root: Path, records: list[UsedLibrary]) -> Target | None
 
 @dataclass(frozen=True)
 class Located:
-    """Where in a library's file the used code is, and what it adds up to."""
+    """Where in a library's file the used code is, and what it adds up to.
+
+    `started` is false where the library loses all code, its constructors too; `patches` are the
+    bytes that change.
+    """
 
     elf: Elf
     spans: Spans
     gpu: LocatedGpuCode
+    started: bool
+    patches: tuple[Patch, ...]
     functions_total: int
     functions_used: int
     function_bytes_total: int
     function_bytes_kept: int
 
 
-def locate_used(target: Target, keep_symbols: bool, gpu: GpuTarget) -> Located:
-    """Return the spans of `target`'s file that are kept and removed, with reasons."""
+def locate_used(
+    target: Target, keep_symbols: bool, gpu: GpuTarget, remove_start_up: bool = False
+) -> Located:
+    """Return the spans of `target`'s file that are kept and removed, with reasons.
+
+    With `remove_start_up` a library of which nothing but start-up code ran is not started.
+    """
     elf = read_elf(target.path)
     functions = read_functions(elf)
     starts = functions.start.astype(np.int64)
     used = np.isin(starts, target.used)
     if target.why_not:
         used[:] = True
-    used = with_reachable(elf, functions, used)
-    spans, gpu_code = locate_gpu_code(elf, locate(elf, functions, used, keep_symbols), gpu)
+    # Where all GPU code is to be kept, its libraries are as well: it is nothing without them.
+    stopped = (
+        remove_start_up
+        and not target.why_not
+        and not why_started(elf, functions, used)
+        and (bool(gpu.gpus) or not has_gpu_code(elf))
+    )
+    used = np.zeros_like(used) if stopped else with_reachable(elf, functions, used)
+    spans = locate(elf, functions, used, keep_symbols)
+    spans = without_start(elf, spans) if stopped else spans
+    spans, gpu_code = locate_gpu_code(elf, spans, gpu, started=not stopped)
     kept = _kept_bytes(elf, functions, spans)
     return Located(
         elf=elf,
         spans=spans,
         gpu=gpu_code,
+        started=not stopped,
+        patches=stop_patches(elf) if stopped else gpu_code.patches,
         functions_total=len(functions),
         functions_used=int(used.sum()),
         function_bytes_total=int(functions.size.sum()),

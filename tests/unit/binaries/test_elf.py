@@ -203,3 +203,16 @@ def test_mutated_files_raise_nothing_but_elf_errors(
         assert str(path) in str(error)
     finally:
         path.unlink()
+
+
+@pytest.mark.parametrize("field", [3, 4, 5])  # address, offset, size
+def test_a_section_outside_the_address_space_is_refused(
+    c_library: Compiled, tmp_path: Path, field: int
+) -> None:
+    path = tmp_path / "damaged.so"
+    data = bytearray(c_library("default").read_bytes())
+    at = int.from_bytes(data[0x28:0x30], "little") + 64 + 16 + 8 * (field - 3)
+    data[at : at + 8] = b"\xff" * 8
+    path.write_bytes(data)
+    with pytest.raises(ElfError, match="section 1"):
+        read_elf(path)

@@ -69,3 +69,12 @@ def test_documents_without_a_key_are_refused(missing: str) -> None:
 def test_spans_of_another_file_are_refused() -> None:
     with pytest.raises(UserError, match="10 bytes"):
         Spans.from_json(document()).validate(10)
+
+
+def test_documents_of_before_a_reason_was_added_are_read() -> None:
+    older = document()
+    older["reasons"] = older["reasons"][:-2]
+    assert Spans.from_json(older).to_json() == document()
+    older["reasons"] = older["reasons"][:2]  # fewer than its spans use
+    with pytest.raises(UserError, match="another version"):
+        Spans.from_json(older)
