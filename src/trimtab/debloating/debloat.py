@@ -6,18 +6,22 @@ import tarfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from trimtab.binaries.compact import RewriteResult, rewrite
+from trimtab.binaries.compact import rewrite
 from trimtab.config.debloat import Debloat
 from trimtab.config.workload import Workload
-from trimtab.debloating.elements import Reason
 from trimtab.debloating.gpu_code import GpuTarget, gpu_target_of
-from trimtab.debloating.libraries import Located, Target, locate_used, size_of, targets_of
+from trimtab.debloating.libraries import Located, Target, locate_used, targets_of
+from trimtab.debloating.outcome import (
+    SlimLibrary,
+    gpus_of,
+    measure,
+    modules_made_at_run_time,
+    used_code,
+)
 from trimtab.debloating.prefix import prefix_of
 from trimtab.errors import UserError
 from trimtab.files import whole_file, write_json
@@ -28,14 +32,6 @@ from trimtab.schemas import LIBRARIES, write_table
 # The work is reading and writing; numpy and zstd release the interpreter's lock. Each worker
 # holds a few chunks of a library.
 _WORKERS = min(8, len(os.sched_getaffinity(0)))
-
-
-@dataclass(frozen=True)
-class _Slim:
-    target: Target
-    located: Located
-    result: RewriteResult
-    path: Path
 
 
 def complete_usages(paths: Sequence[Path]) -> list[Usage]:
@@ -98,7 +94,7 @@ def debloat_target(
     shutil.rmtree(spans, ignore_errors=True)
     try:
         slim, timings = _slim(libraries, options, gpu, scratch, spans, on_progress)
-        rows, entries = _measure(slim, target, hardware)
+        rows, entries = measure(slim, target, hardware, _WORKERS)
         with (
             whole_file(destination / "libraries.tar") as temporary,
             tarfile.open(temporary, "w") as archive,
@@ -108,7 +104,7 @@ def debloat_target(
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     write_table(destination / "libraries.parquet", LIBRARIES, pd.DataFrame(rows))
-    write_json(destination / "used.json", {"libraries": _used(slim)})
+    write_json(destination / "used.json", {"libraries": used_code(slim)})
     timings["trace_s"] = sum(usage.trace_s for usage in records)
     write_json(
         destination / "manifest.json",
@@ -119,8 +115,9 @@ def debloat_target(
             "prefix": str(prefix),
             "mode": options.mode,
             "symbols": options.symbols,
-            "gpus": _gpus(gpu, records),
+            "gpus": gpus_of(gpu, records),
             "gpu_code_kept_because": gpu.why_all,
+            "modules_made_at_run_time": modules_made_at_run_time(gpu, slim),
             "timings": timings,
             "files": entries,
         },
@@ -134,12 +131,12 @@ def _slim(
     scratch: Path,
     spans: Path,
     on_progress: Callable[[str, int, int], None],
-) -> tuple[list[_Slim], dict[str, float]]:
+) -> tuple[list[SlimLibrary], dict[str, float]]:
     """Rewrite all libraries; the timings are wall time, shared out as the threads spent it."""
     locating_s = rewriting_s = 0.0
     begun_s = time.perf_counter()
 
-    def work(target: Target) -> tuple[_Slim, float, float]:
+    def work(target: Target) -> tuple[SlimLibrary, float, float]:
         started_s = time.perf_counter()
         located = locate_used(
             target, options.symbols == "keep", gpu, options.start_up_only == "remove"
@@ -156,7 +153,7 @@ def _slim(
             patches=located.patches,
         )
         return (
-            _Slim(target, located, result, path),
+            SlimLibrary(target, located, result, path),
             located_s - started_s,
             time.perf_counter() - located_s,
         )
@@ -172,75 +169,6 @@ def _slim(
     slim.sort(key=lambda each: each.target.name)
     share = (time.perf_counter() - begun_s) / (locating_s + rewriting_s)
     return slim, {"locate_s": locating_s * share, "rewrite_s": rewriting_s * share}
-
-
-def _used(slim: list[_Slim]) -> dict[str, Any]:
-    """Return the functions, by ELF address, and kernels that were used of each traced library."""
-    return {
-        each.target.name: {
-            "functions": each.target.used.tolist(),
-            "kernels": sorted(each.located.gpu.decisions.kernels)
-            if each.located.gpu.decisions
-            else [],
-        }
-        for each in slim
-        if not each.target.why_not
-    }
-
-
-def _gpus(gpu: GpuTarget, usages: Sequence[Usage]) -> list[dict[str, Any]]:
-    names = {each.architecture: each.name for usage in usages for each in usage.gpus}
-    return [
-        {"name": names.get(architecture, ""), "architecture": architecture}
-        for architecture in gpu.gpus
-    ]
-
-
-def _measure(
-    slim: list[_Slim], target: str, hardware: str
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    rows, entries = [], {}
-    with ThreadPoolExecutor(_WORKERS) as pool:
-        sizes = [pool.map(size_of, (each.target.path, each.path)) for each in slim]
-    for each, (before, after) in zip(slim, sizes, strict=True):
-        whole = each.target.why_not or (each.located.spans.note if each.located.started else "")
-        rows.append(
-            {
-                "target": target,
-                "hardware": hardware,
-                "library": each.target.name,
-                "build_id": each.target.build_id,
-                "debloated": not whole,
-                "reason": whole,
-                "size_before_bytes": before.length_bytes,
-                "size_after_bytes": after.length_bytes,
-                "disk_before_bytes": before.disk_bytes,
-                "disk_after_bytes": after.disk_bytes,
-                "compressed_before_bytes": before.compressed_bytes,
-                "compressed_after_bytes": after.compressed_bytes,
-                "functions_before": each.located.functions_total,
-                "functions_after": each.located.functions_used,
-                "function_bytes_before": each.located.function_bytes_total,
-                "function_bytes_after": each.located.function_bytes_kept,
-                "gpu_bytes_before": each.located.gpu.bytes_total,
-                "gpu_bytes_after": each.located.gpu.bytes_kept,
-                "elements_before": each.located.gpu.elements_total,
-                "elements_after": each.located.gpu.elements_kept,
-                "elements_architecture": each.located.gpu.removed_because(Reason.ARCHITECTURE),
-                "elements_unused": each.located.gpu.removed_because(Reason.UNUSED),
-                "elements_ptx": each.located.gpu.removed_because(Reason.PTX),
-                "kept_bytes": each.result.kept_bytes,
-                "removed_bytes": each.result.removed_bytes,
-                "overhead_bytes": each.result.overhead_bytes,
-            }
-        )
-        entries[each.target.name] = {
-            "sha256_before": before.sha256,
-            "sha256_after": after.sha256,
-            "size_before_bytes": before.length_bytes,
-            "size_after_bytes": after.length_bytes,
-        }
-    return rows, entries
 
 
 def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:

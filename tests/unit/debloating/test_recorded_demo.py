@@ -20,7 +20,7 @@ from trimtab.config.workload import Workload
 from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.elements import Reason
 from trimtab.files import read_json
-from trimtab.profiling.usage import read_usage, write_usage
+from trimtab.profiling.usage import UsedModule, read_usage, write_usage
 from trimtab.schemas import LIBRARIES, read_table
 
 sys.path.append(str(Path(__file__).parents[1] / "binaries"))
@@ -76,6 +76,18 @@ def test_only_the_used_kernels_module_stays(environment: Path) -> None:
     assert document["elements_by_reason"][Reason.NO_KERNELS.text] == 1
     manifest = read_json(folder / "manifest.json")
     assert manifest["gpus"] == [{"name": "NVIDIA H200", "architecture": 90}]
+    assert manifest["modules_made_at_run_time"] == []
+
+
+def test_modules_of_no_library_were_made_at_run_time(environment: Path) -> None:
+    record = environment.parent / "usage.json"
+    usage = read_usage(record)
+    compiled = UsedModule("ab" * 32, 4096, ["triton_kernel"], [], False, [1])
+    write_usage(record, replace(usage, modules=[*usage.modules, compiled]))
+    manifest = read_json(debloat(environment) / "manifest.json")
+    assert manifest["modules_made_at_run_time"] == [
+        {"sha256": "ab" * 32, "size_bytes": 4096, "kernels": ["triton_kernel"]}
+    ]
 
 
 @pytest.mark.parametrize("mode", ["zero", "punch", "compact"])
