@@ -109,7 +109,7 @@ def describe(python: Path) -> dict[str, object]:
         "machine": machine(),
         "gpus": gpus,
         "packages": [line for line in listed.splitlines() if line.startswith(kept)],
-        "command": " ".join(sys.argv),
+        "command": " ".join(sys.argv).replace(str(python), "ENV/bin/python"),
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
     }
 
