@@ -47,7 +47,7 @@ deps-chromium:  ## the browser that the report is tested in
 deps-cuda: build/cuda/.installed  ## NVIDIA's compiler and tools, which the tests of GPU code use
 
 deps-cuda-large: deps-cuda  ## and libraries of several hundred megabytes: pytest -m large
-	for version in 12 13; do \
+	for version in 11 12 13; do \
 	  $(BIN)/pip install --disable-pip-version-check -q --no-deps --upgrade \
 	    --target build/cuda/large/$$version -r requirements-cuda-large-$$version.txt || exit 1; \
 	done

@@ -132,3 +132,23 @@ def test_large_libraries_match_the_oracle(cuda: str, pattern: str) -> None:
     if not found:
         pytest.skip(f"needs {pattern} in build/cuda/large/{cuda}: make deps-cuda-large")
     assert pieces(check_library(found[0]))
+
+
+@pytest.mark.large
+def test_a_library_of_cuda_11_decodes() -> None:
+    """Today's cuobjdump refuses sm_35: each cubin has to say what its element's header says."""
+    found = sorted((CUDA / "large" / "11").rglob("libcurand.so*"))
+    if not found:
+        pytest.skip("needs libcurand.so in build/cuda/large/11: make deps-cuda-large")
+    elf = read_elf(found[0])
+    elements = [e for region in find_gpu_code(elf).regions for e in region.elements]
+    cubins = [e for e in elements if e.kind is Kind.ELF]
+    assert (len(elements), len(cubins)) == (109, 99)
+    assert {e.architecture.number for e in cubins} == {35, 50, 60, 70, 75, 80, 86, 89, 90}
+    for element in elements:
+        program = cubin_bytes(elf.data, element)
+        if element.kind is Kind.ELF:
+            cubin = read_cubin(program)
+            assert cubin.architecture == element.architecture
+        else:
+            assert program.lstrip().startswith((b"//", b".version"))
