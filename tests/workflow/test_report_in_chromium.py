@@ -2,17 +2,14 @@
 
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import experiment_files as files
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from trimtab.evaluation.evaluate import FIGURES, evaluate
-
-sys.path.append(str(Path(__file__).parents[1] / "unit" / "evaluation"))
-import experiment_files as files
 
 ARGUMENTS = [
     "--headless",

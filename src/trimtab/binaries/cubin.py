@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.binaries.architecture import Architecture
+from trimtab.binaries.tables import SYMBOL
 
 CUBIN_HEADER_BYTES = 64
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
@@ -40,16 +41,6 @@ SECTION = np.dtype(
         ("info", "<u4"),
         ("alignment", "<u8"),
         ("entsize", "<u8"),
-    ]
-)
-SYMBOL = np.dtype(
-    [
-        ("name", "<u4"),
-        ("info", "u1"),
-        ("other", "u1"),
-        ("section", "<u2"),
-        ("value", "<u8"),
-        ("size", "<u8"),
     ]
 )
 

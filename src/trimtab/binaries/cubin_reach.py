@@ -5,11 +5,12 @@ from collections.abc import Iterable
 import numpy as np
 
 from trimtab.binaries.cubin import Cubin, CubinError
+from trimtab.binaries.tables import RELOCATION
 
 _REL, _RELA = 9, 4
 _RELOCATION = {
-    _REL: np.dtype([("offset", "<u8"), ("type", "<u4"), ("symbol", "<u4")]),
-    _RELA: np.dtype([("offset", "<u8"), ("type", "<u4"), ("symbol", "<u4"), ("addend", "<i8")]),
+    _REL: np.dtype([("slot", "<u8"), ("type", "<u4"), ("symbol", "<u4")]),
+    _RELA: RELOCATION,
 }
 _CALL_GRAPH = 0x70000001  # SHT_CUDA_CALLGRAPH
 # The call graph is pairs of symbols in four lists; (0, -1) to (0, -4) begin them.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from trimtab.binaries.elf import Elf
+from trimtab.binaries.tables import RELOCATION
 
 _SECTION = ".nvFatBinSegment"
 _MAGIC = 0x466243B1
@@ -13,7 +14,6 @@ _WRAPPER = struct.Struct("<IIQQ")
 _DATA_POINTER_OFFSET = 8
 _SHT_RELA = 4
 _R_X86_64_RELATIVE = 8
-_RELA = np.dtype([("address", "<u8"), ("type", "<u4"), ("symbol", "<u4"), ("addend", "<i8")])
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,11 @@ def _relocated(elf: Elf, start: int, end: int) -> dict[int, int]:
     for section in elf.sections:
         if section.type != _SHT_RELA:
             continue
-        whole = (section.end - section.offset) // _RELA.itemsize * _RELA.itemsize
-        rows = np.frombuffer(elf.data[section.offset : section.offset + whole].tobytes(), _RELA)
-        inside = (rows["address"] >= start) & (rows["address"] < end)
+        whole = (section.end - section.offset) // RELOCATION.itemsize * RELOCATION.itemsize
+        rows = np.frombuffer(
+            elf.data[section.offset : section.offset + whole].tobytes(), RELOCATION
+        )
+        inside = (rows["slot"] >= start) & (rows["slot"] < end)
         rows = rows[inside & (rows["type"] == _R_X86_64_RELATIVE) & (rows["addend"] >= 0)]
-        values.update(zip(rows["address"].tolist(), rows["addend"].tolist(), strict=True))
+        values.update(zip(rows["slot"].tolist(), rows["addend"].tolist(), strict=True))
     return values

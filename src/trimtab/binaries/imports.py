@@ -5,7 +5,8 @@ from numpy.typing import NDArray
 
 from trimtab.binaries.elf import Elf
 from trimtab.binaries.functions import Functions
-from trimtab.binaries.stubs import RELOCATION, SYMBOL, stub_slots, symbol_name, table_rows
+from trimtab.binaries.stubs import stub_slots
+from trimtab.binaries.tables import RELOCATION, SYMBOL, symbol_name, table_rows
 
 _ABSOLUTE = 1  # R_X86_64_64: a pointer in a table, whoever reads it
 

@@ -7,17 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.binaries.elf import SHT_DYNSYM, SHT_SYMTAB, Elf
+from trimtab.binaries.tables import SYMBOL
 
-_SYMBOL = np.dtype(
-    [
-        ("name", "<u4"),
-        ("info", "u1"),
-        ("other", "u1"),
-        ("section", "<u2"),
-        ("value", "<u8"),
-        ("size", "<u8"),
-    ]
-)
 _STT_FUNC, _STT_GNU_IFUNC = 2, 10
 _LONGEST_NAME = 1 << 16
 
@@ -36,7 +27,7 @@ class FunctionNames:
             if table is None or table.link >= len(self.elf.sections):
                 continue
             strings = self.elf.sections[table.link]
-            symbols = self.elf.data[table.offset :][: table.size // 24 * 24].view(_SYMBOL)
+            symbols = self.elf.data[table.offset :][: table.size // 24 * 24].view(SYMBOL)
             type_ = symbols["info"] & 0xF
             functions = (type_ == _STT_FUNC) | (type_ == _STT_GNU_IFUNC)
             chosen = np.flatnonzero(functions & (symbols["section"] != 0))

@@ -23,7 +23,7 @@ from trimtab.binaries.locate import LINKAGE_SECTIONS
 from trimtab.binaries.regions import Patch
 from trimtab.binaries.spans import Canvas, Reason, Spans
 from trimtab.binaries.start_up import SHF_TLS, SHF_WRITE, exported_data
-from trimtab.binaries.stubs import RELOCATION, table_rows
+from trimtab.binaries.tables import RELOCATION, table_rows
 
 NOTE = "only its start-up code ran: it is loaded, but not started any more"
 

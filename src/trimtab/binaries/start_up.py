@@ -13,7 +13,7 @@ from trimtab.binaries.elf import SHF_ALLOC, SHF_EXECINSTR, SHT_NOBITS, Elf, Sect
 from trimtab.binaries.functions import Functions
 from trimtab.binaries.imports import imported_names
 from trimtab.binaries.locate import LINKAGE_SECTIONS
-from trimtab.binaries.stubs import RELOCATION, SYMBOL, symbol_name, table_rows
+from trimtab.binaries.tables import RELOCATION, SYMBOL, symbol_name, table_rows
 
 SHF_WRITE, SHF_TLS = 1, 0x400
 _NOTYPE, _GNU_IFUNC, _SECTION, _FILE = 0, 10, 3, 4

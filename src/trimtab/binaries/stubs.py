@@ -9,19 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.binaries.elf import Elf
+from trimtab.binaries.tables import RELOCATION, SYMBOL, table_rows
 
 _STUB_SECTIONS = (".plt", ".plt.sec", ".plt.got", ".plt.bnd")
 _JUMP_THROUGH_SLOT = (0xFF, 0x25)  # jmp *displacement(%rip)
 _JUMP_BYTES = 6
 _GLOB_DAT, _JUMP_SLOT = 6, 7
 _USUAL_STUB_BYTES = 16
-_LONGEST_NAME = 1 << 16
 _ADDRESS_LIMIT = 1 << 47  # the end of user space
-RELOCATION = np.dtype([("slot", "<u8"), ("type", "<u4"), ("symbol", "<u4"), ("addend", "<i8")])
-SYMBOL = np.dtype(
-    [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"),
-     ("size", "<u8")]
-)  # fmt: skip
 
 
 def stub_targets(elf: Elf) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -71,22 +66,3 @@ def _filled_slots(elf: Elf) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     own = (symbol["section"] != 0) & (symbol["value"] < np.uint64(_ADDRESS_LIMIT))
     slot, first = np.unique(relocations["slot"][own].astype(np.int64), return_index=True)
     return slot, symbol["value"][own][first].astype(np.int64)
-
-
-def table_rows(elf: Elf, name: str, layout: np.dtype[np.void]) -> NDArray[np.void]:
-    """Return the rows of the section `name`, none where it is missing."""
-    section = elf.section(name)
-    if section is None:
-        return np.empty(0, layout)
-    present = max(min(section.end, elf.size_bytes) - section.offset, 0)
-    count = present // layout.itemsize
-    return np.frombuffer(elf.data, layout, count, section.offset)
-
-
-def symbol_name(elf: Elf, offset: int) -> str:
-    """Return the name at `offset` of the dynamic symbols' string table."""
-    strings = elf.section(".dynstr")
-    if strings is None:
-        return ""
-    text = elf.data[strings.offset + offset : strings.end][:_LONGEST_NAME].tobytes()
-    return text.partition(b"\0")[0].decode("utf-8", "backslashreplace")

@@ -7,6 +7,7 @@ is written here, in the layout of `native/fallback/sidecar.h`.
 import json
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -164,6 +165,17 @@ def _packed_names(names: list[str | None]) -> tuple[bytes, NDArray[np.int64]]:
     place = 1 + np.cumsum(length) - length
     text = b"\0" + b"".join(name + b"\0" for name in encoded if name)
     return text, np.where(length, place, 0)
+
+
+def fallback_environment(
+    environment: Mapping[str, str], behaviour: Literal["strict", "restore"], record: Path
+) -> dict[str, str]:
+    """Return `environment` in which removed functions that are called are written to `record`."""
+    return {
+        **environment,
+        "TRIMTAB_FALLBACK": behaviour,
+        "TRIMTAB_FALLBACK_RECORD": os.path.abspath(record),
+    }
 
 
 def read_events(path: Path) -> list[RemovedCall]:

@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from trimtab.config.workload import Workload
-from trimtab.debloating.fallback import RemovedCall, read_events
+from trimtab.debloating.fallback import RemovedCall, fallback_environment, read_events
 from trimtab.errors import TrimtabError
 from trimtab.profiling.power_model import NO_POWER_MODEL
-from trimtab.profiling.programs import absolute, program_of
+from trimtab.profiling.programs import program_of
 from trimtab.profiling.run import measure_run
 from trimtab.profiling.usage import Usage, UsedLibrary
 
@@ -30,11 +30,8 @@ def run_with_restored_code(
     record.unlink(missing_ok=True)
     python = environment / "bin" / Path(workload.python).name
     program = program_of(workload, folder / "output", python)
-    fallback = {
-        "TRIMTAB_FALLBACK": "restore",
-        "TRIMTAB_FALLBACK_RECORD": str(absolute(record)),
-    }
-    program = replace(program, environment={**program.environment, **fallback})
+    restoring = fallback_environment(program.environment, "restore", record)
+    program = replace(program, environment=restoring)
     for repeat in range(repeats):
         run = measure_run(
             program,

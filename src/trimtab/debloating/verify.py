@@ -10,7 +10,7 @@ import pandas as pd
 
 from trimtab.config.workload import Workload
 from trimtab.debloating.crash import find_crash
-from trimtab.debloating.fallback import RemovedCall, read_events
+from trimtab.debloating.fallback import RemovedCall, fallback_environment, read_events
 from trimtab.errors import TrimtabError, UserError
 from trimtab.files import read_json, write_json
 from trimtab.profiling.compare import compare_outputs
@@ -99,11 +99,7 @@ def verify_environment(
 def _strict_program(workload: Workload, run_folder: Path, slim: Path, record: Path) -> Program:
     """Return the workload in the slim environment; removed functions it calls go to `record`."""
     program = program_of(workload, run_folder, slim / "bin" / Path(workload.python).name)
-    fallback = {
-        "TRIMTAB_FALLBACK": "strict",
-        "TRIMTAB_FALLBACK_RECORD": str(absolute(record)),
-    }
-    return replace(program, environment={**program.environment, **fallback})
+    return replace(program, environment=fallback_environment(program.environment, "strict", record))
 
 
 def _outputs(runs: list[MeasuredRun], condition: str) -> list[Path]:

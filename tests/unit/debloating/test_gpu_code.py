@@ -1,12 +1,12 @@
 """GPU code of libraries that nvcc compiled: spans, patches, and what NVIDIA's tool finds then."""
 
 import hashlib
-import sys
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
+from cuda_sources import KERNELS, library, listed_elements, needs_cuda_tools
 
 from trimtab.binaries.compact import rewrite
 from trimtab.binaries.elf import read_elf
@@ -18,9 +18,6 @@ from trimtab.config.debloat import Debloat
 from trimtab.debloating.gpu_code import GpuTarget, gpu_target_of, locate_gpu_code
 from trimtab.errors import UserError
 from trimtab.profiling.usage import Usage, UsedGpu, UsedModule
-
-sys.path.append(str(Path(__file__).parents[1] / "binaries"))
-from cuda_sources import KERNELS, library, listed_elements, needs_cuda_tools
 
 MODES = ("zero", "punch", "compact")
 

@@ -5,12 +5,12 @@ tests/gpu/test_demo.py made the library and the record, with CUDA 13.0's compile
 
 import ctypes
 import lzma
-import sys
 import venv
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cuda_sources import TOOLKIT, listed_elements
 
 from trimtab import workspace
 from trimtab.binaries.elf import read_elf
@@ -22,9 +22,6 @@ from trimtab.debloating.elements import Reason
 from trimtab.files import read_json
 from trimtab.profiling.usage import UsedModule, read_usage, write_usage
 from trimtab.schemas import LIBRARIES, read_table
-
-sys.path.append(str(Path(__file__).parents[1] / "binaries"))
-from cuda_sources import TOOLKIT, listed_elements
 
 DATA = Path(__file__).parent / "data"
 MATMUL = "_Z12matrixMulGPUPKiS0_Pii"
