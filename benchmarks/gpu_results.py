@@ -53,10 +53,14 @@ def main() -> None:
         seconds["trace_s"] = read_json(folder / "manifest.json")["timings"]["trace_s"]
         write_json(destination / "seconds" / f"{name}.json", seconds)
     # Profiles were made several at a time: their runs tell what was used, not what it costs.
-    profiles = [_profile_of(folder) for folder in newest.values()]
-    for profile in profiles:
+    scratch = destination / ".profiles"
+    profiles = []
+    for original in (_profile_of(folder) for folder in newest.values()):
+        profile = scratch / original.parent.name / original.name
+        shutil.copytree(original, profile)
+        profiles.append(profile)
         runs = read_table(profile / "runs.parquet", RUNS)
-        measured = profile.parents[2] / "overhead" / "runs.parquet"
+        measured = original.parents[2] / "overhead" / "runs.parquet"
         alone = runs[runs["condition"] == "original"]
         if measured.is_file():
             compared = read_table(measured, RUNS)
@@ -89,6 +93,7 @@ def main() -> None:
         shutil.move(report / "figures" / f"{figure}.svg", destination / "figures")
     shutil.move(report / "report.html", Path("build") / f"report-{given.name}.html")
     shutil.rmtree(report)
+    shutil.rmtree(scratch)
     libraries = [read_table(folder / "libraries.parquet", LIBRARIES) for folder in newest.values()]
     pd.concat(libraries).to_csv(destination / "libraries.csv", index=False)
     runs = [read_table(folder / "verify_runs.parquet", RUNS) for folder in newest.values()]
