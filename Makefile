@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
 
-.PHONY: all test lint bench docs native lock deps-chromium deps-cuda deps-cuda-large clean
+.PHONY: all test lint bench docs native lock deps-chromium deps-cuda deps-cuda-large deps-spark deps-slurm clean
 
 all: .venv/.installed native  ## the quickstart experiment; prints where its report is
 	$(SNAKEMAKE) all
@@ -51,6 +51,17 @@ deps-cuda-large: deps-cuda  ## and libraries of several hundred megabytes: pytes
 	  $(BIN)/pip install --disable-pip-version-check -q --no-deps --upgrade \
 	    --target build/cuda/large/$$version -r requirements-cuda-large-$$version.txt || exit 1; \
 	done
+
+deps-spark: build/spark/.installed  ## Apache Spark, which jobs run on for real
+	command -v java > /dev/null || { apt-get update && apt-get install -y --no-install-recommends openjdk-17-jre-headless; }
+
+deps-slurm:  ## Slurm, which policies drive for real
+	scripts/deps_slurm.sh
+
+# Outside .venv: half a gigabyte that no debloated environment should hold.
+build/spark/.installed: requirements-spark.txt .venv/.installed
+	$(BIN)/pip install --disable-pip-version-check -q --no-deps --upgrade --target build/spark -r $<
+	touch $@
 
 build/cuda/.installed: requirements-cuda.txt .venv/.installed
 	$(BIN)/pip install --disable-pip-version-check -q --no-deps --upgrade --target build/cuda -r $<

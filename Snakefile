@@ -38,11 +38,16 @@ wildcard_constraints:
     workload=r"[a-z0-9_]+",
     hardware=r"[a-z0-9_]+",
     target=r"[a-z0-9_]+",
+    cluster=r"[a-z0-9_]+",
+    trace=r"[a-z0-9_]+",
+    policy=r"[a-z0-9_]+",
+    objective=r"[a-z0-9_]+",
 
 
 include: "rules/common.smk"
 include: "rules/profile.smk"
 include: "rules/debloat.smk"
+include: "rules/schedule.smk"
 include: "rules/evaluate.smk"
 
 
@@ -50,6 +55,7 @@ localrules:
     all,
     profile,
     debloat,
+    schedule,
     evaluate,
 
 
@@ -69,6 +75,12 @@ rule debloat:
     input:
         targets("verify.json"),
         targets("env"),
+
+
+rule schedule:
+    input:
+        cells("summary.json"),
+        deflators(),
 
 
 rule evaluate:

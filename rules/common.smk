@@ -41,3 +41,108 @@ def targets(file):
         target=EXPERIMENT.targets,
         hardware=EXPERIMENT.hardware,
     )
+
+
+def cells(file):
+    """A file of the stage `schedule`, for every cell of the experiment."""
+    return expand(
+        f"results/schedule/{{cluster}}/{{trace}}/{{policy}}/{file}",
+        cluster=EXPERIMENT.schedule.clusters,
+        trace=EXPERIMENT.schedule.traces,
+        policy=EXPERIMENT.schedule.policies,
+    )
+
+
+def traces(file):
+    """A file of the stage `schedule`, for every cluster and trace of the experiment."""
+    return expand(
+        f"results/schedule/{{cluster}}/{{trace}}/{file}",
+        cluster=EXPERIMENT.schedule.clusters,
+        trace=EXPERIMENT.schedule.traces,
+    )
+
+
+def deflators():
+    """What the deflator found, for every cluster, trace and objective of the experiment."""
+    return [
+        file
+        for objective in EXPERIMENT.schedule.objectives
+        for file in traces(f"deflator_{objective}.json")
+    ]
+
+
+def debloated(file):
+    """What the stage `debloat` says of the workloads that a trace's classes name."""
+
+    def files(wildcards):
+        return expand(
+            f"results/debloat/{{target}}/{{hardware}}/{file}",
+            target=[target_of(name) for name in named_workloads(wildcards.trace)],
+            hardware=EXPERIMENT.hardware[:1],
+        )
+
+    return files
+
+
+def named_workloads(trace):
+    """The workloads that the classes of a trace name, each once."""
+    classes = CONFIG.trace(trace).classes.values()
+    return list(dict.fromkeys(facts.workload for facts in classes if facts.workload))
+
+
+def target_of(workload):
+    """The first target of the experiment that keeps what `workload` uses."""
+    return next(
+        target for target, names in EXPERIMENT.targets.items() if workload in names
+    )
+
+
+def trace_stage(wildcards):
+    cluster = CONFIG.cluster(wildcards.cluster)
+    return stages.TraceStage(
+        cluster=cluster,
+        hardware=[CONFIG.hardware(name) for name in cluster.nodes],
+        trace=CONFIG.trace(wildcards.trace),
+    )
+
+
+def schedule_stage(wildcards):
+    return stages.ScheduleStage(
+        **vars(trace_stage(wildcards)),
+        policy=CONFIG.policy(wildcards.policy),
+        replications=EXPERIMENT.schedule.replications,
+        baseline=wildcards.policy == EXPERIMENT.schedule.baseline_policy,
+    )
+
+
+def deflate_stage(wildcards):
+    return stages.DeflateStage(
+        **vars(trace_stage(wildcards)),
+        objective=CONFIG.objective(wildcards.objective),
+    )
+
+
+def real_stage(wildcards):
+    return stages.RealStage(
+        **vars(schedule_stage(wildcards)), engine=EXPERIMENT.schedule.real
+    )
+
+
+def machines():
+    """The hardware that an experiment runs on or schedules on, each once."""
+    node_types = [
+        node_type
+        for name in EXPERIMENT.schedule.clusters
+        for node_type in CONFIG.cluster(name).nodes
+    ]
+    return list(dict.fromkeys([*EXPERIMENT.hardware, *node_types]))
+
+
+def policies():
+    return [CONFIG.policy(name) for name in EXPERIMENT.schedule.policies]
+
+
+def recorded(wildcards):
+    """The files of a trace that was recorded."""
+    files = CONFIG.trace(wildcards.trace).arrivals.files.values()
+    return [path for paths in files for path in paths]

@@ -14,10 +14,18 @@ rule resolved_config:
             stages.Resolved(
                 experiment=EXPERIMENT,
                 workloads=[CONFIG.workload(name) for name in EXPERIMENT.workloads],
-                hardware=[CONFIG.hardware(name) for name in EXPERIMENT.hardware],
+                hardware=[CONFIG.hardware(name) for name in machines()],
+                policies=policies(),
                 debloat=CONFIG.root.debloat,
                 profiling=CONFIG.root.profiling,
                 verify=CONFIG.root.verify,
+                clusters=[
+                    CONFIG.cluster(name) for name in EXPERIMENT.schedule.clusters
+                ],
+                traces=[CONFIG.trace(name) for name in EXPERIMENT.schedule.traces],
+                objectives=[
+                    CONFIG.objective(name) for name in EXPERIMENT.schedule.objectives
+                ],
             )
         ),
     shell:
@@ -35,6 +43,15 @@ rule evaluate_experiment:
         used=targets("used.json"),
         verdicts=targets("verify.json"),
         verify_runs=targets("verify_runs.parquet"),
+        summaries=cells("summary.json"),
+        jobs=cells("jobs.parquet"),
+        stays=cells("stays.parquet"),
+        nodes=cells("nodes.parquet"),
+        load=cells("load.parquet"),
+        formulas=cells("analytic.json") if EXPERIMENT.schedule.formula else [],
+        real=cells("real.json") if EXPERIMENT.schedule.real else [],
+        traces=traces("trace.json"),
+        deflators=deflators(),
         code=code("scripts/evaluate_experiment.py", "src/trimtab/evaluation/*/*"),
     output:
         report=report(
@@ -70,10 +87,12 @@ rule evaluate_experiment:
             stages.EvaluateStage(
                 experiment=EXPERIMENT,
                 workloads=[CONFIG.workload(name) for name in EXPERIMENT.workloads],
-                hardware=[CONFIG.hardware(name) for name in EXPERIMENT.hardware],
+                hardware=[CONFIG.hardware(name) for name in machines()],
+                policies=policies(),
             )
         ),
     shell:
         "python scripts/evaluate_experiment.py --config {params.cfg:q}"
-        " --profiles $(dirname {input.usages:q}) --debloats $(dirname {input.manifests:q})"
+        " --usages {input.usages:q} --manifests {input.manifests:q}"
+        " --summaries {input.summaries:q} --traces {input.traces:q} --deflators {input.deflators:q}"
         " --output $(dirname {output.report:q}) > {log:q} 2>&1"

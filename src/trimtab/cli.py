@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from trimtab import workspace
+from trimtab import queue_cli, workspace
 from trimtab.config.debloat import Debloat
 from trimtab.config.fields import InvalidValueError
 from trimtab.doctor import examine
@@ -19,6 +19,8 @@ from trimtab.errors import TrimtabError, UserError
 app = typer.Typer(
     help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
+app.add_typer(queue_cli.schedule, name="schedule")
+app.command()(queue_cli.probe)
 console = Console(stderr=True)
 
 Command = Annotated[

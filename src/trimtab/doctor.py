@@ -62,6 +62,12 @@ _PARTS: list[tuple[str, Callable[[], bool], str]] = [
      "make deps-cuda: the tests of GPU code need it"),
     ("Chromium", lambda: shutil.which("chromium") is not None,
      "make deps-chromium: the test of the report needs it"),
+    ("Apache Spark", lambda: (PROJECT / "build/spark/pyspark").exists(),
+     "make deps-spark: the experiment dias_spark and the tests of Spark need it"),
+    ("Java", lambda: shutil.which("java") is not None,
+     "make deps-spark: Apache Spark runs on it"),
+    ("Slurm", lambda: shutil.which("slurmctld") is not None,
+     "make deps-slurm: the tests of policies on a real Slurm need it"),
     ("strace", lambda: shutil.which("strace") is not None,
      "apt-get install strace: a second opinion in the tests of the file tracer"),
 ]  # fmt: skip

@@ -106,6 +106,90 @@ LIBRARIES = pa.schema(
     ]
 )
 
+# One row a job that asks for a place on a cluster, in the order of arrival.
+TRACE = pa.schema(
+    [
+        ("job", _int),  # 0, 1, ...
+        ("arrival_s", _float),  # since the trace's start; never decreases
+        ("job_class", _text),
+        ("priority", _int),  # higher is more important
+        ("cpu_milli", _int),  # thousandths of a core; whole numbers, so that sums are exact
+        ("gpu_milli", _int),
+        ("memory_bytes", _int),
+        ("work_s", _float),  # service time on the reference node at its highest frequency;
+        # null for a job of stages, whose tasks draw their own times
+        ("map_tasks", _int),  # 0: not a job of stages
+        ("reduce_tasks", _int),
+        ("size", _float),  # by which the times of a job's tasks are multiplied; 1 as a rule
+    ]
+)
+
+# One row a finished job, in the order of finishing.
+SCHEDULED = pa.schema(
+    [
+        ("job", _int),
+        ("job_class", _text),
+        ("priority", _int),
+        ("arrival_s", _float),
+        ("start_s", _float),  # the first time that it was given a place
+        ("finish_s", _float),
+        ("response_s", _float),  # finish - arrival
+        ("execution_s", _float),  # its last, successful execution, with its set-up
+        ("wasted_s", _float),  # of executions that were thrown away
+        ("set_up_s", _float),  # image pull and cold start, in all executions
+        ("sprint_s", _float),
+        ("dropped_tasks", _int),
+        ("evictions", _int),
+        ("migrations", _int),
+        ("node", _int),  # where it finished
+        ("level", _int),  # frequency level that it finished at, 0 the lowest
+        ("energy_j", _float),  # active energy, without the nodes' idle power
+    ]
+)
+
+# One row a stay of a job on a node at one frequency: the bars of a Gantt chart.
+STAYS = pa.schema(
+    [
+        ("job", _int),
+        ("node", _int),
+        ("level", _int),
+        ("cpu_milli", _int),
+        ("start_s", _float),
+        ("ready_s", _float),  # when image pull and cold start were over; null if it never was
+        ("end_s", _float),
+        ("end", _text),  # finished | evicted | migrated | failed | level (a frequency change)
+    ]
+)
+
+# One row a node of a cluster.
+NODES = pa.schema(
+    [
+        ("node", _int),
+        ("hardware", _text),
+        ("cpu_milli", _int),
+        ("memory_bytes", _int),
+        ("busy_core_s", _float),
+        ("down_s", _float),
+        ("idle_energy_j", _float),
+        ("active_energy_j", _float),
+    ]
+)
+
+# One row a sample of a cluster: percentiles over its nodes of the share in use, 0 to 1.
+LOAD = pa.schema(
+    [
+        ("time_s", _float),
+        ("pending", _int),
+        ("running", _int),
+        *(
+            (f"{part}_p{rank}", _float)
+            for part in ("cpu", "memory")
+            for rank in (0, 25, 50, 75, 100)
+        ),
+        ("power_w", _float),
+    ]
+)
+
 
 def write_table(path: Path, schema: pa.Schema, frame: pd.DataFrame) -> None:
     """Write `frame` as Parquet with exactly the columns of `schema`.

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import experiment_files as files
 import pytest
+import schedule_files
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from trimtab.evaluation.evaluate import FIGURES, evaluate
@@ -115,3 +116,19 @@ def test_a_phone_scrolls_tables_and_not_the_page(browser: Browser, report: Path)
     page.wait_for_selector("body[data-charts]")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.close()
+
+
+def test_a_report_of_schedules_draws_every_chart_in_silence(
+    browser: Browser, tmp_path: Path
+) -> None:
+    report = evaluate(schedule_files.write_everything(tmp_path), tmp_path / "out")
+    drawn = list((tmp_path / "out/figures").iterdir())
+    complaints: list[str] = []
+    page = browser.new_page()
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(report.as_uri())
+    page.wait_for_selector("body[data-charts=ready]")
+    assert page.locator(".vega-embed svg").count() >= len(drawn)
+    page.close()
+    assert complaints == []

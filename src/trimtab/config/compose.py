@@ -14,10 +14,14 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from trimtab.config.check import checked
+from trimtab.config.cluster import Cluster
 from trimtab.config.fields import InvalidValueError
 from trimtab.config.hardware import Hardware
 from trimtab.config.mistakes import ConfigError, explain
+from trimtab.config.objective import Objective
+from trimtab.config.policy import Policy
 from trimtab.config.root import GROUPS, Root
+from trimtab.config.trace import Trace
 from trimtab.config.workload import Workload
 
 ConfigStore.instance().store(name="base_schema", node=Root)
@@ -42,6 +46,7 @@ class Configurations:
             self.hardware(hardware)
         for target in self.root.experiment.targets:
             self.python(target)
+        self._check_schedule()
 
     def workload(self, name: str) -> Workload:
         """Return what `conf/workload/{name}.yaml` says, after the overrides."""
@@ -50,6 +55,22 @@ class Configurations:
     def hardware(self, name: str) -> Hardware:
         """Return what `conf/hardware/{name}.yaml` says, after the overrides."""
         return self._option("hardware", name).hardware
+
+    def cluster(self, name: str) -> Cluster:
+        """Return what `conf/cluster/{name}.yaml` says, after the overrides."""
+        return self._option("cluster", name).cluster
+
+    def trace(self, name: str) -> Trace:
+        """Return what `conf/trace/{name}.yaml` says, after the overrides."""
+        return self._option("trace", name).trace
+
+    def policy(self, name: str) -> Policy:
+        """Return what `conf/policy/{name}.yaml` says, after the overrides."""
+        return self._option("policy", name).policy
+
+    def objective(self, name: str) -> Objective:
+        """Return what `conf/objective/{name}.yaml` says, after the overrides."""
+        return self._option("objective", name).objective
 
     def workloads(self, target: str) -> list[Workload]:
         """Return the workloads whose union `target` keeps."""
@@ -84,6 +105,31 @@ class Configurations:
                     f"{file}: workload.workdir: {workload.workdir!r} given, expected a folder "
                     f"that is there, seen from {project}"
                 )
+
+    def _check_schedule(self) -> None:
+        """Raise ConfigError where a file that the schedule names is wrong or does not fit."""
+        experiment = self.root.experiment
+        for name in experiment.schedule.clusters:
+            for node_type in self.cluster(name).nodes:
+                self.hardware(node_type)
+        for name in experiment.schedule.policies:
+            self.policy(name)
+        for name in experiment.schedule.traces:
+            for job_class, facts in self.trace(name).classes.items():
+                if facts.workload and facts.workload not in experiment.workloads:
+                    raise ConfigError(
+                        f"{self._file('trace', name)}: trace.classes.{job_class}.workload: "
+                        f"{facts.workload!r} given, expected a workload of a target of the "
+                        f"experiment {experiment.name}, or none"
+                    )
+        for name in experiment.schedule.objectives:
+            for trace in experiment.schedule.traces:
+                missing = set(self.trace(trace).classes) - set(self.objective(name).classes)
+                if missing:
+                    raise ConfigError(
+                        f"{self._file('objective', name)}: objective.classes: expected the classes "
+                        f"of the trace {trace}, {', '.join(sorted(missing))} missing"
+                    )
 
     def _option(self, group: str, name: str) -> Root:
         if getattr(self.root, group).name == name:

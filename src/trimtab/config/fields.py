@@ -19,13 +19,21 @@ class InvalidValueError(ValueError):
         self.key, self.given, self.expected = key, given, expected
 
 
-def about(meaning: str, *, unit: str = "", report_only: bool = False) -> dict[str, Any]:
+def about(
+    meaning: str, *, unit: str = "", report_only: bool = False, schedule_only: bool = False
+) -> dict[str, Any]:
     """Return the metadata of a dataclass field for one YAML key.
 
     `meaning` and `unit` go to the generated reference. A `report_only` key describes, and changes
-    nothing that is measured: editing it makes nothing but the report again.
+    nothing that is measured: editing it makes nothing but the report again. A `schedule_only` key
+    matters where jobs are scheduled: editing it profiles nothing again.
     """
-    return {"meaning": meaning, "unit": unit, "report_only": report_only}
+    return {
+        "meaning": meaning,
+        "unit": unit,
+        "report_only": report_only,
+        "schedule_only": schedule_only,
+    }
 
 
 def check_one_of(key: str, given: str, allowed: Iterable[str]) -> None:

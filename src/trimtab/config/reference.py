@@ -52,12 +52,25 @@ def _rows(kind: Any, prefix: str) -> list[str]:
         if dataclasses.is_dataclass(hint):
             rows += _rows(hint, f"{prefix}{spec.name}.")
             continue
+        items = _items(hint)
+        if items:
+            inside, kind_of_item = items
+            rows += _rows(kind_of_item, f"{prefix}{spec.name}{inside}.")
+            continue
         meaning = spec.metadata["meaning"].replace("|", "\\|")
         unit = spec.metadata["unit"]
         rows.append(
             f"| `{prefix}{spec.name}` | {words(hint)} | {_default(spec)} | {unit} | {meaning} |"
         )
     return rows
+
+
+def _items(hint: Any) -> tuple[str, Any] | None:
+    """Return how an item of a list or mapping of dataclasses is named, and its dataclass."""
+    members = typing.get_args(hint)
+    if members and dataclasses.is_dataclass(members[-1]):
+        return ("[]" if typing.get_origin(hint) is list else ".NAME"), members[-1]
+    return None
 
 
 def _default(spec: "dataclasses.Field[Any]") -> str:

@@ -13,11 +13,15 @@ from omegaconf import MISSING, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from trimtab.config.check import checked
+from trimtab.config.cluster import Cluster
 from trimtab.config.debloat import Debloat
 from trimtab.config.experiment import Experiment
 from trimtab.config.hardware import Hardware
 from trimtab.config.mistakes import ConfigError
+from trimtab.config.objective import Objective
+from trimtab.config.policy import Policy
 from trimtab.config.profiling import Profiling, Verify
+from trimtab.config.trace import Trace
 from trimtab.config.workload import Workload
 
 Stage = TypeVar("Stage")
@@ -63,12 +67,45 @@ class VerifyStage:
 
 
 @dataclass
+class TraceStage:
+    """What the jobs of a trace, as a cluster meets them, depend on."""
+
+    cluster: Cluster = MISSING
+    hardware: list[Hardware] = MISSING
+    trace: Trace = MISSING
+
+
+@dataclass
+class ScheduleStage(TraceStage):
+    """What scheduling a trace on a cluster with a policy depends on."""
+
+    policy: Policy = MISSING
+    replications: int = MISSING
+    baseline: bool = MISSING
+
+
+@dataclass
+class DeflateStage(TraceStage):
+    """What the deflator's search for an objective depends on."""
+
+    objective: Objective = MISSING
+
+
+@dataclass
+class RealStage(ScheduleStage):
+    """What running a trace for real depends on."""
+
+    engine: str = MISSING
+
+
+@dataclass
 class EvaluateStage:
     """What the report of an experiment says of its cells."""
 
     experiment: Experiment = MISSING
     workloads: list[Workload] = MISSING
     hardware: list[Hardware] = MISSING
+    policies: list[Policy] = MISSING
 
 
 @dataclass
@@ -78,16 +115,23 @@ class Resolved(EvaluateStage):
     debloat: Debloat = MISSING
     profiling: Profiling = MISSING
     verify: Verify = MISSING
+    clusters: list[Cluster] = MISSING
+    traces: list[Trace] = MISSING
+    objectives: list[Objective] = MISSING
 
 
 def dump(stage: Any) -> str:
     """Return a stage's configuration as canonical JSON.
 
-    Keys that only the report shows are left out of every stage but EvaluateStage, so that editing
-    a description measures nothing again.
+    Keys that only the report shows are left out of every stage but EvaluateStage, and keys that
+    only scheduling reads of all but that and TraceStage: editing them measures nothing again.
     """
-    document = _plain(stage, with_report_only=isinstance(stage, EvaluateStage))
-    return json.dumps(document, sort_keys=True)
+    left_out = set()
+    if not isinstance(stage, EvaluateStage):
+        left_out.add("report_only")
+        if not isinstance(stage, TraceStage):
+            left_out.add("schedule_only")
+    return json.dumps(_plain(stage, left_out), sort_keys=True)
 
 
 def load(text: str, kind: type[Stage]) -> Stage:
@@ -103,13 +147,15 @@ def load(text: str, kind: type[Stage]) -> Stage:
         raise ConfigError(f"--config: {' '.join(line.strip() for line in lines)}") from None
 
 
-def _plain(value: Any, with_report_only: bool) -> Any:
+def _plain(value: Any, left_out: set[str]) -> Any:
     if dataclasses.is_dataclass(value):
         return {
-            spec.name: _plain(getattr(value, spec.name), with_report_only)
+            spec.name: _plain(getattr(value, spec.name), left_out)
             for spec in dataclasses.fields(value)
-            if with_report_only or not spec.metadata.get("report_only")
+            if not any(spec.metadata.get(kind) for kind in left_out)
         }
     if isinstance(value, list):
-        return [_plain(item, with_report_only) for item in value]
+        return [_plain(item, left_out) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item, left_out) for key, item in value.items()}
     return value

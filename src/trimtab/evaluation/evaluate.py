@@ -1,18 +1,26 @@
 """From the files of the other stages to tables, figures, metrics and the report."""
 
 from pathlib import Path
+from typing import Any
 
+from trimtab.evaluation.figures import Figure
 from trimtab.evaluation.gpu_figures import figure_1, figure_7
 from trimtab.evaluation.gpu_tables import table_6, table_7, table_10
 from trimtab.evaluation.inputs import load
 from trimtab.evaluation.library_tables import library_table, size_table, table_2, table_3
-from trimtab.evaluation.measurements import Inputs
+from trimtab.evaluation.measurements import Inputs, Measurements
 from trimtab.evaluation.metrics import metrics
 from trimtab.evaluation.pareto import figure_6
 from trimtab.evaluation.report import render
 from trimtab.evaluation.run_figures import run_time_figure, size_figure
 from trimtab.evaluation.run_tables import epoch_table, table_5, table_8
+from trimtab.evaluation.schedule_report import (
+    schedule_figures,
+    schedule_metrics,
+    schedule_tables,
+)
 from trimtab.evaluation.similarity import published_similarity, table_4, table_9
+from trimtab.evaluation.tables import Table
 from trimtab.evaluation.tracing_table import tracing_table
 from trimtab.evaluation.verification import verification_table, verified
 from trimtab.evaluation.violins import figure_5
@@ -43,20 +51,46 @@ GPU_FIGURES = ("figure_1", "figure_7")
 def evaluate(inputs: Inputs, destination: Path) -> Path:
     """Write the evaluation of an experiment to `destination` and return its `report.html`.
 
-    Writes `tables/{TABLES}.csv`, `figures/{FIGURES}.svg` and, where any library holds GPU code,
-    `figures/{GPU_FIGURES}.svg`, then `metrics.json` and, last, the report.
-    A verification that failed is reported, not raised. Raises UserError and TrimtabError as
-    inputs.load does, before anything is written.
+    With debloated targets there are `tables/{TABLES}.csv`, `figures/{FIGURES}.svg` and, where any
+    library holds GPU code, `figures/{GPU_FIGURES}.svg`; with schedules
+    `tables/{SCHEDULE_TABLES}.csv` and the figures whose data exist. Then come `metrics.json` and,
+    last, the report. A verification that failed is reported, not raised. Raises UserError and
+    TrimtabError as inputs.load does, before anything is written.
     """
     measurements = load(inputs)
-    sizes, second, fifth = size_table(measurements), table_2(measurements), table_5(measurements)
-    eighth = table_8(measurements)
-    tables = (
+    tables: list[Table] = []
+    figures: list[Figure] = []
+    numbers: dict[str, Any] = {}
+    if measurements.targets:
+        tables += _target_tables(measurements)
+        by_name = {table.name: table for table in tables}
+        figures += _target_figures(measurements, by_name["sizes"])
+        by_target = by_name["table_2"], by_name["table_8"]
+        numbers |= metrics(verified(measurements), by_target, by_name["table_5"])
+    if measurements.schedules.cells:
+        of_schedules = schedule_tables(measurements.schedules)
+        tables += of_schedules
+        figures += schedule_figures(measurements.schedules)
+        numbers["schedule"] = schedule_metrics(of_schedules)
+    page = render(measurements, tables, figures)
+    for table in tables:
+        table.write_csv(destination / "tables")
+    for figure in figures:
+        figure.write_svg(destination / "figures")
+    write_json(destination / "metrics.json", numbers)
+    report = destination / "report.html"
+    with whole_file(report) as temporary:
+        temporary.write_text(page)
+    return report
+
+
+def _target_tables(measurements: Measurements) -> list[Table]:
+    return [
         verification_table(measurements),
-        second,
+        table_2(measurements),
         table_3(measurements),
-        sizes,
-        fifth,
+        size_table(measurements),
+        table_5(measurements),
         table_6(measurements),
         table_7(measurements),
         table_10(measurements),
@@ -64,11 +98,14 @@ def evaluate(inputs: Inputs, destination: Path) -> Path:
         published_similarity("table_4"),
         table_9(measurements),
         published_similarity("table_9"),
-        eighth,
+        table_8(measurements),
         tracing_table(measurements),
         epoch_table(measurements),
         library_table(measurements),
-    )
+    ]
+
+
+def _target_figures(measurements: Measurements, sizes: Table) -> list[Figure]:
     figures = [
         size_figure(sizes),
         run_time_figure(measurements),
@@ -77,14 +114,4 @@ def evaluate(inputs: Inputs, destination: Path) -> Path:
     ]
     if measurements.have_gpu_code:
         figures += [figure_1(measurements), figure_7(measurements)]
-    page = render(measurements, tables, figures)
-    for table in tables:
-        table.write_csv(destination / "tables")
-    for figure in figures:
-        figure.write_svg(destination / "figures")
-    numbers = metrics(verified(measurements), (second, eighth), fifth)
-    write_json(destination / "metrics.json", numbers)
-    report = destination / "report.html"
-    with whole_file(report) as temporary:
-        temporary.write_text(page)
-    return report
+    return figures

@@ -1,18 +1,18 @@
 """The folders of the earlier stages, read and checked."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 
 from trimtab.errors import TrimtabError, UserError
 from trimtab.evaluation.measurements import Inputs, Measurements, Profile, Target
+from trimtab.evaluation.schedule_inputs import read_cells, read_deflator, read_trace
+from trimtab.evaluation.schedules import Schedules
+from trimtab.evaluation.stage_files import document, refuse_twice, require, table
 from trimtab.evaluation.used import read_used
-from trimtab.files import read_json
-from trimtab.schemas import EPOCHS, LIBRARIES, RUNS, read_table
+from trimtab.schemas import EPOCHS, LIBRARIES, RUNS
 
 PROFILE_FILES = ("usage.json", "runs.parquet", "epochs.parquet")
 DEBLOAT_FILES = (
@@ -31,12 +31,14 @@ def load(inputs: Inputs) -> Measurements:
     Raises UserError when a file is missing, a trace is incomplete or a target was debloated for
     a workload whose profile is not given, and TrimtabError when a file contradicts itself.
     """
-    if not inputs.debloats:
-        raise UserError(f"experiment {inputs.experiment}: no debloated target was given")
+    if not inputs.debloats and not inputs.schedules:
+        raise UserError(
+            f"experiment {inputs.experiment}: no debloated target and no schedule was given"
+        )
     profiles = [_profile(folder) for folder in inputs.profiles]
     targets = [_target(folder) for folder in inputs.debloats]
-    _refuse_twice("workload", [(p.workload, p.hardware) for p in profiles])
-    _refuse_twice("target", [(t.label, t.hardware) for t in targets])
+    refuse_twice("workload", [(p.workload, p.hardware) for p in profiles])
+    refuse_twice("target", [(t.label, t.hardware) for t in targets])
     known = {(p.workload, p.hardware) for p in profiles}
     for target in targets:
         for workload in target.workloads:
@@ -48,22 +50,28 @@ def load(inputs: Inputs) -> Measurements:
     if len({target.hardware for target in targets}) > 1:
         targets = [replace(t, label=f"{t.label} on {t.hardware}") for t in targets]
         profiles = [replace(p, label=f"{p.label} on {p.hardware}") for p in profiles]
-    return Measurements(inputs, tuple(targets), tuple(profiles))
+    schedules = Schedules(
+        read_cells(inputs.schedules),
+        tuple(read_deflator(path) for path in inputs.deflators),
+        tuple(read_trace(path) for path in inputs.traces),
+        inputs.probes,
+    )
+    return Measurements(inputs, tuple(targets), tuple(profiles), schedules)
 
 
 def _profile(folder: Path) -> Profile:
-    _require(folder, PROFILE_FILES, "profile")
-    usage = _document(folder / "usage.json", ("complete", "libraries"))
+    require(folder, PROFILE_FILES, "profile")
+    usage = document(folder / "usage.json", ("complete", "libraries"))
     if usage["complete"] is not True:
         reasons = "; ".join(usage.get("incomplete_because") or ["no reason was recorded"])
         raise UserError(
             f"{folder / 'usage.json'}: the trace is incomplete ({reasons}); "
             "nothing is concluded from it: profile the workload again"
         )
-    runs = _table(folder / "runs.parquet", RUNS)
-    epochs = _table(folder / "epochs.parquet", EPOCHS, may_be_empty=True)
+    runs = table(folder / "runs.parquet", RUNS)
+    epochs = table(folder / "epochs.parquet", EPOCHS, may_be_empty=True)
     workload, hardware = _only(runs, folder / "runs.parquet", ("workload", "hardware"))
-    _refuse_twice(
+    refuse_twice(
         f"{folder / 'runs.parquet'}: run",
         runs[["condition", "repeat"]].itertuples(index=False, name=None),
     )
@@ -71,22 +79,22 @@ def _profile(folder: Path) -> Profile:
 
 
 def _target(folder: Path) -> Target:
-    _require(folder, DEBLOAT_FILES, "debloat")
-    manifest = _document(
+    require(folder, DEBLOAT_FILES, "debloat")
+    manifest = document(
         folder / "manifest.json", ("target", "hardware", "workloads", "timings", "gpus")
     )
-    verify = _document(folder / "verify.json", ("passed", "workloads"))
+    verify = document(folder / "verify.json", ("passed", "workloads"))
     missing = [key for key in TIMINGS if key not in manifest["timings"]]
     if missing:
         raise TrimtabError(f"{folder / 'manifest.json'}: timings lacks {', '.join(missing)}")
-    libraries = _table(folder / "libraries.parquet", LIBRARIES)
+    libraries = table(folder / "libraries.parquet", LIBRARIES)
     _check_sums(folder / "libraries.parquet", libraries)
     used = read_used(folder / "used.json")
     unknown = set(used) - set(libraries["library"])
     if unknown:
         raise TrimtabError(f"{folder / 'used.json'}: {min(unknown)}: not in libraries.parquet")
-    runs = _table(folder / "verify_runs.parquet", RUNS, may_be_empty=True)
-    _refuse_twice(
+    runs = table(folder / "verify_runs.parquet", RUNS, may_be_empty=True)
+    refuse_twice(
         f"{folder / 'verify_runs.parquet'}: run",
         runs[["workload", "condition", "repeat"]].itertuples(index=False, name=None),
     )
@@ -108,35 +116,6 @@ def _gpus(path: Path, gpus: Any) -> tuple[str, ...]:
         return tuple(f"{gpu['name'] or 'GPU'} (sm_{gpu['architecture']})" for gpu in gpus)
     except (KeyError, TypeError):
         raise TrimtabError(f"{path}: gpus: expected a list of name and architecture") from None
-
-
-def _require(folder: Path, names: Iterable[str], stage: str) -> None:
-    for name in names:
-        if not (folder / name).is_file():
-            raise UserError(f"{folder / name}: missing; run the stage `{stage}` first")
-
-
-def _document(path: Path, keys: Iterable[str]) -> dict[str, Any]:
-    try:
-        document = read_json(path)
-    except ValueError as error:
-        raise TrimtabError(f"{path}: not JSON: {error}") from None
-    if not isinstance(document, dict):
-        raise TrimtabError(f"{path}: expected an object with the keys {', '.join(keys)}")
-    missing = [key for key in keys if key not in document]
-    if missing:
-        raise TrimtabError(f"{path}: lacks {', '.join(missing)}; make it again")
-    return document
-
-
-def _table(path: Path, schema: pa.Schema, may_be_empty: bool = False) -> pd.DataFrame:
-    try:
-        frame = read_table(path, schema)
-    except pa.ArrowInvalid as error:
-        raise TrimtabError(f"{path}: not a Parquet file: {error}") from None
-    if frame.empty and not may_be_empty:
-        raise TrimtabError(f"{path}: no rows")
-    return frame
 
 
 def _only(frame: pd.DataFrame, path: Path, columns: tuple[str, str]) -> tuple[str, str]:
@@ -163,11 +142,3 @@ def _check_sums(path: Path, frame: pd.DataFrame) -> None:
             f"{path}: {wrong.iloc[0]}: the elements removed, by reason, are not those before "
             "less those after"
         )
-
-
-def _refuse_twice(what: str, keys: Iterable[tuple[Any, ...]]) -> None:
-    seen = set()
-    for key in keys:
-        if key in seen:
-            raise UserError(f"{what} {' / '.join(map(str, key))} is given twice")
-        seen.add(key)

@@ -16,7 +16,9 @@ class KeyFigure:
 
 
 def key_figures(tables: Mapping[str, Table]) -> dict[str, list[KeyFigure]]:
-    """Return, by target, the changes that a reader wants first."""
+    """Return, by target, the changes that a reader wants first; nothing without a target."""
+    if "table_2" not in tables:
+        return {}
     found: dict[str, list[KeyFigure]] = {}
     for row in tables["table_2"].rows:
         if not is_published(row):
@@ -68,6 +70,11 @@ def _change(reduction_pct: object) -> str:
         return UNKNOWN
     sign = "+" if round(reduction_pct, 1) < 0 else ""
     return f"{sign}{shown(-float(reduction_pct), 1)}\N{NO-BREAK SPACE}%"
+
+
+def change(difference_pct: float | None) -> str:
+    """Return a difference with its sign: -12.3 becomes "-12.3 %" with a minus sign."""
+    return _change(None if difference_pct is None else -difference_pct)
 
 
 def _number(value: object) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from trimtab.evaluation.schedules import Probe, Schedules
 from trimtab.evaluation.used import UsedCode
 
 
@@ -31,15 +32,21 @@ class Inputs:
     """The folders and the facts that a report is made from.
 
     `profiles` are folders with PROFILE_FILES, one for each workload and hardware; `debloats` are
-    folders with DEBLOAT_FILES, one for each target and hardware. `machine` and `date` say in
-    words where and when the runs were made.
+    folders with DEBLOAT_FILES, one for each target and hardware. `schedules` are folders with
+    SCHEDULE_FILES, one for each cluster, trace and policy; `deflators` and `traces` are the files
+    beside them, `probes` what `trimtab probe` found. `machine` and `date` say in words where and
+    when the runs were made.
     """
 
     experiment: str
     machine: str
     date: str
-    profiles: tuple[Path, ...]
-    debloats: tuple[Path, ...]
+    profiles: tuple[Path, ...] = ()
+    debloats: tuple[Path, ...] = ()
+    schedules: tuple[Path, ...] = ()
+    deflators: tuple[Path, ...] = ()
+    traces: tuple[Path, ...] = ()
+    probes: tuple[Probe, ...] = ()
     workloads: Mapping[str, WorkloadFacts] = field(default_factory=dict)
 
     def facts(self, workload: str) -> WorkloadFacts:
@@ -92,6 +99,7 @@ class Measurements:
     inputs: Inputs
     targets: tuple[Target, ...]
     profiles: tuple[Profile, ...]
+    schedules: Schedules = field(default_factory=Schedules)
 
     @property
     def have_gpu_code(self) -> bool:

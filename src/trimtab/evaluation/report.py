@@ -7,9 +7,11 @@ import jinja2
 import vl_convert
 from markupsafe import Markup
 
+from trimtab.evaluation.deflator_table import without_dominated
 from trimtab.evaluation.figures import VEGA_LITE, Figure
 from trimtab.evaluation.key_figures import key_figures
 from trimtab.evaluation.measurements import Measurements
+from trimtab.evaluation.schedule_remarks import schedule_caveats, schedule_key_figures
 from trimtab.evaluation.tables import Table, exact
 from trimtab.evaluation.verification import caveats, verified
 
@@ -30,15 +32,23 @@ def render(measurements: Measurements, tables: Sequence[Table], figures: Sequenc
         lstrip_blocks=True,
     )
     by_name = {table.name: table for table in tables}
+    schedules = measurements.schedules
     return environment.get_template("report.html.j2").render(
         inputs=measurements.inputs,
         targets=measurements.targets,
         profiles=measurements.profiles,
         have_gpu_code=measurements.have_gpu_code,
         verified=verified(measurements),
-        caveats=caveats(measurements),
-        key_figures=key_figures(by_name),
-        tables=by_name,
+        caveats=[
+            *(caveats(measurements) if measurements.targets else ()),
+            *schedule_caveats(schedules),
+        ],
+        key_figures=key_figures(by_name)
+        | (schedule_key_figures(schedules, by_name) if schedules.cells else {}),
+        schedules=schedules,
+        tables=by_name | {"deflator": without_dominated(by_name["deflator"])}
+        if schedules.cells
+        else by_name,
         figures={figure.name: figure for figure in figures},
         drawn={figure.name: Markup(_without_prolog(figure.svg)) for figure in figures},
         specifications={figure.name: figure.spec for figure in figures},

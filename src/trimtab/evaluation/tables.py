@@ -108,7 +108,7 @@ def shown(value: Value, decimals: int | None) -> str:
     if isinstance(value, str) or decimals is None:
         return str(value)
     if isinstance(value, int):  # a count, or a figure that was published without decimals
-        return f"{value:,}"
+        return f"{value:,}".replace("-", MINUS)
     text = f"{value:z,.{decimals}f}"  # z: no minus before a zero
     return text.replace("-", MINUS)
 

@@ -4,13 +4,14 @@ import pytest
 from config_files import PROJECT, workload, write
 
 from trimtab.config import ConfigError, Configurations
+from trimtab.config.root import GROUPS
 
 
 def stems(group: str) -> list[str]:
     return sorted(path.stem for path in (PROJECT / "conf" / group).glob("*.yaml"))
 
 
-@pytest.mark.parametrize("group", ["workload", "hardware", "debloat", "experiment"])
+@pytest.mark.parametrize("group", GROUPS)
 def test_every_shipped_option_composes(group: str) -> None:
     assert stems(group)
     for name in stems(group):

@@ -6,7 +6,13 @@ import pytest
 from config_files import PROJECT
 
 from trimtab.config import ConfigError, Configurations, dump, load
-from trimtab.config.stages import DebloatStage, EvaluateStage, ProfileStage, Resolved
+from trimtab.config.stages import (
+    DebloatStage,
+    EvaluateStage,
+    ProfileStage,
+    Resolved,
+    TraceStage,
+)
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +27,7 @@ def profile_stage(configurations: Configurations) -> ProfileStage:
 
 def test_what_was_dumped_loads_again(configurations: Configurations) -> None:
     root = configurations.root
-    evaluated = EvaluateStage(root.experiment, [root.workload], [root.hardware])
+    evaluated = EvaluateStage(root.experiment, [root.workload], [root.hardware], [root.policy])
     assert load(dump(evaluated), EvaluateStage) == evaluated
     debloated = DebloatStage("a", "b", ["9.0"], [root.workload], root.debloat)
     again = load(dump(debloated), DebloatStage)
@@ -38,8 +44,22 @@ def test_descriptions_change_no_stage_but_the_evaluation(configurations: Configu
     assert dump(slower) != dump(stage)
     root = configurations.root
     texts = {
-        dump(EvaluateStage(root.experiment, [workload], [root.hardware]))
+        dump(EvaluateStage(root.experiment, [workload], [root.hardware], []))
         for workload in (stage.workload, reworded.workload)
+    }
+    assert len(texts) == 2
+
+
+def test_what_only_scheduling_reads_of_a_machine_profiles_nothing_again(
+    configurations: Configurations,
+) -> None:
+    stage = profile_stage(configurations)
+    faster = replace(stage.hardware, speed=3.0, network_bytes_per_s=1.0)
+    assert dump(replace(stage, hardware=faster)) == dump(stage)
+    root = configurations.root
+    texts = {
+        dump(TraceStage(root.cluster, [hardware], root.trace))
+        for hardware in (stage.hardware, faster)
     }
     assert len(texts) == 2
 
@@ -47,7 +67,16 @@ def test_descriptions_change_no_stage_but_the_evaluation(configurations: Configu
 def test_resolved_shows_every_key(configurations: Configurations) -> None:
     root = configurations.root
     resolved = Resolved(
-        root.experiment, [root.workload], [root.hardware], root.debloat, root.profiling, root.verify
+        experiment=root.experiment,
+        workloads=[root.workload],
+        hardware=[root.hardware],
+        policies=[root.policy],
+        debloat=root.debloat,
+        profiling=root.profiling,
+        verify=root.verify,
+        clusters=[root.cluster],
+        traces=[root.trace],
+        objectives=[root.objective],
     )
     document = json.loads(dump(resolved))
     assert document["workloads"][0]["description"] == root.workload.description

@@ -13,6 +13,14 @@ WORKLOADS = {
     for name in ("table_2", "table_3", "table_5", "table_8")
 }
 OTHERS = {"table_4": 10, "table_6": 4, "table_7": 4, "table_9": 6, "table_10": 18}
+SCHEDULING = {
+    "table_4_2": 6,
+    "schedule": 19,
+    "cluster_energy": 8,
+    "agreement": 3,
+    "deflator": 2,
+    "schedule_statements": 6,
+}
 PAPER = "The Hidden Bloat in Machine Learning Systems"
 
 
@@ -72,6 +80,47 @@ def test_values_are_those_printed(name: str, row: str, key: str, value: float) -
     assert entry.number(key) == value
 
 
+@pytest.mark.parametrize(("name", "rows"), SCHEDULING.items())
+def test_what_chapters_3_and_4_state_is_whole(name: str, rows: int) -> None:
+    entries = published(name)
+    assert len(entries) == rows
+    assert {entry.paper for entry in entries} == {
+        "Towards Energy Efficiency by Leveraging Heterogeneity of Clusters and Applications"
+    }
+    assert {entry.place.split(".")[0] for entry in entries} <= {"Section 3", "Section 4", "Table 4"}
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "key", "value"),
+    [
+        ("table_4_2", "NPS, high", "waiting_mean_s", 70.6),
+        ("table_4_2", "DiAS(0,10), low", "waiting_mean_s", 286.42),
+        ("table_4_2", "DiAS(0,20), low", "execution_mean_s", 131.1),
+        ("cluster_energy", "Figure 3.6, HEATS with H = 1", "total_energy_difference_pct", -7.1),
+        (
+            "cluster_energy",
+            "Figure 4.9c, limited, DiAS(0,20)",
+            "total_energy_difference_pct",
+            -21.6,
+        ),
+        (
+            "cluster_energy",
+            "Figure 4.9c, unlimited, DiAS(0,20)",
+            "total_energy_difference_pct",
+            -31,
+        ),
+        ("schedule", "Figure 4.6a, NP, high", "response_mean_difference_pct", 80),
+        ("schedule", "Figure 4.6a, DA(0,20), low", "response_p95_difference_pct", -65),
+        ("schedule", "Figure 4.7, P", "waste_pct", 16),
+        ("agreement", "Figure 4.4, both classes", "formula_real_error_pct", 18.7),
+        ("schedule_statements", "Figure 3.1, k-means that stays on the AMD node", "energy_j", 565),
+    ],
+)
+def test_values_of_schedules_are_those_printed(name: str, row: str, key: str, value: float) -> None:
+    (entry,) = (entry for entry in published(name) if entry.row == row)
+    assert entry.number(key) == value
+
+
 def test_column_sums_catch_a_slip_anywhere_in_a_table() -> None:
     def total(name: str, key: str) -> float:
         return sum(entry.number(key) for entry in published(name))
@@ -90,6 +139,8 @@ def test_column_sums_catch_a_slip_anywhere_in_a_table() -> None:
     assert total("table_10", "libraries") == 2_089
     assert total("table_10", "gpu_code_mb") == 31_852
     assert total("table_10", "elements") == 133_478
+    assert total("table_4_2", "waiting_mean_s") == pytest.approx(1_099.02)
+    assert total("table_4_2", "execution_mean_s") == pytest.approx(718.0)
 
 
 def test_gpu_code_and_cpu_code_are_less_than_the_files() -> None:
@@ -129,7 +180,7 @@ def test_the_overheads_follow_from_the_times() -> None:
 
 def test_every_file_of_the_folder_is_valid() -> None:
     names = [path.stem for path in FOLDER.glob("*.yaml")]
-    assert set(names) == {"statements", *WORKLOADS, *OTHERS}
+    assert set(names) == {"statements", *WORKLOADS, *OTHERS, *SCHEDULING}
     assert all(published(name) for name in names)
 
 

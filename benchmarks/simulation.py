@@ -1,0 +1,226 @@
+"""How fast the simulator is, against SimPy on the same model, and with how much memory.
+
+    python benchmarks/simulation.py
+
+A single queue of three priorities, non-preemptive, Poisson arrivals and exponential service, is
+simulated by us and by SimPy in turns; both generate their arrivals in the measured time and keep
+the mean response by priority. Then tasks are placed as HEATS does on ten thousand nodes.
+"""
+
+import argparse
+import json
+import random
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+import simpy
+from common import save, spread
+
+from trimtab.scheduling.cluster import Cluster, JobClass, Level, NodeType
+from trimtab.scheduling.policies.heats import Heats
+from trimtab.scheduling.policies.priority import Priority
+from trimtab.scheduling.simulate import simulate
+
+LOAD = 0.8
+CLASSES = tuple(JobClass(f"priority_{number}", number) for number in range(3))
+CHUNK = 1 << 16
+
+
+def queue_trace(jobs: int) -> Iterator[pd.DataFrame]:
+    """Jobs of three priorities at a load of 0.8 on one server."""
+    random_numbers = np.random.default_rng(1)
+    names = pd.Index([job_class.name for job_class in CLASSES])
+    now_s = 0.0
+    for begin in range(0, jobs, CHUNK):
+        count = min(CHUNK, jobs - begin)
+        arrival_s = now_s + np.cumsum(random_numbers.exponential(1 / LOAD, count))
+        now_s = arrival_s[-1]
+        priority = random_numbers.integers(0, 3, count)
+        nothing = np.zeros(count, np.int64)
+        yield pd.DataFrame(
+            {
+                "job": np.arange(begin, begin + count),
+                "arrival_s": arrival_s,
+                "job_class": pd.Categorical.from_codes(priority, names),
+                "priority": priority,
+                "cpu_milli": np.full(count, 1000),
+                "gpu_milli": nothing,
+                "memory_bytes": nothing,
+                "work_s": random_numbers.exponential(1, count),
+            },
+            copy=False,
+        )
+
+
+def our_queue(jobs: int) -> dict[str, float]:
+    """Mean response time by class."""
+    server = NodeType("server", 1000, 1, 10.0, (Level(1.0, 90.0),))
+    result = simulate(
+        Cluster((server,), (1,)),
+        CLASSES,
+        queue_trace(jobs),
+        Priority(),
+        keep_jobs=False,
+        keep_stays=False,
+    )
+    return {name: one["response_mean_s"] for name, one in result.summary["classes"].items()}
+
+
+def simpy_queue(jobs: int) -> dict[str, float]:
+    """Mean response time by class of the same model."""
+    numbers = random.Random(1)
+    environment = simpy.Environment()
+    server = simpy.PriorityResource(environment)
+    total_s, count = [0.0] * 3, [0] * 3
+
+    def job(priority: int) -> Iterator[simpy.Event]:
+        arrival_s = environment.now
+        with server.request(priority=-priority) as turn:
+            yield turn
+            yield environment.timeout(numbers.expovariate(1.0))
+        total_s[priority] += environment.now - arrival_s
+        count[priority] += 1
+
+    def source() -> Iterator[simpy.Event]:
+        for _ in range(jobs):
+            yield environment.timeout(numbers.expovariate(LOAD))
+            environment.process(job(numbers.randrange(3)))
+
+    environment.process(source())
+    environment.run()
+    return {job_class.name: total_s[at] / count[at] for at, job_class in enumerate(CLASSES)}
+
+
+def place_as_heats(tasks: int, nodes: int, types: int) -> dict[str, float]:
+    """Place tasks of ten classes in bursts on nodes of many types; return what came of it."""
+    numbers = np.random.default_rng(2)
+    node_types = tuple(
+        NodeType(
+            f"type_{number}",
+            int(numbers.integers(4, 65)) * 1000,
+            int(numbers.integers(16, 257)) << 30,
+            float(numbers.uniform(5, 100)),
+            (Level(float(numbers.uniform(0.3, 1)), float(numbers.uniform(20, 200))),),
+            network_bytes_per_s=1.25e9,
+        )
+        for number in range(types)
+    )
+    cluster = Cluster(node_types, (nodes // types,) * types)
+    classes = [JobClass(f"class_{at}", image_bytes=10**9, cold_start_s=1.0) for at in range(10)]
+    cores = cluster.type_of_node
+    capacity = sum(node_types[kind].cpu_milli * node_types[kind].levels[0].speed for kind in cores)
+    cpu = numbers.integers(1, 5, tasks) * 1000
+    work_s = numbers.uniform(300, 900, tasks)
+    span_s = float((cpu * work_s).sum()) / capacity / 1.2
+    arrival_s = np.sort(numbers.uniform(0, span_s, tasks) // (span_s / 40) * (span_s / 40))
+    arrival_s += numbers.uniform(0, span_s / 80, tasks)
+    job_class = numbers.integers(0, 10, tasks)
+    trace = pd.DataFrame(
+        {
+            "job": np.arange(tasks),
+            "arrival_s": np.sort(arrival_s),
+            "job_class": pd.Categorical.from_codes(job_class, [one.name for one in classes]),
+            "priority": 0,
+            "cpu_milli": cpu,
+            "gpu_milli": 0,
+            "memory_bytes": numbers.integers(1, 5, tasks) << 30,
+            "work_s": work_s,
+        }
+    )
+    shape = (len(classes), types, 1)
+    speed = np.array([node_type.levels[0].speed for node_type in node_types])
+    watts = np.array([node_type.levels[0].active_w for node_type in node_types])
+    run_time_s = np.broadcast_to((600 / speed)[None, :, None], shape)
+    energy_j = run_time_s * watts[None, :, None]
+    pull = np.array([1.0, 0.0])[:, None, None] * np.full((1, len(classes), types), 0.8)
+    policy = Heats(
+        run_time_s,
+        energy_j,
+        np.ones(types, int),
+        energy_weight=0.618,
+        migration_gain=0.05,
+        tick_s=600.0,
+        set_up_s=pull,
+        set_up_j=0 * pull,
+    )
+    begun = time.perf_counter()
+    result = simulate(cluster, classes, trace, policy, keep_jobs=False, keep_stays=False)
+    wall_s = time.perf_counter() - begun
+    every = result.summary["all"]
+    return {
+        "wall_s": wall_s,
+        "jobs": every["jobs"],
+        "migrations": every["migrations"],
+        "waiting_mean_s": every["waiting_mean_s"],
+        "utilisation": every["utilisation"],
+    }
+
+
+def timed_queue(jobs: int, which: str) -> dict[str, float]:
+    """Jobs a second, after a first short run that compiles."""
+    queue = our_queue if which == "ours" else simpy_queue
+    queue(1000)
+    begun = time.perf_counter()
+    means = queue(jobs)
+    return {"jobs_per_s": jobs / (time.perf_counter() - begun), **means}
+
+
+def alone(*arguments: object) -> dict[str, float]:
+    """Run one measurement in a process of its own and add its peak memory."""
+    command = [sys.executable, __file__, "--alone", *map(str, arguments)]
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return json.loads(output.splitlines()[-1])
+
+
+def measure(arguments: list[str]) -> dict[str, float]:
+    if arguments[0] == "heats":
+        place_as_heats(100, 20, 20)
+        figures = place_as_heats(*map(int, arguments[1:]))
+    else:
+        figures = timed_queue(int(arguments[1]), arguments[0])
+    # The kernel counts the peak in KiB.
+    return figures | {"peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--alone", nargs="+")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=10_000_000)
+    arguments = parser.parse_args()
+    if arguments.alone:
+        print(json.dumps(measure(arguments.alone)))
+        return
+    alone("heats", 100, 20, 20)  # compiles, into the cache
+    rows: dict[str, list[dict[str, float]]] = {"ours": [], "fewer": [], "simpy": []}
+    for _ in range(arguments.repeats):
+        rows["simpy"].append(alone("simpy", arguments.jobs // 100))
+        rows["ours"].append(alone("ours", arguments.jobs))
+        rows["fewer"].append(alone("ours", arguments.jobs // 10))
+    ratios = [
+        ours["jobs_per_s"] / theirs["jobs_per_s"]
+        for ours, theirs in zip(rows["ours"], rows["simpy"], strict=True)
+    ]
+    save(
+        "simulation",
+        {
+            "queue_jobs": arguments.jobs,
+            "simpy_version": simpy.__version__,
+            "ours_jobs_per_s": spread([row["jobs_per_s"] for row in rows["ours"]]),
+            "simpy_jobs_per_s": spread([row["jobs_per_s"] for row in rows["simpy"]]),
+            "times_simpy": spread(ratios),
+            "peak_rss_mb": spread([row["peak_rss_mb"] for row in rows["ours"]]),
+            "peak_rss_mb_of_a_tenth": spread([row["peak_rss_mb"] for row in rows["fewer"]]),
+            "response_mean_s": {name: rows[name][0] for name in ("ours", "simpy")},
+            "heats": alone("heats", 1_000_000, 10_000, 20),
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+rule make_trace:
+    input:
+        # What the chain measured of the workloads that the trace's classes name.
+        verify_runs=debloated("verify_runs.parquet"),
+        libraries=debloated("libraries.parquet"),
+        files=recorded,
+        code=code("scripts/make_trace.py"),
+    output:
+        trace="results/schedule/{cluster}/{trace}/trace.parquet",
+        facts="results/schedule/{cluster}/{trace}/trace.json",
+    log:
+        "logs/schedule/{cluster}/{trace}.log",
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=30,
+        gpu=0,
+    params:
+        cfg=lambda wildcards: dump(trace_stage(wildcards)),
+    shell:
+        "python scripts/make_trace.py --config {params.cfg:q} --verify-runs {input.verify_runs:q} --libraries {input.libraries:q}"
+        " --output $(dirname {output.trace:q}) > {log:q} 2>&1"
+
+
+rule simulate:
+    input:
+        trace=rules.make_trace.output.trace,
+        facts=rules.make_trace.output.facts,
+        code=code("scripts/simulate.py", "src/trimtab/scheduling/policies/*.py"),
+    output:
+        summary="results/schedule/{cluster}/{trace}/{policy}/summary.json",
+        jobs="results/schedule/{cluster}/{trace}/{policy}/jobs.parquet",
+        stays="results/schedule/{cluster}/{trace}/{policy}/stays.parquet",
+        nodes="results/schedule/{cluster}/{trace}/{policy}/nodes.parquet",
+        load="results/schedule/{cluster}/{trace}/{policy}/load.parquet",
+    log:
+        "logs/schedule/{cluster}/{trace}/{policy}.log",
+    benchmark:
+        "results/benchmarks/schedule/{cluster}/{trace}/{policy}.tsv"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=60,
+        gpu=0,
+    params:
+        cfg=lambda wildcards: dump(schedule_stage(wildcards)),
+    shell:
+        "python scripts/simulate.py --config {params.cfg:q} --trace {input.trace:q}"
+        " --facts {input.facts:q} --output $(dirname {output.summary:q}) > {log:q} 2>&1"
+
+
+rule calculate:
+    input:
+        facts=rules.make_trace.output.facts,
+        code=code("scripts/calculate.py"),
+    output:
+        "results/schedule/{cluster}/{trace}/{policy}/analytic.json",
+    log:
+        "logs/calculate/{cluster}/{trace}/{policy}.log",
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=30,
+        gpu=0,
+    params:
+        cfg=lambda wildcards: dump(schedule_stage(wildcards)),
+    shell:
+        "python scripts/calculate.py --config {params.cfg:q} --facts {input.facts:q}"
+        " --output {output:q} > {log:q} 2>&1"
+
+
+rule deflate:
+    input:
+        trace=rules.make_trace.output.trace,
+        facts=rules.make_trace.output.facts,
+        code=code("scripts/deflate.py"),
+    output:
+        "results/schedule/{cluster}/{trace}/deflator_{objective}.json",
+    log:
+        "logs/deflate/{cluster}/{trace}/{objective}.log",
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=60,
+        gpu=0,
+    params:
+        cfg=lambda wildcards: dump(deflate_stage(wildcards)),
+    shell:
+        "python scripts/deflate.py --config {params.cfg:q} --trace {input.trace:q}"
+        " --facts {input.facts:q} --output {output:q} > {log:q} 2>&1"
+
+
+rule run_for_real:
+    input:
+        trace=rules.make_trace.output.trace,
+        facts=rules.make_trace.output.facts,
+        code=code("scripts/run_for_real.py"),
+    output:
+        real="results/schedule/{cluster}/{trace}/{policy}/real.json",
+        jobs="results/schedule/{cluster}/{trace}/{policy}/real.parquet",
+    log:
+        "logs/real/{cluster}/{trace}/{policy}.log",
+    threads: EVERY_CORE
+    resources:
+        mem_mb=8000,
+        runtime=120,
+        gpu=0,
+    params:
+        cfg=lambda wildcards: dump(real_stage(wildcards)),
+    shell:
+        "python scripts/run_for_real.py --config {params.cfg:q} --trace {input.trace:q}"
+        " --facts {input.facts:q} --output $(dirname {output.real:q}) > {log:q} 2>&1"

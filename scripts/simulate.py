@@ -1,0 +1,27 @@
+"""Rule simulate: a trace on a cluster under a policy."""
+
+import argparse
+import json
+from pathlib import Path
+
+from trimtab.config.stages import ScheduleStage, load
+from trimtab.errors import exit_on_error
+from trimtab.scheduling.schedule import Setting, schedule
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--config", required=True, help="a ScheduleStage as JSON")
+parser.add_argument("--trace", type=Path, required=True, help="trace.parquet")
+parser.add_argument("--facts", type=Path, required=True, help="trace.json")
+parser.add_argument("--output", type=Path, required=True, help="folder of the results")
+arguments = parser.parse_args()
+
+with exit_on_error():
+    stage = load(arguments.config, ScheduleStage)
+    document = json.loads(arguments.facts.read_text())
+    schedule(
+        Setting(stage.cluster, stage.hardware, stage.trace, arguments.trace, document),
+        stage.policy,
+        replications=stage.replications,
+        is_baseline=stage.baseline,
+        destination=arguments.output,
+    )

@@ -1,0 +1,212 @@
+"""DiAS' deflator: drop ratios and sprint timeouts that keep every limit, found by the model.
+
+Rocha's thesis, sections 4.2.2 and 4.4.4: the combinations are searched exhaustively, each one's
+response times calculated (a single server of K priorities, non-preemptive), and the best taken of
+those that keep the limits of accuracy, of latency and of the sprint budget.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from trimtab.errors import UserError
+from trimtab.scheduling.queueing.errors import UnstableQueueError
+from trimtab.scheduling.queueing.phase_type import PhaseType
+from trimtab.scheduling.queueing.poisson_priority import Discipline, response_times
+from trimtab.scheduling.queueing.services import Service, Sprinted
+
+
+@dataclass(frozen=True)
+class EngineClass:
+    """A class of jobs on the engine: `processing_time` of a drop ratio, at ordinary speed.
+
+    `accuracy_loss` are pairs of drop ratio and loss in per cent, rising; linear between them.
+    """
+
+    name: str
+    rate_per_s: float
+    processing_time: Callable[[float], PhaseType]
+    accuracy_loss: Sequence[tuple[float, float]] = ()
+
+    def loss_pct(self, drop_ratio: float) -> float:
+        """Return the loss of accuracy at a drop ratio, in per cent; UserError where unknown."""
+        try:
+            return loss_pct(self.accuracy_loss, drop_ratio)
+        except UserError as error:
+            raise UserError(f"class {self.name}: {error}") from None
+
+
+def loss_pct(accuracy_loss: Sequence[tuple[float, float]], drop_ratio: float) -> float:
+    """Return the loss of accuracy at a drop ratio, linear between the pairs of ratio and loss.
+
+    Raises UserError where they do not reach the ratio.
+    """
+    if drop_ratio == 0:
+        return 0.0
+    if not accuracy_loss or drop_ratio > accuracy_loss[-1][0]:
+        raise UserError(
+            f"accuracy_loss: says nothing of the drop ratio {drop_ratio:g}; expected pairs of drop "
+            "ratio and loss that reach it"
+        )
+    ratios, losses = zip(*accuracy_loss, strict=True)
+    return float(np.interp(drop_ratio, ratios, losses))
+
+
+@dataclass(frozen=True)
+class EnginePower:
+    """What the engine draws: idle, working and sprinting, in W, and how much faster a sprint is."""
+
+    idle_w: float
+    busy_w: float
+    sprint_w: float
+    speed_up: float
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a class may not exceed, what may be chosen for it, and its weight in the choice."""
+
+    drop_ratios: Sequence[float] = (0.0,)
+    timeouts_s: Sequence[float | None] = (None,)
+    accuracy_loss_pct: float = 100.0
+    response_mean_s: float = math.inf
+    response_p95_s: float = math.inf
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One combination and what the model says of it; every mapping is by class.
+
+    `energy_j_per_job` is of an average job, the engine's idle power included; `sprint_share` is the
+    share of all time in which the engine sprints.
+    """
+
+    drop_ratio: Mapping[str, float]
+    timeout_s: Mapping[str, float | None]
+    accuracy_loss_pct: Mapping[str, float]
+    response_mean_s: Mapping[str, float]
+    response_p95_s: Mapping[str, float]
+    energy_j_per_job: float
+    sprint_share: float
+    feasible: bool
+    pareto: bool = False
+    chosen: bool = False
+
+
+def search(
+    classes: Sequence[EngineClass],
+    power: EnginePower,
+    limits: Mapping[str, Limits],
+    *,
+    sprint_share: float = 1.0,
+    energy_weight: float = 0.0,
+) -> list[Choice]:
+    """Return every combination that is stable, with the Pareto set and the choice marked.
+
+    `classes` come in the order of decreasing importance. The Pareto set is that of the feasible
+    combinations in mean response time and loss of accuracy of each class, and energy; chosen of it
+    is the least sum of weight times mean response time, and `energy_weight` times energy. Where
+    nothing is feasible nothing is marked. Raises UserError for a class without limits.
+    """
+    missing = [one.name for one in classes if one.name not in limits]
+    if missing:
+        raise UserError(f"objective: classes: expected limits of {', '.join(missing)} too")
+    found = [
+        choice
+        for drop_ratios, timeouts_s in _combinations(classes, limits)
+        if (choice := _evaluate(classes, power, limits, drop_ratios, timeouts_s, sprint_share))
+    ]
+    front = pareto([_costs(choice) for choice in found if choice.feasible])
+    on_front = {
+        id(choice)
+        for choice, kept in zip((one for one in found if one.feasible), front, strict=True)
+        if kept
+    }
+
+    def weighted(choice: Choice) -> float:
+        response = sum(limits[name].weight * s for name, s in choice.response_mean_s.items())
+        return response + energy_weight * choice.energy_j_per_job
+
+    best = min((one for one in found if id(one) in on_front), key=weighted, default=None)
+    return [
+        replace(choice, pareto=id(choice) in on_front, chosen=choice is best) for choice in found
+    ]
+
+
+def pareto(costs: Sequence[Sequence[float]]) -> list[bool]:
+    """Return which of the points nothing else is at least as good as in all, and better in one."""
+    points = np.array(costs, dtype=float)
+    return [
+        not bool(((points <= point).all(axis=1) & (points < point).any(axis=1)).any())
+        for point in points
+    ]
+
+
+def _combinations(
+    classes: Sequence[EngineClass], limits: Mapping[str, Limits]
+) -> Iterator[tuple[tuple[float, ...], tuple[float | None, ...]]]:
+    drop_ratios = itertools.product(*(limits[one.name].drop_ratios for one in classes))
+    timeouts_s = itertools.product(*(limits[one.name].timeouts_s for one in classes))
+    return itertools.product(drop_ratios, timeouts_s)
+
+
+def _evaluate(
+    classes: Sequence[EngineClass],
+    power: EnginePower,
+    limits: Mapping[str, Limits],
+    drop_ratios: Sequence[float],
+    timeouts_s: Sequence[float | None],
+    sprint_share: float,
+) -> Choice | None:
+    names = [one.name for one in classes]
+    rates = [one.rate_per_s for one in classes]
+    services: list[Service] = []
+    sprinting = busy = 0.0
+    for one, ratio, timeout_s in zip(classes, drop_ratios, timeouts_s, strict=True):
+        job = one.processing_time(ratio)
+        sprinted = None if timeout_s is None else Sprinted(job, timeout_s, power.speed_up)
+        services.append(sprinted or job)
+        busy += one.rate_per_s * services[-1].mean
+        sprinting += one.rate_per_s * (sprinted.sprinting_s if sprinted else 0.0)
+    try:
+        responses = response_times(rates, services, Discipline.NON_PREEMPTIVE)
+    except UnstableQueueError:
+        return None
+    losses = {
+        one.name: one.loss_pct(ratio) for one, ratio in zip(classes, drop_ratios, strict=True)
+    }
+    means = {name: response.mean for name, response in zip(names, responses, strict=True)}
+    tails = {name: response.quantile(0.95) for name, response in zip(names, responses, strict=True)}
+    mean_w = (
+        power.idle_w
+        + (power.busy_w - power.idle_w) * (busy - sprinting)
+        + (power.sprint_w - power.idle_w) * sprinting
+    )
+    return Choice(
+        drop_ratio=dict(zip(names, drop_ratios, strict=True)),
+        timeout_s=dict(zip(names, timeouts_s, strict=True)),
+        accuracy_loss_pct=losses,
+        response_mean_s=means,
+        response_p95_s=tails,
+        energy_j_per_job=mean_w / sum(rates),
+        sprint_share=sprinting,
+        feasible=sprinting <= sprint_share
+        and all(
+            losses[name] <= limits[name].accuracy_loss_pct
+            and means[name] <= limits[name].response_mean_s
+            and tails[name] <= limits[name].response_p95_s
+            for name in names
+        ),
+    )
+
+
+def _costs(choice: Choice) -> list[float]:
+    return [
+        *choice.response_mean_s.values(),
+        *choice.accuracy_loss_pct.values(),
+        choice.energy_j_per_job,
+    ]

@@ -1,0 +1,136 @@
+"""Migration: the new place is set up while the old one works, then the work left moves over."""
+
+from trimtab.scheduling.engine.capacity import bring_image, give_back, take
+from trimtab.scheduling.engine.compiled import lean
+from trimtab.scheduling.engine.energy import draw_here, draw_there, stop_here, stop_there
+from trimtab.scheduling.engine.heap import schedule
+from trimtab.scheduling.engine.layout import (
+    MIGRATED,
+    NOBODY,
+    Model,
+    Output,
+    State,
+    never,
+)
+from trimtab.scheduling.engine.places import place_again
+from trimtab.scheduling.engine.running import advance, change_level, settle_budget, write_stay
+
+
+@lean
+def switch(m: Model, s: State, out: Output, slot: int, pause_s: float) -> None:
+    """Go on at the new place, after a pause of `pause_s` in which state moves."""
+    job, clock = s.jobs[slot], s.clock[0]
+    shape = s.shapes[job.shape]
+    advance(m, s, slot)
+    write_stay(m, s, out, slot, MIGRATED)
+    stop_here(m, s, slot)
+    give_back(m, s, job.node, shape, job.stay_s)
+    if job.sprinting:
+        job.sprinting = 0
+        job.sprinted_s += clock.now_s - job.stay_s
+        settle_budget(m, s, -1)
+    job.node, job.level, job.stay_s = job.there, job.there_level, job.there_since_s
+    job.there = NOBODY
+    job.there_draw_s = job.switch_s = never
+    job.migrations += 1
+    if pause_s > 0.0:
+        stop_there(m, s, slot)
+        job.draw_s = clock.now_s + pause_s
+    else:
+        job.drawing_w, job.drawing_gpu_w = job.there_w, job.there_gpu_w
+        job.drawing_since_s = job.there_drawing_since_s
+        job.drawing_from = job.there_drawing_from
+        job.there_drawing_since_s = never
+    job.ready_s = job.since_s = clock.now_s + pause_s
+    job.set_up_s += job.ready_s - clock.now_s
+    speed = m.paces[shape.job_class, s.nodes[job.node].type, job.level].speed
+    job.finish_s = job.ready_s + job.left_s / speed
+    schedule(s, slot)
+
+
+@lean
+def move(m: Model, s: State, out: Output, slot: int, number: int, level: int) -> None:
+    """Reserve a new place for a job and begin to set it up."""
+    job, clock = s.jobs[slot], s.clock[0]
+    shape, kind = s.shapes[job.shape], s.nodes[number].type
+    job_class = shape.job_class
+    take(m, s, number, shape)
+    job.there, job.there_level, job.there_since_s = number, level, clock.now_s
+    if m.rules[0].migrates_free:
+        draw_there(m, s, slot)
+        switch(m, s, out, slot, 0.0)
+        return
+    pull_s = 0.0 if s.images[job_class, number] else m.sites[job_class, kind].pull_s
+    job.switch_s = clock.now_s + pull_s + m.classes[job_class].cold_start_s
+    if pull_s > 0.0:
+        job.there_draw_s = clock.now_s + pull_s
+    else:
+        draw_there(m, s, slot)
+    schedule(s, slot)
+
+
+@lean
+def draw_event(m: Model, s: State, slot: int) -> None:
+    """Have the image, or the state, arrive at a job's node."""
+    job = s.jobs[slot]
+    job.draw_s = never
+    bring_image(s, job.node, s.shapes[job.shape].job_class)
+    draw_here(m, s, slot)
+    schedule(s, slot)
+
+
+@lean
+def draw_there_event(m: Model, s: State, slot: int) -> None:
+    """Have the image arrive at the node that a job moves to."""
+    job = s.jobs[slot]
+    job.there_draw_s = never
+    bring_image(s, job.there, s.shapes[job.shape].job_class)
+    draw_there(m, s, slot)
+    schedule(s, slot)
+
+
+@lean
+def _held(s: State) -> bool:
+    """Return whether jobs that wait come first: there is more free than they ask for.
+
+    Rocha's thesis, section 3.3.4: running jobs are not looked at while the queue is not empty
+    and the free capacity of the cluster is above the sum of the requests in it.
+    """
+    clock = s.clock[0]
+    if clock.pending == 0:
+        return False
+    cpu = gpu = memory = 0
+    for at in range(clock.actives):
+        shape = s.shapes[s.active[at]]
+        cpu += shape.waiting * shape.cpu
+        gpu += shape.waiting * shape.gpu
+        memory += shape.waiting * shape.memory
+    for number in range(len(s.nodes)):
+        node = s.nodes[number]
+        if node.up:
+            cpu -= node.free_cpu
+            gpu -= node.free_gpu
+            memory -= node.free_memory
+    return bool(cpu < 0 and gpu <= 0 and memory < 0)
+
+
+@lean
+def reconsider(m: Model, s: State, out: Output) -> None:
+    """Move running jobs, the longest-running first, to where the policy would rather have them.
+
+    Rocha's thesis, algorithm 3. Jobs that are being set up or moved already are left alone.
+    """
+    clock = s.clock[0]
+    if m.rules[0].holds and _held(s):
+        return
+    slot = clock.first_running
+    while slot != NOBODY:
+        job = s.jobs[slot]
+        if job.ready_s <= clock.now_s and job.there == NOBODY:
+            number, level = place_again(m, s, slot)
+            if number == job.node:
+                if level != job.level:
+                    change_level(m, s, out, slot, level)
+            elif number != NOBODY:
+                move(m, s, out, slot, number, level)
+        slot = job.after

@@ -1,0 +1,102 @@
+"""An engine and its classes of jobs as the formulas need them: processing times by drop ratio."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+import numpy as np
+
+from trimtab.config.cluster import Cluster
+from trimtab.config.hardware import Hardware
+from trimtab.config.trace import JobClass, Stages, Trace
+from trimtab.errors import UserError
+from trimtab.scheduling.deflator import EngineClass, EnginePower
+from trimtab.scheduling.from_config import cluster_of, stages_of
+from trimtab.scheduling.make_trace import rates_of
+from trimtab.scheduling.measured import MeasuredWorkload
+from trimtab.scheduling.queueing.job_times import TaskModel
+from trimtab.scheduling.queueing.phase_type import PhaseType, fit_two_moments
+from trimtab.scheduling.stage_times import service_times
+
+_SAMPLE = 50_000  # drawn jobs whose moments stand for those of a class
+_LEAST_SCV = 0.002  # less would need more than 500 phases, and changes no response time visibly
+
+
+def engine_classes(
+    config: Trace,
+    cluster: Cluster,
+    hardware: Sequence[Hardware],
+    original: Mapping[str, MeasuredWorkload],
+) -> list[EngineClass]:
+    """Return the classes of a trace with Poisson arrivals in the order of decreasing importance.
+
+    Where all times are exponential and all jobs equal, processing times are those of equation 4.1
+    of Rocha's thesis; else a phase-type distribution of the mean and variance of drawn jobs.
+    Raises UserError for what is no engine with such arrivals, and for equal priorities.
+    """
+    if not cluster.engine_slots or config.arrivals.kind != "poisson":
+        raise UserError(
+            f"cluster {cluster.name}, trace {config.name}: formulas need an engine (engine_slots) "
+            "and Poisson arrivals"
+        )
+    priorities = [facts.priority for facts in config.classes.values()]
+    if len(set(priorities)) < len(priorities):
+        raise UserError(f"trace {config.name}: formulas need a priority of its own for each class")
+    rates = rates_of(config, cluster, hardware, original)
+    ordered = sorted(config.classes.items(), key=lambda item: -item[1].priority)
+    return [
+        _engine_class(name, facts, rates[name], cluster, config.seed) for name, facts in ordered
+    ]
+
+
+def engine_power(cluster: Cluster, hardware: Sequence[Hardware]) -> EnginePower:
+    """Return what the engine draws at its lowest and its highest frequency, and their ratio."""
+    (node_type,) = cluster_of(cluster, hardware).node_types
+    lowest, highest = node_type.levels[0], node_type.levels[-1]
+    return EnginePower(
+        idle_w=node_type.idle_w,
+        busy_w=node_type.idle_w + lowest.active_w,
+        sprint_w=node_type.idle_w + highest.active_w,
+        speed_up=highest.speed / lowest.speed,
+    )
+
+
+def _engine_class(
+    name: str, facts: JobClass, rate_per_s: float, cluster: Cluster, seed: int
+) -> EngineClass:
+    if not facts.stages.map_tasks:
+        raise UserError(f"class {name}: stages: formulas need a job of map tasks")
+
+    @cache
+    def processing_time(drop_ratio: float) -> PhaseType:
+        return _processing_time(facts.stages, cluster.engine_slots, drop_ratio, seed)
+
+    return EngineClass(
+        name=name,
+        rate_per_s=rate_per_s,
+        processing_time=processing_time,
+        accuracy_loss=[(ratio, loss) for ratio, loss in facts.accuracy_loss],
+    )
+
+
+def _processing_time(stages: Stages, slots: int, drop_ratio: float, seed: int) -> PhaseType:
+    if stages.distribution == "exponential" and not stages.size_scv:
+        model = TaskModel(
+            setup_s=stages.set_up_s,
+            map_task_s=stages.map_task_s,
+            shuffle_s=stages.shuffle_s if stages.reduce_tasks else 0.0,
+            reduce_task_s=stages.reduce_task_s,
+            map_tasks={stages.map_tasks: 1.0},
+            reduce_tasks={stages.reduce_tasks: 1.0},
+            slots=slots,
+        )
+        return model.processing_time(drop_ratio, drop_ratio)
+    maps, reduces, places = (
+        np.full(_SAMPLE, count) for count in (stages.map_tasks, stages.reduce_tasks, slots)
+    )
+    drawn_s, _ = service_times(
+        stages_of(stages), seed, np.arange(_SAMPLE), maps, reduces, places, drop_ratio
+    )
+    mean_s = float(drawn_s.mean())
+    # A job's size is independent of its tasks' times: E[(XY)^2] = E[X^2] E[Y^2].
+    scv = (1 + stages.size_scv) * (1 + float(drawn_s.var()) / mean_s**2) - 1
+    return fit_two_moments(mean_s, max(scv, _LEAST_SCV))

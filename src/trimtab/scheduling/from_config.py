@@ -1,0 +1,137 @@
+"""From what the YAML files say, and what earlier stages measured, to nodes and classes of jobs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from trimtab.config.cluster import Cluster as ClusterConfig
+from trimtab.config.hardware import FrequencyLevel, Hardware
+from trimtab.config.trace import JobClass as JobClassConfig
+from trimtab.config.trace import Stages as StagesConfig
+from trimtab.errors import UserError
+from trimtab.scheduling.cluster import Cluster, JobClass, Level, NodeType, Outage
+from trimtab.scheduling.measured import MeasuredWorkload
+from trimtab.scheduling.stage_times import Stages
+
+GIB = 1 << 30
+ENGINE = "engine"
+
+
+def cluster_of(config: ClusterConfig, hardware: Sequence[Hardware]) -> Cluster:
+    """Return the nodes of a cluster; `hardware` are its node types in their order.
+
+    An engine, which one job at a time has to itself, is one node of all its nodes' memory and
+    power, and of its slots as cores; service times are those at its lowest frequency. Raises
+    UserError for an engine of several node types.
+    """
+    counts = tuple(config.nodes.values())
+    if config.engine_slots:
+        if len(hardware) > 1:
+            raise UserError(
+                f"cluster {config.name}: nodes: an engine runs its tasks on equal nodes; expected "
+                f"one node type, {', '.join(config.nodes)} given"
+            )
+        engine = _engine(hardware[0], counts[0], config.engine_slots)
+        return Cluster((engine,), (1,))
+    return Cluster(
+        tuple(_node_type(machine) for machine in hardware),
+        counts,
+        tuple(Outage(outage.node, outage.start_s, outage.end_s) for outage in config.outages),
+    )
+
+
+def job_classes_of(
+    hardware: Sequence[Hardware],
+    classes: Mapping[str, JobClassConfig],
+    measured: Mapping[str, MeasuredWorkload],
+) -> list[JobClass]:
+    """Return the classes of jobs; `measured` are the workloads that some of them name."""
+    return [
+        _measured_class(name, facts, measured[name], hardware)
+        if name in measured
+        else JobClass(
+            name=name,
+            priority=facts.priority,
+            image_bytes=_bytes(facts.image_gb),
+            cold_start_s=facts.cold_start_s,
+            state_bytes=_bytes(facts.state_gb) or None,
+            stages=stages_of(facts.stages) if facts.stages.map_tasks else None,
+        )
+        for name, facts in classes.items()
+    ]
+
+
+def stages_of(stages: StagesConfig) -> Stages:
+    """Return the mean times of a job's stages and the distribution of its tasks' times."""
+    return Stages(
+        setup_s=stages.set_up_s,
+        map_task_s=stages.map_task_s,
+        shuffle_s=stages.shuffle_s,
+        reduce_task_s=stages.reduce_task_s,
+        distribution=stages.distribution,
+        scv=1 / stages.phases if stages.distribution == "erlang" else stages.scv,
+    )
+
+
+def measured_work(measured: MeasuredWorkload, hardware: Hardware) -> tuple[float, ...]:
+    """Return the measured service times as they would be on the reference node."""
+    return tuple(work_s * hardware.speed for work_s in measured.work_s)
+
+
+def _measured_class(
+    name: str, facts: JobClassConfig, measured: MeasuredWorkload, hardware: Sequence[Hardware]
+) -> JobClass:
+    active_w: dict[str, list[float]] = {}
+    if measured.active_w is not None:
+        # Measured at the highest level only: the lower ones are in proportion to the node's own.
+        for machine in hardware:
+            if machine.name == measured.hardware:
+                own = [level.active_w for level in _node_type(machine).levels]
+                whole_node_w = measured.active_w * machine.cores / facts.cores
+                active_w[machine.name] = [whole_node_w * watts / own[-1] for watts in own]
+    return JobClass(
+        name=name,
+        priority=facts.priority,
+        image_bytes=measured.image_bytes,
+        cold_start_s=measured.cold_start_s,
+        state_bytes=_bytes(facts.state_gb) or None,
+        active_w=active_w,
+    )
+
+
+def _engine(machine: Hardware, count: int, slots: int) -> NodeType:
+    together = _node_type(machine, count)
+    lowest = together.levels[0].speed
+    levels = tuple(replace(level, speed=level.speed / lowest) for level in together.levels)
+    return replace(together, name=ENGINE, cpu_milli=slots * 1000, levels=levels)
+
+
+def _node_type(machine: Hardware, count: int = 1) -> NodeType:
+    """Return `count` machines as one node: memory modules and GPUs add to its idle power."""
+    idle_w = (
+        machine.idle_w
+        + machine.memory_w_per_gib * machine.memory_gib
+        + machine.gpu_count * machine.gpu_idle_w
+    )
+    levels = machine.levels or [FrequencyLevel(frequency_ghz=1.0, speed=1.0, busy_w=machine.busy_w)]
+    return NodeType(
+        name=machine.name,
+        cpu_milli=machine.cores * count * 1000,
+        memory_bytes=int(machine.memory_gib * GIB) * count,
+        idle_w=idle_w * count,
+        levels=tuple(
+            Level(
+                speed=machine.speed * level.speed,
+                active_w=(level.busy_w - machine.idle_w) * count,
+                gpu_active_w=(machine.gpu_busy_w if level.gpu_busy_w is None else level.gpu_busy_w)
+                - machine.gpu_idle_w,
+            )
+            for level in levels
+        ),
+        gpu_milli=machine.gpu_count * count * 1000,
+        load_curve=tuple(machine.load_curve),
+        network_bytes_per_s=machine.network_bytes_per_s * count,
+    )
+
+
+def _bytes(size_gb: float) -> int:
+    return round(size_gb * 1e9)

@@ -1,0 +1,144 @@
+"""What a scheduler needs to know of pods and nodes, read from the client's `V1Pod` and `V1Node`.
+
+Kubernetes API, core/v1; amounts are thousandths of a core or of a GPU, and bytes, rounded up for
+what is asked for and down for what there is.
+"""
+
+import importlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from math import inf
+from typing import Any
+
+GPU = "nvidia.com/gpu"
+_ENDED = ("Succeeded", "Failed")
+_REPELS = ("NoSchedule", "NoExecute")
+
+
+@dataclass(frozen=True)
+class Amounts:
+    """Of CPU, GPU and memory."""
+
+    cpu_milli: int
+    gpu_milli: int
+    memory_bytes: int
+
+    def __add__(self, other: "Amounts") -> "Amounts":
+        return Amounts(
+            self.cpu_milli + other.cpu_milli,
+            self.gpu_milli + other.gpu_milli,
+            self.memory_bytes + other.memory_bytes,
+        )
+
+    def __sub__(self, other: "Amounts") -> "Amounts":
+        return self + Amounts(-other.cpu_milli, -other.gpu_milli, -other.memory_bytes)
+
+    def largest(self, other: "Amounts") -> "Amounts":
+        """Return the larger of each amount."""
+        return Amounts(
+            max(self.cpu_milli, other.cpu_milli),
+            max(self.gpu_milli, other.gpu_milli),
+            max(self.memory_bytes, other.memory_bytes),
+        )
+
+
+NOTHING = Amounts(0, 0, 0)
+
+
+def amounts(quantities: dict[str, str] | None, rounding: str = ROUND_CEILING) -> Amounts:
+    """Return resource quantities such as {"cpu": "500m", "memory": "1Gi"} as numbers.
+
+    Raises ValueError for a text that is no quantity.
+    """
+    # Imported when it is used: who schedules elsewhere does not need the client.
+    quantity_of = importlib.import_module("kubernetes.utils.quantity").parse_quantity
+
+    def number(resource: str, per_unit: int) -> int:
+        quantity = Decimal(quantity_of((quantities or {}).get(resource, "0")))
+        return int((quantity * per_unit).to_integral_value(rounding))
+
+    return Amounts(number("cpu", 1000), number(GPU, 1000), number("memory", 1))
+
+
+def requested(pod: Any) -> Amounts:
+    """Return what `pod` asks for, as the default scheduler counts it.
+
+    Containers and sidecars (init containers that always restart) together, or the init container
+    that needs most beside the sidecars started before it, whichever is more; plus the overhead
+    (Kubernetes' documentation, "Sidecar Containers", "Resource sharing within containers").
+    """
+    sidecars, starting = NOTHING, NOTHING
+    for container in pod.spec.init_containers or []:
+        own = _asked(container)
+        if getattr(container, "restart_policy", None) == "Always":
+            sidecars += own
+            starting = starting.largest(sidecars)
+        else:
+            starting = starting.largest(sidecars + own)
+    running = sidecars
+    for container in pod.spec.containers:
+        running += _asked(container)
+    return running.largest(starting) + amounts(getattr(pod.spec, "overhead", None))
+
+
+def allocatable(node: Any) -> Amounts:
+    """Return what `node` has for pods."""
+    return amounts(node.status.allocatable, ROUND_FLOOR)
+
+
+def most_pods(node: Any) -> float:
+    """Return how many pods `node` runs at most."""
+    return float((node.status.allocatable or {}).get("pods", inf))
+
+
+def takes_part(pod: Any) -> bool:
+    """Return whether `pod` holds what it asks for of its node."""
+    return bool(pod.spec.node_name) and pod.status.phase not in _ENDED
+
+
+def waits(pod: Any, scheduler: str) -> bool:
+    """Return whether `pod` waits for `scheduler` to give it a node."""
+    return (
+        pod.spec.scheduler_name == scheduler
+        and not pod.spec.node_name
+        and pod.status.phase == "Pending"
+        and pod.metadata.deletion_timestamp is None
+        and not getattr(pod.spec, "scheduling_gates", None)
+    )
+
+
+def accepts(node: Any, pod: Any) -> bool:
+    """Return whether `node` is ready and its labels and taints let `pod` in."""
+    conditions = {one.type: one.status for one in node.status.conditions or []}
+    labels = node.metadata.labels or {}
+    wanted = pod.spec.node_selector or {}
+    repelling = [taint for taint in node.spec.taints or [] if taint.effect in _REPELS]
+    tolerations = pod.spec.tolerations or []
+    return (
+        conditions.get("Ready") == "True"
+        and not node.spec.unschedulable
+        and all(labels.get(key) == value for key, value in wanted.items())
+        and all(_tolerated(taint, tolerations) for taint in repelling)
+    )
+
+
+def has_images(node: Any, pod: Any) -> bool:
+    """Return whether `node` says that it holds the images of all of the pod's containers."""
+    held = {name for image in node.status.images or [] for name in image.names or []}
+    return all(container.image in held for container in pod.spec.containers)
+
+
+def _asked(container: Any) -> Amounts:
+    resources = container.resources
+    return amounts(resources.requests if resources else None)
+
+
+def _tolerated(taint: Any, tolerations: Iterable[Any]) -> bool:
+    """Kubernetes' documentation, "Taints and Tolerations"."""
+    return any(
+        (not one.effect or one.effect == taint.effect)
+        and (one.key == taint.key or (not one.key and one.operator == "Exists"))
+        and (one.operator == "Exists" or (one.value or "") == (taint.value or ""))
+        for one in tolerations
+    )

@@ -1,0 +1,1 @@
+"""Response times of priority queues by formula, without simulation."""

@@ -1,0 +1,1 @@
+"""Jobs on Apache Spark with dropped tasks, and the times of their tasks."""

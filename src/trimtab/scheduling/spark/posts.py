@@ -1,0 +1,84 @@
+"""Posts to count words in, where no dump of StackExchange is at hand."""
+
+import ast
+import html
+import sysconfig
+import warnings
+from collections.abc import Iterator
+from itertools import chain, repeat
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+from trimtab.errors import UserError
+from trimtab.files import whole_file
+
+
+def write_documentation_posts(path: Path, size_bytes: int) -> None:
+    """Write a file of posts of about `size_bytes` with the documentation of Python's library.
+
+    One post a documented module, class or function, its paragraphs in `<p>`, tagged with its
+    module, in the format of StackExchange's `Posts.xml`: real words in their real frequencies.
+    """
+    write_rows(path, documentation_rows(), size_bytes)
+
+
+def resize_posts(source: Path, path: Path, size_bytes: int) -> None:
+    """Write a file of posts of about `size_bytes` with the rows of the file `source`.
+
+    Raises UserError when `source` has no rows.
+    """
+    with source.open(encoding="utf-8") as lines:
+        write_rows(path, (line for line in lines if line.lstrip().startswith("<row")), size_bytes)
+
+
+def write_rows(path: Path, rows: Iterator[str], size_bytes: int) -> None:
+    """Write rows until the file has `size_bytes`; when there are no more, begin again.
+
+    Raises UserError when there are none.
+    """
+    seen: list[str] = []
+    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        file.write('<?xml version="1.0" encoding="utf-8"?>\n<posts>\n')
+        written_bytes = 0
+        again = chain.from_iterable(repeat(seen)) if size_bytes else ()
+        for row in chain(_remembered(rows, seen), again):
+            if written_bytes >= size_bytes:
+                break
+            written_bytes += file.write(row)
+        file.write("</posts>\n")
+
+
+def _remembered(rows: Iterator[str], seen: list[str]) -> Iterator[str]:
+    for row in rows:
+        seen.append(row)
+        yield row
+    if not seen:
+        raise UserError("no posts to write: the source has no line that begins with <row")
+
+
+def documentation_rows() -> Iterator[str]:
+    """Yield one row for each docstring of Python's standard library."""
+    library = Path(sysconfig.get_path("stdlib"))
+    number = 0
+    for path in sorted(library.rglob("*.py")):
+        name = path.relative_to(library)
+        if name.parts[0] in ("site-packages", "dist-packages", "test", "idlelib", "lib2to3"):
+            continue
+        for text in _docstrings(path):
+            number += 1
+            body = "".join(f"<p>{html.escape(each)}</p>\n" for each in text.split("\n\n"))
+            tag = quoteattr(f"|{name.parts[0].removesuffix('.py')}|")
+            yield f'  <row Id="{number}" PostTypeId="1" Body={quoteattr(body)} Tags={tag} />\n'
+
+
+def _docstrings(path: Path) -> Iterator[str]:
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of old escapes in other people's strings
+            tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return  # files that are meant to be wrong
+    for node in ast.walk(tree):
+        if isinstance(node, documented) and (text := ast.get_docstring(node)):
+            yield text

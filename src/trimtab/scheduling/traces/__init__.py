@@ -1,0 +1,1 @@
+"""Traces of jobs: readers of public formats and generators of synthetic ones."""

@@ -1,0 +1,1 @@
+"""Programs that HEATS finds out with how fast a machine is, and what it takes."""

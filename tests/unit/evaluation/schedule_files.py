@@ -1,0 +1,327 @@
+"""Small, consistent files of the schedule stage, with numbers to compute by hand.
+
+One engine serves two low jobs of 10 s (arriving at 0 and 5 s) and one high job of 3 s (at 4 s).
+P evicts the first low job after 4 s, NP does not, and DA(0,20) drops a fifth of the low jobs.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from experiment_files import inputs
+
+from trimtab.evaluation.measurements import Inputs
+from trimtab.evaluation.schedules import Probe
+from trimtab.files import write_json
+from trimtab.schemas import LOAD, NODES, SCHEDULED, STAYS, write_table
+
+IDLE_W, BUSY_W = 10.0, 20.0  # BUSY_W comes on top of IDLE_W
+CLASS = {0: "low", 1: "high", 2: "low"}
+PRIORITY = {"low": 1, "high": 2}
+ARRIVAL_S = {0: 0.0, 1: 4.0, 2: 5.0}
+
+# Policy: its label, and the stays of the three jobs (job, start, end, how it ended).
+STAYS_OF = {
+    "p": (
+        "P",
+        [
+            (0, 0, 4, "evicted"),
+            (1, 4, 7, "finished"),
+            (0, 7, 17, "finished"),
+            (2, 17, 27, "finished"),
+        ],
+    ),
+    "np": ("NP", [(0, 0, 10, "finished"), (1, 10, 13, "finished"), (2, 13, 23, "finished")]),
+    "da_0_20": (
+        "DA(0,20)",
+        [(0, 0, 8, "finished"), (1, 8, 11, "finished"), (2, 11, 19, "finished")],
+    ),
+}
+
+
+def stay(job: int, start_s: float, end_s: float, end: str, **changes: Any) -> dict[str, Any]:
+    """A row of STAYS, with a second of set-up."""
+    return {
+        "job": job,
+        "node": 0,
+        "level": 0,
+        "cpu_milli": 2000,
+        "start_s": float(start_s),
+        "ready_s": start_s + 1.0,
+        "end_s": float(end_s),
+        "end": end,
+    } | changes
+
+
+def scheduled(job: int, stays: list[dict[str, Any]], **changes: Any) -> dict[str, Any]:
+    """The row of SCHEDULED that follows from a job's stays."""
+    *thrown_away, last = stays
+    wasted = sum(s["end_s"] - s["start_s"] for s in thrown_away if s["end"] == "evicted")
+    return {
+        "job": job,
+        "job_class": CLASS.get(job, "low"),
+        "priority": PRIORITY[CLASS.get(job, "low")],
+        "arrival_s": ARRIVAL_S.get(job, 0.0),
+        "start_s": stays[0]["start_s"],
+        "finish_s": last["end_s"],
+        "response_s": last["end_s"] - ARRIVAL_S.get(job, 0.0),
+        "execution_s": last["end_s"] - last["start_s"],
+        "wasted_s": wasted,
+        "set_up_s": float(len(stays)),
+        "sprint_s": 0.0,
+        "dropped_tasks": 0,
+        "evictions": sum(s["end"] == "evicted" for s in stays),
+        "migrations": sum(s["end"] == "migrated" for s in stays),
+        "node": last["node"],
+        "level": last["level"],
+        "energy_j": BUSY_W * sum(s["end_s"] - s["start_s"] for s in stays),
+    } | changes
+
+
+def of_class(jobs: pd.DataFrame, **changes: Any) -> dict[str, Any]:
+    """The numbers of one class in summary.json."""
+    response = jobs["response_s"]
+    busy = jobs["execution_s"].sum() + jobs["wasted_s"].sum()
+    return {
+        "priority": int(jobs["priority"].iloc[0]),
+        "jobs": len(jobs),
+        "response_mean_s": float(response.mean()),
+        "response_p50_s": float(response.median()),
+        "response_p95_s": float(response.max()),
+        "response_p99_s": float(response.max()),
+        "waiting_mean_s": float((response - jobs["execution_s"]).mean()),
+        "execution_mean_s": float(jobs["execution_s"].mean()),
+        "waste_share": float(jobs["wasted_s"].sum() / busy),
+        "evictions": int(jobs["evictions"].sum()),
+        "migrations": int(jobs["migrations"].sum()),
+        "sprint_s": 0.0,
+        "dropped_tasks": 0,
+        "energy_j": float(jobs["energy_j"].sum()),
+        "drop_ratio": 0.0,
+        "accuracy_loss_pct": None,
+    } | changes
+
+
+def load_row(time_s: float, share: float) -> dict[str, Any]:
+    """A row of LOAD in which the most loaded node is at `share` and the least at none."""
+    ranks = (0, 25, 50, 75, 100)
+    parts = {f"{part}_p{rank}": share * rank / 100 for part in ("cpu", "memory") for rank in ranks}
+    return {"time_s": time_s, "pending": 0, "running": 1, "power_w": IDLE_W} | parts
+
+
+def write_cell(
+    folder: Path,
+    policy: str,
+    label: str,
+    stays: list[dict[str, Any]],
+    nodes: tuple[str, ...] = ("engine",),
+    jobs: dict[int, dict[str, Any]] | None = None,
+    classes: dict[str, dict[str, Any]] | None = None,
+    trace: str = "reference",
+    **summary: Any,
+) -> Path:
+    """Write one cell of cluster "cluster"; `jobs` and `classes` change what follows from stays."""
+    frame = pd.DataFrame(stays)
+    rows = [
+        scheduled(job, [s for s in stays if s["job"] == job], **(jobs or {}).get(job, {}))
+        for job in sorted(set(frame["job"]))
+    ]
+    done = pd.DataFrame(rows).sort_values("finish_s")
+    makespan_s = float(frame["end_s"].max())
+    lasted = frame["end_s"] - frame["start_s"]
+    node_rows = [
+        {
+            "node": number,
+            "hardware": name,
+            "cpu_milli": 4000,
+            "memory_bytes": 1 << 30,
+            "busy_core_s": float(2 * lasted[frame["node"] == number].sum()),
+            "down_s": 0.0,
+            "idle_energy_j": IDLE_W * makespan_s,
+            "active_energy_j": float(BUSY_W * lasted[frame["node"] == number].sum()),
+        }
+        for number, name in enumerate(nodes)
+    ]
+    write_table(folder / "jobs.parquet", SCHEDULED, done)
+    write_table(folder / "stays.parquet", STAYS, frame)
+    write_table(folder / "nodes.parquet", NODES, pd.DataFrame(node_rows))
+    load = pd.DataFrame([load_row(0.0, 0.5), load_row(10.0, 1.0)])
+    write_table(folder / "load.parquet", LOAD, load)
+    document = {
+        "cluster": "cluster",
+        "trace": trace,
+        "policy": policy,
+        "policy_label": label,
+        "baseline": False,
+        "engine": "kernel",
+        "seed": 7,
+        "classes": {
+            name: of_class(of_it, **(classes or {}).get(name, {}))
+            for name, of_it in done.groupby("job_class")
+        },
+        "all": {
+            "makespan_s": makespan_s,
+            "utilisation": 0.5,
+            "idle_energy_j": float(sum(row["idle_energy_j"] for row in node_rows)),
+            "active_energy_j": float(done["energy_j"].sum()),
+            "replications": 1,
+        },
+        "energy_source": "modelled",
+        "service_source": "drawn from the trace's YAML",
+    }
+    write_json(folder / "summary.json", document | summary)
+    return folder
+
+
+def write_dias(folder: Path, **changes: Any) -> list[Path]:
+    """Write the three policies, P as the baseline; DA(0,20) with 99 % intervals of 0.5 s."""
+    folders = []
+    for policy, (label, stays) in STAYS_OF.items():
+        low = {"drop_ratio": 0.2, "accuracy_loss_pct": 15.0} if policy == "da_0_20" else {}
+        half = {"response_mean_s_half_width_99": 0.5} if policy == "da_0_20" else {}
+        folders.append(
+            write_cell(
+                folder / "cluster/reference" / policy,
+                policy,
+                label,
+                [stay(*of_job) for of_job in stays],
+                classes={"low": low | half, "high": half},
+                **{"baseline": policy == "p"} | changes,
+            )
+        )
+    return folders
+
+
+def formula(**changes: float) -> dict[str, Any]:
+    """The numbers of one class in analytic.json."""
+    keys = ("response_p50_s", "response_p99_s", "waiting_mean_s", "waste_share")
+    return dict.fromkeys(keys, 1.0) | changes
+
+
+def write_analytic(cell: Path, **changes: Any) -> None:
+    """Write formulas for DA(0,20): a low mean inside, a high mean outside the interval."""
+    classes = {
+        "low": formula(response_mean_s=11.22, response_p95_s=15.4, execution_mean_s=8.0),
+        "high": formula(response_mean_s=6.3, response_p95_s=7.7, execution_mean_s=3.0),
+    }
+    document = {"model": "task", "classes": classes, "not_possible_because": ""}
+    write_json(cell / "analytic.json", document | changes)
+
+
+def write_real(cell: Path, **changes: Any) -> None:
+    """Write a real run of DA(0,20) whose low jobs responded in 10 and 12.5 s, the high one in 8."""
+    rows = [
+        scheduled(job, [stay(job, 0, 10, "finished")], response_s=response_s)
+        for job, response_s in ((0, 10.0), (1, 8.0), (2, 12.5))
+    ]
+    done = pd.DataFrame(rows)
+    write_table(cell / "real.parquet", SCHEDULED, done)
+    document = {
+        "engine": "spark local[2]",
+        "scale": 1.0,
+        "machine": "2 cores",
+        "sprint": "",
+        "classes": {name: of_class(of_it) for name, of_it in done.groupby("job_class")},
+    }
+    write_json(cell / "real.json", document | changes)
+
+
+def write_heats(folder: Path) -> list[Path]:
+    """Write k-means that stays on a server (k8s) and that moves to a small board (H = 1)."""
+    at = folder / "cluster/bursts"
+    nodes = ("server", "board")
+    stays = {
+        "k8s": [stay(0, 0, 69, "finished")],
+        "heats_1": [stay(0, 0, 30, "migrated"), stay(0, 30, 372.6, "finished", node=1)],
+    }
+    energy_j = {"k8s": 565.0, "heats_1": 372.9}
+    return [
+        write_cell(
+            at / policy,
+            policy,
+            {"k8s": "Kubernetes", "heats_1": "HEATS, H = 1"}[policy],
+            of_job,
+            nodes,
+            {0: {"energy_j": energy_j[policy]}},
+            trace="bursts",
+            baseline=policy == "k8s",
+        )
+        for policy, of_job in stays.items()
+    ]
+
+
+def write_deflator(folder: Path, **changes: Any) -> Path:
+    """Write a search of three candidates: one infeasible, one of the Pareto set, one chosen."""
+
+    def candidate(theta: float, low_s: float, **flags: bool) -> dict[str, Any]:
+        return {
+            "drop_ratio": {"high": 0.0, "low": theta},
+            "timeout_s": {"high": 65.0, "low": None},
+            "response_mean_s": {"high": 7.0, "low": low_s},
+            "response_p95_s": {"high": 7.0, "low": 2 * low_s},
+            "accuracy_loss_pct": {"high": 0.0, "low": 100 * theta},
+            "energy_j_per_job": None,
+            "feasible": True,
+            "pareto": False,
+            "chosen": False,
+        } | flags
+
+    path = folder / "cluster/reference/deflator_least_latency.json"
+    document = {
+        "objective": "least_latency",
+        "classes": ["high", "low"],
+        "rows": [
+            candidate(0.0, 14.0, feasible=False),
+            candidate(0.1, 12.0, pareto=True),
+            candidate(0.2, 11.0, pareto=True, chosen=True),
+        ],
+        "confirmed": {
+            "response_mean_s": {"high": 7.0, "low": 10.0},
+            "response_p95_s": {"high": 7.0, "low": 20.0},
+        },
+    }
+    write_json(path, document | changes)
+    return path
+
+
+def write_trace(folder: Path, **changes: Any) -> Path:
+    """Write the facts of the trace: three jobs in bins of 4 s, and one curve of accuracy."""
+    path = folder / "cluster/reference/trace.json"
+    document = {
+        "trace": "reference",
+        "cluster": "cluster",
+        "skipped": {},
+        "jobs": 3,
+        "classes": {
+            "high": {"jobs": 1, "arrival_rate_per_s": 0.1, "accuracy_loss": []},
+            "low": {"jobs": 2, "arrival_rate_per_s": 0.2, "accuracy_loss": [[0.2, 15], [0.1, 8.5]]},
+        },
+        "arrivals": {"bin_s": 4.0, "classes": {"high": [0, 1], "low": [1, 1]}},
+    }
+    write_json(path, document | changes)
+    return path
+
+
+PROBES = (
+    Probe("server", "k-means", "performance", 2, 69.0, 565.0, "measured"),
+    Probe("server", "k-means", "performance", 1, 130.0, 700.0, "measured"),
+    Probe("server", "k-means", "powersave", 2, 138.0, 460.0, "measured"),
+    Probe("board", "k-means", "performance", 1, 372.0, None, "modelled"),
+)
+
+
+def write_everything(folder: Path) -> Inputs:
+    """Write both traces with formula, real run, search, facts and probes; no target."""
+    dias = write_dias(folder)
+    write_analytic(dias[2])
+    write_real(dias[2])
+    write_real(dias[0])
+    return inputs(
+        [],
+        [],
+        experiment="schedules",
+        schedules=(*dias, *write_heats(folder)),
+        deflators=(write_deflator(folder),),
+        traces=(write_trace(folder),),
+        probes=PROBES,
+    )

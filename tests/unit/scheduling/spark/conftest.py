@@ -1,0 +1,25 @@
+"""One Spark session for all tests here: starting one takes seconds."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from trimtab.errors import UserError
+from trimtab.scheduling.spark.home import use_spark
+from trimtab.scheduling.spark.session import Session, spark_session
+
+
+@pytest.fixture(scope="session")
+def spark_folder() -> Path:
+    """Skips where there is no Spark."""
+    try:
+        return use_spark()
+    except UserError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def spark(spark_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    with spark_session(tmp_path_factory.mktemp("spark"), slots=2) as session:
+        yield session

@@ -1,0 +1,121 @@
+"""The formulas of a cell: which cover it, and that they get its rates and processing times."""
+
+from pathlib import Path
+
+import pytest
+
+from trimtab.config import Configurations
+from trimtab.config.policy import Policy
+from trimtab.errors import UserError
+from trimtab.scheduling.deflator import EngineClass
+from trimtab.scheduling.engine_model import engine_classes, engine_power
+from trimtab.scheduling.formula import response_by_formula
+from trimtab.scheduling.queueing.services import Sprinted
+
+PROJECT = Path(__file__).resolve().parents[3]
+EXPONENTIAL = [
+    "trace=dias_two_priorities",
+    *(
+        f"trace.classes.{name}.stages.{key}"
+        for name in ("high", "low")
+        for key in ("distribution=exponential", "size_scv=0")
+    ),
+]
+
+
+def configurations(*overrides: str) -> Configurations:
+    return Configurations(PROJECT / "conf", ["experiment=dias_two_priorities", *overrides])
+
+
+def classes_of(given: Configurations) -> list[EngineClass]:
+    cluster = given.cluster("dias_engine")
+    hardware = [given.hardware(name) for name in cluster.nodes]
+    return engine_classes(given.root.trace, cluster, hardware, {})
+
+
+def cobham(high: EngineClass, low: EngineClass, services: list[Sprinted]) -> list[float]:
+    rates = [high.rate_per_s, low.rate_per_s]
+    residual = sum(
+        rate * service.moment(2) / 2 for rate, service in zip(rates, services, strict=True)
+    )
+    loads = [rate * service.mean for rate, service in zip(rates, services, strict=True)]
+    waits = [residual / (1 - loads[0]), residual / ((1 - loads[0]) * (1 - sum(loads)))]
+    return [wait + service.mean for wait, service in zip(waits, services, strict=True)]
+
+
+def test_exponential_tasks_have_the_mean_of_equation_4_1() -> None:
+    high, low = classes_of(configurations(*EXPONENTIAL))
+    # 50 tasks on 20 slots: 31 ends at the rate of all slots, then 20, 19, ... 1 tasks are left.
+    harmonic = sum(1 / n for n in range(1, 21))
+    expected = 1.0 + 5.2 * (30 / 20 + harmonic) + 0.7 + 1.7 * harmonic
+    assert low.processing_time(0).mean == pytest.approx(expected)
+    dropped = (
+        1.0
+        + 5.2 * (20 / 20 + harmonic)
+        + 0.7
+        + 1.7 * (harmonic - sum(1 / n for n in range(17, 21)))
+    )
+    assert low.processing_time(0.2).mean == pytest.approx(dropped)
+    load = sum(one.rate_per_s * one.processing_time(0).mean for one in (high, low))
+    assert load == pytest.approx(0.8, rel=0.01)  # the rates are of 20,000 drawn jobs
+    assert low.rate_per_s == pytest.approx(9 * high.rate_per_s)
+
+
+def test_sizes_spread_the_drawn_processing_times_of_other_distributions() -> None:
+    sizes = [f"trace.classes.{name}.stages.size_scv" for name in ("high", "low")]
+    narrow, wide = (
+        classes_of(configurations("trace=dias_two_priorities", *(f"{key}={scv}" for key in sizes)))
+        for scv in (0.1, 0.4)
+    )
+    first, second = narrow[1].processing_time(0.0), wide[1].processing_time(0.0)
+    assert first.mean == pytest.approx(second.mean)
+    assert (1 + first.scv) / 1.1 == pytest.approx((1 + second.scv) / 1.4, rel=1e-3)
+
+
+@pytest.mark.parametrize("after_s", [0.0, 3.0, 12.0])
+def test_a_sprint_timeout_changes_the_service_time_and_nothing_else(after_s: float) -> None:
+    given = configurations("trace=dias_two_priorities")
+    high, low = classes_of(given)
+    cluster = given.cluster("dias_engine")
+    power = engine_power(cluster, [given.hardware("dias_server")])
+    assert power.speed_up == pytest.approx(2.5)
+    policy = Policy("sprint", "dias", parameters={"timeout_s": {"high": after_s, "low": after_s}})
+    found = response_by_formula([high, low], power, policy)
+    services = [Sprinted(one.processing_time(0.0), after_s, 2.5) for one in (high, low)]
+    means = [found[name]["response_mean_s"] for name in ("high", "low")]
+    assert means == pytest.approx(cobham(high, low, services), rel=1e-9)
+
+
+def test_waste_is_that_of_preemptive_repeat_alone() -> None:
+    given = configurations("trace=dias_two_priorities")
+    classes = classes_of(given)
+    power = engine_power(given.cluster("dias_engine"), [given.hardware("dias_server")])
+    repeat, none = (
+        response_by_formula(classes, power, given.policy(name))
+        for name in ("preemptive", "non_preemptive")
+    )
+    assert 0.03 < repeat["low"]["waste_share"] < 0.06  # published: roughly 4 %
+    assert none["low"]["waste_share"] == 0
+    assert repeat["high"]["response_mean_s"] < none["high"]["response_mean_s"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        (Policy("heats", "heats"), "no formula for the kind heats"),
+        (Policy("budget", "dias", parameters={"budget_s": 10.0}), "sprint budget"),
+    ],
+)
+def test_what_no_formula_covers_is_said(policy: Policy, expected: str) -> None:
+    given = configurations("trace=dias_two_priorities")
+    power = engine_power(given.cluster("dias_engine"), [given.hardware("dias_server")])
+    with pytest.raises(UserError, match=expected):
+        response_by_formula(classes_of(given), power, policy)
+
+
+def test_a_cluster_that_jobs_share_has_no_formula() -> None:
+    given = Configurations(PROJECT / "conf", ["experiment=heats", "trace=heats_bursts"])
+    cluster = given.cluster("heats_testbed")
+    hardware = [given.hardware(name) for name in cluster.nodes]
+    with pytest.raises(UserError, match="formulas need an engine"):
+        engine_classes(given.root.trace, cluster, hardware, {})
