@@ -124,7 +124,9 @@ def deflate_stage(wildcards):
 
 def real_stage(wildcards):
     return stages.RealStage(
-        **vars(schedule_stage(wildcards)), engine=EXPERIMENT.schedule.real
+        **vars(schedule_stage(wildcards)),
+        engine=EXPERIMENT.schedule.real,
+        scale=EXPERIMENT.schedule.real_scale,
     )
 
 
@@ -140,6 +142,14 @@ def machines():
 
 def policies():
     return [CONFIG.policy(name) for name in EXPERIMENT.schedule.policies]
+
+
+def stage_times(wildcards):
+    """The measured times of stages, where the trace's jobs are programs on a real engine."""
+    classes = CONFIG.trace(wildcards.trace).classes.values()
+    if any(facts.program for facts in classes):
+        return rules.profile_engine.output.stages
+    return []
 
 
 def recorded(wildcards):

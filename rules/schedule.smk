@@ -1,5 +1,25 @@
+rule profile_engine:
+    input:
+        code=code("scripts/profile_engine.py"),
+    output:
+        stages="results/schedule/{cluster}/{trace}/stages.json",
+    log:
+        "logs/engine/{cluster}/{trace}.log",
+    threads: EVERY_CORE
+    resources:
+        mem_mb=8000,
+        runtime=60,
+        gpu=0,
+    params:
+        cfg=lambda wildcards: dump(trace_stage(wildcards)),
+    shell:
+        "python scripts/profile_engine.py --config {params.cfg:q} --output {output.stages:q}"
+        " > {log:q} 2>&1"
+
+
 rule make_trace:
     input:
+        stages=stage_times,
         # What the chain measured of the workloads that the trace's classes name.
         verify_runs=debloated("verify_runs.parquet"),
         libraries=debloated("libraries.parquet"),
@@ -18,7 +38,7 @@ rule make_trace:
     params:
         cfg=lambda wildcards: dump(trace_stage(wildcards)),
     shell:
-        "python scripts/make_trace.py --config {params.cfg:q} --verify-runs {input.verify_runs:q} --libraries {input.libraries:q}"
+        "python scripts/make_trace.py --config {params.cfg:q} --stages {input.stages:q} --verify-runs {input.verify_runs:q} --libraries {input.libraries:q}"
         " --output $(dirname {output.trace:q}) > {log:q} 2>&1"
 
 
@@ -94,6 +114,7 @@ rule run_for_real:
     input:
         trace=rules.make_trace.output.trace,
         facts=rules.make_trace.output.facts,
+        simulated=rules.simulate.output.jobs,
         code=code("scripts/run_for_real.py"),
     output:
         real="results/schedule/{cluster}/{trace}/{policy}/real.json",
@@ -109,4 +130,4 @@ rule run_for_real:
         cfg=lambda wildcards: dump(real_stage(wildcards)),
     shell:
         "python scripts/run_for_real.py --config {params.cfg:q} --trace {input.trace:q}"
-        " --facts {input.facts:q} --output $(dirname {output.real:q}) > {log:q} 2>&1"
+        " --facts {input.facts:q} --simulated {input.simulated:q} --output $(dirname {output.real:q}) > {log:q} 2>&1"

@@ -9,6 +9,7 @@ from trimtab.errors import UserError, exit_on_error
 from trimtab.files import write_json
 from trimtab.scheduling.engine_model import engine_classes, engine_power
 from trimtab.scheduling.formula import response_by_formula
+from trimtab.scheduling.make_trace import with_stages
 from trimtab.scheduling.measured import workloads_of
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -19,10 +20,11 @@ arguments = parser.parse_args()
 
 with exit_on_error():
     stage = load(arguments.config, ScheduleStage)
-    original = workloads_of(json.loads(arguments.facts.read_text())["original"])
+    facts = json.loads(arguments.facts.read_text())
+    original, trace = workloads_of(facts["original"]), with_stages(stage.trace, facts["stages"])
     document = {"model": "", "classes": {}, "not_possible_because": ""}
     try:
-        classes = engine_classes(stage.trace, stage.cluster, stage.hardware, original)
+        classes = engine_classes(trace, stage.cluster, stage.hardware, original)
         power = engine_power(stage.cluster, stage.hardware)
         document["classes"] = response_by_formula(classes, power, stage.policy)
         document["model"] = "phase-type processing times, Poisson arrivals"

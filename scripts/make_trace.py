@@ -1,6 +1,7 @@
 """Rule make_trace: the jobs of a trace as a cluster meets them."""
 
 import argparse
+import json
 from pathlib import Path
 
 from trimtab.config.stages import TraceStage, load
@@ -10,6 +11,7 @@ from trimtab.scheduling.measured import measured_workload
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", required=True, help="a TraceStage as JSON")
+parser.add_argument("--stages", type=Path, nargs="*", required=True, help="stages.json")
 parser.add_argument("--verify-runs", type=Path, nargs="*", required=True, help="RUNS of targets")
 parser.add_argument("--libraries", type=Path, nargs="*", required=True, help="LIBRARIES of targets")
 parser.add_argument("--output", type=Path, required=True, help="folder of the results")
@@ -29,4 +31,11 @@ with exit_on_error():
         }
         for always in ("", "original")
     )
-    make_trace(stage.trace, stage.cluster, stage.hardware, measured, original, arguments.output)
+    stages = {
+        name: facts
+        for path in arguments.stages
+        for name, facts in json.loads(path.read_text())["classes"].items()
+    }
+    make_trace(
+        stage.trace, stage.cluster, stage.hardware, measured, original, stages, arguments.output
+    )

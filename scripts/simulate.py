@@ -1,12 +1,11 @@
 """Rule simulate: a trace on a cluster under a policy."""
 
 import argparse
-import json
 from pathlib import Path
 
 from trimtab.config.stages import ScheduleStage, load
 from trimtab.errors import exit_on_error
-from trimtab.scheduling.schedule import Setting, schedule
+from trimtab.scheduling.schedule import schedule, setting_of
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", required=True, help="a ScheduleStage as JSON")
@@ -17,9 +16,8 @@ arguments = parser.parse_args()
 
 with exit_on_error():
     stage = load(arguments.config, ScheduleStage)
-    document = json.loads(arguments.facts.read_text())
     schedule(
-        Setting(stage.cluster, stage.hardware, stage.trace, arguments.trace, document),
+        setting_of(stage, arguments.trace, arguments.facts),
         stage.policy,
         replications=stage.replications,
         is_baseline=stage.baseline,

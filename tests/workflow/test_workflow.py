@@ -15,8 +15,11 @@ CHAIN = {
     "debloat_target",
     "build_environment",
     "verify_environment",
+    "make_trace",
+    "simulate",
     "evaluate_experiment",
 }
+SCHEDULE = {"make_trace", "simulate", "evaluate_experiment", "resolved_config"}
 
 
 def test_the_whole_chain_leaves_its_files_and_names_the_report(finished: Project) -> None:
@@ -31,6 +34,9 @@ def test_the_whole_chain_leaves_its_files_and_names_the_report(finished: Project
         "debloat/both/test_machine/env/bin/python",
         "debloat/both/test_machine/verify.json",
         "debloat/both/test_machine/verify_runs.parquet",
+        "schedule/pair/tiny_jobs/trace.parquet",
+        "schedule/pair/tiny_jobs/non_preemptive/summary.json",
+        "schedule/pair/tiny_jobs/non_preemptive/jobs.parquet",
         "evaluate/quickstart/metrics.json",
         "evaluate/quickstart/report.html",
         "config.yaml",
@@ -74,8 +80,16 @@ def test_a_missing_environment_is_no_reason_to_run(finished: Project) -> None:
             "conf/config.yaml",
             "verify: {repeats: 1}",
             "verify: {repeats: 2}",
-            {"verify_environment", "evaluate_experiment", "resolved_config"},
+            {"verify_environment", *SCHEDULE},
         ),
+        (
+            "conf/policy/non_preemptive.yaml",
+            "preemption: none",
+            "preemption: resume",
+            SCHEDULE - {"make_trace"},
+        ),
+        ("conf/trace/tiny_jobs.yaml", "jobs: 300", "jobs: 301", SCHEDULE),
+        ("conf/hardware/test_machine.yaml", "memory_gib: 4", "memory_gib: 4\nspeed: 2", SCHEDULE),
         (
             "conf/debloat/compact.yaml",
             "# Unused pages leave",

@@ -13,7 +13,7 @@ from trimtab.config.fields import (
     check_one_of,
 )
 
-ENGINES = ("spark", "slurm", "this_machine")
+ENGINES = ("spark", "slurm")
 
 
 @dataclass
@@ -46,12 +46,17 @@ class Schedule:
     real: str = field(
         default="",
         metadata=about(
-            f"Where the trace is run for real too: {', '.join(ENGINES)}; empty: nowhere."
+            f"Where the trace is run for real too: {' or '.join(ENGINES)}; empty: nowhere."
         ),
+    )
+    real_scale: float = field(
+        default=1.0,
+        metadata=about("Seconds of a real run on Slurm for each second of the trace."),
     )
 
     def __post_init__(self) -> None:
         check_number("replications", self.replications, minimum=1)
+        check_number("real_scale", self.real_scale, above=0)
         if self.real:
             check_one_of("real", self.real, ENGINES)
         cells = {key: getattr(self, key) for key in ("clusters", "traces", "policies")}

@@ -96,6 +96,7 @@ class RealStage(ScheduleStage):
     """What running a trace for real depends on."""
 
     engine: str = MISSING
+    scale: float = MISSING
 
 
 @dataclass

@@ -37,6 +37,7 @@ DISTRIBUTIONS = (
     "hyperexponential",
 )
 ENVIRONMENTS = ("original", "debloated")
+PROGRAMS = ("", "word_popularity", "triangle_count")
 
 
 @dataclass
@@ -188,6 +189,20 @@ class JobClass:
     state_gb: float = field(
         default=0.0, metadata=about("What a stateful migration has to copy.", unit="GB")
     )
+    program: str = field(
+        default="",
+        metadata=about(
+            "What jobs do on a real Spark: word_popularity or triangle_count. The times of their "
+            "stages are measured first, and those of `stages` left out."
+        ),
+    )
+    input: str = field(
+        default="",
+        metadata=about("With `program`: posts in XML, or a list of edges; empty: made for it."),
+    )
+    input_mb: float = field(
+        default=2.0, metadata=about("With word_popularity: size of the posts.", unit="MB")
+    )
     accuracy_loss: list[list[float]] = field(
         default_factory=list,
         metadata=about("Pairs of drop ratio and loss of accuracy in per cent; linear between."),
@@ -199,6 +214,8 @@ class JobClass:
         for name in ("gpus", "memory_gib", "image_gb", "cold_start_s", "state_gb"):
             check_number(name, getattr(self, name), minimum=0)
         check_one_of("environment", self.environment, ENVIRONMENTS)
+        check_one_of("program", self.program, PROGRAMS)
+        check_number("input_mb", self.input_mb, above=0)
         for position, pair in enumerate(self.accuracy_loss):
             if len(pair) != 2 or not 0 <= pair[0] <= 1:
                 expected = "a drop ratio, 0 to 1, and a loss in per cent"

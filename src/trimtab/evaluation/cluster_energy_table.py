@@ -18,15 +18,20 @@ def cluster_energy_table(schedules: Schedules) -> Table:
         "cluster_energy",
         "Energy and run time of the whole cluster, by policy (Figures 3.6 and 4.9c)",
         "Idle: the idle power of every node until the last job finished. Active: what running "
-        "jobs draw on top. Differences are from the baseline policy of the same trace and cluster; "
-        "below zero is less. Waste: machine time of thrown-away executions over all machine time "
-        "of jobs. The energy's source is in its own column; published values are metered.",
+        "jobs draw on top. While in use: active energy, and of the idle energy the share of the "
+        "time in use, as of machines that are on for jobs alone; the published differences of DiAS "
+        "do not say which of these they are. Differences are from the baseline policy of the same "
+        "trace and cluster; below zero is less. Waste: machine time of thrown-away executions over "
+        "all machine time of jobs. The energy's source is in its own column; published values are "
+        "metered.",
         (
             *POLICY_COLUMNS,
             Column("idle_energy_j", "Idle energy, J", 0),
             Column("active_energy_j", "Active energy, J", 0),
             Column("total_energy_j", "Total energy, J", 0),
             Column("total_energy_difference_pct", "vs. baseline, %", 1),
+            Column("processing_energy_j", "Energy while in use, J", 0),
+            Column("processing_energy_difference_pct", "vs. baseline, %", 1),
             Column("makespan_s", "Run time, s", 1),
             Column("makespan_difference_pct", "vs. baseline, %", 1),
             Column("utilisation_pct", "In use, %", 1),
@@ -51,6 +56,10 @@ def _row(cell: Cell, baseline: Cell | None) -> Row:
         "total_energy_j": cell.total_energy_j,
         "total_energy_difference_pct": relative_pct(
             compared.total_energy_j if compared else None, cell.total_energy_j
+        ),
+        "processing_energy_j": cell.processing_energy_j,
+        "processing_energy_difference_pct": relative_pct(
+            compared.processing_energy_j if compared else None, cell.processing_energy_j
         ),
         "makespan_difference_pct": relative_pct(
             compared.totals["makespan_s"] if compared else None, cell.totals["makespan_s"]

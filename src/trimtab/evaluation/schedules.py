@@ -73,6 +73,16 @@ class Cell:
         return None if idle is None or active is None else idle + active
 
     @property
+    def processing_energy_j(self) -> float | None:
+        """Active energy, and of the idle energy the share of the time in use; None where unknown.
+
+        Of a cluster that is switched on for its jobs alone.
+        """
+        idle, active = self.totals["idle_energy_j"], self.totals["active_energy_j"]
+        used = self.totals["utilisation"]
+        return None if idle is None or active is None or used is None else active + idle * used
+
+    @property
     def evicts(self) -> bool:
         """Whether any job was evicted."""
         return any((numbers["evictions"] or 0) > 0 for numbers in self.classes.values())

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,21 +50,33 @@ class Empirical:
         return rng.choice(np.array(self.values), size)
 
 
+def with_stages(config: Trace, stages: Mapping[str, Mapping[str, Any]]) -> Trace:
+    """Return the trace whose classes have the measured `stages`, by class, in place of theirs."""
+    classes = {
+        name: replace(facts, stages=replace(facts.stages, **stages.get(name, {})))
+        for name, facts in config.classes.items()
+    }
+    return replace(config, classes=classes)
+
+
 def make_trace(
     config: Trace,
     cluster: Cluster,
     hardware: Sequence[Hardware],
     measured: Mapping[str, MeasuredWorkload],
     original: Mapping[str, MeasuredWorkload],
+    stages: Mapping[str, Mapping[str, Any]],
     destination: Path,
 ) -> None:
     """Write `trace.parquet` (TRACE) and `trace.json` to the folder `destination`.
 
     `hardware` are the cluster's node types, `measured` what is known of each class that names a
     workload, in the environment that it names, and `original` in the original one: a load is that
-    of the original, so that both environments meet the same arrivals. Raises UserError for a trace
+    of the original, so that both environments meet the same arrivals. `stages` are those of classes
+    whose programs were measured on a real engine. Raises UserError for a trace
     that is none, or that its files do not hold.
     """
+    config = with_stages(config, stages)
     skipped: Counter[str] = Counter()
     path = destination / "trace.parquet"
     write_trace(path, frames_of(config, cluster, hardware, measured, original, skipped))
@@ -85,7 +97,8 @@ def make_trace(
             "arrivals": _histogram(rows),
             "skipped": dict(+skipped),
             "original": {name: asdict(facts) for name, facts in original.items()},
-            "service_source": _source(config, measured),
+            "stages": {name: dict(measured_stages) for name, measured_stages in stages.items()},
+            "service_source": _source(config, measured, stages),
         },
     )
 
@@ -254,7 +267,9 @@ def _histogram(rows: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _source(config: Trace, measured: Mapping[str, MeasuredWorkload]) -> str:
+def _source(config: Trace, measured: Mapping[str, Any], stages: Mapping[str, Any]) -> str:
+    if stages:
+        return "stages measured on a real engine"
     if measured:
         return "profile and debloat of this experiment"
     return "recorded trace" if config.arrivals.kind == "file" else "drawn from the trace's YAML"

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from trimtab.files import whole_file
-from trimtab.schemas import LOAD, SCHEDULED, STAYS
 from trimtab.scheduling.engine.batches import LoadRow
 from trimtab.scheduling.engine.layout import ENDS
+from trimtab.schemas import LOAD, SCHEDULED, STAYS
 
 FILES = {"jobs": SCHEDULED, "stays": STAYS, "load": LOAD}
 

@@ -1,5 +1,6 @@
 """One cell of an experiment: a trace on a cluster under a policy, simulated."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,13 +14,14 @@ from scipy.stats import t as student
 from trimtab.config.cluster import Cluster as ClusterConfig
 from trimtab.config.hardware import Hardware
 from trimtab.config.policy import Policy as PolicyConfig
+from trimtab.config.stages import TraceStage
 from trimtab.config.trace import JobClass as JobClassConfig
 from trimtab.config.trace import Trace
 from trimtab.files import write_json
 from trimtab.scheduling.cluster import Cluster, JobClass
 from trimtab.scheduling.deflator import loss_pct
 from trimtab.scheduling.from_config import GIB, cluster_of, job_classes_of
-from trimtab.scheduling.make_trace import frames_of
+from trimtab.scheduling.make_trace import frames_of, with_stages
 from trimtab.scheduling.measured import MeasuredWorkload, workloads_of
 from trimtab.scheduling.policies.build import Asked, Facts, ProbeRun, build_policy
 from trimtab.scheduling.simulate import simulate
@@ -63,6 +65,13 @@ class Setting:
             workloads_of(self.document["original"]),
             Counter(),
         )
+
+
+def setting_of(stage: TraceStage, trace_path: Path, facts_path: Path) -> Setting:
+    """Return the setting of a stage whose trace is at `trace_path`, with the JSON beside it."""
+    document = json.loads(facts_path.read_text())
+    trace = with_stages(stage.trace, document["stages"])
+    return Setting(stage.cluster, stage.hardware, trace, trace_path, document)
 
 
 def schedule(

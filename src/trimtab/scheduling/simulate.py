@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from trimtab.errors import UserError
 from trimtab.files import write_json
-from trimtab.schemas import NODES, TRACE, write_table
 from trimtab.scheduling.cluster import Cluster, JobClass, check_classes
 from trimtab.scheduling.engine.arrivals import Arrivals
 from trimtab.scheduling.engine.batches import Demand, End
@@ -33,6 +32,7 @@ from trimtab.scheduling.result import (
     stays_table,
 )
 from trimtab.scheduling.summary import Summary
+from trimtab.schemas import NODES, TRACE, write_table
 
 Trace = pd.DataFrame | Path | Iterable[pd.DataFrame]
 Maintain = Callable[[pd.DataFrame, float], Policy | None]

@@ -70,15 +70,16 @@ def kept_tasks(tasks: int, drop_ratio: float) -> int:
 
 @compiled
 def _kept(tasks: int, drop_ratio: float) -> int:
-    return int(math.ceil(tasks * (1.0 - drop_ratio) - 1e-9))
+    return math.ceil(tasks * (1.0 - drop_ratio) - 1e-9)
 
 
 @compiled
 def _uniform(seed: Any, job: int, stage: int, task: int, draw: int) -> float:
     """Return a number in (0, 1): SplitMix64's mixer over the counters, one after the other."""
-    state = np.uint64(seed)
-    for counter in (job, (stage << 48) | task, draw):
-        state = (state ^ np.uint64(counter)) + _GOLDEN
+    state = np.uint64(0)
+    place = np.uint64((stage << 48) | task)
+    for counter in (np.uint64(seed), np.uint64(job), place, np.uint64(draw)):
+        state = (state ^ counter) + _GOLDEN
         state = (state ^ (state >> _S30)) * _MIX_1
         state = (state ^ (state >> _S27)) * _MIX_2
         state = state ^ (state >> _S31)
@@ -141,10 +142,7 @@ def _stage(
 @compiled
 def _service_times(
     seed: Any,
-    jobs: Any,
-    maps: Any,
-    reduces: Any,
-    slots: Any,
+    columns: Any,
     theta: float,
     means: Any,
     kind: int,
@@ -152,6 +150,7 @@ def _service_times(
     work_s: Any,
     dropped: Any,
 ) -> None:
+    jobs, maps, reduces, slots = columns
     for row in range(len(jobs)):
         job = jobs[row]
         total = _time(seed, job, _SETUP, 0, means[_SETUP], kind, shape)
@@ -183,10 +182,10 @@ def service_times(
     """
     work_s, dropped = np.empty(len(jobs)), np.empty(len(jobs), np.int64)
     means, kind, shape = stages.parameters()
-    columns = (
+    columns = tuple(
         np.ascontiguousarray(column, np.int64) for column in (jobs, map_tasks, reduce_tasks, slots)
     )
-    _service_times(np.uint64(seed), *columns, drop_ratio, means, kind, shape, work_s, dropped)
+    _service_times(np.uint64(seed), columns, drop_ratio, means, kind, shape, work_s, dropped)
     return work_s, dropped
 
 

@@ -50,14 +50,7 @@ def _find(shapes: Any, count: int, table: Any, row: Any) -> tuple[int, int]:
 
 @compiled
 def _pass_over(
-    job: Any,
-    arrival_s: Any,
-    work_s: Any,
-    job_class: Any,
-    priority: Any,
-    cpu: Any,
-    gpu: Any,
-    memory: Any,
+    columns: Any,
     begin: int,
     last_job: int,
     last_arrival_s: float,
@@ -72,6 +65,7 @@ def _pass_over(
     Return how far it came, the number of shapes, and what is wrong there: 0 means that the tables
     are full, else the place in _WRONG, from 1.
     """
+    job, arrival_s, work_s, job_class, priority, cpu, gpu, memory = columns
     for at in range(begin, len(numbers)):
         if count == len(shapes) or 2 * count >= len(table):
             return at, count, 0
@@ -93,6 +87,18 @@ def _pass_over(
         row = (job_class[at], priority[at], cpu[at], gpu[at], memory[at])
         numbers[at], count = _find(shapes, count, table, row)
     return len(numbers), count, 0
+
+
+def chunk_of(*columns: NDArray[Any]) -> Chunk:
+    """Return a chunk of columns in its order.
+
+    Columns of a frame may be written to or not, as pandas likes: here none may, so that there is
+    one type of chunk to compile for.
+    """
+    views = [column.view() for column in columns]
+    for view in views:
+        view.flags.writeable = False
+    return Chunk(*views)
 
 
 @dataclass
@@ -144,19 +150,27 @@ class Arrivals:
             self.first_arrival_s = self.first_arrival_s if self.rows else float(arrival_s[0])
             self.last_job, self.last_arrival_s = int(jobs[-1]), float(arrival_s[-1])
         self.rows += len(jobs)
-        return Chunk(jobs, numbers, arrival_s, work_s, dropped)
+        return chunk_of(jobs, numbers, arrival_s, work_s, dropped)
 
     def _where(self, jobs: Any, at: int) -> str:
         return f"trace: job {jobs[at]} (row {self.rows + at})"
 
-    def _pass_over(self, frame: pd.DataFrame, columns: tuple[Any, ...]) -> NDArray[np.int32]:
+    def _pass_over(self, frame: pd.DataFrame, columns: tuple[Any, ...]) -> NDArray[np.int64]:
         jobs, arrival_s = columns[:2]
-        numbers = np.empty(len(jobs), np.int32)
+        numbers = np.empty(len(jobs), np.int64)
         at, last_job, last_arrival_s = 0, self.last_job, self.last_arrival_s
         while at < len(jobs):
-            before = (at, last_job, last_arrival_s)
-            tables = (self.shapes, self.count, self._table, numbers, self.work_by_class)
-            at, self.count, wrong = _pass_over(*columns, *before, *tables)
+            at, self.count, wrong = _pass_over(
+                columns,
+                at,
+                last_job,
+                last_arrival_s,
+                self.shapes,
+                self.count,
+                self._table,
+                numbers,
+                self.work_by_class,
+            )
             if wrong:
                 name, expected = _WRONG[wrong - 1]
                 if name == "job_class":
@@ -209,6 +223,8 @@ class Arrivals:
                 np.maximum(1, cpu[rows] // 1000),
                 self.drop_ratio.get(job_class.name, 0.0),
             )
+        if "size" in frame:
+            work_s[staged] *= frame["size"].to_numpy(np.float64)[staged]
         return work_s, dropped
 
     def _grow(self) -> None:
@@ -219,7 +235,7 @@ class Arrivals:
         scratch = np.zeros(len(shapes), SHAPE)
         for number in range(self.count):
             shape = shapes[number]
-            row = tuple(shape[name] for name in SHAPE.names[:5])
+            row = shape.tolist()[:5]
             _find(scratch, number, self._table, row)
 
     def _check_room(self, known: int, numbers: Any, jobs: Any) -> None:

@@ -7,10 +7,8 @@ memory of any node below: a search goes straight past nodes that are full.
 from typing import Any
 
 from trimtab.scheduling.engine.compiled import inlined, lean
-from trimtab.scheduling.engine.layout import NOBODY, Model, State
+from trimtab.scheduling.engine.layout import ANY, NOBODY, WITH, WITHOUT, Model, State
 from trimtab.scheduling.engine.queues import fits, unblock
-
-ANY = -1
 
 
 @inlined
@@ -67,7 +65,7 @@ def give_back(m: Model, s: State, number: int, shape: Any, since_s: float) -> No
 def search(m: Model, s: State, kind: int, shape: Any, image: int, but: int) -> int:
     """Return the lowest number of a node of a type with room, `but` left out; or NOBODY.
 
-    `image`: 1 only nodes that have the job's image, 0 only those that do not, ANY all.
+    `image`: WITH the job's, WITHOUT it, or ANY.
     """
     begin, leaves, tree = m.kinds[kind].tree, m.kinds[kind].leaves, s.tree
     at = 1
@@ -92,7 +90,7 @@ def first_with_room(m: Model, s: State, kind: int, shape: Any, image: int, but: 
     """Return what `search` does; nothing is searched where no node of the type would do."""
     nodes = m.kinds[kind].nodes
     lacking = s.lacking[shape.job_class, kind]
-    if (image == 0 and lacking == 0) or (image == 1 and lacking == nodes):
+    if (image == WITHOUT and lacking == 0) or (image == WITH and lacking == nodes):
         return NOBODY
     return search(m, s, kind, shape, image, but)
 

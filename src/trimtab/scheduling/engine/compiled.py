@@ -22,7 +22,9 @@ def _cache_folder() -> str:
         return ""
     digest = hashlib.sha256()
     for source in sorted(folder.glob("*.py")):
-        digest.update(source.read_bytes())
+        text = source.read_bytes()
+        if b"engine.compiled" in text or source.name == "layout.py":
+            digest.update(text)
     return str(folder / "__pycache__" / f"numba-{digest.hexdigest()[:12]}")
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from trimtab.scheduling.engine.arrivals import Arrivals
+from trimtab.scheduling.engine.arrivals import Arrivals, chunk_of
 from trimtab.scheduling.engine.batches import Batch, Demand, End, LoadRow, load_row
 from trimtab.scheduling.engine.kernel import run
 from trimtab.scheduling.engine.layout import (
@@ -18,7 +18,6 @@ from trimtab.scheduling.engine.layout import (
     NEED_SLOTS,
     SAMPLE,
     STAY_ROW,
-    Chunk,
     Output,
 )
 from trimtab.scheduling.engine.model import build_model, build_state, with_shapes, with_slots
@@ -26,13 +25,8 @@ from trimtab.scheduling.policies.base import Policy
 
 _SLOTS = 1024
 _ROWS = 1 << 16
-_EMPTY = Chunk(
-    np.zeros(0, np.int64),
-    np.zeros(0, np.int32),
-    np.zeros(0),
-    np.zeros(0),
-    np.zeros(0, np.int64),
-)
+_WHOLE = np.zeros(0, np.int64)
+_EMPTY = chunk_of(_WHOLE, _WHOLE, np.zeros(0), np.zeros(0), _WHOLE)
 
 
 class KernelEngine:

@@ -9,8 +9,8 @@ instant are served by priority, in whatever order the trace lists them.
 import math
 from typing import Any
 
-from trimtab.scheduling.engine.compiled import inlined, lean
 from trimtab.scheduling.engine.capacity import refresh
+from trimtab.scheduling.engine.compiled import inlined, lean
 from trimtab.scheduling.engine.heap import KIND_SHIFT
 from trimtab.scheduling.engine.layout import (
     DONE,
@@ -175,9 +175,9 @@ def run(m: Model, s: State, chunk: Chunk, position: int, last: bool, out: Output
         if clock.changed and (time_s > clock.now_s or what >= _TICK):
             _dispatch(m, s, out)
             continue
-        if clock.in_heap == 0 and position == arrivals:
-            if clock.pending == 0 or clock.outage == len(m.outages):
-                return DONE, position
+        stuck = clock.pending == 0 or clock.outage == len(m.outages)
+        if clock.in_heap == 0 and position == arrivals and stuck:
+            return DONE, position
         if what == _ARRIVAL and clock.free_slot == NOBODY:
             return NEED_SLOTS, position
 

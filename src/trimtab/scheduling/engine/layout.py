@@ -1,17 +1,24 @@
 """The kernel's state: records of numbers in arrays, and what their fields mean.
 
-Times are seconds since the trace's start; `never` is infinity. A job that has arrived and not
-finished has a slot, a row of `JOB`; slots are used again, so memory follows the jobs in the
-system and not the length of the trace.
+Times are seconds since the trace's start; `never` is infinity. All whole numbers have 64 bits, as
+the kernel would be compiled again for each mixture. A job that has arrived and not finished has a
+slot, a row of `JOB`; slots are used again, so memory follows the jobs in the system and not the
+length of the trace.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+
+def _number(value: int) -> int:
+    # NumPy's, as Numba compiles a function once more for each of Python's that it is called with.
+    return cast(int, np.int64(value))
+
+
 never = np.inf
-NOBODY = -1  # in place of a slot, a node or a shape
+NOBODY = _number(-1)  # in place of a slot, a node or a shape
 
 # A job's own events in the order in which those of one instant are taken; jobs by number within.
 FINISH, DRAW, DRAW_THERE, SWITCH, SPRINT = range(5)
@@ -19,19 +26,22 @@ FINISH, DRAW, DRAW_THERE, SWITCH, SPRINT = range(5)
 DONE, NEED_ARRIVALS, NEED_SLOTS, NEED_OUTPUT, SAMPLE, MAINTAIN = range(6)
 # How a stay on a node ends.
 ENDS = ("finished", "evicted", "migrated", "failed", "level")
-FINISHED, EVICTED, MIGRATED, FAILED, LEVEL = range(5)
+FINISHED, EVICTED, MIGRATED, FAILED, LEVEL = map(_number, range(5))
+# Which nodes a search is for: without the job's image, with it, any.
+WITHOUT, WITH, ANY = map(_number, range(3))
+NO_LEVEL = _number(0)
 # Placement rules that the kernel knows.
 FIRST_FIT, HEATS, HEATS_AS_RELEASED, KUBERNETES = range(4)
 
 JOB = np.dtype(
     [
         ("job", "i8"),
-        ("shape", "i4"),
-        ("node", "i4"),
-        ("level", "i4"),
-        ("heap", "i4"),  # its place in the heap of events
-        ("before", "i4"),  # neighbours in its queue, or among the running jobs
-        ("after", "i4"),
+        ("shape", "i8"),
+        ("node", "i8"),
+        ("level", "i8"),
+        ("heap", "i8"),  # its place in the heap of events
+        ("before", "i8"),  # neighbours in its queue, or among the running jobs
+        ("after", "i8"),
         ("arrival_s", "f8"),
         ("work_s", "f8"),
         ("left_s", "f8"),  # work left at `since_s`
@@ -48,8 +58,8 @@ JOB = np.dtype(
         ("drawing_gpu_w", "f8"),
         ("drawing_since_s", "f8"),  # `never`: it draws nothing
         ("drawing_from", "f8"),  # the node's `factor_s` then
-        ("there", "i4"),  # the node that it moves to
-        ("there_level", "i4"),
+        ("there", "i8"),  # the node that it moves to
+        ("there_level", "i8"),
         ("there_since_s", "f8"),
         ("there_w", "f8"),
         ("there_gpu_w", "f8"),
@@ -61,18 +71,18 @@ JOB = np.dtype(
         ("set_up_s", "f8"),
         ("sprinted_s", "f8"),
         ("energy_j", "f8"),
-        ("evictions", "i4"),
-        ("migrations", "i4"),
+        ("evictions", "i8"),
+        ("migrations", "i8"),
         ("dropped", "i8"),
-        ("sprinting", "i4"),
+        ("sprinting", "i8"),
     ],
     align=True,
 )
 
 NODE = np.dtype(
     [
-        ("type", "i4"),
-        ("up", "i4"),
+        ("type", "i8"),
+        ("up", "i8"),
         ("cpu", "i8"),
         ("gpu", "i8"),
         ("memory", "i8"),
@@ -102,11 +112,11 @@ SHAPE = np.dtype(
         ("cpu", "i8"),
         ("gpu", "i8"),
         ("memory", "i8"),
-        ("first", "i4"),
-        ("last", "i4"),
+        ("first", "i8"),
+        ("last", "i8"),
         ("waiting", "i8"),
-        ("active", "i4"),  # its place in the list of the shapes that have waiting jobs
-        ("blocked", "i4"),  # no node has room for it
+        ("active", "i8"),  # its place in the list of the shapes that have waiting jobs
+        ("blocked", "i8"),  # no node has room for it
     ],
     align=True,
 )
@@ -163,8 +173,8 @@ RULES = np.dtype(
     align=True,
 )
 
-HEAP = np.dtype([("time_s", "f8"), ("order", "i8"), ("slot", "i8")])
-OUTAGE = np.dtype([("time_s", "f8"), ("node", "i4"), ("up", "i4")], align=True)
+HEAP = np.dtype([("time_s", "f8"), ("order", "i8"), ("slot", "i8")], align=True)
+OUTAGE = np.dtype([("time_s", "f8"), ("node", "i8"), ("up", "i8")], align=True)
 
 STAY_ROW = np.dtype(
     [
@@ -176,7 +186,8 @@ STAY_ROW = np.dtype(
         ("ready_s", "f8"),
         ("end_s", "f8"),
         ("end", "i8"),
-    ]
+    ],
+    align=True,
 )
 FINISHED_ROW = np.dtype(
     [
@@ -198,7 +209,8 @@ FINISHED_ROW = np.dtype(
         ("node", "i8"),
         ("level", "i8"),
         ("energy_j", "f8"),
-    ]
+    ],
+    align=True,
 )
 
 
@@ -211,9 +223,12 @@ KIND = np.dtype(
         ("tree", "i8"),  # where its search tree begins
         ("leaves", "i8"),  # of that: a power of two
         ("score", "f8"),  # of HEATS as released
-    ]
+    ],
+    align=True,
 )
-JOB_CLASS = np.dtype([("cold_start_s", "f8"), ("sprint_after_s", "f8"), ("energy_weight", "f8")])
+JOB_CLASS = np.dtype(
+    [("cold_start_s", "f8"), ("sprint_after_s", "f8"), ("energy_weight", "f8")], align=True
+)
 SITE = np.dtype(
     [
         ("pull_s", "f8"),  # of the image
@@ -222,7 +237,8 @@ SITE = np.dtype(
         ("absent_j", "f8"),
         ("present_s", "f8"),
         ("present_j", "f8"),
-    ]
+    ],
+    align=True,
 )
 PACE = np.dtype(
     [
@@ -231,7 +247,8 @@ PACE = np.dtype(
         ("gpu_watts", "f8"),  # of one GPU
         ("run_time_s", "f8"),  # predicted, where the placement rule needs it
         ("energy_j", "f8"),
-    ]
+    ],
+    align=True,
 )
 
 
@@ -256,17 +273,17 @@ class State(NamedTuple):
     nodes: NDArray[np.void]  # NODE
     tree: NDArray[np.int64]  # [:, 3]: most free CPU, GPU and memory below
     shapes: NDArray[np.void]  # SHAPE
-    active: NDArray[np.int32]  # the shapes that have waiting jobs, in any order
+    active: NDArray[np.int64]  # the shapes that have waiting jobs, in any order
     images: NDArray[np.bool_]  # [class, node]
     lacking: NDArray[np.int64]  # [class, type]: nodes without the image
     candidates: NDArray[np.int64]  # [type, 3]: scratch space
 
 
 class Chunk(NamedTuple):
-    """A stretch of the trace, one entry a job."""
+    """A stretch of the trace, one entry a job, in arrays that cannot be written to."""
 
     job: NDArray[np.int64]
-    shape: NDArray[np.int32]
+    shape: NDArray[np.int64]
     arrival_s: NDArray[np.float64]
     work_s: NDArray[np.float64]
     dropped: NDArray[np.int64]

@@ -197,7 +197,7 @@ def build_state(
         nodes,
         tree,
         np.zeros(0, SHAPE),
-        np.zeros(0, np.int32),
+        np.zeros(0, np.int64),
         images,
         np.where(m.sites["pull_s"] == 0.0, 0, m.kinds["nodes"]),
         np.zeros((len(m.kinds), 3), np.int64),
@@ -220,6 +220,6 @@ def with_slots(s: State, slots: int) -> State:
 
 def with_shapes(s: State, shapes: NDArray[np.void]) -> State:
     """Return `s` with more shapes: `shapes` begins with its own records."""
-    active = np.zeros(len(shapes), np.int32)
+    active = np.zeros(len(shapes), np.int64)
     active[: len(s.active)] = s.active
     return s._replace(shapes=shapes, active=active)

@@ -13,7 +13,7 @@ from trimtab.scheduling.engine.layout import (
     never,
 )
 from trimtab.scheduling.engine.places import place_again
-from trimtab.scheduling.engine.running import advance, change_level, settle_budget, write_stay
+from trimtab.scheduling.engine.running import advance, change_level, end_sprint, write_stay
 
 
 @lean
@@ -25,10 +25,7 @@ def switch(m: Model, s: State, out: Output, slot: int, pause_s: float) -> None:
     write_stay(m, s, out, slot, MIGRATED)
     stop_here(m, s, slot)
     give_back(m, s, job.node, shape, job.stay_s)
-    if job.sprinting:
-        job.sprinting = 0
-        job.sprinted_s += clock.now_s - job.stay_s
-        settle_budget(m, s, -1)
+    end_sprint(m, s, slot)
     job.node, job.level, job.stay_s = job.there, job.there_level, job.there_since_s
     job.there = NOBODY
     job.there_draw_s = job.switch_s = never

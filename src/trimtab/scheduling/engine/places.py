@@ -8,13 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.scheduling.engine.capacity import ANY, first_with_room, search
+from trimtab.scheduling.engine.capacity import first_with_room, search
 from trimtab.scheduling.engine.compiled import inlined, lean
 from trimtab.scheduling.engine.layout import (
+    ANY,
     FIRST_FIT,
     HEATS,
     HEATS_AS_RELEASED,
+    NO_LEVEL,
     NOBODY,
+    WITH,
+    WITHOUT,
     Model,
     State,
 )
@@ -60,8 +64,8 @@ def _heats(
     nodes[:] = NOBODY
     for kind in range(types):
         if rules.scores_images:
-            nodes[kind, 0] = first_with_room(m, s, kind, shape, 0, own)
-            nodes[kind, 1] = first_with_room(m, s, kind, shape, 1, own)
+            nodes[kind, 0] = first_with_room(m, s, kind, shape, WITHOUT, own)
+            nodes[kind, 1] = first_with_room(m, s, kind, shape, WITH, own)
         else:
             nodes[kind, 1] = first_with_room(m, s, kind, shape, ANY, own)
     if own != NOBODY:
@@ -77,9 +81,9 @@ def _heats(
                     continue
                 site = m.sites[job_class, kind]
                 more_s = more_j = 0.0
-                if image == 0:
+                if image == WITHOUT:
                     more_s, more_j = site.absent_s, site.absent_j
-                elif image == 1:
+                elif image == WITH:
                     more_s, more_j = site.present_s, site.present_j
                 highest = m.kinds[kind].levels - 1
                 for level in range(0 if rules.choose_level else highest, highest + 1):
@@ -160,7 +164,7 @@ def place(m: Model, s: State, number: int) -> tuple[int, int]:
     """Return the node and the level for the first job of shape `number`; NOBODY: it waits."""
     shape, rule = s.shapes[number], m.rules[0].placement
     if rule == HEATS:
-        node, level, _, _ = _heats(m, s, shape, s.jobs[shape.first].job, NOBODY, 0)
+        node, level, _, _ = _heats(m, s, shape, s.jobs[shape.first].job, NOBODY, NO_LEVEL)
         return node, level
     if rule == FIRST_FIT:
         node = _first_fit(m, s, shape)

@@ -70,16 +70,33 @@ def write_stay(m: Model, s: State, out: Output, slot: int, end: int) -> None:
 
 
 @inlined
-def settle_budget(m: Model, s: State, change: int) -> None:
-    """Bring the sprint budget up to date, then let `change` more jobs sprint."""
+def settle_budget(m: Model, s: State) -> None:
+    """Bring the sprint budget up to date; before the number of sprinters changes."""
     clock, rules = s.clock[0], m.rules[0]
     elapsed = clock.now_s - clock.budget_at_s
     budget_s = clock.budget_s + (rules.replenish - clock.sprinters) * elapsed
     clock.budget_s = min(rules.budget_s, max(0.0, budget_s))
     clock.budget_at_s = clock.now_s
-    clock.sprinters += change
-    drain = clock.sprinters - rules.replenish
+
+
+@inlined
+def foresee_empty(m: Model, s: State) -> None:
+    """Find when the sprint budget will be empty; after the number of sprinters changed."""
+    clock = s.clock[0]
+    drain = clock.sprinters - m.rules[0].replenish
     clock.empty_s = clock.now_s + clock.budget_s / drain if drain > 0.0 else never
+
+
+@inlined
+def end_sprint(m: Model, s: State, slot: int) -> None:
+    """Note that a job sprints no more, if it did; its stay has not been changed yet."""
+    job, clock = s.jobs[slot], s.clock[0]
+    if job.sprinting:
+        settle_budget(m, s)
+        job.sprinting = 0
+        job.sprinted_s += clock.now_s - job.stay_s
+        clock.sprinters -= 1
+        foresee_empty(m, s)
 
 
 @inlined
@@ -122,10 +139,7 @@ def leave(m: Model, s: State, out: Output, slot: int, end: int) -> None:
     give_back(m, s, job.node, s.shapes[job.shape], job.stay_s)
     if clock.now_s < job.ready_s:
         job.set_up_s -= job.ready_s - clock.now_s
-    if job.sprinting:
-        job.sprinting = 0
-        job.sprinted_s += clock.now_s - job.stay_s
-        settle_budget(m, s, -1)
+    end_sprint(m, s, slot)
     unschedule(s, slot)
     clock.running -= 1
     if job.before == NOBODY:
@@ -207,31 +221,29 @@ def sprint(m: Model, s: State, out: Output, slot: int) -> None:
     """Have a job whose timer has run out sprint, if there is a budget and a faster level."""
     job = s.jobs[slot]
     job.sprint_s = never
-    settle_budget(m, s, 0)
+    settle_budget(m, s)
     level = resolved(m, s.nodes[job.node].type, m.rules[0].sprint_level)
     if s.clock[0].budget_s > 0.0 and level != job.level:
-        settle_budget(m, s, 1)
         change_level(m, s, out, slot, level)
         job.sprinting = 1
+        s.clock[0].sprinters += 1
     else:
         schedule(s, slot)
+    foresee_empty(m, s)
 
 
 @lean
 def stop_sprints(m: Model, s: State, out: Output) -> None:
     """Bring every job that sprints back to its level: the budget is empty."""
-    clock = s.clock[0]
-    settle_budget(m, s, -clock.sprinters)
-    clock.budget_s = 0.0
-    slot = clock.first_running
+    slot = s.clock[0].first_running
     while slot != NOBODY:
         job = s.jobs[slot]
         if job.sprinting:
-            job.sprinting = 0
-            job.sprinted_s += clock.now_s - job.stay_s
+            end_sprint(m, s, slot)
             level = resolved(m, s.nodes[job.node].type, m.rules[0].level)
             change_level(m, s, out, slot, level)
         slot = job.after
+    s.clock[0].budget_s = 0.0
 
 
 @lean

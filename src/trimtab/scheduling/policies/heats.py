@@ -210,13 +210,16 @@ def build(
     regressor: str = "linear",
     choose_level: bool = False,
     set_up_in_score: bool = False,
+    idle_in_energy: bool = False,
     migration_gain: float = 0.0,
 ) -> Heats:
     """Return the policy that a YAML of the kind `heats` describes.
 
     `energy_weight` is H, or `random`: one of its own for each job. `regressor` is a name that
     predictions.fit knows; with `choose_level` the frequency level is a feature besides cores and
-    memory. `set_up_in_score` adds image pull and cold start to what is predicted.
+    memory. `set_up_in_score` adds image pull and cold start to what is predicted; with
+    `idle_in_energy` a task's energy has its cores' share of the node's idle power, which the
+    thesis' probing leaves out (figure 3.3).
     """
     if isinstance(energy_weight, str) and energy_weight != "random":
         raise UserError(
@@ -233,10 +236,13 @@ def build(
     predictions = model.predictions(
         [Requirement(one.cores, one.memory_gib) for one in facts.asked], levels
     )
+    energy_j = predictions.energy_j
+    if idle_in_energy:
+        energy_j = energy_j + predictions.run_time_s * _idle_w(facts)[:, :, np.newaxis]
     set_up_s, set_up_j = _set_up_costs(facts) if set_up_in_score else (None, None)
     return Heats(
         predictions.run_time_s,
-        predictions.energy_j,
+        energy_j,
         facts.levels,
         energy_weight=1.0 if isinstance(energy_weight, str) else energy_weight,
         weight_seed=facts.seed if isinstance(energy_weight, str) else None,
@@ -245,6 +251,16 @@ def build(
         tick_s=tick_s,
         set_up_s=set_up_s,
         set_up_j=set_up_j,
+    )
+
+
+def _idle_w(facts: Facts) -> NDArray[np.float64]:
+    """Return a task's share of the idle power of a node, by class and node type."""
+    return np.array(
+        [
+            [one.idle_w * asked.cores / (one.cpu_milli / 1000) for one in facts.cluster.node_types]
+            for asked in facts.asked
+        ]
     )
 
 

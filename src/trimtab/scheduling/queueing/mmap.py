@@ -127,10 +127,11 @@ class MarkedArrivals:
         moves[np.arange(self.phases), 0, np.arange(self.phases)] = 0.0
         cumulative = moves.reshape(self.phases, -1).cumsum(axis=1)
         first = int(rng.choice(self.phases, p=self.stationary / self.stationary.sum()))
-        return _sample(rng, cumulative, first, jobs)
+        arrival_s, job_class = _sample(rng, cumulative, first, jobs)
+        return arrival_s, job_class
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
 def _sample(
     rng: np.random.Generator, cumulative: NDArray[np.float64], phase: int, jobs: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:  # pragma: no cover

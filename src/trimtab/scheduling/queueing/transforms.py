@@ -208,7 +208,7 @@ class Repeating:
         return self._queue.services[k].quadrature(_NEGLIGIBLE_EXPONENT / float(s.real[0]), widest)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@numba.njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _completed(
     v: Points, share: Points, times: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> Points:

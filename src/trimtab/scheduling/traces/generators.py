@@ -6,7 +6,7 @@ longer one).
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -55,7 +55,7 @@ class StageCounts:
 
     map_tasks: TaskCounts
     reduce_tasks: TaskCounts
-    size: Distribution = Deterministic(1.0)
+    size: Distribution = field(default_factory=lambda: Deterministic(1.0))
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ def _stationary_phases(matrices: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(phases / phases.sum())
 
 
-@njit(cache=True)
+@njit(cache=True)  # type: ignore[untyped-decorator]
 def _walk(
     rng: np.random.Generator,
     exit_rates: NDArray[np.float64],

@@ -3,7 +3,7 @@
 import argparse
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 
 from trimtab.workloads.command import positive
 

@@ -1,0 +1,28 @@
+"""Rule run_for_real: the jobs of a trace on a real Spark or Slurm."""
+
+import argparse
+from pathlib import Path
+
+from trimtab.config.stages import RealStage, load
+from trimtab.errors import exit_on_error
+from trimtab.scheduling.real import run_for_real
+from trimtab.scheduling.schedule import setting_of
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--config", required=True, help="a RealStage as JSON")
+parser.add_argument("--trace", type=Path, required=True, help="trace.parquet")
+parser.add_argument("--facts", type=Path, required=True, help="trace.json")
+parser.add_argument("--simulated", type=Path, required=True, help="jobs.parquet")
+parser.add_argument("--output", type=Path, required=True, help="folder of the results")
+arguments = parser.parse_args()
+
+with exit_on_error():
+    stage = load(arguments.config, RealStage)
+    run_for_real(
+        setting_of(stage, arguments.trace, arguments.facts),
+        stage.policy,
+        stage.engine,
+        stage.scale,
+        arguments.simulated,
+        arguments.output,
+    )

@@ -1,0 +1,107 @@
+"""Traces from YAML: rates, measured classes, recorded files, and what is said of them."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from trimtab.config.cluster import Cluster
+from trimtab.config.hardware import Hardware
+from trimtab.config.trace import FORMATS, Arrivals, JobClass, Stages, Trace, Work
+from trimtab.errors import UserError
+from trimtab.scheduling.make_trace import make_trace, rates_of, with_stages
+from trimtab.scheduling.measured import MeasuredWorkload
+from trimtab.scheduling.traces.formats import READERS, read_format
+from trimtab.scheduling.traces.table import read_trace
+
+SMALL = Hardware("small", 2, 10.0, 30.0, 0.0, 8.0, "test", speed=2.0)
+LARGE = Hardware("large", 4, 20.0, 100.0, 0.0, 16.0, "test")
+PAIR = Cluster("pair", {"small": 1, "large": 2})
+ORIGINAL = MeasuredWorkload("w", "small", "original", (3.0, 5.0), 1.5, 900, 2**30, 8.0, "modelled")
+SLIM = replace(ORIGINAL, environment="debloated", work_s=(2.0, 4.0), image_bytes=300)
+
+
+def drawn(**classes: JobClass) -> Trace:
+    return Trace("drawn", 3, Arrivals("poisson", jobs=4000, load=0.5), classes)
+
+
+def test_the_load_is_of_all_cores_at_their_speed() -> None:
+    config = drawn(
+        one=JobClass(share=3, cores=2, work=Work(mean_s=10)), other=JobClass(work=Work(mean_s=4))
+    )
+    rates = rates_of(config, PAIR, [SMALL, LARGE], {})
+    capacity = 2 * 2.0 + 2 * 4 * 1.0
+    assert rates["one"] * 2 * 10 + rates["other"] * 4 == pytest.approx(0.5 * capacity)
+    assert rates["one"] == pytest.approx(3 * rates["other"])
+
+
+def test_an_engine_has_one_job_at_a_time() -> None:
+    stages = Stages(map_tasks=4, set_up_s=1, map_task_s=2, distribution="deterministic")
+    config = drawn(jobs=JobClass(stages=stages))
+    engine = Cluster("engine", {"large": 1}, engine_slots=4)
+    assert rates_of(config, engine, [LARGE], {})["jobs"] * 3 == pytest.approx(0.5)
+
+
+def test_both_environments_meet_the_same_arrivals(tmp_path: Path) -> None:
+    tables = []
+    for name, measured in (("original", ORIGINAL), ("slim", SLIM)):
+        folder = tmp_path / name
+        folder.mkdir()
+        config = drawn(training=JobClass(workload="w"))
+        make_trace(config, PAIR, [SMALL, LARGE], {"training": measured}, {"training": ORIGINAL},
+                   {}, folder)  # fmt: skip
+        (table,) = read_trace(folder / "trace.parquet")
+        tables.append(table)
+        facts = json.loads((folder / "trace.json").read_text())
+        assert facts["service_source"] == "profile and debloat of this experiment"
+        assert facts["classes"]["training"]["measured"]["image_bytes"] == measured.image_bytes
+        assert sum(facts["arrivals"]["classes"]["training"]) == 4000
+        # On the reference node: what the small one, of speed 2, did in that time.
+        assert set(table["work_s"]) == {2.0 * work_s for work_s in measured.work_s}
+    assert tables[0]["arrival_s"].equals(tables[1]["arrival_s"])
+    assert (tables[0]["work_s"] - tables[1]["work_s"]).unique() == pytest.approx([2.0])
+
+
+def test_measured_stages_replace_those_of_the_yaml() -> None:
+    config = drawn(jobs=JobClass(stages=Stages(map_tasks=4, map_task_s=2)), other=JobClass())
+    found = with_stages(config, {"jobs": {"map_task_s": 7.0, "distribution": "deterministic"}})
+    stages = found.classes["jobs"].stages
+    assert (stages.map_tasks, stages.map_task_s, stages.distribution) == (4, 7.0, "deterministic")
+    assert found.classes["other"] == config.classes["other"]
+
+
+def test_a_recorded_trace_says_what_was_left_out(tmp_path: Path) -> None:
+    log = tmp_path / "log.swf"
+    log.write_text(
+        "; Version: 2.2\n"
+        "1 0 -1 60 2 -1 -1 2 -1 -1 1 1 -1 -1 -1 -1 -1 -1\n"
+        "2 5 -1 -1 2 -1 -1 2 -1 -1 1 1 -1 -1 -1 -1 -1 -1\n"
+        "3 9 -1 30 1 -1 -1 1 -1 -1 1 1 -1 -1 -1 -1 -1 -1\n"
+    )
+    arrivals = Arrivals("file", format="swf", files={"path": [str(log)]})
+    make_trace(Trace("log", 1, arrivals), PAIR, [SMALL, LARGE], {}, {}, {}, tmp_path)
+    facts = json.loads((tmp_path / "trace.json").read_text())
+    assert facts["jobs"] == 2 and sum(facts["skipped"].values()) == 1
+    assert facts["service_source"] == "recorded trace"
+
+
+def test_every_format_of_the_configuration_has_a_reader() -> None:
+    assert {*READERS, "parquet"} == set(FORMATS)
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "expected"),
+    [
+        ({"paths": ["a"]}, {}, "files: expected path; paths given"),
+        ({"path": ["a", "b"]}, {}, "files: path: one file"),
+        ({"path": ["a"]}, {"cores": 1}, "options: expected none; cores given"),
+    ],
+)
+def test_tables_and_options_that_a_format_lacks_are_errors(
+    files: dict[str, list[str]], options: dict[str, int], expected: str
+) -> None:
+
+    with pytest.raises(UserError, match=expected):
+        read_format("swf", files, options, Counter())

@@ -1,0 +1,73 @@
+"""What earlier stages measured, as a class of jobs: by hand from written tables."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from trimtab.errors import UserError
+from trimtab.scheduling.measured import measured_workload, workloads_of
+from trimtab.schemas import LIBRARIES, RUNS, write_table
+
+
+def runs(path: Path, *rows: dict[str, object]) -> Path:
+    frame = pd.DataFrame([dict.fromkeys(RUNS.names) | row for row in rows])
+    write_table(path, RUNS, frame)
+    return path
+
+
+def row(condition: str, wall_s: float, energy_j: float | None) -> dict[str, object]:
+    return {
+        "workload": "train", "hardware": "small", "condition": condition, "wall_s": wall_s,
+        "start_up_s": 1.0, "peak_rss_bytes": int(wall_s * 100), "energy_j": energy_j,
+        "energy_source": "modelled",
+    }  # fmt: skip
+
+
+@pytest.fixture
+def libraries(tmp_path: Path) -> Path:
+    path = tmp_path / "libraries.parquet"
+    rows = [
+        dict.fromkeys(LIBRARIES.names)
+        | {"compressed_before_bytes": before, "compressed_after_bytes": after}
+        for before, after in ((100, 40), (50, 10))
+    ]
+    write_table(path, LIBRARIES, pd.DataFrame(rows))
+    return path
+
+
+def test_times_image_memory_and_power_are_of_the_named_environment(
+    tmp_path: Path, libraries: Path
+) -> None:
+    table = runs(
+        tmp_path / "runs.parquet",
+        row("original", 5.0, 50.0), row("debloated", 3.0, 24.0), row("debloated", 4.0, 24.0),
+    )  # fmt: skip
+    slim = measured_workload([table], [libraries], "train", "debloated", {"small": 5.0})
+    assert slim.work_s == (2.0, 3.0)
+    assert (slim.cold_start_s, slim.image_bytes, slim.memory_bytes) == (1.0, 50, 400)
+    assert slim.active_w == pytest.approx((24 / 3 + 24 / 4) / 2 - 5.0)
+    original = measured_workload([table], [libraries], "train", "original", {"small": 5.0})
+    assert (original.work_s, original.image_bytes) == ((4.0,), 150)
+    assert workloads_of({"a": vars(slim) | {"work_s": [2.0, 3.0]}, "b": None}) == {"a": slim}
+
+
+def test_unknown_energy_stays_unknown(tmp_path: Path, libraries: Path) -> None:
+    table = runs(tmp_path / "runs.parquet", row("original", 5.0, None))
+    found = measured_workload([table], [libraries], "train", "original", {"small": 5.0})
+    assert found.active_w is None
+
+
+@pytest.mark.parametrize(
+    ("workload", "idle_w", "expected"),
+    [
+        ("other", {"small": 5.0}, "workload other: no run in the original environment"),
+        ("train", {"large": 5.0}, "measured on small; expected that machine among .* large"),
+    ],
+)
+def test_runs_that_are_not_there_or_of_another_machine_are_errors(
+    tmp_path: Path, libraries: Path, workload: str, idle_w: dict[str, float], expected: str
+) -> None:
+    table = runs(tmp_path / "runs.parquet", row("original", 5.0, 50.0))
+    with pytest.raises(UserError, match=expected):
+        measured_workload([table], [libraries], workload, "original", idle_w)

@@ -1,0 +1,147 @@
+"""One cell from YAML to its files, and the policies that are built for it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from trimtab.config.cluster import Cluster
+from trimtab.config.hardware import FrequencyLevel, Hardware, Probe
+from trimtab.config.objective import ClassLimits, Objective
+from trimtab.config.policy import Policy
+from trimtab.config.trace import Arrivals, JobClass, Stages, Trace, Work
+from trimtab.errors import UserError
+from trimtab.scheduling.deflate import deflate
+from trimtab.scheduling.make_trace import make_trace
+from trimtab.scheduling.policies.build import Facts, build_policy
+from trimtab.scheduling.policies.heats import Heats
+from trimtab.scheduling.schedule import Setting, facts_of, schedule
+from trimtab.schemas import LOAD, NODES, SCHEDULED, STAYS, read_table
+
+LEVELS = [FrequencyLevel(1.0, 0.5, 14.0), FrequencyLevel(2.0, 1.0, 30.0)]
+SMALL = Hardware("small", 2, 10.0, 30.0, 0.0, 8.0, "test", speed=2.0, levels=LEVELS)
+LARGE = Hardware("large", 4, 20.0, 100.0, 0.0, 16.0, "test")
+PAIR = Cluster("pair", {"small": 1, "large": 2})
+ENGINE = Cluster("engine", {"small": 1}, engine_slots=2)
+JOBS = {"one": JobClass(cores=2, memory_gib=1, work=Work(mean_s=10)), "two": JobClass()}
+STAGES = Stages(map_tasks=4, map_task_s=2.0, set_up_s=1.0)
+LOSS = [[0.0, 0.0], [0.5, 20.0]]
+BY_PRIORITY = {
+    "high": JobClass(priority=1, stages=STAGES),
+    "low": JobClass(priority=0, stages=STAGES, share=3, accuracy_loss=LOSS),
+}
+
+
+def setting(
+    folder: Path, cluster: Cluster, hardware: list[Hardware], classes: dict[str, JobClass]
+) -> Setting:
+    trace = Trace("drawn", 3, Arrivals("poisson", jobs=500, load=0.6), classes)
+    make_trace(trace, cluster, hardware, {}, {}, {}, folder)
+    document = json.loads((folder / "trace.json").read_text())
+    return Setting(cluster, hardware, trace, folder / "trace.parquet", document)
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Setting:
+    classes = {name: JobClass(cores=facts.cores, memory_gib=1, work=Work(mean_s=10))
+               for name, facts in JOBS.items()}  # fmt: skip
+    return setting(tmp_path, PAIR, [SMALL, LARGE], classes)
+
+
+def test_a_cell_leaves_its_tables_and_means_with_intervals(shared: Setting, tmp_path: Path) -> None:
+    policy = Policy("first", "fcfs", label="FCFS")
+    schedule(shared, policy, replications=3, is_baseline=True, destination=tmp_path / "cell")
+    folder = tmp_path / "cell"
+    summary = json.loads((folder / "summary.json").read_text())
+    jobs = read_table(folder / "jobs.parquet", SCHEDULED)
+    assert len(jobs) == 500 and set(jobs["job_class"]) == {"one", "two"}
+    for name, schema in (("stays", STAYS), ("nodes", NODES), ("load", LOAD)):
+        assert len(read_table(folder / f"{name}.parquet", schema))
+    assert summary["policy_label"] == "FCFS" and summary["baseline"] is True
+    assert summary["all"]["replications"] == 3 and summary["engine"] == "kernel"
+    one = summary["classes"]["one"]
+    assert one["response_mean_s_half_width_99"] > 0  # other seeds, other traces
+    first_s = jobs[jobs["job_class"] == "one"]["response_s"].mean()
+    assert abs(one["response_mean_s"] - first_s) > 1e-9
+    assert (one["drop_ratio"], one["accuracy_loss_pct"]) == (0.0, 0.0)
+
+
+def test_one_replication_is_what_its_tables_hold(shared: Setting, tmp_path: Path) -> None:
+    policy = Policy("first", "fcfs")
+    schedule(shared, policy, replications=1, is_baseline=False, destination=tmp_path / "cell")
+    summary = json.loads((tmp_path / "cell/summary.json").read_text())
+    jobs = read_table(tmp_path / "cell/jobs.parquet", SCHEDULED)
+    for name, group in jobs.groupby("job_class"):
+        assert summary["classes"][name]["response_mean_s"] == pytest.approx(
+            group["response_s"].mean()
+        )
+        assert summary["classes"][name]["jobs"] == len(group)
+    assert "response_mean_s_half_width_99" not in summary["all"]
+
+
+def heats(facts: Facts, **parameters: object) -> Heats:
+    policy = build_policy("heats", parameters, facts)
+    assert isinstance(policy, Heats)
+    return policy
+
+
+def test_heats_predicts_what_the_nodes_take(shared: Setting) -> None:
+    facts = facts_of(shared)
+    work_s = facts.asked[0].work_s
+    policy = heats(facts)
+    # The classes' mean times differ a little, which cores and memory cannot tell; the highest
+    # level's speeds are 2 and 1.
+    assert policy.run_time_s[0, 0, 1] == pytest.approx(work_s / 2, rel=0.05)
+    assert policy.run_time_s[0, 1, 0] == pytest.approx(work_s, rel=0.05)
+    assert policy.energy_j[0, 1, 0] == pytest.approx(80 * 2 / 4 * work_s, rel=0.05)
+    held = heats(facts, idle_in_energy=True)
+    more_j = held.energy_j[0, 1, 0] - policy.energy_j[0, 1, 0]
+    assert more_j == pytest.approx(20 * 2 / 4 * policy.run_time_s[0, 1, 0])
+    by_level = heats(facts, choose_level=True)
+    assert by_level.run_time_s[0, 0, 0] > 1.5 * by_level.run_time_s[0, 0, 1]
+
+
+def test_probes_of_a_real_machine_come_first(tmp_path: Path) -> None:
+    probes = [Probe("k", cores, 1.0, 1.0, 7.0 * cores, 70.0, level=1) for cores in (1, 2, 1, 2)]
+    probed = Hardware("small", 2, 10.0, 30.0, 0.0, 8.0, "test", levels=LEVELS, probes=probes)
+    classes = {"one": JobClass(cores=2, memory_gib=1, work=Work(mean_s=10))}
+    policy = heats(facts_of(setting(tmp_path, PAIR, [probed, LARGE], classes)))
+    assert policy.run_time_s[0, 0, 1] == pytest.approx(14.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "expected"),
+    [
+        ("heat", {}, "kind: 'heat' given, expected one of dias, fcfs, heats"),
+        ("heats", {"energy_wait": 1}, "energy_wait given; the keys of heats are: energy_weight"),
+        ("heats", {"energy_weight": "rand"}, "'rand' given, expected 0 to 1, or random"),
+        ("heats_as_released", {}, "its one row has .* the cluster has small, large too"),
+    ],
+)
+def test_policies_that_are_not_there_are_errors(
+    shared: Setting, kind: str, parameters: dict[str, object], expected: str
+) -> None:
+    with pytest.raises(UserError, match=expected):
+        build_policy(kind, parameters, facts_of(shared))
+
+
+def test_the_deflators_choice_is_confirmed_by_simulation(tmp_path: Path) -> None:
+    cell = setting(tmp_path, ENGINE, [SMALL], BY_PRIORITY)
+    limits = {"high": ClassLimits(0), "low": ClassLimits(20, drop_ratios=[0.0, 0.5])}
+    found = deflate(cell, Objective("test", limits))
+    assert found["classes"] == ["high", "low"] and len(found["rows"]) == 2
+    (chosen,) = [row for row in found["rows"] if row["chosen"]]
+    assert chosen["drop_ratio"] == {"high": 0.0, "low": 0.5}
+    for name in ("high", "low"):  # 500 jobs are few: the same size, no more
+        simulated_s = found["confirmed"]["response_mean_s"][name]
+        assert simulated_s == pytest.approx(chosen["response_mean_s"][name], rel=0.35)
+
+
+def test_dropped_tasks_lose_the_accuracy_that_the_trace_says(tmp_path: Path) -> None:
+    cell = setting(tmp_path, ENGINE, [SMALL], BY_PRIORITY)
+    policy = Policy("da", "dias", parameters={"drop_ratio": {"low": 0.25}})
+    schedule(cell, policy, replications=1, is_baseline=False, destination=tmp_path / "cell")
+    classes = json.loads((tmp_path / "cell/summary.json").read_text())["classes"]
+    assert classes["low"]["accuracy_loss_pct"] == pytest.approx(10.0)
+    assert classes["low"]["dropped_tasks"] == classes["low"]["jobs"]  # one of four
+    assert classes["high"]["dropped_tasks"] == 0

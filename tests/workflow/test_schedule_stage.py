@@ -1,0 +1,48 @@
+"""The schedule stage takes its jobs from what the stages before it measured."""
+
+import json
+from statistics import mean
+
+import pandas as pd
+import pytest
+from project import Project
+
+from trimtab.schemas import LIBRARIES, RUNS, SCHEDULED, read_table
+
+
+@pytest.fixture(scope="session")
+def runs(finished: Project) -> pd.DataFrame:
+    folder = finished.folder / "results/debloat/tiny/test_machine"
+    runs = read_table(folder / "verify_runs.parquet", RUNS)
+    return runs[runs["condition"] == "debloated"]
+
+
+def test_service_times_image_and_cold_start_are_those_of_the_slim_environment(
+    finished: Project, runs: pd.DataFrame
+) -> None:
+    results = finished.folder / "results"
+    facts = json.loads((results / "schedule/pair/tiny_jobs/trace.json").read_text())
+    measured = facts["classes"]["urgent"]["measured"]
+    start_up_s = runs["start_up_s"].fillna(0.0)
+    assert measured["work_s"] == pytest.approx(list(runs["wall_s"] - start_up_s))
+    assert measured["cold_start_s"] == pytest.approx(mean(start_up_s))
+    libraries = read_table(results / "debloat/tiny/test_machine/libraries.parquet", LIBRARIES)
+    assert measured["image_bytes"] == libraries["compressed_after_bytes"].sum()
+    assert facts["classes"]["other"]["measured"] is None
+
+
+def test_jobs_work_as_long_as_the_runs_did(finished: Project, runs: pd.DataFrame) -> None:
+    folder = finished.folder / "results/schedule/pair/tiny_jobs/fcfs"
+    jobs = read_table(folder / "jobs.parquet", SCHEDULED)
+    urgent = jobs[jobs["job_class"] == "urgent"]
+    work_s = (runs["wall_s"] - runs["start_up_s"].fillna(0.0)).to_numpy()
+    worked_s = (urgent["execution_s"] - urgent["set_up_s"]).to_numpy()
+    assert len(urgent) and all(abs(work_s - one).min() < 1e-6 for one in worked_s)
+    assert len(jobs) == 300
+
+
+def test_the_report_has_both_chain_and_schedule(finished: Project) -> None:
+    folder = finished.folder / "results/evaluate/quickstart"
+    assert (folder / "tables/schedule.csv").is_file()
+    assert (folder / "tables/verification.csv").is_file()
+    assert json.loads((folder / "metrics.json").read_text())["schedule"]
