@@ -1,15 +1,19 @@
 """Write the table of benchmarks/README.md from the committed results."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import gpu_table
+import schedule_table
 from common import load
 
 from trimtab.files import read_json, whole_file
 
 README = Path(__file__).parent / "README.md"
 BEGIN, END = "<!-- figures: made by readme.py -->", "<!-- end of figures -->"
+SCHEDULE_BEGIN = "<!-- scheduling figures: made by readme.py -->"
+SCHEDULE_END = "<!-- end of scheduling figures -->"
 GPU_BEGIN, GPU_END = "<!-- GPU figures: made by readme.py -->", "<!-- end of GPU figures -->"
 
 
@@ -108,15 +112,21 @@ def rows() -> list[tuple[str, str, str, str]]:
 def main() -> None:
     """Replace what stands between the markers."""
     names = ("tracing", "libraries", "outputs", "workflow")
-    made = [figures for name in names if (figures := load(name))]
-    machines = sorted({f"{each['machine']}, {each['date']}" for each in made})
-    text = _replaced(README.read_text(), BEGIN, END, machines, rows())
+    text = _replaced(README.read_text(), BEGIN, END, _machines(names), rows())
+    schedules = schedule_table.rows()
+    machines = _machines(schedule_table.RESULTS)
+    text = _replaced(text, SCHEDULE_BEGIN, SCHEDULE_END, machines, schedules)
     described = read_json(gpu_table.FOLDER / "machines.json")
     gpus = sorted({f"{', '.join(each['gpus'])}; {each['machine']}, {each['date']}"
                    for each in described})  # fmt: skip
     text = _replaced(text, GPU_BEGIN, GPU_END, gpus, gpu_table.rows())
     with whole_file(README) as temporary:
         temporary.write_text(text)
+
+
+def _machines(names: Sequence[str]) -> list[str]:
+    made: list[Any] = [figures for name in names if (figures := load(name))]
+    return sorted({f"{each['machine']}, {each['date']}" for each in made})
 
 
 def _replaced(

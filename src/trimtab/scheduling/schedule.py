@@ -24,7 +24,8 @@ from trimtab.scheduling.from_config import GIB, cluster_of, job_classes_of
 from trimtab.scheduling.make_trace import frames_of, with_stages
 from trimtab.scheduling.measured import MeasuredWorkload, workloads_of
 from trimtab.scheduling.policies.build import Asked, Facts, ProbeRun, build_policy
-from trimtab.scheduling.simulate import simulate
+from trimtab.scheduling.policies.heats_training import HeatsParameters, Maintenance
+from trimtab.scheduling.simulate import Maintain, simulate
 from trimtab.scheduling.simulated_probes import probe_nodes
 from trimtab.scheduling.traces.table import read_trace
 
@@ -103,6 +104,7 @@ def schedule(
             keep_jobs=replication == 0,
             keep_stays=replication == 0,
             sample_s=span_s / _SAMPLES if replication == 0 else None,
+            maintain=_maintenance(policy, facts),
         )
         summaries.append(result.summary)
     drop_ratio = policy.parameters.get("drop_ratio", {})
@@ -132,6 +134,15 @@ def schedule(
             "service_source": setting.document["service_source"],
         },
     )
+
+
+def _maintenance(policy: PolicyConfig, facts: Facts) -> tuple[float, Maintain] | None:
+    """Return how often HEATS trains its model again, and what does it; None: never."""
+    if policy.kind != "heats" or policy.parameters.get("maintenance_s") is None:
+        return None
+    given = HeatsParameters(**policy.parameters)
+    assert given.maintenance_s is not None
+    return given.maintenance_s, Maintenance(facts, given)
 
 
 def facts_of(setting: Setting) -> Facts:

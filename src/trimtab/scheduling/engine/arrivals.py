@@ -106,8 +106,8 @@ class Arrivals:
     """Turns stretches of a trace into chunks, and remembers what was before.
 
     `drop_ratio` is by job class, `seed` that of the stages' times. `shapes` are the SHAPE records
-    of the first `count` shapes; the kernel keeps its queues in them. `work_by_class` is the work
-    that has arrived times the thousandths of a core that it asks for.
+    of the first `count` shapes. `work_by_class` is the work that has arrived times the thousandths
+    of a core that it asks for.
     """
 
     cluster: Cluster

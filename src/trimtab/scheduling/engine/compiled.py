@@ -23,7 +23,7 @@ def _cache_folder() -> str:
     digest = hashlib.sha256()
     for source in sorted(folder.glob("*.py")):
         text = source.read_bytes()
-        if b"engine.compiled" in text or source.name == "layout.py":
+        if b"engine.compiled" in text or source.name in ("compiled.py", "layout.py"):
             digest.update(text)
     return str(folder / "__pycache__" / f"numba-{digest.hexdigest()[:12]}")
 
@@ -35,7 +35,9 @@ def _jit(function: _Function, **options: bool) -> _Function:
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = _FOLDER or before
     try:
-        return cast(_Function, numba.njit(cache=True, error_model="numpy", **options)(function))
+        return cast(
+            _Function, numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
+        )
     finally:
         numba.config.CACHE_DIR = before
 

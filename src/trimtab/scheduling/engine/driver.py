@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from trimtab.scheduling.engine.ahead import Ahead
 from trimtab.scheduling.engine.arrivals import Arrivals, chunk_of
 from trimtab.scheduling.engine.batches import Batch, Demand, End, LoadRow, load_row
 from trimtab.scheduling.engine.kernel import run
@@ -18,13 +19,14 @@ from trimtab.scheduling.engine.layout import (
     NEED_SLOTS,
     SAMPLE,
     STAY_ROW,
+    Chunk,
     Output,
 )
 from trimtab.scheduling.engine.model import build_model, build_state, with_shapes, with_slots
 from trimtab.scheduling.policies.base import Policy
 
 _SLOTS = 1024
-_ROWS = 1 << 16
+_ROWS = 1 << 14
 _WHOLE = np.zeros(0, np.int64)
 _EMPTY = chunk_of(_WHOLE, _WHOLE, np.zeros(0), np.zeros(0), _WHOLE)
 
@@ -43,21 +45,35 @@ class KernelEngine:
         stays = 2 * _ROWS if demand.stays else 0
         self._output = Output(np.zeros(_ROWS, FINISHED_ROW), np.zeros(stays, STAY_ROW))
         self._idle_w = np.array([node_type.idle_w for node_type in arrivals.cluster.node_types])
+        self._known = 0  # shapes
         self._load: list[LoadRow] = []
         self._finished: list[NDArray[np.void]] = []
 
     def run(self, frames: Iterable[pd.DataFrame]) -> Iterator[Batch]:
         """Simulate the trace and yield what comes out, in order."""
-        source = iter(frames)
+        with Ahead(self._chunks(frames)) as chunks:
+            yield from self._simulate(chunks)
+
+    def _chunks(self, frames: Iterable[pd.DataFrame]) -> Iterator[tuple[Chunk, NDArray[np.void]]]:
+        """Yield chunks, each with the shapes that are new in it."""
+        known = 0
+        for frame in frames:
+            chunk = self._arrivals.chunk(frame)
+            yield chunk, self._arrivals.shapes[known : self._arrivals.count].copy()
+            known = self._arrivals.count
+
+    def _simulate(self, chunks: Iterator[tuple[Chunk, NDArray[np.void]]]) -> Iterator[Batch]:
         chunk, position, last = _EMPTY, 0, False
         while True:
             reason, position = run(self._model, self._state, chunk, position, last, self._output)
             if reason == NEED_ARRIVALS:
-                frame = next(source, None)
-                last = frame is None
-                chunk, position = _EMPTY if frame is None else self._arrivals.chunk(frame), 0
-                if self._state.shapes is not self._arrivals.shapes:
-                    self._state = with_shapes(self._state, self._arrivals.shapes)
+                arrived = next(chunks, None)
+                last = arrived is None
+                chunk, position = _EMPTY, 0
+                if arrived is not None:
+                    chunk, shapes = arrived
+                    self._state = with_shapes(self._state, self._known, shapes)
+                    self._known += len(shapes)
             elif reason == NEED_SLOTS:
                 self._state = with_slots(self._state, 2 * len(self._state.jobs))
             elif reason == NEED_OUTPUT:

@@ -141,6 +141,22 @@ def _own_event(m: Model, s: State, out: Output) -> None:
 
 
 @lean
+def _other_event(m: Model, s: State) -> tuple[float, int]:
+    """Return the time and kind of the next event that jobs and their sprints have no part in."""
+    clock = s.clock[0]
+    time_s, what = never, _NOTHING
+    if clock.outage < len(m.outages):
+        time_s, what = m.outages[clock.outage].time_s, _OUTAGE
+    if clock.tick_s < time_s:
+        time_s, what = clock.tick_s, _TICK
+    if clock.sample_s < time_s:
+        time_s, what = clock.sample_s, _SAMPLE
+    if clock.maintain_s < time_s:
+        time_s, what = clock.maintain_s, _MAINTAIN
+    return time_s, what
+
+
+@lean
 def run(m: Model, s: State, chunk: Chunk, position: int, last: bool, out: Output) -> Any:
     """Go on from `position` of `chunk` until the caller is needed; return why, and the position.
 
@@ -148,50 +164,51 @@ def run(m: Model, s: State, chunk: Chunk, position: int, last: bool, out: Output
     `clock.now_s`, and the caller sets the time of the next.
     """
     clock, rules = s.clock[0], m.rules[0]
-    arrivals = len(chunk.job)
+    arrivals, rows, stays = len(chunk.job), len(out.rows), len(out.stays)
+    records_stays = rules.records_stays
+    other_s, other = _other_event(m, s)
     while True:
         if position == arrivals and not last:
             return NEED_ARRIVALS, position
         time_s, what = never, _NOTHING
         if clock.in_heap > 0:
             time_s, what = s.heap[0].time_s, _JOB
-        if clock.outage < len(m.outages) and m.outages[clock.outage].time_s < time_s:
-            time_s, what = m.outages[clock.outage].time_s, _OUTAGE
         if clock.empty_s < time_s:
             time_s, what = clock.empty_s, _EMPTY
         if position < arrivals and chunk.arrival_s[position] < time_s:
             time_s, what = chunk.arrival_s[position], _ARRIVAL
-        if clock.tick_s < time_s:
-            time_s, what = clock.tick_s, _TICK
-        if clock.sample_s < time_s:
-            time_s, what = clock.sample_s, _SAMPLE
-        if clock.maintain_s < time_s:
-            time_s, what = clock.maintain_s, _MAINTAIN
+        if other_s < time_s or (other_s == time_s and other < what):
+            time_s, what = other_s, other
 
-        if len(out.rows) == clock.rows:
-            return NEED_OUTPUT, position
-        if rules.records_stays and len(out.stays) < clock.stays + 3 * clock.running + 8:
+        if records_stays and stays < clock.stays + 3 * clock.running + 8:
             return NEED_OUTPUT, position
         if clock.changed and (time_s > clock.now_s or what >= _TICK):
             _dispatch(m, s, out)
             continue
+        if what == _JOB:
+            if clock.rows == rows:
+                return NEED_OUTPUT, position
+            clock.now_s = time_s
+            clock.events += 1
+            _own_event(m, s, out)
+            continue
+        if what == _ARRIVAL:
+            if clock.free_slot == NOBODY:
+                return NEED_SLOTS, position
+            clock.now_s = time_s
+            clock.events += 1
+            _arrive(s, chunk, position)
+            position += 1
+            continue
         stuck = clock.pending == 0 or clock.outage == len(m.outages)
         if clock.in_heap == 0 and position == arrivals and stuck:
             return DONE, position
-        if what == _ARRIVAL and clock.free_slot == NOBODY:
-            return NEED_SLOTS, position
-
         clock.now_s = time_s
         clock.events += 1
-        if what == _JOB:
-            _own_event(m, s, out)
-        elif what == _ARRIVAL:
-            _arrive(s, chunk, position)
-            position += 1
+        if what == _EMPTY:
+            stop_sprints(m, s, out)
         elif what == _OUTAGE:
             _outage(m, s, out)
-        elif what == _EMPTY:
-            stop_sprints(m, s, out)
         elif what == _TICK:
             reconsider(m, s, out)
             clock.tick_s += rules.tick_s
@@ -199,3 +216,4 @@ def run(m: Model, s: State, chunk: Chunk, position: int, last: bool, out: Output
             return SAMPLE, position
         else:
             return MAINTAIN, position
+        other_s, other = _other_event(m, s)

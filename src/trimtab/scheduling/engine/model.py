@@ -218,8 +218,13 @@ def with_slots(s: State, slots: int) -> State:
     return s._replace(jobs=jobs, heap=heap)
 
 
-def with_shapes(s: State, shapes: NDArray[np.void]) -> State:
-    """Return `s` with more shapes: `shapes` begins with its own records."""
-    active = np.zeros(len(shapes), np.int64)
-    active[: len(s.active)] = s.active
-    return s._replace(shapes=shapes, active=active)
+def with_shapes(s: State, known: int, more: NDArray[np.void]) -> State:
+    """Return `s`, which knows the first `known` shapes, with those that are new."""
+    if known + len(more) > len(s.shapes):
+        size = 2 * (known + len(more))
+        shapes, active = np.zeros(size, SHAPE), np.zeros(size, np.int64)
+        shapes[:known] = s.shapes[:known]
+        active[: len(s.active)] = s.active
+        s = s._replace(shapes=shapes, active=active)
+    s.shapes[known : known + len(more)] = more
+    return s

@@ -78,12 +78,10 @@ def next_shape(s: State, by_priority: int, head_of_line: int) -> int:
         if shape.blocked and not head_of_line:
             continue
         priority = shape.priority if by_priority else 0
+        if best != NOBODY and priority < best_priority:
+            continue
         job = s.jobs[shape.first].job
-        if (
-            best == NOBODY
-            or priority > best_priority
-            or (priority == best_priority and job < best_job)
-        ):
+        if best == NOBODY or priority > best_priority or job < best_job:
             best, best_priority, best_job = number, priority, job
     if best != NOBODY and s.shapes[best].blocked:
         return NOBODY

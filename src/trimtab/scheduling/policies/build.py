@@ -11,7 +11,7 @@ from trimtab.errors import UserError
 from trimtab.scheduling.cluster import Cluster, JobClass
 from trimtab.scheduling.policies.base import Policy
 
-_NO_POLICIES = ("__init__", "base", "build")
+_NO_POLICIES = ("__init__", "base", "build", "heats_training")
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,14 @@ def build_policy(kind: str, parameters: Mapping[str, Any], facts: Facts) -> Poli
     known = [name for name in kinds if name not in _NO_POLICIES]
     if kind not in known:
         raise UserError(f"policy: kind: {kind!r} given, expected one of {', '.join(known)}")
-    build = importlib.import_module(f"trimtab.scheduling.policies.{kind}").build
-    expected = [name for name in inspect.signature(build).parameters if name != "facts"]
+    module = importlib.import_module(f"trimtab.scheduling.policies.{kind}")
+    # A module whose keys are many keeps them in a class of their own.
+    keys = getattr(module, "keys", lambda: list(inspect.signature(module.build).parameters))
+    expected = [name for name in keys() if name != "facts"]
     unknown = sorted(set(parameters) - set(expected))
     if unknown:
-        keys = ", ".join(expected) or "none"
+        there = ", ".join(expected) or "none"
         raise UserError(
-            f"policy: parameters: {', '.join(unknown)} given; the keys of {kind} are: {keys}"
+            f"policy: parameters: {', '.join(unknown)} given; the keys of {kind} are: {there}"
         )
-    return cast(Policy, build(facts, **parameters))
+    return cast(Policy, module.build(facts, **parameters))

@@ -15,8 +15,9 @@ number and then the lowest level. It hangs on a node only by its type and on whe
 there: of such nodes an engine needs to look at the first one with room alone.
 """
 
+import dataclasses
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,8 +25,6 @@ from numpy.typing import ArrayLike, NDArray
 from trimtab.errors import UserError
 from trimtab.scheduling.policies.base import NodeState, Placement, Policy, Running, Task
 from trimtab.scheduling.policies.build import Facts
-from trimtab.scheduling.predictions import PUBLISHED_FEATURES, Observation, Requirement, fit
-from trimtab.scheduling.simulated_probes import active_w
 
 RAND = 0.618  # the fixed weight "rand" of the thesis, section 3.4.5
 _MASK = (1 << 64) - 1
@@ -202,79 +201,17 @@ def _set_up(key: str, given: ArrayLike | None, shape: tuple[int, ...]) -> NDArra
     return values
 
 
-def build(
-    facts: Facts,
-    *,
-    energy_weight: float | str = 1.0,
-    tick_s: float = 60.0,
-    regressor: str = "linear",
-    choose_level: bool = False,
-    set_up_in_score: bool = False,
-    idle_in_energy: bool = False,
-    migration_gain: float = 0.0,
-) -> Heats:
-    """Return the policy that a YAML of the kind `heats` describes.
+def keys() -> list[str]:
+    """Return the keys of a YAML of the kind `heats`; heats_training.HeatsParameters says more."""
+    from trimtab.scheduling.policies.heats_training import HeatsParameters
 
-    `energy_weight` is H, or `random`: one of its own for each job. `regressor` is a name that
-    predictions.fit knows; with `choose_level` the frequency level is a feature besides cores and
-    memory. `set_up_in_score` adds image pull and cold start to what is predicted; with
-    `idle_in_energy` a task's energy has its cores' share of the node's idle power, which the
-    thesis' probing leaves out (figure 3.3).
-    """
-    if isinstance(energy_weight, str) and energy_weight != "random":
-        raise UserError(
-            f"heats: energy_weight: {energy_weight!r} given, expected 0 to 1, or random"
-        )
-    observed: dict[str, list[Observation]] = {}
-    for run in facts.probes:
-        observed.setdefault(run.node_type, []).append(
-            Observation(run.cores, run.memory_gib, run.wall_s, run.energy_j, level=run.level)
-        )
-    features = (*PUBLISHED_FEATURES, "level") if choose_level else PUBLISHED_FEATURES
-    model = fit(observed, regressor=regressor, features=features)
-    levels = {one.name: len(one.levels) for one in facts.cluster.node_types}
-    predictions = model.predictions(
-        [Requirement(one.cores, one.memory_gib) for one in facts.asked], levels
-    )
-    energy_j = predictions.energy_j
-    if idle_in_energy:
-        energy_j = energy_j + predictions.run_time_s * _idle_w(facts)[:, :, np.newaxis]
-    set_up_s, set_up_j = _set_up_costs(facts) if set_up_in_score else (None, None)
-    return Heats(
-        predictions.run_time_s,
-        energy_j,
-        facts.levels,
-        energy_weight=1.0 if isinstance(energy_weight, str) else energy_weight,
-        weight_seed=facts.seed if isinstance(energy_weight, str) else None,
-        choose_level=choose_level,
-        migration_gain=migration_gain,
-        tick_s=tick_s,
-        set_up_s=set_up_s,
-        set_up_j=set_up_j,
-    )
+    return [spec.name for spec in dataclasses.fields(HeatsParameters)]
 
 
-def _idle_w(facts: Facts) -> NDArray[np.float64]:
-    """Return a task's share of the idle power of a node, by class and node type."""
-    return np.array(
-        [
-            [one.idle_w * asked.cores / (one.cpu_milli / 1000) for one in facts.cluster.node_types]
-            for asked in facts.asked
-        ]
-    )
+def build(facts: Facts, **parameters: Any) -> Heats:
+    """Return the policy that a YAML of the kind `heats` describes."""
+    # Inside, as it makes objects of the class above.
+    from trimtab.scheduling.policies.heats_training import HeatsParameters, from_model, train
 
-
-def _set_up_costs(facts: Facts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return seconds and joules of image pull and cold start, [image is there, class, type].
-
-    A pull draws nothing above idle; a cold start draws what the job does at the highest level.
-    """
-    shape = (2, len(facts.job_classes), len(facts.cluster.node_types))
-    seconds, joules = np.zeros(shape), np.zeros(shape)
-    for row, (job_class, asked) in enumerate(zip(facts.job_classes, facts.asked, strict=True)):
-        for column, node_type in enumerate(facts.cluster.node_types):
-            watts = active_w(node_type, job_class, asked.cores, len(node_type.levels) - 1)
-            seconds[:, row, column] = job_class.cold_start_s
-            seconds[0, row, column] += job_class.image_bytes / node_type.network_bytes_per_s
-            joules[:, row, column] = job_class.cold_start_s * watts
-    return seconds, joules
+    given = HeatsParameters(**parameters)
+    return from_model(train(facts, given), facts, given)

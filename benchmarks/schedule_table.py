@@ -1,0 +1,235 @@
+"""The rows of scheduling in benchmarks/README.md, from the results beside it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from common import load
+
+Row = tuple[str, str, str, str]
+RESULTS = ("simulation", "queueing", "analytic", "spark", "schedules")
+_DIAS = "dias_engine/dias_two_priorities"
+_SPRINT = "dias_engine/dias_triangle_count"
+_HEATS = "heats_testbed/heats_bursts"
+
+
+def rows() -> list[Row]:
+    """What, bar, measured and verdict of every part that has results."""
+    found: list[Row] = []
+    for name in RESULTS:
+        figures: Any = load(name)
+        if figures:
+            found += _ROWS[name](figures)
+    return found
+
+
+def _met(met: bool) -> str:
+    return "met" if met else "**missed**"
+
+
+def _range(figures: dict[str, Any], digits: int = 0) -> str:
+    low, high = figures["low"], figures["high"]
+    return f"{figures['median']:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def _simulation(found: dict[str, Any]) -> Iterator[Row]:
+    times, tenth, whole = (
+        found[key] for key in ("times_simpy", "peak_rss_mb_of_a_tenth", "peak_rss_mb")
+    )
+    yield (
+        f"single queue of 3 priorities, 10⁷ jobs, against SimPy {found['simpy_version']}",
+        "at least 100x; memory flat",
+        f"{_range(times)}x: {found['ours_jobs_per_s']['median'] / 1e6:.1f} million against"
+        f" {found['simpy_jobs_per_s']['median'] / 1e3:.0f} thousand jobs a second;"
+        f" {tenth['median']:.0f} MB for 10⁶ jobs, {whole['median']:.0f} MB for 10⁷",
+        _met(times["median"] >= 100 and whole["median"] < 1.1 * tenth["median"]),
+    )
+    heats = found["heats"]
+    yield (
+        "HEATS-like placement, 10⁶ tasks on 10⁴ nodes of 20 types",
+        "at most 120 s and 2 GB",
+        f"{heats['wall_s']:.0f} s, {heats['peak_rss_mb']:.0f} MB;"
+        f" {heats['migrations']:,} migrations",
+        _met(heats["wall_s"] <= 120 and heats["peak_rss_mb"] <= 2000),
+    )
+
+
+def _analytic(found: dict[str, Any]) -> Iterator[Row]:
+    inside, all_of = found["inside_99"], found["comparisons"]
+    yield (
+        f"formula against simulation, mean and 95th percentile, {found['systems']} random MMAP/PH"
+        " queues at loads 0.3 to 0.9, two disciplines",
+        "within the simulation's own 99 % confidence interval",
+        f"{inside} of {all_of} inside, of right formulas about {0.99 * all_of:.0f} are; median"
+        f" difference {100 * found['median_difference']:.2f} %, largest"
+        f" {100 * found['largest_difference']:.1f} %",
+        _met(inside >= 0.97 * all_of),
+    )
+
+
+def _queueing(found: dict[str, Any]) -> Iterator[Row]:
+    for name in ("two Erlang-60 classes", "eight Erlang-10 classes"):
+        one = found.get(name)
+        if one and "peer_wall_s" in one:
+            yield (
+                f"{name}, against BuTools' port in line-solver 3.0.8",
+                "means equal to 1e-8, at least 50x faster",
+                f"{one['times_as_fast']:.0f}x: {one['wall_s']['median']:.2f} against"
+                f" {one['peer_wall_s']:.0f} s (once); means differ by"
+                f" {one['means_relative_difference']:.0e}",
+                _met(one["times_as_fast"] >= 50 and one["means_relative_difference"] <= 1e-8),
+            )
+    tail = found.get("tail")
+    if tail:
+        yield (
+            "tail of the less important class of an M/M/1 queue",
+            "right where the peer's is biased",
+            f"exact {tail['exact']:.8f}, ours {tail['ours'] - tail['exact']:+.0e},"
+            f" the peer's {tail.get('peer', float('nan')) - tail['exact']:+.0e}",
+            _met(abs(tail["ours"] - tail["exact"]) < 1e-8),
+        )
+
+
+def _spark(found: dict[str, Any]) -> Iterator[Row]:
+    processing, response = (
+        found["processing_mean_error_pct"], found["response_mean_error_pct"]
+    )  # fmt: skip
+    yield (
+        "model against real Spark, processing times by drop ratio",
+        "mean error at most 11 % (published: 7.8 to 11.1 %)",
+        f"{processing:.1f} % over {len(found['processing'])} cells",
+        _met(processing <= 11),
+    )
+    yield (
+        "model against real Spark, response times at 80 % load",
+        "mean error at most 18 % (published: 18.7 %)",
+        f"{response:.1f} % over {len(found['response'])} cells, on the same arrivals",
+        _met(response <= 18),
+    )
+
+
+def _schedules(found: dict[str, Any]) -> Iterator[Row]:
+    cells: dict[str, Any] = {
+        key: cell
+        for experiment in found["experiments"].values()
+        for key, cell in experiment.items()
+    }
+    if f"{_DIAS}/da_0_20" in cells:
+        yield from _dias(cells)
+    if f"{_SPRINT}/dias_0_20" in cells:
+        yield from _sprinting(cells)
+    if f"{_HEATS}/heats" in cells:
+        yield from _heats(cells)
+    for key, cell in cells.items():
+        per_job = cell.get("real", {}).get("per_job")
+        if per_job:
+            yield (
+                f"simulated against real, {cell['real']['engine']}, {key.split('/', 1)[1]}",
+                "error per job, reported",
+                f"mean {per_job['mean_error_pct']:.0f} %, median"
+                f" {per_job['median_error_pct']:.0f} % of {per_job['jobs']:.0f} jobs'"
+                " response times",
+                "",
+            )
+
+
+def _change_pct(cells: dict[str, Any], key: str, name: str, quantity: str) -> float:
+    setting = key.rpartition("/")[0]
+    before = cells[f"{setting}/preemptive"]["classes"][name][quantity]
+    return 100 * (cells[key]["classes"][name][quantity] / before - 1)
+
+
+def _dias(cells: dict[str, Any]) -> Iterator[Row]:
+    key = f"{_DIAS}/da_0_20"
+    low = [_change_pct(cells, key, "low", f"response_{part}_s") for part in ("mean", "p95")]
+    high = _change_pct(cells, key, "high", "response_mean_s")
+    waiting = _change_pct(cells, f"{_DIAS}/non_preemptive", "high", "response_mean_s")
+    waste = cells[key]["all"]["waste_share"]
+    before = cells[f"{_DIAS}/preemptive"]["all"]["waste_share"]
+    yield (
+        "DA(0,20) against P, reference set-up: low priority, mean and 95th percentile",
+        "-60 % and more (published: about -65 %)",
+        f"{low[0]:.0f} %, {low[1]:.0f} %",
+        _met(max(low) <= -60),
+    )
+    yield (
+        "the same: high priority, mean",
+        "within 10 % (published: +10 %; NP +80 %)",
+        f"{high:+.0f} %; NP {waiting:+.0f} %",
+        _met(high <= 10),
+    )
+    yield (
+        "the same: waste",
+        "0 (published: 4 % under P)",
+        f"{waste:.0%}; under P {before:.1%}",
+        _met(waste == 0),
+    )
+
+
+def _sprinting(cells: dict[str, Any]) -> Iterator[Row]:
+    key = f"{_SPRINT}/dias_0_20"
+    low = [_change_pct(cells, key, "low", f"response_{part}_s") for part in ("mean", "p95")]
+    high = [_change_pct(cells, key, "high", f"response_{part}_s") for part in ("mean", "p95")]
+    yield (
+        "DiAS(0,20), limited sprinting, against P: low; high priority, mean and 95th percentile",
+        "low -60 % and more, high within 10 %",
+        f"low {low[0]:.0f} %, {low[1]:.0f} %; high {high[0]:.0f} %, {high[1]:.0f} %",
+        _met(max(low) <= -60 and max(high) <= 10),
+    )
+    policies = ("nps", "dias_0_10", "dias_0_20", "nps_unlimited", "dias_0_10_unlimited",
+                "dias_0_20_unlimited")  # fmt: skip
+    published = "-15, -18.3, -21.6 %; unlimited -26, -28.2, -31 %"
+    in_use = [_energy_pct(cells, name, in_use=True) for name in policies]
+    whole = [_energy_pct(cells, name, in_use=False) for name in policies]
+    yield (
+        "energy against P while the engine is in use: NPS, DiAS(0,10), DiAS(0,20)",
+        f"-15 to -31 % (published: {published})",
+        f"{_list(in_use[:3])} %; unlimited {_list(in_use[3:])} %; with idle power at"
+        f" all times {_list(whole[:3])} %; unlimited {_list(whole[3:])} %",
+        _met(round(max(in_use)) <= -15 and round(min(in_use)) >= -31),
+    )
+
+
+def _list(values: list[float]) -> str:
+    return ", ".join(f"{value:.1f}" for value in values)
+
+
+def _energy_pct(cells: dict[str, Any], policy: str, *, in_use: bool) -> float:
+    def energy_j(name: str) -> float:
+        total = cells[f"{_SPRINT}/{name}"]["all"]
+        share = total["utilisation"] if in_use else 1.0
+        return float(total["active_energy_j"] + share * total["idle_energy_j"])
+
+    return 100 * (energy_j(policy) / energy_j("preemptive") - 1)
+
+
+def _heats(cells: dict[str, Any]) -> Iterator[Row]:
+    def change_pct(policy: str) -> float:
+        now, before = (
+            cells[f"{_HEATS}/{name}"]["all"]["idle_energy_j"]
+            + cells[f"{_HEATS}/{name}"]["all"]["active_energy_j"]
+            for name in (policy, "kubernetes")
+        )
+        return float(100 * (now / before - 1))
+
+    yield (
+        "HEATS, H = 1, against the Kubernetes scheduler: energy",
+        "-7.1 % or better (published: -7.1 %)",
+        f"{change_pct('heats_idle'):+.1f} % where a task's energy has its share of idle power;"
+        f" {change_pct('heats'):+.1f} % where it has not, as published",
+        _met(change_pct("heats_idle") <= -7.1),
+    )
+    yield (
+        "HEATS, H = 0: energy",
+        "at least -1.5 % (published: 1.5 %)",
+        f"{change_pct('heats_00'):+.1f} %",
+        _met(change_pct("heats_00") <= -1.5),
+    )
+
+
+_ROWS = {
+    "simulation": _simulation,
+    "queueing": _queueing,
+    "analytic": _analytic,
+    "spark": _spark,
+    "schedules": _schedules,
+}

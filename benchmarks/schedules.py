@@ -1,0 +1,49 @@
+"""The schedule experiments, run, and what of them is compared with published figures.
+
+python benchmarks/schedules.py                # all that need nothing but this project
+python benchmarks/schedules.py heats_slurm dias_slurm dias_spark
+"""
+
+import argparse
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from common import load, save
+
+PROJECT = Path(__file__).parents[1]
+SIMULATED = ("heats", "dias_two_priorities", "dias_three_priorities", "dias_sprinting")
+
+
+def main() -> None:
+    """Run the experiments and add what they gave to benchmarks/results/schedules.json."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("experiments", nargs="*", default=SIMULATED)
+    given = parser.parse_args()
+    earlier: Any = load("schedules") or {}
+    found: dict[str, Any] = dict(earlier.get("experiments", {}))
+    for experiment in given.experiments:
+        overrides = f'overrides=["experiment={experiment}"]'
+        command = ["snakemake", "--quiet", "all", "--cores", "all", "all", "--config", overrides]
+        subprocess.run(command, cwd=PROJECT, check=True)
+        metrics = json.loads((PROJECT / f"results/evaluate/{experiment}/metrics.json").read_text())
+        cells = {tuple(key.split("/")[:3]) for key in metrics["schedule"]}
+        found[experiment] = {"/".join(cell): _cell(*cell) for cell in sorted(cells)}
+    save("schedules", {"experiments": found})
+
+
+def _cell(cluster: str, trace: str, policy: str) -> dict[str, Any]:
+    """Return the figures of a cell: simulated, by formula and real, as far as there are any."""
+    folder = PROJECT / "results/schedule" / cluster / trace / policy
+    summary = json.loads((folder / "summary.json").read_text())
+    figures: dict[str, Any] = {"classes": summary["classes"], "all": summary["all"]}
+    for name in ("analytic", "real"):
+        path = folder / f"{name}.json"
+        if path.exists():
+            figures[name] = json.loads(path.read_text())
+    return figures
+
+
+if __name__ == "__main__":
+    main()
