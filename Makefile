@@ -13,7 +13,7 @@ all: .venv/.installed native  ## the quickstart experiment; prints where its rep
 	@echo "report: $(CURDIR)/results/evaluate/quickstart/report.html"
 
 test: .venv/.installed native  ## every test
-	$(BIN)/python -m pytest -n 2 tests
+	$(BIN)/python -m pytest -n 2 --dist loadgroup tests
 
 lint: .venv/.installed  ## formatting, types, workflow, native code
 	$(BIN)/snakefmt --check Snakefile rules

@@ -163,17 +163,19 @@ def _probes(
     job_classes: Sequence[JobClass],
     asked: Sequence[Asked],
 ) -> list[ProbeRun]:
-    """Return real probing runs of the node types that have them, and simulated ones of others."""
-    probed = {machine.name: machine.probes for machine in hardware if machine.probes}
-    simulated = [
-        run for run in probe_nodes(cluster, job_classes, asked) if run.node_type not in probed
+    """Return the real probing runs of the node types, if all have some; else simulated ones.
+
+    Never some of each: predictions of node types compare only if the same tasks probed them.
+    """
+    if not all(machine.probes for machine in hardware):
+        return probe_nodes(cluster, job_classes, asked)
+    return [
+        ProbeRun(
+            machine.name, probe.cores, probe.memory_gib, probe.level, probe.wall_s, probe.energy_j
+        )
+        for machine in hardware
+        for probe in machine.probes
     ]
-    real = [
-        ProbeRun(name, probe.cores, probe.memory_gib, probe.level, probe.wall_s, probe.energy_j)
-        for name, probes in probed.items()
-        for probe in probes
-    ]
-    return [*simulated, *real]
 
 
 def _asked(trace: Path, names: Sequence[str]) -> list[Asked]:

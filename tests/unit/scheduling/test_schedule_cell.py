@@ -101,12 +101,15 @@ def test_heats_predicts_what_the_nodes_take(shared: Setting) -> None:
     assert by_level.run_time_s[0, 0, 0] > 1.5 * by_level.run_time_s[0, 0, 1]
 
 
-def test_probes_of_a_real_machine_come_first(tmp_path: Path) -> None:
+def test_real_probes_are_used_where_every_node_type_has_some(tmp_path: Path) -> None:
     probes = [Probe("k", cores, 1.0, 1.0, 7.0 * cores, 70.0, level=1) for cores in (1, 2, 1, 2)]
     probed = Hardware("small", 2, 10.0, 30.0, 0.0, 8.0, "test", levels=LEVELS, probes=probes)
     classes = {"one": JobClass(cores=2, memory_gib=1, work=Work(mean_s=10))}
-    policy = heats(facts_of(setting(tmp_path, PAIR, [probed, LARGE], classes)))
-    assert policy.run_time_s[0, 0, 1] == pytest.approx(14.0)
+    alone = heats(facts_of(setting(tmp_path, Cluster("c", {"small": 2}), [probed], classes)))
+    assert alone.run_time_s[0, 0, 1] == pytest.approx(14.0)
+    cell = setting(tmp_path, PAIR, [probed, LARGE], classes)
+    both = heats(facts_of(cell))
+    assert both.run_time_s[0, 0, 1] == pytest.approx(facts_of(cell).asked[0].work_s)
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,7 @@ def test_other_tables_are_not_taken_for_traces(tmp_path: Path) -> None:
         simulate(CLUSTER, CLASSES, tmp_path / "trace.parquet", Priority())
 
 
+@pytest.mark.filterwarnings("ignore:offered load")
 def test_the_summary_is_that_of_the_jobs() -> None:
     frame = trace(rate=3.5)
     result = simulate(CLUSTER, CLASSES, frame, Priority("repeat"))

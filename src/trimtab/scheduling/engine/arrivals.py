@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from trimtab.errors import UserError
 from trimtab.scheduling.cluster import Cluster, JobClass
 from trimtab.scheduling.engine.compiled import compiled
-from trimtab.scheduling.engine.layout import NOBODY, SHAPE, Chunk
+from trimtab.scheduling.engine.layout import ARRIVAL, NOBODY, SHAPE
 from trimtab.scheduling.stage_times import service_times
 
 _COLUMNS = ("job", "arrival_s", "priority", "cpu_milli", "gpu_milli", "memory_bytes", "work_s")
@@ -57,16 +57,16 @@ def _pass_over(
     shapes: Any,
     count: int,
     table: Any,
-    numbers: Any,
+    chunk: Any,
     work_by_class: Any,
 ) -> tuple[int, int, int]:
-    """Check the jobs from `begin` on and number their shapes.
+    """Check the jobs from `begin` on, number their shapes, and put them into `chunk`.
 
     Return how far it came, the number of shapes, and what is wrong there: 0 means that the tables
     are full, else the place in _WRONG, from 1.
     """
-    job, arrival_s, work_s, job_class, priority, cpu, gpu, memory = columns
-    for at in range(begin, len(numbers)):
+    job, arrival_s, work_s, dropped, job_class, priority, cpu, gpu, memory = columns
+    for at in range(begin, len(chunk)):
         if count == len(shapes) or 2 * count >= len(table):
             return at, count, 0
         wrong = 0
@@ -85,20 +85,11 @@ def _pass_over(
         last_job, last_arrival_s = job[at], arrival_s[at]
         work_by_class[job_class[at]] += cpu[at] * work_s[at]
         row = (job_class[at], priority[at], cpu[at], gpu[at], memory[at])
-        numbers[at], count = _find(shapes, count, table, row)
-    return len(numbers), count, 0
-
-
-def chunk_of(*columns: NDArray[Any]) -> Chunk:
-    """Return a chunk of columns in its order.
-
-    Columns of a frame may be written to or not, as pandas likes: here none may, so that there is
-    one type of chunk to compile for.
-    """
-    views = [column.view() for column in columns]
-    for view in views:
-        view.flags.writeable = False
-    return Chunk(*views)
+        number, count = _find(shapes, count, table, row)
+        one = chunk[at]
+        one.job, one.shape, one.arrival_s = job[at], number, arrival_s[at]
+        one.work_s, one.dropped = work_s[at], dropped[at]
+    return len(chunk), count, 0
 
 
 @dataclass
@@ -129,8 +120,8 @@ class Arrivals:
         if unknown:
             raise UserError(f"drop_ratio: unknown job classes {unknown}")
 
-    def chunk(self, frame: pd.DataFrame) -> Chunk:
-        """Return the rows of `frame` (schemas.TRACE) for the engine.
+    def chunk(self, frame: pd.DataFrame) -> NDArray[np.void]:
+        """Return the rows of `frame` (schemas.TRACE) as layout.ARRIVAL.
 
         Raises UserError naming the job and its row in the trace: unknown class, times that are
         negative or go back, sizes that are negative or have room on no node, no service time.
@@ -143,21 +134,21 @@ class Arrivals:
         codes = self._codes(frame)
         sizes = [_whole(frame, name) for name in _COLUMNS[2:6]]
         work_s, dropped = self._work(frame, jobs, codes, sizes[1])
-        known, columns = self.count, (jobs, arrival_s, work_s, codes, *sizes)
-        numbers = self._pass_over(frame, columns)
-        self._check_room(known, numbers, jobs)
-        if len(jobs):
+        known, columns = self.count, (jobs, arrival_s, work_s, dropped, codes, *sizes)
+        chunk = self._pass_over(frame, tuple(_frozen(column) for column in columns))
+        self._check_room(known, chunk)
+        if len(chunk):
             self.first_arrival_s = self.first_arrival_s if self.rows else float(arrival_s[0])
             self.last_job, self.last_arrival_s = int(jobs[-1]), float(arrival_s[-1])
-        self.rows += len(jobs)
-        return chunk_of(jobs, numbers, arrival_s, work_s, dropped)
+        self.rows += len(chunk)
+        return chunk
 
     def _where(self, jobs: Any, at: int) -> str:
         return f"trace: job {jobs[at]} (row {self.rows + at})"
 
-    def _pass_over(self, frame: pd.DataFrame, columns: tuple[Any, ...]) -> NDArray[np.int64]:
+    def _pass_over(self, frame: pd.DataFrame, columns: tuple[Any, ...]) -> NDArray[np.void]:
         jobs, arrival_s = columns[:2]
-        numbers = np.empty(len(jobs), np.int64)
+        chunk = np.empty(len(jobs), ARRIVAL)
         at, last_job, last_arrival_s = 0, self.last_job, self.last_arrival_s
         while at < len(jobs):
             at, self.count, wrong = _pass_over(
@@ -168,7 +159,7 @@ class Arrivals:
                 self.shapes,
                 self.count,
                 self._table,
-                numbers,
+                chunk,
                 self.work_by_class,
             )
             if wrong:
@@ -181,7 +172,7 @@ class Arrivals:
                 self._grow()
                 if at > 0:
                     last_job, last_arrival_s = int(jobs[at - 1]), float(arrival_s[at - 1])
-        return numbers
+        return chunk
 
     def _codes(self, frame: pd.DataFrame) -> NDArray[np.int64]:
         column = frame["job_class"].astype("category")
@@ -238,7 +229,7 @@ class Arrivals:
             row = shape.tolist()[:5]
             _find(scratch, number, self._table, row)
 
-    def _check_room(self, known: int, numbers: Any, jobs: Any) -> None:
+    def _check_room(self, known: int, chunk: Any) -> None:
         for number in range(known, self.count):
             shape = self.shapes[number]
             if any(
@@ -248,10 +239,10 @@ class Arrivals:
                 for node_type in self.cluster.node_types
             ):
                 continue
-            at = int(np.argmax(numbers == number))
+            at = int(np.argmax(chunk["shape"] == number))
             asked = f"{shape['cpu']} mCPU, {shape['gpu']} mGPU, {shape['memory']} bytes"
             message = f"asks for {asked}, more than any node of the cluster has"
-            raise UserError(f"{self._where(jobs, at)}: {message}")
+            raise UserError(f"{self._where(chunk['job'], at)}: {message}")
 
 
 def _whole(frame: pd.DataFrame, name: str) -> NDArray[np.int64]:
@@ -259,3 +250,10 @@ def _whole(frame: pd.DataFrame, name: str) -> NDArray[np.int64]:
     if column.hasnans:
         raise UserError(f"trace: column {name} has missing values")
     return np.ascontiguousarray(column, np.int64)
+
+
+def _frozen(column: NDArray[Any]) -> NDArray[Any]:
+    # Columns of a frame can be written to or not, as pandas likes; compile for one of both.
+    view = column.view()
+    view.flags.writeable = False
+    return view

@@ -18,23 +18,20 @@ def refresh(m: Model, s: State, number: int) -> None:
     kind = node.type
     begin = m.kinds[kind].tree
     at = m.kinds[kind].leaves + number - m.kinds[kind].first_node
-    tree = s.tree
+    free = s.tree[begin + at]
     if node.up:
-        tree[begin + at, 0] = node.free_cpu
-        tree[begin + at, 1] = node.free_gpu
-        tree[begin + at, 2] = node.free_memory
+        free.cpu, free.gpu, free.memory = node.free_cpu, node.free_gpu, node.free_memory
     else:
-        tree[begin + at, 0] = tree[begin + at, 1] = tree[begin + at, 2] = -1
+        free.cpu = free.gpu = free.memory = -1
     at >>= 1
     while at > 0:
-        left = begin + 2 * at
-        cpu = max(tree[left, 0], tree[left + 1, 0])
-        gpu = max(tree[left, 1], tree[left + 1, 1])
-        memory = max(tree[left, 2], tree[left + 1, 2])
-        here = begin + at
-        if tree[here, 0] == cpu and tree[here, 1] == gpu and tree[here, 2] == memory:
+        left, right = s.tree[begin + 2 * at], s.tree[begin + 2 * at + 1]
+        cpu, gpu = max(left.cpu, right.cpu), max(left.gpu, right.gpu)
+        memory = max(left.memory, right.memory)
+        free = s.tree[begin + at]
+        if free.cpu == cpu and free.gpu == gpu and free.memory == memory:
             break
-        tree[here, 0], tree[here, 1], tree[here, 2] = cpu, gpu, memory
+        free.cpu, free.gpu, free.memory = cpu, gpu, memory
         at >>= 1
 
 
@@ -67,11 +64,11 @@ def search(m: Model, s: State, kind: int, shape: Any, image: int, but: int) -> i
 
     `image`: WITH the job's, WITHOUT it, or ANY.
     """
-    begin, leaves, tree = m.kinds[kind].tree, m.kinds[kind].leaves, s.tree
+    begin, leaves = m.kinds[kind].tree, m.kinds[kind].leaves
     at = 1
     while True:
-        here = begin + at
-        if fits(shape, tree[here, 0], tree[here, 1], tree[here, 2]):
+        free = s.tree[begin + at]
+        if fits(shape, free.cpu, free.gpu, free.memory):
             if at < leaves:
                 at = 2 * at
                 continue

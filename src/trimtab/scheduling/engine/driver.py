@@ -7,10 +7,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trimtab.scheduling.engine.ahead import Ahead
-from trimtab.scheduling.engine.arrivals import Arrivals, chunk_of
+from trimtab.scheduling.engine.arrivals import Arrivals
 from trimtab.scheduling.engine.batches import Batch, Demand, End, LoadRow, load_row
 from trimtab.scheduling.engine.kernel import run
 from trimtab.scheduling.engine.layout import (
+    ARRIVAL,
     DONE,
     FINISHED_ROW,
     MAINTAIN,
@@ -19,7 +20,6 @@ from trimtab.scheduling.engine.layout import (
     NEED_SLOTS,
     SAMPLE,
     STAY_ROW,
-    Chunk,
     Output,
 )
 from trimtab.scheduling.engine.model import build_model, build_state, with_shapes, with_slots
@@ -27,8 +27,7 @@ from trimtab.scheduling.policies.base import Policy
 
 _SLOTS = 1024
 _ROWS = 1 << 14
-_WHOLE = np.zeros(0, np.int64)
-_EMPTY = chunk_of(_WHOLE, _WHOLE, np.zeros(0), np.zeros(0), _WHOLE)
+_EMPTY = np.zeros(0, ARRIVAL)
 
 
 class KernelEngine:
@@ -54,7 +53,9 @@ class KernelEngine:
         with Ahead(self._chunks(frames)) as chunks:
             yield from self._simulate(chunks)
 
-    def _chunks(self, frames: Iterable[pd.DataFrame]) -> Iterator[tuple[Chunk, NDArray[np.void]]]:
+    def _chunks(
+        self, frames: Iterable[pd.DataFrame]
+    ) -> Iterator[tuple[NDArray[np.void], NDArray[np.void]]]:
         """Yield chunks, each with the shapes that are new in it."""
         known = 0
         for frame in frames:
@@ -62,7 +63,9 @@ class KernelEngine:
             yield chunk, self._arrivals.shapes[known : self._arrivals.count].copy()
             known = self._arrivals.count
 
-    def _simulate(self, chunks: Iterator[tuple[Chunk, NDArray[np.void]]]) -> Iterator[Batch]:
+    def _simulate(
+        self, chunks: Iterator[tuple[NDArray[np.void], NDArray[np.void]]]
+    ) -> Iterator[Batch]:
         chunk, position, last = _EMPTY, 0, False
         while True:
             reason, position = run(self._model, self._state, chunk, position, last, self._output)

@@ -30,34 +30,23 @@ def _integrate(node: Any, now_s: float) -> None:
 
 
 @inlined
-def draw(m: Model, s: State, number: int, shape: Any, level: int) -> tuple[float, float, float]:
-    """Have a task draw power from now on; return its watts, its GPUs', and the node's integral."""
-    node = s.nodes[number]
-    watts = shape.cpu / node.cpu * m.paces[shape.job_class, node.type, level].watts
-    gpu_watts = shape.gpu * 1e-3 * m.paces[shape.job_class, node.type, level].gpu_watts
-    _integrate(node, s.clock[0].now_s)
+def _draw(m: Model, node: Any, shape: Any, level: int, now_s: float) -> tuple[float, float]:
+    """Have a task draw power from now on; return its watts, and its GPUs'."""
+    pace = m.paces[shape.job_class, node.type, level]
+    watts = shape.cpu / node.cpu * pace.watts
+    gpu_watts = shape.gpu * 1e-3 * pace.gpu_watts
+    _integrate(node, now_s)
     node.drawing += 1
     node.drawing_cpu += shape.cpu
     node.watts += watts
     node.gpu_watts += gpu_watts
     node.factor = _load_factor(m, node)
-    return watts, gpu_watts, node.factor_s
+    return watts, gpu_watts
 
 
 @inlined
-def stop_drawing(
-    m: Model,
-    s: State,
-    number: int,
-    shape: Any,
-    watts: float,
-    gpu_watts: float,
-    since_s: float,
-    since_factor_s: float,
-) -> float:
-    """Have a task draw no more; return the joules that it drew since it began to."""
-    node = s.nodes[number]
-    now_s = s.clock[0].now_s
+def _stop(m: Model, node: Any, shape: Any, watts: float, gpu_watts: float, now_s: float) -> None:
+    """Have a task draw no more."""
     _integrate(node, now_s)
     node.drawing -= 1
     node.drawing_cpu -= shape.cpu
@@ -67,58 +56,41 @@ def stop_drawing(
     else:  # nothing of the rounding errors stays
         node.watts = node.gpu_watts = 0.0
     node.factor = _load_factor(m, node)
-    return float(watts * (node.factor_s - since_factor_s) + gpu_watts * (now_s - since_s))
 
 
 @inlined
-def draw_here(m: Model, s: State, slot: int) -> None:
+def draw_here(m: Model, s: State, job: Any, shape: Any) -> None:
     """Have a job draw power where it is."""
-    job = s.jobs[slot]
-    watts, gpu_watts, from_s = draw(m, s, job.node, s.shapes[job.shape], job.level)
-    job.drawing_w, job.drawing_gpu_w, job.drawing_from = watts, gpu_watts, from_s
-    job.drawing_since_s = s.clock[0].now_s
+    node, now_s = s.nodes[job.node], s.clock[0].now_s
+    job.drawing_w, job.drawing_gpu_w = _draw(m, node, shape, job.level, now_s)
+    job.drawing_since_s, job.drawing_from = now_s, node.factor_s
 
 
 @inlined
-def stop_here(m: Model, s: State, slot: int) -> None:
+def stop_here(m: Model, s: State, job: Any, shape: Any) -> None:
     """End that, if it was so, and add the energy to the job's."""
-    job = s.jobs[slot]
     if job.drawing_since_s < never:
-        job.energy_j += stop_drawing(
-            m,
-            s,
-            job.node,
-            s.shapes[job.shape],
-            job.drawing_w,
-            job.drawing_gpu_w,
-            job.drawing_since_s,
-            job.drawing_from,
-        )
+        node, now_s = s.nodes[job.node], s.clock[0].now_s
+        _stop(m, node, shape, job.drawing_w, job.drawing_gpu_w, now_s)
+        job.energy_j += job.drawing_w * (node.factor_s - job.drawing_from)
+        job.energy_j += job.drawing_gpu_w * (now_s - job.drawing_since_s)
         job.drawing_since_s = never
 
 
 @inlined
-def draw_there(m: Model, s: State, slot: int) -> None:
+def draw_there(m: Model, s: State, job: Any, shape: Any) -> None:
     """Have a job draw power at the place that it moves to."""
-    job = s.jobs[slot]
-    watts, gpu_watts, from_s = draw(m, s, job.there, s.shapes[job.shape], job.there_level)
-    job.there_w, job.there_gpu_w, job.there_drawing_from = watts, gpu_watts, from_s
-    job.there_drawing_since_s = s.clock[0].now_s
+    node, now_s = s.nodes[job.there], s.clock[0].now_s
+    job.there_w, job.there_gpu_w = _draw(m, node, shape, job.there_level, now_s)
+    job.there_drawing_since_s, job.there_drawing_from = now_s, node.factor_s
 
 
 @inlined
-def stop_there(m: Model, s: State, slot: int) -> None:
+def stop_there(m: Model, s: State, job: Any, shape: Any) -> None:
     """End that, if it was so, and add the energy to the job's."""
-    job = s.jobs[slot]
     if job.there_drawing_since_s < never:
-        job.energy_j += stop_drawing(
-            m,
-            s,
-            job.there,
-            s.shapes[job.shape],
-            job.there_w,
-            job.there_gpu_w,
-            job.there_drawing_since_s,
-            job.there_drawing_from,
-        )
+        node, now_s = s.nodes[job.there], s.clock[0].now_s
+        _stop(m, node, shape, job.there_w, job.there_gpu_w, now_s)
+        job.energy_j += job.there_w * (node.factor_s - job.there_drawing_from)
+        job.energy_j += job.there_gpu_w * (now_s - job.there_drawing_since_s)
         job.there_drawing_since_s = never

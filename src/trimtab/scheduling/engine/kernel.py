@@ -25,7 +25,6 @@ from trimtab.scheduling.engine.layout import (
     NOBODY,
     SAMPLE,
     SWITCH,
-    Chunk,
     Model,
     Output,
     State,
@@ -89,15 +88,14 @@ def _dispatch(m: Model, s: State, out: Output) -> None:
 
 
 @inlined
-def _arrive(s: State, chunk: Chunk, position: int) -> None:
+def _arrive(s: State, arrival: Any) -> None:
     clock = s.clock[0]
     slot = clock.free_slot
     job = s.jobs[slot]
     clock.free_slot = job.after
-    job.job, job.shape = chunk.job[position], chunk.shape[position]
-    job.arrival_s = chunk.arrival_s[position]
-    job.work_s = job.left_s = chunk.work_s[position]
-    job.dropped = chunk.dropped[position]
+    job.job, job.shape, job.arrival_s = arrival.job, arrival.shape, arrival.arrival_s
+    job.work_s = job.left_s = arrival.work_s
+    job.dropped = arrival.dropped
     job.first_s = math.nan
     job.kept_s = job.wasted_s = job.set_up_s = job.sprinted_s = job.energy_j = 0.0
     job.evictions = job.migrations = job.sprinting = 0
@@ -157,14 +155,15 @@ def _other_event(m: Model, s: State) -> tuple[float, int]:
 
 
 @lean
-def run(m: Model, s: State, chunk: Chunk, position: int, last: bool, out: Output) -> Any:
+def run(m: Model, s: State, chunk: Any, position: int, last: bool, out: Output) -> Any:
     """Go on from `position` of `chunk` until the caller is needed; return why, and the position.
 
+    `chunk` is an array of ARRIVAL.
     `last`: no chunk follows. The reason is one of layout's; SAMPLE and MAINTAIN come at the time
     `clock.now_s`, and the caller sets the time of the next.
     """
     clock, rules = s.clock[0], m.rules[0]
-    arrivals, rows, stays = len(chunk.job), len(out.rows), len(out.stays)
+    arrivals, rows, stays = len(chunk), len(out.rows), len(out.stays)
     records_stays = rules.records_stays
     other_s, other = _other_event(m, s)
     while True:
@@ -175,8 +174,8 @@ def run(m: Model, s: State, chunk: Chunk, position: int, last: bool, out: Output
             time_s, what = s.heap[0].time_s, _JOB
         if clock.empty_s < time_s:
             time_s, what = clock.empty_s, _EMPTY
-        if position < arrivals and chunk.arrival_s[position] < time_s:
-            time_s, what = chunk.arrival_s[position], _ARRIVAL
+        if position < arrivals and chunk[position].arrival_s < time_s:
+            time_s, what = chunk[position].arrival_s, _ARRIVAL
         if other_s < time_s or (other_s == time_s and other < what):
             time_s, what = other_s, other
 
@@ -197,7 +196,7 @@ def run(m: Model, s: State, chunk: Chunk, position: int, last: bool, out: Output
                 return NEED_SLOTS, position
             clock.now_s = time_s
             clock.events += 1
-            _arrive(s, chunk, position)
+            _arrive(s, chunk[position])
             position += 1
             continue
         stuck = clock.pending == 0 or clock.outage == len(m.outages)

@@ -173,6 +173,11 @@ RULES = np.dtype(
     align=True,
 )
 
+FREE = np.dtype([("cpu", "i8"), ("gpu", "i8"), ("memory", "i8")], align=True)
+ARRIVAL = np.dtype(
+    [("job", "i8"), ("shape", "i8"), ("arrival_s", "f8"), ("work_s", "f8"), ("dropped", "i8")],
+    align=True,
+)
 HEAP = np.dtype([("time_s", "f8"), ("order", "i8"), ("slot", "i8")], align=True)
 OUTAGE = np.dtype([("time_s", "f8"), ("node", "i8"), ("up", "i8")], align=True)
 
@@ -271,22 +276,12 @@ class State(NamedTuple):
     jobs: NDArray[np.void]  # JOB, by slot
     heap: NDArray[np.void]  # HEAP
     nodes: NDArray[np.void]  # NODE
-    tree: NDArray[np.int64]  # [:, 3]: most free CPU, GPU and memory below
+    tree: NDArray[np.void]  # FREE: the most of each on any node below
     shapes: NDArray[np.void]  # SHAPE
     active: NDArray[np.int64]  # the shapes that have waiting jobs, in any order
     images: NDArray[np.bool_]  # [class, node]
     lacking: NDArray[np.int64]  # [class, type]: nodes without the image
     candidates: NDArray[np.int64]  # [type, 3]: scratch space
-
-
-class Chunk(NamedTuple):
-    """A stretch of the trace, one entry a job, in arrays that cannot be written to."""
-
-    job: NDArray[np.int64]
-    shape: NDArray[np.int64]
-    arrival_s: NDArray[np.float64]
-    work_s: NDArray[np.float64]
-    dropped: NDArray[np.int64]
 
 
 class Output(NamedTuple):

@@ -11,6 +11,7 @@ from trimtab.scheduling.cluster import Cluster, JobClass
 from trimtab.scheduling.engine.layout import (
     CLOCK,
     FIRST_FIT,
+    FREE,
     HEAP,
     HEATS,
     HEATS_AS_RELEASED,
@@ -171,16 +172,14 @@ def build_state(
         sizes = np.array([getattr(node_type, field) for node_type in cluster.node_types])
         nodes[name] = nodes[f"free_{name}"] = sizes[nodes["type"]]
     nodes["factor"] = 1.0
-    tree = np.full((int(2 * m.kinds["leaves"].sum()), 3), -1)
+    tree = np.full(int(2 * m.kinds["leaves"].sum()), -1, FREE)
     for kind, count in enumerate(cluster.counts):
         begin, leaves, first = (m.kinds[kind][name] for name in ("tree", "leaves", "first_node"))
-        for column, name in enumerate(("free_cpu", "free_gpu", "free_memory")):
-            tree[begin + leaves : begin + leaves + count, column] = nodes[name][
-                first : first + count
-            ]
-        for at in range(begin + leaves - 1, begin, -1):
-            below = begin + 2 * (at - begin)
-            tree[at] = np.maximum(tree[below], tree[below + 1])
+        for name in ("cpu", "gpu", "memory"):
+            of_type = nodes[f"free_{name}"][first : first + count]
+            tree[name][begin + leaves : begin + leaves + count] = of_type
+            for at in range(leaves - 1, 0, -1):
+                tree[name][begin + at] = tree[name][begin + 2 * at : begin + 2 * at + 2].max()
     clock = np.zeros(1, CLOCK)
     clock["tick_s"], clock["sample_s"], clock["maintain_s"] = (
         m.rules["tick_s"],

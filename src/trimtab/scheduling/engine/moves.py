@@ -1,5 +1,6 @@
 """Migration: the new place is set up while the old one works, then the work left moves over."""
 
+from trimtab.scheduling.engine.budget import end_sprint
 from trimtab.scheduling.engine.capacity import bring_image, give_back, take
 from trimtab.scheduling.engine.compiled import lean
 from trimtab.scheduling.engine.energy import draw_here, draw_there, stop_here, stop_there
@@ -13,7 +14,7 @@ from trimtab.scheduling.engine.layout import (
     never,
 )
 from trimtab.scheduling.engine.places import place_again
-from trimtab.scheduling.engine.running import advance, change_level, end_sprint, write_stay
+from trimtab.scheduling.engine.running import advance, change_level, write_stay
 
 
 @lean
@@ -22,16 +23,17 @@ def switch(m: Model, s: State, out: Output, slot: int, pause_s: float) -> None:
     job, clock = s.jobs[slot], s.clock[0]
     shape = s.shapes[job.shape]
     advance(m, s, slot)
-    write_stay(m, s, out, slot, MIGRATED)
-    stop_here(m, s, slot)
+    write_stay(m, s, out, job, MIGRATED)
+    stop_here(m, s, job, shape)
     give_back(m, s, job.node, shape, job.stay_s)
-    end_sprint(m, s, slot)
+    if job.sprinting:
+        end_sprint(m, s, job)
     job.node, job.level, job.stay_s = job.there, job.there_level, job.there_since_s
     job.there = NOBODY
     job.there_draw_s = job.switch_s = never
     job.migrations += 1
     if pause_s > 0.0:
-        stop_there(m, s, slot)
+        stop_there(m, s, job, shape)
         job.draw_s = clock.now_s + pause_s
     else:
         job.drawing_w, job.drawing_gpu_w = job.there_w, job.there_gpu_w
@@ -54,7 +56,7 @@ def move(m: Model, s: State, out: Output, slot: int, number: int, level: int) ->
     take(m, s, number, shape)
     job.there, job.there_level, job.there_since_s = number, level, clock.now_s
     if m.rules[0].migrates_free:
-        draw_there(m, s, slot)
+        draw_there(m, s, job, shape)
         switch(m, s, out, slot, 0.0)
         return
     pull_s = 0.0 if s.images[job_class, number] else m.sites[job_class, kind].pull_s
@@ -62,7 +64,7 @@ def move(m: Model, s: State, out: Output, slot: int, number: int, level: int) ->
     if pull_s > 0.0:
         job.there_draw_s = clock.now_s + pull_s
     else:
-        draw_there(m, s, slot)
+        draw_there(m, s, job, shape)
     schedule(s, slot)
 
 
@@ -71,8 +73,9 @@ def draw_event(m: Model, s: State, slot: int) -> None:
     """Have the image, or the state, arrive at a job's node."""
     job = s.jobs[slot]
     job.draw_s = never
-    bring_image(s, job.node, s.shapes[job.shape].job_class)
-    draw_here(m, s, slot)
+    shape = s.shapes[job.shape]
+    bring_image(s, job.node, shape.job_class)
+    draw_here(m, s, job, shape)
     schedule(s, slot)
 
 
@@ -81,8 +84,9 @@ def draw_there_event(m: Model, s: State, slot: int) -> None:
     """Have the image arrive at the node that a job moves to."""
     job = s.jobs[slot]
     job.there_draw_s = never
-    bring_image(s, job.there, s.shapes[job.shape].job_class)
-    draw_there(m, s, slot)
+    shape = s.shapes[job.shape]
+    bring_image(s, job.there, shape.job_class)
+    draw_there(m, s, job, shape)
     schedule(s, slot)
 
 

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from trimtab.scheduling.engine.budget import end_sprint, foresee_empty, settle_budget
 from trimtab.scheduling.engine.capacity import give_back, take
 from trimtab.scheduling.engine.compiled import inlined, lean
 from trimtab.scheduling.engine.energy import draw_here, stop_here, stop_there
@@ -37,66 +38,38 @@ def start(m: Model, s: State, slot: int, number: int, level: int) -> None:
         s.jobs[clock.last_running].after = slot
     clock.last_running = slot
 
-    pull_s = 0.0 if s.images[job_class, number] else m.sites[job_class, kind].pull_s
+    pull_s, facts = m.sites[job_class, kind].pull_s, m.classes[job_class]
+    if pull_s > 0.0 and s.images[job_class, number]:
+        pull_s = 0.0
     job.node, job.level, job.there = number, level, NOBODY
     job.begun_s = job.stay_s = now_s
     if math.isnan(job.first_s):
         job.first_s = now_s
-    job.ready_s = job.since_s = now_s + pull_s + m.classes[job_class].cold_start_s
+    job.ready_s = job.since_s = now_s + pull_s + facts.cold_start_s
     job.set_up_s += job.ready_s - now_s
     job.finish_s = job.ready_s + job.left_s / m.paces[job_class, kind, level].speed
-    job.sprint_s = now_s + m.classes[job_class].sprint_after_s
+    job.sprint_s = now_s + facts.sprint_after_s
     job.switch_s = job.there_draw_s = job.drawing_since_s = never
     job.there_drawing_since_s = never
     if pull_s > 0.0:
         job.draw_s = now_s + pull_s
     else:
         job.draw_s = never
-        draw_here(m, s, slot)
+        draw_here(m, s, job, shape)
     schedule(s, slot)
 
 
 @inlined
-def write_stay(m: Model, s: State, out: Output, slot: int, end: int) -> None:
+def write_stay(m: Model, s: State, out: Output, job: Any, end: int) -> None:
     """Record that a job's stay at its node and level ends now."""
     if m.rules[0].records_stays:
-        job, clock = s.jobs[slot], s.clock[0]
+        clock = s.clock[0]
         row = out.stays[clock.stays]
         clock.stays += 1
         row.job, row.node, row.level = job.job, job.node, job.level
         row.cpu_milli = s.shapes[job.shape].cpu
         row.start_s, row.end_s, row.end = job.stay_s, clock.now_s, end
         row.ready_s = max(job.ready_s, job.stay_s) if job.ready_s <= clock.now_s else math.nan
-
-
-@inlined
-def settle_budget(m: Model, s: State) -> None:
-    """Bring the sprint budget up to date; before the number of sprinters changes."""
-    clock, rules = s.clock[0], m.rules[0]
-    elapsed = clock.now_s - clock.budget_at_s
-    budget_s = clock.budget_s + (rules.replenish - clock.sprinters) * elapsed
-    clock.budget_s = min(rules.budget_s, max(0.0, budget_s))
-    clock.budget_at_s = clock.now_s
-
-
-@inlined
-def foresee_empty(m: Model, s: State) -> None:
-    """Find when the sprint budget will be empty; after the number of sprinters changed."""
-    clock = s.clock[0]
-    drain = clock.sprinters - m.rules[0].replenish
-    clock.empty_s = clock.now_s + clock.budget_s / drain if drain > 0.0 else never
-
-
-@inlined
-def end_sprint(m: Model, s: State, slot: int) -> None:
-    """Note that a job sprints no more, if it did; its stay has not been changed yet."""
-    job, clock = s.jobs[slot], s.clock[0]
-    if job.sprinting:
-        settle_budget(m, s)
-        job.sprinting = 0
-        job.sprinted_s += clock.now_s - job.stay_s
-        clock.sprinters -= 1
-        foresee_empty(m, s)
 
 
 @inlined
@@ -110,12 +83,10 @@ def advance(m: Model, s: State, slot: int) -> None:
         job.since_s = now_s
 
 
-@inlined
+@lean
 def forsake(m: Model, s: State, out: Output, slot: int) -> None:
     """Give up the place that a job was moving to."""
     job, clock = s.jobs[slot], s.clock[0]
-    if job.there == NOBODY:
-        return
     if m.rules[0].records_stays:
         row = out.stays[clock.stays]
         clock.stays += 1
@@ -123,8 +94,9 @@ def forsake(m: Model, s: State, out: Output, slot: int) -> None:
         row.cpu_milli = s.shapes[job.shape].cpu
         row.start_s, row.end_s, row.end = job.there_since_s, clock.now_s, MIGRATED
         row.ready_s = math.nan
-    stop_there(m, s, slot)
-    give_back(m, s, job.there, s.shapes[job.shape], job.there_since_s)
+    shape = s.shapes[job.shape]
+    stop_there(m, s, job, shape)
+    give_back(m, s, job.there, shape, job.there_since_s)
     job.there = NOBODY
     job.there_draw_s = job.switch_s = never
 
@@ -133,13 +105,16 @@ def forsake(m: Model, s: State, out: Output, slot: int) -> None:
 def leave(m: Model, s: State, out: Output, slot: int, end: int) -> None:
     """Take a job from its place, whatever for."""
     job, clock = s.jobs[slot], s.clock[0]
-    forsake(m, s, out, slot)
-    write_stay(m, s, out, slot, end)
-    stop_here(m, s, slot)
-    give_back(m, s, job.node, s.shapes[job.shape], job.stay_s)
+    shape = s.shapes[job.shape]
+    if job.there != NOBODY:
+        forsake(m, s, out, slot)
+    write_stay(m, s, out, job, end)
+    stop_here(m, s, job, shape)
+    give_back(m, s, job.node, shape, job.stay_s)
     if clock.now_s < job.ready_s:
         job.set_up_s -= job.ready_s - clock.now_s
-    end_sprint(m, s, slot)
+    if job.sprinting:
+        end_sprint(m, s, job)
     unschedule(s, slot)
     clock.running -= 1
     if job.before == NOBODY:
@@ -197,15 +172,15 @@ def change_level(m: Model, s: State, out: Output, slot: int, level: int) -> None
     """Have a job go on at another frequency level."""
     job = s.jobs[slot]
     advance(m, s, slot)
-    write_stay(m, s, out, slot, LEVEL)
+    write_stay(m, s, out, job, LEVEL)
     node = s.nodes[job.node]
     shape = s.shapes[job.shape]
     node.busy_core_s += shape.cpu * 1e-3 * (s.clock[0].now_s - job.stay_s)
     drew = job.drawing_since_s < never
-    stop_here(m, s, slot)
+    stop_here(m, s, job, shape)
     job.level, job.stay_s = level, s.clock[0].now_s
     if drew:
-        draw_here(m, s, slot)
+        draw_here(m, s, job, shape)
     job.finish_s = job.since_s + job.left_s / m.paces[shape.job_class, node.type, level].speed
     schedule(s, slot)
 
@@ -239,7 +214,7 @@ def stop_sprints(m: Model, s: State, out: Output) -> None:
     while slot != NOBODY:
         job = s.jobs[slot]
         if job.sprinting:
-            end_sprint(m, s, slot)
+            end_sprint(m, s, job)
             level = resolved(m, s.nodes[job.node].type, m.rules[0].level)
             change_level(m, s, out, slot, level)
         slot = job.after

@@ -95,7 +95,9 @@ def test_equal_jobs_have_one_shape_however_many_shapes_there_are() -> None:
     }
     frame = trace(5000, **columns)
     ours = arrivals()
-    shapes = np.concatenate([ours.chunk(frame[at : at + 700]).shape for at in range(0, 5000, 700)])
+    shapes = np.concatenate(
+        [ours.chunk(frame[at : at + 700])["shape"] for at in range(0, 5000, 700)]
+    )
     keys = list(zip(*columns.values(), strict=True))
     assert len(set(keys)) == ours.count == len(set(shapes))
     assert len(set(zip(keys, shapes, strict=True))) == ours.count
@@ -117,8 +119,8 @@ def test_staged_jobs_draw_their_times_and_drop_tasks() -> None:
     columns = (np.array(values) for values in ([0, 2], [10, 20], [3, 0], [4, 4]))
     work_s, dropped = service_times(STAGES, 3, *columns, 0.25)
     # Work that is given is that of the job as large as it is.
-    assert chunk.work_s.tolist() == [2.0 * work_s[0], 7.0, work_s[1], 5.0]
-    assert chunk.dropped.tolist() == [dropped[0], 0, dropped[1], 0] == [2, 0, 5, 0]
+    assert chunk["work_s"].tolist() == [2.0 * work_s[0], 7.0, work_s[1], 5.0]
+    assert chunk["dropped"].tolist() == [dropped[0], 0, dropped[1], 0] == [2, 0, 5, 0]
     assert frame["work_s"].isna().sum() == 2  # the caller's frame is as it was
 
 

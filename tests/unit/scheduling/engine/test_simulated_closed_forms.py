@@ -120,6 +120,7 @@ def test_preemptive_repeat_is_gavers(service: Draw, sojourn_s: float, waste: flo
     assert result.summary["all"]["waste_share"] == pytest.approx(waste, rel=0.05)
 
 
+@pytest.mark.filterwarnings("ignore:offered load 1 ")  # of jobs that never sprint
 def test_a_sprint_without_budget_limit_is_another_service_time() -> None:
     # At half speed a job takes 2 S; after T = 1 s of it, the rest goes twice as fast.
     policy = Dias(timeout_s={"low": 1.0}, level=0, sprint_level=1)

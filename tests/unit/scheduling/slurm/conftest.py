@@ -17,6 +17,13 @@ SLOW = NodeType("slow-arm", 2000, 4 * GIB, 1.0, (Level(0.25, 1.0), Level(0.5, 1.
 NODES = Cluster((FAST, SLOW), (2, 1))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep them on one worker, which starts it once."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.xdist_group("slurm"))
+
+
 @pytest.fixture(scope="session")
 def nodes() -> Cluster:
     """Two fast nodes, and a slow one at half their speed."""

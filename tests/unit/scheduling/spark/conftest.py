@@ -10,6 +10,13 @@ from trimtab.scheduling.spark.home import use_spark
 from trimtab.scheduling.spark.session import Session, spark_session
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep them on one worker, which starts it once."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
 @pytest.fixture(scope="session")
 def spark_folder() -> Path:
     """Skips where there is no Spark."""
