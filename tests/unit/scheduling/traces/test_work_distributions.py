@@ -33,7 +33,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("distribution", "cdf", "mean"), CASES, ids=str)
+@pytest.mark.parametrize(
+    ("distribution", "cdf", "mean"), CASES, ids=[repr(case[0]) for case in CASES]
+)
 def test_draws_follow_the_distribution(
     distribution: Distribution, cdf: object, mean: float
 ) -> None:
