@@ -1,7 +1,7 @@
 """Single jobs on a Slurm cluster: submit, look, start where we say, stop, requeue, migrate.
 
 A job that Slurm requeues is held for two minutes, lest it starts twice on a node that has not
-noticed; `StartTime=now` ends that, and may be used as soon as the job is pending again.
+noticed; a `StartTime` ends that, and may be set as soon as the job is pending again.
 """
 
 from pathlib import Path
@@ -74,9 +74,13 @@ def stop(cluster: SlurmCluster, job: int) -> None:
 
 
 def end_requeue_hold(cluster: SlurmCluster, job: int) -> None:
-    """Let a job that was requeued start again now, once all of it has left its node."""
+    """Let a job that was requeued start again, once all of it has left its node.
+
+    Two seconds from now: a node refuses a job that starts in the second in which it was stopped
+    there ("Job credential revoked").
+    """
     wait_for(cluster, job, "PENDING")
-    cluster.call("scontrol", "update", f"JobId={job}", "StartTime=now")
+    cluster.call("scontrol", "update", f"JobId={job}", "StartTime=now+2")
 
 
 def requeue(cluster: SlurmCluster, job: int) -> None:
