@@ -17,6 +17,7 @@ from trimtab.scheduling.policies.kubernetes import Kubernetes
 from trimtab.scheduling.policies.priority import Priority
 
 CLASSES = ("small", "big", "image")
+_BY_PRIORITY = ("priority", "priority", "dias", "dias")
 # On a coarse grid many events fall on one instant; between its points none does.
 times = st.one_of(st.integers(0, 24).map(lambda step: step / 4), st.floats(0, 6, width=32))
 positive = st.one_of(st.integers(1, 16).map(lambda step: step / 4), st.floats(0.125, 4, width=32))
@@ -42,7 +43,7 @@ def node_types(draw: st.DrawFn, name: str) -> NodeType:
         levels=tuple(Level(speed, 100 * speed, 40 * speed) for speed in speeds),
         gpu_milli=2000,
         load_curve=draw(st.sampled_from([(), (0.0, *curve, 1.0)])),
-        network_bytes_per_s=draw(st.sampled_from([1.0, 3.0, math.inf])),
+        network_bytes_per_s=draw(st.sampled_from([4.0, 9.0, math.inf])),
     )
 
 
@@ -66,7 +67,8 @@ def policies(draw: st.DrawFn, cluster: Cluster) -> Policy:
         return np.reshape(draw(st.lists(table, min_size=size, max_size=size)), shape)
 
     kind = draw(
-        st.sampled_from(["fcfs", "priority", "dias", "heats", "heats as released", "kubernetes"])
+        # HEATS most, as it does most.
+        st.sampled_from([*["heats"] * 4, "heats as released", "kubernetes", "fcfs", *_BY_PRIORITY])
     )
     if kind == "fcfs":
         level = draw(st.sampled_from([0, -1]))
@@ -130,7 +132,7 @@ def systems(draw: st.DrawFn) -> System:
         "image",
         image_bytes=2,
         cold_start_s=draw(st.sampled_from([0.0, 0.5])),
-        state_bytes=draw(st.sampled_from([None, 1])),
+        state_bytes=draw(st.sampled_from([1, 2, None])),
         slowdown={"a": 1.25},
     )
     active_w = {"a": [30.0 + 10 * level for level in range(len(types[0].levels))]}

@@ -78,8 +78,9 @@ def test_by_priority_without_preemption(slurm: SlurmCluster) -> None:
     assert outcome.jobs["energy_j"].isna().all()
 
 
-# The low job starts well before 2.2 s and is far from its end then.
-LOW_THEN_HIGH = ({**LOW, "work_s": 3.5}, LOW, {**HIGH, "arrival_s": 2.2})
+# The low job starts well before 2.2 s and is far from its end then. The high one runs for longer
+# than Slurm waits with the low one, which is next therefore.
+LOW_THEN_HIGH = ({**LOW, "work_s": 3.5}, LOW, {**HIGH, "arrival_s": 2.2, "work_s": 4.5})
 
 
 @pytest.fixture
