@@ -42,8 +42,26 @@ rule make_trace:
         " --output $(dirname {output.trace:q}) > {log:q} 2>&1"
 
 
+rule compile_simulator:
+    input:
+        code=code("scripts/compile_simulator.py"),
+    output:
+        # The machine code itself is numba's, beside the sources.
+        touch("results/schedule/simulator_compiled"),
+    log:
+        "logs/schedule/compile_simulator.log",
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=10,
+        gpu=0,
+    shell:
+        "python scripts/compile_simulator.py > {log:q} 2>&1"
+
+
 rule simulate:
     input:
+        compiled=rules.compile_simulator.output,
         trace=rules.make_trace.output.trace,
         facts=rules.make_trace.output.facts,
         code=code("scripts/simulate.py", "src/trimtab/scheduling/policies/*.py"),
@@ -91,6 +109,7 @@ rule calculate:
 
 rule deflate:
     input:
+        compiled=rules.compile_simulator.output,
         trace=rules.make_trace.output.trace,
         facts=rules.make_trace.output.facts,
         code=code("scripts/deflate.py"),

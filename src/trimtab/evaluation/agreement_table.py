@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import pyarrow.parquet as pq
 
+from trimtab.evaluation.published_schedules import published_of
 from trimtab.evaluation.schedule_tables import POLICY_COLUMNS, interval
 from trimtab.evaluation.schedules import Cell, Schedules, relative_pct
-from trimtab.evaluation.tables import SOURCE_COLUMNS, Column, Row, Table, Value, published_rows
+from trimtab.evaluation.tables import SOURCE_COLUMNS, Column, Row, Table, Value
 
 _QUANTITIES = {
     "response_mean_s": "mean response",
@@ -54,7 +55,7 @@ def agreement_table(schedules: Schedules) -> Table:
             Column("details", "Details"),
             *SOURCE_COLUMNS,
         ),
-        (*rows, *_means(rows), *published_rows("agreement")),
+        (*rows, *_means(rows), *published_of("agreement", schedules)),
     )
 
 

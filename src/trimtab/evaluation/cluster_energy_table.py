@@ -2,9 +2,10 @@
 
 import pyarrow.parquet as pq
 
+from trimtab.evaluation.published_schedules import published_of
 from trimtab.evaluation.schedule_tables import POLICY_COLUMNS, SIMULATED, percent
 from trimtab.evaluation.schedules import Cell, Schedules, relative_pct
-from trimtab.evaluation.tables import SOURCE_COLUMNS, Column, Row, Table, published_rows
+from trimtab.evaluation.tables import SOURCE_COLUMNS, Column, Row, Table
 
 _BATCH_ROWS = 1 << 20
 
@@ -40,7 +41,7 @@ def cluster_energy_table(schedules: Schedules) -> Table:
             Column("details", "Details"),
             *SOURCE_COLUMNS,
         ),
-        (*rows, *published_rows("cluster_energy")),
+        (*rows, *published_of("cluster_energy", schedules)),
     )
 
 

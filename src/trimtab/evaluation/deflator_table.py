@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
+from trimtab.evaluation.published_schedules import published_of
 from trimtab.evaluation.schedule_tables import percent
 from trimtab.evaluation.schedules import Deflator, Schedules, relative_pct
 from trimtab.evaluation.tables import (
@@ -14,7 +15,6 @@ from trimtab.evaluation.tables import (
     Table,
     Value,
     is_published,
-    published_rows,
 )
 
 
@@ -51,7 +51,7 @@ def deflator_table(schedules: Schedules) -> Table:
             Column("details", "Details"),
             *SOURCE_COLUMNS,
         ),
-        (*rows, *published_rows("deflator")),
+        (*rows, *published_of("deflator", schedules)),
     )
 
 

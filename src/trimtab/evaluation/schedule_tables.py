@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from trimtab.evaluation.published_schedules import published_of
 from trimtab.evaluation.schedules import Numbers, Outcome, Schedules, outcomes
 from trimtab.evaluation.tables import (
     HARDWARE_COLUMN,
@@ -11,7 +12,6 @@ from trimtab.evaluation.tables import (
     Row,
     Table,
     Value,
-    published_rows,
 )
 
 SIMULATED = "simulated"
@@ -72,7 +72,7 @@ def schedule_table(schedules: Schedules) -> Table:
             Column("details", "Details"),
             *SOURCE_COLUMNS,
         ),
-        (*rows, *published_rows("schedule")),
+        (*rows, *published_of("schedule", schedules)),
     )
 
 
@@ -97,7 +97,7 @@ def table_4_2(schedules: Schedules) -> Table:
             Column("execution_mean_s", "Execution, s", 2),
             *SOURCE_COLUMNS,
         ),
-        (*rows, *published_rows("table_4_2")),
+        (*rows, *published_of("table_4_2", schedules)),
     )
 
 
