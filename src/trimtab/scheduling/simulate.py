@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from trimtab.errors import UserError
 from trimtab.files import write_json
 from trimtab.scheduling.cluster import Cluster, JobClass, check_classes
+from trimtab.scheduling.engine.ahead import Ahead
 from trimtab.scheduling.engine.arrivals import Arrivals
 from trimtab.scheduling.engine.batches import Demand, End
 from trimtab.scheduling.engine.driver import KernelEngine
@@ -92,7 +93,8 @@ def simulate(
     kept = ["load", *["jobs"] * keep_jobs, *["stays"] * keep_stays]
     with ExitStack() as stack:
         sink = frames if folder is None else stack.enter_context(Files(folder, kept))
-        for batch in engine.run(_chunks(trace)):
+        # The kernel goes on while what it has given out is added up and written.
+        for batch in stack.enter_context(Ahead(engine.run(_chunks(trace)))):
             summary.add(batch.rows)
             if batch.load:
                 sink.add("load", load_table(batch.load))

@@ -1,4 +1,8 @@
-"""Reads ahead in a thread, while the kernel, which needs no interpreter lock, simulates."""
+"""Has things made in a thread while the caller uses those before them.
+
+So a trace is read, its jobs simulated and what becomes of them written at the same time: the
+kernel needs no interpreter lock.
+"""
 
 import queue
 import threading

@@ -29,7 +29,7 @@ class Demand:
 class Batch:
     """Finished jobs (layout.FINISHED_ROW), stays (layout.STAY_ROW) and samples of the load.
 
-    The arrays are the engine's own until it goes on.
+    The engine leaves the arrays alone from then on.
     """
 
     rows: NDArray[np.void]

@@ -7,28 +7,28 @@ memory of any node below: a search goes straight past nodes that are full.
 from typing import Any
 
 from trimtab.scheduling.engine.compiled import inlined, lean
-from trimtab.scheduling.engine.layout import ANY, NOBODY, WITH, WITHOUT, Model, State
+from trimtab.scheduling.engine.layout import ANY, NOBODY, WITH, WITHOUT, Model, State, index
 from trimtab.scheduling.engine.queues import fits, unblock
 
 
 @inlined
 def refresh(m: Model, s: State, number: int) -> None:
     """Bring the search tree up to date with what is free on a node; nothing, if it is down."""
-    node = s.nodes[number]
+    node = s.nodes[index(number)]
     kind = node.type
-    begin = m.kinds[kind].tree
-    at = m.kinds[kind].leaves + number - m.kinds[kind].first_node
-    free = s.tree[begin + at]
+    facts = m.kinds[index(kind)]
+    begin, at = facts.tree, facts.leaves + number - facts.first_node
+    free = s.tree[index(begin + at)]
     if node.up:
         free.cpu, free.gpu, free.memory = node.free_cpu, node.free_gpu, node.free_memory
     else:
         free.cpu = free.gpu = free.memory = -1
     at >>= 1
     while at > 0:
-        left, right = s.tree[begin + 2 * at], s.tree[begin + 2 * at + 1]
+        left, right = s.tree[index(begin + 2 * at)], s.tree[index(begin + 2 * at + 1)]
         cpu, gpu = max(left.cpu, right.cpu), max(left.gpu, right.gpu)
         memory = max(left.memory, right.memory)
-        free = s.tree[begin + at]
+        free = s.tree[index(begin + at)]
         if free.cpu == cpu and free.gpu == gpu and free.memory == memory:
             break
         free.cpu, free.gpu, free.memory = cpu, gpu, memory
@@ -38,7 +38,7 @@ def refresh(m: Model, s: State, number: int) -> None:
 @inlined
 def take(m: Model, s: State, number: int, shape: Any) -> None:
     """Reserve what a job of `shape` asks for on a node."""
-    node = s.nodes[number]
+    node = s.nodes[index(number)]
     node.free_cpu -= shape.cpu
     node.free_gpu -= shape.gpu
     node.free_memory -= shape.memory
@@ -48,7 +48,7 @@ def take(m: Model, s: State, number: int, shape: Any) -> None:
 @inlined
 def give_back(m: Model, s: State, number: int, shape: Any, since_s: float) -> None:
     """Free what a job of `shape` held on a node from `since_s` until now."""
-    node = s.nodes[number]
+    node = s.nodes[index(number)]
     node.free_cpu += shape.cpu
     node.free_gpu += shape.gpu
     node.free_memory += shape.memory
@@ -64,15 +64,16 @@ def search(m: Model, s: State, kind: int, shape: Any, image: int, but: int) -> i
 
     `image`: WITH the job's, WITHOUT it, or ANY.
     """
-    begin, leaves = m.kinds[kind].tree, m.kinds[kind].leaves
+    facts = m.kinds[index(kind)]
+    begin, leaves = facts.tree, facts.leaves
     at = 1
     while True:
-        free = s.tree[begin + at]
+        free = s.tree[index(begin + at)]
         if fits(shape, free.cpu, free.gpu, free.memory):
             if at < leaves:
                 at = 2 * at
                 continue
-            number = m.kinds[kind].first_node + at - leaves
+            number = facts.first_node + at - leaves
             if number != but and (image == ANY or s.images[shape.job_class, number] == image):
                 return int(number)
         while at & 1:  # past the subtree: up while it is a right one, then to its sibling
@@ -97,4 +98,4 @@ def bring_image(s: State, number: int, job_class: int) -> None:
     """Have a node hold the image of a class."""
     if not s.images[job_class, number]:
         s.images[job_class, number] = True
-        s.lacking[job_class, s.nodes[number].type] -= 1
+        s.lacking[job_class, s.nodes[index(number)].type] -= 1

@@ -20,7 +20,7 @@ def _cache_folder() -> str:
     folder = Path(__file__).parent
     if not os.access(folder, os.W_OK):
         return ""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(str(numba.config.BOUNDSCHECK).encode())  # NUMBA_BOUNDSCHECK=1
     for source in sorted(folder.glob("*.py")):
         text = source.read_bytes()
         if b"engine.compiled" in text or source.name in ("compiled.py", "layout.py"):

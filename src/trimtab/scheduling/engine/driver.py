@@ -42,7 +42,7 @@ class KernelEngine:
             self._model, arrivals.cluster, _SLOTS, demand.sample_s, demand.maintain_s
         )
         stays = 2 * _ROWS if demand.stays else 0
-        self._output = Output(np.zeros(_ROWS, FINISHED_ROW), np.zeros(stays, STAY_ROW))
+        self._output = _empty_output(stays)
         self._idle_w = np.array([node_type.idle_w for node_type in arrivals.cluster.node_types])
         self._known = 0  # shapes
         self._load: list[LoadRow] = []
@@ -112,6 +112,8 @@ class KernelEngine:
         if self._demand.maintain is not None:
             self._finished.append(rows.copy())
         yield Batch(rows, self._output.stays[: clock["stays"]], self._load)
+        # What was given out may still be read, in another thread.
+        self._output = _empty_output(len(self._output.stays))
         clock["rows"] = clock["stays"] = 0
         self._load = []
 
@@ -119,7 +121,7 @@ class KernelEngine:
         # One event may end a stay of every running job, and of the places they move to.
         needed = 2 * (3 * int(self._state.clock["running"][0]) + 8)
         if self._demand.stays and len(self._output.stays) < needed:
-            self._output = self._output._replace(stays=np.zeros(needed, STAY_ROW))
+            self._output = _empty_output(needed)
 
     def _sample(self) -> None:
         clock, nodes = self._state.clock[0], self._state.nodes
@@ -148,3 +150,7 @@ class KernelEngine:
             arrivals = self._arrivals
             stays = self._demand.stays
             self._model = build_model(arrivals.cluster, arrivals.job_classes, policy, stays)
+
+
+def _empty_output(stays: int) -> Output:
+    return Output(np.empty(_ROWS, FINISHED_ROW), np.empty(stays, STAY_ROW))

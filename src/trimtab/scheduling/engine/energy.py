@@ -8,12 +8,12 @@ node, its integral over time, kept with the node, gives each task's energy when 
 from typing import Any
 
 from trimtab.scheduling.engine.compiled import inlined
-from trimtab.scheduling.engine.layout import Model, State, never
+from trimtab.scheduling.engine.layout import Model, State, index, never
 
 
 @inlined
 def _load_factor(m: Model, node: Any) -> float:
-    if m.kinds[node.type].linear or node.drawing_cpu == 0:
+    if m.kinds[index(node.type)].linear or node.drawing_cpu == 0:
         return 1.0
     load = node.drawing_cpu / node.cpu
     below = min(int(load * 10.0), 9)
@@ -32,7 +32,7 @@ def _integrate(node: Any, now_s: float) -> None:
 @inlined
 def _draw(m: Model, node: Any, shape: Any, level: int, now_s: float) -> tuple[float, float]:
     """Have a task draw power from now on; return its watts, and its GPUs'."""
-    pace = m.paces[shape.job_class, node.type, level]
+    pace = m.paces[index(shape.job_class), index(node.type), index(level)]
     watts = shape.cpu / node.cpu * pace.watts
     gpu_watts = shape.gpu * 1e-3 * pace.gpu_watts
     _integrate(node, now_s)
@@ -61,7 +61,7 @@ def _stop(m: Model, node: Any, shape: Any, watts: float, gpu_watts: float, now_s
 @inlined
 def draw_here(m: Model, s: State, job: Any, shape: Any) -> None:
     """Have a job draw power where it is."""
-    node, now_s = s.nodes[job.node], s.clock[0].now_s
+    node, now_s = s.nodes[index(job.node)], s.clock[0].now_s
     job.drawing_w, job.drawing_gpu_w = _draw(m, node, shape, job.level, now_s)
     job.drawing_since_s, job.drawing_from = now_s, node.factor_s
 
@@ -70,7 +70,7 @@ def draw_here(m: Model, s: State, job: Any, shape: Any) -> None:
 def stop_here(m: Model, s: State, job: Any, shape: Any) -> None:
     """End that, if it was so, and add the energy to the job's."""
     if job.drawing_since_s < never:
-        node, now_s = s.nodes[job.node], s.clock[0].now_s
+        node, now_s = s.nodes[index(job.node)], s.clock[0].now_s
         _stop(m, node, shape, job.drawing_w, job.drawing_gpu_w, now_s)
         job.energy_j += job.drawing_w * (node.factor_s - job.drawing_from)
         job.energy_j += job.drawing_gpu_w * (now_s - job.drawing_since_s)
@@ -80,7 +80,7 @@ def stop_here(m: Model, s: State, job: Any, shape: Any) -> None:
 @inlined
 def draw_there(m: Model, s: State, job: Any, shape: Any) -> None:
     """Have a job draw power at the place that it moves to."""
-    node, now_s = s.nodes[job.there], s.clock[0].now_s
+    node, now_s = s.nodes[index(job.there)], s.clock[0].now_s
     job.there_w, job.there_gpu_w = _draw(m, node, shape, job.there_level, now_s)
     job.there_drawing_since_s, job.there_drawing_from = now_s, node.factor_s
 
@@ -89,7 +89,7 @@ def draw_there(m: Model, s: State, job: Any, shape: Any) -> None:
 def stop_there(m: Model, s: State, job: Any, shape: Any) -> None:
     """End that, if it was so, and add the energy to the job's."""
     if job.there_drawing_since_s < never:
-        node, now_s = s.nodes[job.there], s.clock[0].now_s
+        node, now_s = s.nodes[index(job.there)], s.clock[0].now_s
         _stop(m, node, shape, job.there_w, job.there_gpu_w, now_s)
         job.energy_j += job.there_w * (node.factor_s - job.there_drawing_from)
         job.energy_j += job.there_gpu_w * (now_s - job.there_drawing_since_s)

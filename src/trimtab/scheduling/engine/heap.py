@@ -15,6 +15,7 @@ from trimtab.scheduling.engine.layout import (
     SPRINT,
     SWITCH,
     State,
+    index,
 )
 
 KIND_SHIFT = 56  # of an event's kind, above the job's number
@@ -22,18 +23,18 @@ KIND_SHIFT = 56  # of an event's kind, above the job's number
 
 @inlined
 def _set(s: State, at: int, time_s: float, order: int, slot: int) -> None:
-    entry = s.heap[at]
+    entry = s.heap[index(at)]
     entry.time_s = time_s
     entry.order = order
     entry.slot = slot
-    s.jobs[slot].heap = at
+    s.jobs[index(slot)].heap = at
 
 
 @inlined
 def _rise(s: State, at: int, time_s: float, order: int, slot: int) -> None:
     while at > 0:
         above = (at - 1) >> 1
-        entry = s.heap[above]
+        entry = s.heap[index(above)]
         if entry.time_s < time_s or (entry.time_s == time_s and entry.order <= order):
             break
         _set(s, at, entry.time_s, entry.order, entry.slot)
@@ -48,9 +49,9 @@ def _sink(s: State, at: int, time_s: float, order: int, slot: int) -> None:
         child = 2 * at + 1
         if child >= size:
             break
-        entry = s.heap[child]
+        entry = s.heap[index(child)]
         if child + 1 < size:
-            other = s.heap[child + 1]
+            other = s.heap[index(child + 1)]
             if other.time_s < entry.time_s or (
                 other.time_s == entry.time_s and other.order < entry.order
             ):
@@ -81,7 +82,7 @@ def _earliest(job: Any) -> tuple[float, int]:
 @inlined
 def schedule(s: State, slot: int) -> None:
     """Put a job at the place in the heap that its next event gives it."""
-    job = s.jobs[slot]
+    job = s.jobs[index(slot)]
     time_s, kind = _earliest(job)
     order = (kind << KIND_SHIFT) | job.job
     at = job.heap
@@ -89,11 +90,11 @@ def schedule(s: State, slot: int) -> None:
         at = s.clock[0].in_heap
         s.clock[0].in_heap += 1
         _rise(s, at, time_s, order, slot)
-    elif at > 0 and time_s < s.heap[(at - 1) >> 1].time_s:
+    elif at > 0 and time_s < s.heap[index((at - 1) >> 1)].time_s:
         _rise(s, at, time_s, order, slot)
     else:
         _set(s, at, time_s, order, slot)
-        above = s.heap[(at - 1) >> 1] if at > 0 else s.heap[0]
+        above = s.heap[index((at - 1) >> 1)] if at > 0 else s.heap[0]
         if at > 0 and above.time_s == time_s and above.order > order:
             _rise(s, at, time_s, order, slot)
         else:
@@ -103,16 +104,16 @@ def schedule(s: State, slot: int) -> None:
 @inlined
 def unschedule(s: State, slot: int) -> None:
     """Take a job out of the heap."""
-    at = s.jobs[slot].heap
-    s.jobs[slot].heap = NOBODY
+    at = s.jobs[index(slot)].heap
+    s.jobs[index(slot)].heap = NOBODY
     clock = s.clock[0]
     clock.in_heap -= 1
     size = clock.in_heap
     if at < size:
-        last = s.heap[size]
+        last = s.heap[index(size)]
         time_s, order, moved = last.time_s, last.order, last.slot
         if at > 0:
-            above = s.heap[(at - 1) >> 1]
+            above = s.heap[index((at - 1) >> 1)]
             if time_s < above.time_s or (time_s == above.time_s and order < above.order):
                 _rise(s, at, time_s, order, moved)
                 return

@@ -28,6 +28,7 @@ from trimtab.scheduling.engine.layout import (
     Model,
     Output,
     State,
+    index,
     never,
 )
 from trimtab.scheduling.engine.moves import draw_event, draw_there_event, reconsider, switch
@@ -45,10 +46,10 @@ def _victim(s: State, shape: Any) -> int:
     victim, lowest = NOBODY, shape.priority
     slot = s.clock[0].last_running
     while slot != NOBODY:
-        job = s.jobs[slot]
-        theirs = s.shapes[job.shape]
+        job = s.jobs[index(slot)]
+        theirs = s.shapes[index(job.shape)]
         if theirs.priority < lowest:
-            node = s.nodes[job.node]
+            node = s.nodes[index(job.node)]
             if fits(
                 shape,
                 node.free_cpu + theirs.cpu,
@@ -66,12 +67,12 @@ def _dispatch(m: Model, s: State, out: Output) -> None:
     rules, clock = m.rules[0], s.clock[0]
     if rules.evicts:  # whom a job may evict changes with every start
         for at in range(clock.actives):
-            s.shapes[s.active[at]].blocked = 0
+            s.shapes[index(s.active[index(at)])].blocked = 0
     while clock.actives > 0:
         number = next_shape(s, rules.by_priority, rules.head_of_line)
         if number == NOBODY:
             break
-        shape = s.shapes[number]
+        shape = s.shapes[index(number)]
         node, level = place(m, s, number)
         if node == NOBODY and rules.evicts:
             victim = _victim(s, shape)
@@ -91,7 +92,7 @@ def _dispatch(m: Model, s: State, out: Output) -> None:
 def _arrive(s: State, arrival: Any) -> None:
     clock = s.clock[0]
     slot = clock.free_slot
-    job = s.jobs[slot]
+    job = s.jobs[index(slot)]
     clock.free_slot = job.after
     job.job, job.shape, job.arrival_s = arrival.job, arrival.shape, arrival.arrival_s
     job.work_s = job.left_s = arrival.work_s
@@ -108,7 +109,7 @@ def _outage(m: Model, s: State, out: Output) -> None:
     clock = s.clock[0]
     outage = m.outages[clock.outage]
     clock.outage += 1
-    node = s.nodes[outage.node]
+    node = s.nodes[index(outage.node)]
     if outage.up:
         node.up = 1
         node.down_s += clock.now_s - node.down_since_s
@@ -131,9 +132,9 @@ def _own_event(m: Model, s: State, out: Output) -> None:
     elif kind == DRAW_THERE:
         draw_there_event(m, s, slot)
     elif kind == SWITCH:
-        job = s.jobs[slot]
-        kind_there = s.nodes[job.there].type
-        switch(m, s, out, slot, m.sites[s.shapes[job.shape].job_class, kind_there].pause_s)
+        job = s.jobs[index(slot)]
+        kind_there = s.nodes[index(job.there)].type
+        switch(m, s, out, slot, m.sites[s.shapes[index(job.shape)].job_class, kind_there].pause_s)
     else:
         sprint(m, s, out, slot)
 
@@ -174,8 +175,8 @@ def run(m: Model, s: State, chunk: Any, position: int, last: bool, out: Output) 
             time_s, what = s.heap[0].time_s, _JOB
         if clock.empty_s < time_s:
             time_s, what = clock.empty_s, _EMPTY
-        if position < arrivals and chunk[position].arrival_s < time_s:
-            time_s, what = chunk[position].arrival_s, _ARRIVAL
+        if position < arrivals and chunk[index(position)].arrival_s < time_s:
+            time_s, what = chunk[index(position)].arrival_s, _ARRIVAL
         if other_s < time_s or (other_s == time_s and other < what):
             time_s, what = other_s, other
 
@@ -196,7 +197,7 @@ def run(m: Model, s: State, chunk: Any, position: int, last: bool, out: Output) 
                 return NEED_SLOTS, position
             clock.now_s = time_s
             clock.events += 1
-            _arrive(s, chunk[position])
+            _arrive(s, chunk[index(position)])
             position += 1
             continue
         stuck = clock.pending == 0 or clock.outage == len(m.outages)

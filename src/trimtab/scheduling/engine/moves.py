@@ -11,6 +11,7 @@ from trimtab.scheduling.engine.layout import (
     Model,
     Output,
     State,
+    index,
     never,
 )
 from trimtab.scheduling.engine.places import place_again
@@ -20,18 +21,14 @@ from trimtab.scheduling.engine.running import advance, change_level, write_stay
 @lean
 def switch(m: Model, s: State, out: Output, slot: int, pause_s: float) -> None:
     """Go on at the new place, after a pause of `pause_s` in which state moves."""
-    job, clock = s.jobs[slot], s.clock[0]
-    shape = s.shapes[job.shape]
+    job, clock = s.jobs[index(slot)], s.clock[0]
+    shape = s.shapes[index(job.shape)]
     advance(m, s, slot)
     write_stay(m, s, out, job, MIGRATED)
     stop_here(m, s, job, shape)
     give_back(m, s, job.node, shape, job.stay_s)
     if job.sprinting:
         end_sprint(m, s, job)
-    job.node, job.level, job.stay_s = job.there, job.there_level, job.there_since_s
-    job.there = NOBODY
-    job.there_draw_s = job.switch_s = never
-    job.migrations += 1
     if pause_s > 0.0:
         stop_there(m, s, job, shape)
         job.draw_s = clock.now_s + pause_s
@@ -40,9 +37,13 @@ def switch(m: Model, s: State, out: Output, slot: int, pause_s: float) -> None:
         job.drawing_since_s = job.there_drawing_since_s
         job.drawing_from = job.there_drawing_from
         job.there_drawing_since_s = never
+    job.node, job.level, job.stay_s = job.there, job.there_level, job.there_since_s
+    job.there = NOBODY
+    job.there_draw_s = job.switch_s = never
+    job.migrations += 1
     job.ready_s = job.since_s = clock.now_s + pause_s
     job.set_up_s += job.ready_s - clock.now_s
-    speed = m.paces[shape.job_class, s.nodes[job.node].type, job.level].speed
+    speed = m.paces[shape.job_class, s.nodes[index(job.node)].type, job.level].speed
     job.finish_s = job.ready_s + job.left_s / speed
     schedule(s, slot)
 
@@ -50,8 +51,8 @@ def switch(m: Model, s: State, out: Output, slot: int, pause_s: float) -> None:
 @lean
 def move(m: Model, s: State, out: Output, slot: int, number: int, level: int) -> None:
     """Reserve a new place for a job and begin to set it up."""
-    job, clock = s.jobs[slot], s.clock[0]
-    shape, kind = s.shapes[job.shape], s.nodes[number].type
+    job, clock = s.jobs[index(slot)], s.clock[0]
+    shape, kind = s.shapes[index(job.shape)], s.nodes[index(number)].type
     job_class = shape.job_class
     take(m, s, number, shape)
     job.there, job.there_level, job.there_since_s = number, level, clock.now_s
@@ -71,9 +72,9 @@ def move(m: Model, s: State, out: Output, slot: int, number: int, level: int) ->
 @lean
 def draw_event(m: Model, s: State, slot: int) -> None:
     """Have the image, or the state, arrive at a job's node."""
-    job = s.jobs[slot]
+    job = s.jobs[index(slot)]
     job.draw_s = never
-    shape = s.shapes[job.shape]
+    shape = s.shapes[index(job.shape)]
     bring_image(s, job.node, shape.job_class)
     draw_here(m, s, job, shape)
     schedule(s, slot)
@@ -82,9 +83,9 @@ def draw_event(m: Model, s: State, slot: int) -> None:
 @lean
 def draw_there_event(m: Model, s: State, slot: int) -> None:
     """Have the image arrive at the node that a job moves to."""
-    job = s.jobs[slot]
+    job = s.jobs[index(slot)]
     job.there_draw_s = never
-    shape = s.shapes[job.shape]
+    shape = s.shapes[index(job.shape)]
     bring_image(s, job.there, shape.job_class)
     draw_there(m, s, job, shape)
     schedule(s, slot)
@@ -102,12 +103,12 @@ def _held(s: State) -> bool:
         return False
     cpu = gpu = memory = 0
     for at in range(clock.actives):
-        shape = s.shapes[s.active[at]]
+        shape = s.shapes[index(s.active[index(at)])]
         cpu += shape.waiting * shape.cpu
         gpu += shape.waiting * shape.gpu
         memory += shape.waiting * shape.memory
     for number in range(len(s.nodes)):
-        node = s.nodes[number]
+        node = s.nodes[index(number)]
         if node.up:
             cpu -= node.free_cpu
             gpu -= node.free_gpu
@@ -126,7 +127,7 @@ def reconsider(m: Model, s: State, out: Output) -> None:
         return
     slot = clock.first_running
     while slot != NOBODY:
-        job = s.jobs[slot]
+        job = s.jobs[index(slot)]
         if job.ready_s <= clock.now_s and job.there == NOBODY:
             number, level = place_again(m, s, slot)
             if number == job.node:

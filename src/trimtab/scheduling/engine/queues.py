@@ -3,64 +3,65 @@
 from typing import Any
 
 from trimtab.scheduling.engine.compiled import inlined
-from trimtab.scheduling.engine.layout import NOBODY, State
+from trimtab.scheduling.engine.layout import NOBODY, State, index
 
 
 @inlined
 def join(s: State, slot: int) -> None:
     """Put a job into the queue of its shape at its place by number.
 
-    A new job goes to the end; one that was evicted came before those that never ran, so its
-    place is found from the head.
+    A new job goes to the end, where it changes nothing for those before it; one that was evicted
+    came before those that never ran, so its place is found from the head.
     """
-    job = s.jobs[slot]
-    shape = s.shapes[job.shape]
+    job = s.jobs[index(slot)]
+    shape = s.shapes[index(job.shape)]
     clock = s.clock[0]
     clock.pending += 1
-    clock.changed = 1
     shape.waiting += 1
     if shape.waiting == 1:
         shape.blocked = 0
+        clock.changed = 1
         shape.active = clock.actives
-        s.active[clock.actives] = job.shape
+        s.active[index(clock.actives)] = job.shape
         clock.actives += 1
         job.before = job.after = NOBODY
         shape.first = shape.last = slot
         return
-    if s.jobs[shape.last].job < job.job:
+    if s.jobs[index(shape.last)].job < job.job:
         before, after = shape.last, NOBODY
     else:
+        clock.changed = 1
         after = shape.first
-        while s.jobs[after].job < job.job:
-            after = s.jobs[after].after
-        before = s.jobs[after].before
+        while s.jobs[index(after)].job < job.job:
+            after = s.jobs[index(after)].after
+        before = s.jobs[index(after)].before
     job.before, job.after = before, after
     if before == NOBODY:
         shape.first = slot
     else:
-        s.jobs[before].after = slot
+        s.jobs[index(before)].after = slot
     if after == NOBODY:
         shape.last = slot
     else:
-        s.jobs[after].before = slot
+        s.jobs[index(after)].before = slot
 
 
 @inlined
 def leave_head(s: State, number: int) -> None:
     """Take the first job out of the queue of shape `number`."""
-    shape = s.shapes[number]
+    shape = s.shapes[index(number)]
     clock = s.clock[0]
     clock.pending -= 1
     shape.waiting -= 1
-    shape.first = s.jobs[shape.first].after
+    shape.first = s.jobs[index(shape.first)].after
     if shape.waiting > 0:
-        s.jobs[shape.first].before = NOBODY
+        s.jobs[index(shape.first)].before = NOBODY
         return
     shape.last = NOBODY
     clock.actives -= 1
-    moved = s.active[clock.actives]
-    s.active[shape.active] = moved
-    s.shapes[moved].active = shape.active
+    moved = s.active[index(clock.actives)]
+    s.active[index(shape.active)] = moved
+    s.shapes[index(moved)].active = shape.active
 
 
 @inlined
@@ -73,17 +74,17 @@ def next_shape(s: State, by_priority: int, head_of_line: int) -> int:
     best = NOBODY
     best_priority = best_job = 0
     for at in range(s.clock[0].actives):
-        number = s.active[at]
-        shape = s.shapes[number]
+        number = s.active[index(at)]
+        shape = s.shapes[index(number)]
         if shape.blocked and not head_of_line:
             continue
         priority = shape.priority if by_priority else 0
         if best != NOBODY and priority < best_priority:
             continue
-        job = s.jobs[shape.first].job
+        job = s.jobs[index(shape.first)].job
         if best == NOBODY or priority > best_priority or job < best_job:
             best, best_priority, best_job = number, priority, job
-    if best != NOBODY and s.shapes[best].blocked:
+    if best != NOBODY and s.shapes[index(best)].blocked:
         return NOBODY
     return best
 
@@ -100,6 +101,6 @@ def unblock(s: State, node: Any) -> None:
     clock = s.clock[0]
     clock.changed = 1
     for at in range(clock.actives):
-        shape = s.shapes[s.active[at]]
+        shape = s.shapes[index(s.active[index(at)])]
         if shape.blocked and fits(shape, node.free_cpu, node.free_gpu, node.free_memory):
             shape.blocked = 0
