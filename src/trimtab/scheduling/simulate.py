@@ -37,7 +37,7 @@ from trimtab.schemas import NODES, TRACE, write_table
 
 Trace = pd.DataFrame | Path | Iterable[pd.DataFrame]
 Maintain = Callable[[pd.DataFrame, float], Policy | None]
-_CHUNK = 1 << 16
+_CHUNK = 1 << 17
 
 
 def simulate(

@@ -26,7 +26,7 @@ from trimtab.scheduling.engine.model import build_model, build_state, with_shape
 from trimtab.scheduling.policies.base import Policy
 
 _SLOTS = 1024
-_ROWS = 1 << 14
+_ROWS = 1 << 16
 _EMPTY = np.zeros(0, ARRIVAL)
 
 
