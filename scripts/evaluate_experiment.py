@@ -41,6 +41,7 @@ with exit_on_error():
                     task=probe.task,
                     governor=f"level {probe.level}",
                     cores=probe.cores,
+                    work=probe.work,
                     wall_s=probe.wall_s,
                     energy_j=probe.energy_j,
                     source=probe.energy_source,

@@ -147,13 +147,15 @@ class Trace:
 class Probe:
     """One probing task on one type of node: its time and its energy without the idle power.
 
-    `governor` is a CPU governor or frequency level; `source` is "measured" or "modelled".
+    `work` is how much of the task was done, in the task's own unit; `governor` is a CPU governor or
+    frequency level; `source` is "measured" or "modelled".
     """
 
     node_type: str
     task: str
     governor: str
     cores: int
+    work: float
     wall_s: float
     energy_j: float | None
     source: str

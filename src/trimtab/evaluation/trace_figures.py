@@ -48,39 +48,49 @@ def _setting(schedules: Schedules, trace: Trace) -> tuple[str, list[str]]:
     return label, in_order([*known, *trace.arrivals, *trace.accuracy_loss])
 
 
-def most_cores(probes: tuple[Probe, ...]) -> list[Probe]:
-    """Return, for each type of node and task, the probes with the most cores."""
-    most: dict[tuple[str, str], int] = {}
+def most_work(probes: tuple[Probe, ...]) -> list[Probe]:
+    """Return, for each task, the probes with the most work, which every type of node did."""
+    by_type: dict[str, dict[str, set[float]]] = {}
     for probe in probes:
-        key = probe.node_type, probe.task
-        most[key] = max(most.get(key, 0), probe.cores)
-    return [probe for probe in probes if probe.cores == most[probe.node_type, probe.task]]
+        by_type.setdefault(probe.task, {}).setdefault(probe.node_type, set()).add(probe.work)
+    most = {
+        task: max(set.intersection(*works.values()), default=None)
+        for task, works in by_type.items()
+    }
+    return [probe for probe in probes if most[probe.task] in (probe.work, None)]
 
 
 def _probing(probes: tuple[Probe, ...]) -> Figure:
-    shown = most_cores(probes)
-    governors = in_order(probe.governor for probe in shown)
+    shown = most_work(probes)
+    node_types = in_order(probe.node_type for probe in shown)
     values = [
         {"node_type": p.node_type, "task": p.task, "governor": p.governor, "cores": p.cores}
-        | {"quantity": quantity, "value": value, "source": p.source}
+        | {"work": p.work, "quantity": quantity, "value": value, "source": p.source}
         for p in shown
         for quantity, value in (("Run time, s", p.wall_s), ("Energy, J", p.energy_j))
         if value is not None
     ]
-    colours = [PALETTE[number % len(PALETTE)] for number in range(len(governors))]
+    colours = [PALETTE[number % len(PALETTE)] for number in range(len(node_types))]
     chart = (
         alt.Chart(data(values))
-        .mark_bar()
+        .mark_line(point=True)
         .encode(
-            x=alt.X("node_type:N", title=None, axis=alt.Axis(labelAngle=-20, labelLimit=180)),
-            xOffset=alt.XOffset("governor:N", sort=governors),
-            y=alt.Y("value:Q", title=None),
+            x=alt.X("cores:Q", title="Cores", axis=alt.Axis(tickMinStep=1)),
+            y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=True)),
             color=alt.Color(
+                "node_type:N",
+                scale=alt.Scale(domain=node_types, range=colours),
+                legend=alt.Legend(title="Type of node", orient="top", labelLimit=240),
+            ),
+            strokeDash=alt.StrokeDash(
                 "governor:N",
-                scale=alt.Scale(domain=governors, range=colours),
+                sort=in_order(probe.governor for probe in shown),
                 legend=alt.Legend(title="Governor or frequency level", orient="top"),
             ),
-            tooltip=["node_type:N", "task:N", "governor:N", "cores:Q", "value:Q", "source:N"],
+            tooltip=[
+                *("node_type:N", "task:N", "governor:N"),
+                *("cores:Q", "work:Q", "value:Q", "source:N"),
+            ],
         )
         .properties(width=330, height=180)
         .facet(
@@ -93,8 +103,9 @@ def _probing(probes: tuple[Probe, ...]) -> Figure:
     return Figure(
         "figure_3_3",
         "Run time and energy of the probing tasks (Figure 3.3)",
-        "Each type of node with as many cores as it was probed with. The energy is the task's own, "
-        f"without the idle power. Values are {sources}; a bar's own source is in its tooltip.",
+        "The most work of each task that every type of node did. The energy is the task's own, "
+        f"without the idle power. Energy is {sources}, as a point's tooltip says; times are "
+        "measured.",
         specification(chart),
     )
 

@@ -303,10 +303,12 @@ def write_trace(folder: Path, **changes: Any) -> Path:
 
 
 PROBES = (
-    Probe("server", "k-means", "performance", 2, 69.0, 565.0, "measured"),
-    Probe("server", "k-means", "performance", 1, 130.0, 700.0, "measured"),
-    Probe("server", "k-means", "powersave", 2, 138.0, 460.0, "measured"),
-    Probe("board", "k-means", "performance", 1, 372.0, None, "modelled"),
+    Probe("server", "k-means", "performance", 2, 750, 69.0, 565.0, "measured"),
+    Probe("server", "k-means", "performance", 1, 750, 130.0, 700.0, "measured"),
+    Probe("server", "k-means", "powersave", 2, 750, 138.0, 460.0, "measured"),
+    Probe("server", "k-means", "powersave", 2, 1500, 270.0, 910.0, "measured"),
+    Probe("board", "k-means", "performance", 1, 250, 125.0, None, "modelled"),
+    Probe("board", "k-means", "performance", 1, 750, 372.0, None, "modelled"),
 )
 
 

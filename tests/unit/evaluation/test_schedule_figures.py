@@ -18,7 +18,7 @@ from trimtab.evaluation.migration_figure import first_moved, timeline
 from trimtab.evaluation.schedule_charts import PALETTE
 from trimtab.evaluation.schedule_report import schedule_figures
 from trimtab.evaluation.schedules import Schedules
-from trimtab.evaluation.trace_figures import arrival_values, most_cores
+from trimtab.evaluation.trace_figures import arrival_values, most_work
 from trimtab.files import read_json, write_json
 from trimtab.schemas import LOAD, write_table
 
@@ -203,19 +203,25 @@ def test_a_trace_without_arrivals_or_losses_has_no_figures(tmp_path: Path) -> No
     assert not names & {"figure_3_4", "figure_4_5"}
 
 
-def test_nodes_are_compared_at_their_most_cores() -> None:
-    shown = most_cores(schedule_files.PROBES)
-    assert [(p.node_type, p.governor, p.cores) for p in shown] == [
-        ("server", "performance", 2),
-        ("server", "powersave", 2),
-        ("board", "performance", 1),
+def test_nodes_are_compared_at_the_most_work_that_all_did() -> None:
+    shown = most_work(schedule_files.PROBES)
+    assert [(p.node_type, p.governor, p.cores, p.work) for p in shown] == [
+        ("server", "performance", 2, 750),
+        ("server", "performance", 1, 750),
+        ("server", "powersave", 2, 750),
+        ("board", "performance", 1, 750),
     ]
 
 
+def test_what_no_other_node_did_is_shown_all_the_same() -> None:
+    alone = tuple(probe for probe in schedule_files.PROBES if probe.work != 750)
+    assert len(most_work(alone)) == 2
+
+
 def test_probes_name_their_sources(figures: dict[str, Figure]) -> None:
-    assert "Values are measured and modelled" in figures["figure_3_3"].caption
+    assert "Energy is measured and modelled" in figures["figure_3_3"].caption
     values = files.values_in(figures["figure_3_3"].spec)
-    assert len(values) == 3 + 2  # the board's energy is unknown
+    assert len(values) == 4 + 3  # the board's energy is unknown
 
 
 def test_a_job_that_moved_is_shown_beside_its_baseline(found: Schedules) -> None:

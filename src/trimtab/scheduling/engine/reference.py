@@ -32,6 +32,7 @@ from trimtab.scheduling.engine.layout import (
     never,
 )
 from trimtab.scheduling.engine.model import outage_events
+from trimtab.scheduling.engine.reference_budget import SprintBudget
 from trimtab.scheduling.engine.reference_system import Job, Place, System
 from trimtab.scheduling.policies.base import Placement, Policy, Running, Task
 from trimtab.scheduling.policies.dias import Dias
@@ -58,9 +59,7 @@ class ReferenceEngine:
         dias = self._policy if isinstance(self._policy, Dias) else None
         self._timeout_s = dias.timeout_s if dias else {}
         self._sprint_level = dias.sprint_level if dias else -1
-        self._full_budget_s = self._budget_s = dias.budget_s if dias else math.inf
-        self._replenish = dias.replenish_s_per_s if dias else 0.0
-        self._budget_at_s, self._empty_s = 0.0, never
+        self._budget = SprintBudget.of(self._policy)
         self._rows: list[tuple[Any, ...]] = []
         self._stays: list[tuple[Any, ...]] = []
         self._load: list[LoadRow] = []
@@ -77,7 +76,7 @@ class ReferenceEngine:
             times = [
                 self._heap[0][0] if self._heap else never,
                 self._outages[0][0] if self._outages else never,
-                self._empty_s,
+                self._budget.empty_s,
                 coming.arrival_s if coming else never,
                 tick_s,
                 sample_s,
@@ -331,32 +330,22 @@ class ReferenceEngine:
     def _sprinters(self) -> list[Job]:
         return [job for job in self._running.values() if job.sprinting]
 
-    def _settle_budget(self) -> None:
-        elapsed = self._now_s - self._budget_at_s
-        budget_s = self._budget_s + (self._replenish - len(self._sprinters())) * elapsed
-        self._budget_s = min(self._full_budget_s, max(0.0, budget_s))
-        self._budget_at_s = self._now_s
-
-    def _foresee_empty(self) -> None:
-        drain = len(self._sprinters()) - self._replenish
-        self._empty_s = self._now_s + self._budget_s / drain if drain > 0 else never
-
     def _sprint(self, job: Job) -> None:
         assert job.here
-        self._settle_budget()
+        self._budget.settle(self._now_s, len(self._sprinters()))
         level = self._system.level(job.here.node, self._sprint_level)
-        if self._budget_s > 0 and level != job.here.level:
+        if self._budget.left_s > 0 and level != job.here.level:
             self._change_level(job, level)
             job.sprinting = True
-        self._foresee_empty()
+        self._budget.foresee_empty(self._now_s, len(self._sprinters()))
 
     def _end_sprint(self, job: Job) -> None:
         if job.sprinting:
             assert job.here
-            self._settle_budget()
+            self._budget.settle(self._now_s, len(self._sprinters()))
             job.sprinting = False
             job.sprinted_s += self._now_s - job.here.since_s
-            self._foresee_empty()
+            self._budget.foresee_empty(self._now_s, len(self._sprinters()))
 
     def _stop_sprints(self) -> None:
         for job in self._sprinters():
@@ -364,7 +353,7 @@ class ReferenceEngine:
             self._end_sprint(job)
             level = getattr(self._policy, "level", -1)
             self._change_level(job, self._system.level(job.here.node, level))
-        self._budget_s = 0.0
+        self._budget.left_s = 0.0
 
     # Ticks
 
