@@ -17,10 +17,10 @@ class ApiServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self) -> None:
+    def __init__(self, samples: str) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.pods = json.loads((SAMPLES / "kubernetes_pods.json").read_text())
-        self.nodes = json.loads((SAMPLES / "kubernetes_nodes.json").read_text())
+        self.pods = json.loads((SAMPLES / f"{samples}_pods.json").read_text())
+        self.nodes = json.loads((SAMPLES / f"{samples}_nodes.json").read_text())
         self.bindings: list[tuple[str, dict[str, Any]]] = []
         self.refusals: dict[str, int] = {}
         self.watches: list[dict[str, list[str]]] = []
@@ -90,8 +90,8 @@ def _status(code: int, reason: str) -> dict[str, Any]:
 
 
 @contextmanager
-def api_server() -> Iterator[ApiServer]:
-    with ApiServer() as server:
+def api_server(samples: str) -> Iterator[ApiServer]:
+    with ApiServer(samples) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         try:

@@ -12,7 +12,14 @@ from kubernetes_api_server import ApiServer, api_server
 
 from trimtab.errors import TrimtabError, UserError
 from trimtab.scheduling.kubernetes_objects import Amounts, amounts, requested
-from trimtab.scheduling.kubernetes_scheduler import Bound, KubernetesScheduler, connect
+from trimtab.scheduling.kubernetes_scheduler import (
+    JOB_CLASS_LABEL,
+    NODE_TYPE_LABEL,
+    SCHEDULER_NAME,
+    Bound,
+    KubernetesScheduler,
+    connect,
+)
 from trimtab.scheduling.policies.heats import Heats
 from trimtab.scheduling.policies.kubernetes import Kubernetes
 
@@ -38,7 +45,19 @@ users: [{{name: test, user: {{}}}}]
 
 @pytest.fixture
 def server() -> Iterator[ApiServer]:
-    with api_server() as running:
+    with api_server("kubernetes") as running:
+        yield running
+
+
+@pytest.fixture
+def recorded() -> Iterator[ApiServer]:
+    """A recorded cluster: its node of a type, three of its pods in this scheduler's hands."""
+    with api_server("recorded") as running:
+        running.node("c9b7eea91")["metadata"]["labels"][NODE_TYPE_LABEL] = "epyc_7281"
+        for pod in running.pods["items"]:
+            if pod["metadata"]["name"].startswith("cpu-intensive-app"):
+                pod["spec"]["schedulerName"] = SCHEDULER_NAME
+                pod["metadata"]["labels"][JOB_CLASS_LABEL] = "k_means"
         yield running
 
 
@@ -97,6 +116,25 @@ def test_a_pod_that_did_not_fit_is_tried_again(server: ApiServer) -> None:
     allocatable = server.node("amd-1")["status"]["allocatable"]
     allocatable["cpu"] = "40"
     assert ours.schedule() == [Bound("default", "huge", "amd-1")]
+
+
+def test_what_a_real_scheduler_found_no_room_for(recorded: ApiServer) -> None:
+    """Two cores, of which recorded pods ask for 1.3: "Insufficient cpu" for another 0.8."""
+    waiting = [pod for pod in recorded.pods["items"] if pod["status"]["phase"] == "Pending"]
+    assert len(waiting) == 2
+    for pod in waiting:
+        assert "1 Insufficient cpu" in pod["status"]["conditions"][0]["message"]
+    assert scheduler(recorded).schedule() == []
+    assert recorded.bindings == []
+
+
+def test_a_real_cluster_with_room_for_one(recorded: ApiServer) -> None:
+    """Without the one of three that the recorded cluster had placed there is room for one again."""
+    placed = recorded.pod("cpu-intensive-app-7bcfc5d944-9479r")
+    recorded.pods["items"].remove(placed)
+    ours = scheduler(recorded)
+    assert [one.node for one in ours.schedule()] == ["c9b7eea91"]
+    assert ours.schedule() == []
 
 
 @pytest.mark.parametrize("code", [404, 409])
