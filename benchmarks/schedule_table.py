@@ -125,11 +125,26 @@ def _schedules(found: dict[str, Any]) -> Iterator[Row]:
             yield (
                 f"simulated against real, {cell['real']['engine']}, {key.split('/', 1)[1]}",
                 "error per job, reported",
-                f"mean {per_job['mean_error_pct']:.0f} %, median"
-                f" {per_job['median_error_pct']:.0f} % of {per_job['jobs']:.0f} jobs'"
-                " response times",
+                f"{per_job['jobs']:.0f} jobs' response times: mean"
+                f" {per_job['mean_error_pct']:.0f} %, median {per_job['median_error_pct']:.0f} %; "
+                + _means_of_classes(cell["simulated_real_error_pct"]),
                 "",
             )
+
+
+def _means_of_classes(errors: dict[str, float]) -> str:
+    """Return how far the simulated means are from the real ones, class by class."""
+    said = []
+    for quantity in ("mean response", "mean execution"):
+        suffix = f"/{quantity}"
+        of_it = {
+            key.removesuffix(suffix): value for key, value in errors.items() if key.endswith(suffix)
+        }
+        said.append(
+            f"{quantity} "
+            + ", ".join(f"{name} {round(value):+d} %" for name, value in of_it.items())
+        )
+    return "; ".join(said)
 
 
 def _change_pct(cells: dict[str, Any], key: str, name: str, quantity: str) -> float:

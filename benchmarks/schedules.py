@@ -29,12 +29,15 @@ def main() -> None:
         subprocess.run(command, cwd=PROJECT, check=True)
         metrics = json.loads((PROJECT / f"results/evaluate/{experiment}/metrics.json").read_text())
         cells = {tuple(key.split("/")[:3]) for key in metrics["schedule"]}
-        found[experiment] = {"/".join(cell): _cell(*cell) for cell in sorted(cells)}
+        found[experiment] = {
+            "/".join(cell): _cell(*cell, metrics["schedule"]) for cell in sorted(cells)
+        }
     save("schedules", {"experiments": found})
 
 
-def _cell(cluster: str, trace: str, policy: str) -> dict[str, Any]:
+def _cell(cluster: str, trace: str, policy: str, metrics: dict[str, float]) -> dict[str, Any]:
     """Return the figures of a cell: simulated, by formula and real, as far as there are any."""
+    prefix, error = f"{cluster}/{trace}/{policy}/", "/simulated_real_error_pct"
     folder = PROJECT / "results/schedule" / cluster / trace / policy
     summary = json.loads((folder / "summary.json").read_text())
     figures: dict[str, Any] = {"classes": summary["classes"], "all": summary["all"]}
@@ -42,6 +45,12 @@ def _cell(cluster: str, trace: str, policy: str) -> dict[str, Any]:
         path = folder / f"{name}.json"
         if path.exists():
             figures[name] = json.loads(path.read_text())
+    if "real" in figures:
+        figures["simulated_real_error_pct"] = {
+            key.removeprefix(prefix).removesuffix(error): value
+            for key, value in metrics.items()
+            if key.startswith(prefix) and key.endswith(error)
+        }
     return figures
 
 

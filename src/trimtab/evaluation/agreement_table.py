@@ -1,7 +1,9 @@
 """Formula, simulation and real run of the same cell, and how far they are from each other."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
+import pandas as pd
 import pyarrow.parquet as pq
 
 from trimtab.evaluation.published_schedules import published_of
@@ -17,7 +19,7 @@ _QUANTITIES = {
 ERRORS = {
     "formula_simulated_error_pct": "Formula against simulation, %",
     "formula_real_error_pct": "Formula against real, %",
-    "simulated_real_error_pct": "Simulation against real, %",
+    "simulated_real_error_pct": "Simulation of the same jobs against real, %",
 }
 COMPARED = "compared"
 MEAN_OF_ERRORS = "all"
@@ -38,14 +40,16 @@ def agreement_table(schedules: Schedules) -> Table:
         "The same cell answered in up to three ways. Errors are relative to the second of the two, "
         "and below zero where the first is smaller; the rows of all policies are means of the "
         "errors without their sign. Within: whether the formula lies in the simulation's own 99 % "
-        "confidence interval, printed under it. Job by job: the mean of each job's error in "
-        "response, simulation against real run. Times of real runs are in seconds of the trace.",
+        "confidence interval, printed under it. A real run is of one trace with few jobs. Same "
+        "jobs: these alone simulated, on their arrivals, which is held against the real run; job "
+        "by job: the mean of each job's error in response. Times are in seconds of the trace.",
         (
             *POLICY_COLUMNS,
             Column("job_class", "Class"),
             Column("quantity", "Quantity"),
             Column("formula_s", "Formula, s", 3),
             Column("simulated_s", "Simulated, s", 3, ("simulated_low_s", "simulated_high_s")),
+            Column("same_jobs_s", "Simulated, same jobs, s", 3),
             Column("real_s", "Real, s", 3),
             Column("formula_simulated_error_pct", ERRORS["formula_simulated_error_pct"], 2),
             Column("within_confidence", "Within"),
@@ -63,6 +67,7 @@ def _rows(cell: Cell) -> Iterator[Row]:
     for name, simulated in cell.classes.items():
         formulas = cell.analytic.classes.get(name, {}) if cell.analytic else {}
         reals = cell.real.classes.get(name, {}) if cell.real else {}
+        both = _in_both(cell.jobs, cell.real.jobs, name) if cell.real else None
         for key, quantity in _QUANTITIES.items():
             formula, middle, real = formulas.get(key), simulated[key], reals.get(key)
             ends = interval(simulated, key)
@@ -79,7 +84,6 @@ def _rows(cell: Cell) -> Iterator[Row]:
                 "real_s": real,
                 "formula_simulated_error_pct": relative_pct(middle, formula),
                 "formula_real_error_pct": relative_pct(real, formula),
-                "simulated_real_error_pct": relative_pct(real, middle),
                 "details": _details(cell),
                 "source": COMPARED,
             }
@@ -87,8 +91,12 @@ def _rows(cell: Cell) -> Iterator[Row]:
                 row |= {"simulated_low_s": ends[0], "simulated_high_s": ends[1]}
             if ends and formula is not None:
                 row["within_confidence"] = ends[0] <= formula <= ends[1]
-            if key == "response_mean_s" and cell.real:
-                row["job_error_pct"] = _job_error_pct(cell, name)
+            if both is not None and not both.empty:
+                same_jobs_s = _simulated(both, key)
+                row["same_jobs_s"] = same_jobs_s
+                row["simulated_real_error_pct"] = relative_pct(real, same_jobs_s)
+                if key == "response_mean_s":
+                    row["job_error_pct"] = _job_error_pct(both)
             yield row
 
 
@@ -103,18 +111,25 @@ def _details(cell: Cell) -> str:
     return "; ".join(said)
 
 
-def _job_error_pct(cell: Cell, job_class: str) -> float | None:
-    """Return the mean of each job's error without sign; None where no job ran in both."""
-    assert cell.real
-    columns = ["job", "job_class", "response_s"]
-    real = pq.read_table(cell.real.jobs, columns=columns).to_pandas()
-    real = real[real["job_class"] == job_class]
-    if real.empty:
-        return None
+def _in_both(simulated: Path, real: Path, job_class: str) -> pd.DataFrame:
+    """Return the times of the class' jobs that ran for real, those simulated beside them."""
+    columns = ["job", "job_class", "response_s", "execution_s"]
+    ran = pq.read_table(real, columns=columns).to_pandas()
+    ran = ran[ran["job_class"] == job_class]
     # The simulated trace may be far longer than the one that was run.
-    wanted = [("job", "<=", int(real["job"].max()))]
-    simulated = pq.read_table(cell.jobs, columns=columns, filters=wanted).to_pandas()
-    both = real.merge(simulated, on="job", suffixes=("", "_simulated"))
+    wanted = [("job", "<=", int(ran["job"].max()))] if len(ran) else [("job", "<", 0)]
+    of_it: pd.DataFrame = pq.read_table(simulated, columns=columns, filters=wanted).to_pandas()
+    return of_it.merge(ran, on="job", suffixes=("_simulated", ""))
+
+
+def _simulated(both: pd.DataFrame, key: str) -> float:
+    if key == "response_p95_s":
+        return float(both["response_s_simulated"].quantile(0.95))
+    return float(both[key.replace("_mean_s", "_s_simulated")].mean())
+
+
+def _job_error_pct(both: pd.DataFrame) -> float | None:
+    """Return the mean of each job's error without sign; None where no response took time."""
     both = both[both["response_s"] > 0]
     if both.empty:
         return None

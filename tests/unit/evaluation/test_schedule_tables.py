@@ -128,6 +128,9 @@ def test_an_unknown_idle_energy_is_not_taken_for_nothing(tmp_path: Path) -> None
         ("low", "mean response", {"formula_real_error_pct": 100 * (11.22 - 11.25) / 11.25}),
         # Simulated 8 and 14 s, in reality 10 and 12.5 s.
         ("low", "mean response", {"job_error_pct": (100 * 2 / 10 + 100 * 1.5 / 12.5) / 2}),
+        ("low", "mean response", {"same_jobs_s": 11.0, "simulated_s": 11.0}),
+        ("low", "mean response", {"simulated_real_error_pct": 100 * (11.0 - 11.25) / 11.25}),
+        ("low", "95th percentile of response", {"same_jobs_s": 8 + 0.95 * 6}),
         ("high", "mean response", {"formula_simulated_error_pct": -10.0}),
         ("high", "mean response", {"within_confidence": False, "job_error_pct": 12.5}),
         ("low", "95th percentile of response", {"formula_simulated_error_pct": 10.0}),

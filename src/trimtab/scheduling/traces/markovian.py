@@ -11,25 +11,15 @@ from trimtab.errors import UserError
 _TOLERANCE = 1e-9  # of a row's sum, relative to its largest rate
 
 
-def stationary_rates(d0: ArrayLike, marked: Sequence[ArrayLike]) -> NDArray[np.float64]:
-    """Return the arrival rate of each class, (K,), 1/s: pi D_k 1, where pi (D_0 + ... + D_K) = 0.
-
-    `d0` is D_0, (m, m), and `marked` are D_1 to D_K, rates in 1/s. Raises UserError that names the
-    matrix and the row when they are not those of a marked Markovian arrival process, or when
-    some state of its chain cannot be reached from another.
-    """
-    matrices = _checked(d0, marked)
-    phases = _stationary_phases(matrices)
-    return np.array([phases @ matrix.sum(axis=1) for matrix in matrices[1:]])
-
-
 def marked_arrivals(
     d0: ArrayLike, marked: Sequence[ArrayLike], rng: np.random.Generator, block: int
 ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]:
     """Yield, without end, blocks of arrivals: times (block,), s, rising, and classes 0 to K - 1.
 
-    The chain starts in its stationary state. Raises UserError as `stationary_rates`, and when
-    nothing ever arrives.
+    `d0` is D_0, (m, m), and `marked` are D_1 to D_K, rates in 1/s; the chain starts in its
+    stationary state. Raises UserError that names the matrix and the row when they are not those of
+    a marked Markovian arrival process, when some state of its chain cannot be reached from another,
+    and when nothing ever arrives.
     """
     matrices = _checked(d0, marked)
     phases = _stationary_phases(matrices)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import linalg, stats
 
 from trimtab.errors import UserError
+from trimtab.scheduling.queueing.mmap import MarkedArrivals
 from trimtab.scheduling.traces.distribution import Deterministic, Erlang, Exponential, Uniform
 from trimtab.scheduling.traces.generators import (
     StageCounts,
@@ -20,7 +21,6 @@ from trimtab.scheduling.traces.generators import (
     poisson,
     rates_for_load,
 )
-from trimtab.scheduling.traces.markovian import stationary_rates
 from trimtab.scheduling.traces.table import check_trace
 
 STAGES = StageCounts(TaskCounts((50, 100), (0.75, 0.25)), TaskCounts((20,), (1.0,)))
@@ -113,7 +113,7 @@ def test_marked_markovian_rates_and_gaps() -> None:
     # The stationary state by another way: the left null vector of the generator.
     null = linalg.null_space((d0 + d1 + d2).T)[:, 0]
     phases = null / null.sum()
-    rates = stationary_rates(D0, [D1, D2])
+    rates = MarkedArrivals(d0, np.stack([d1, d2])).rates
     np.testing.assert_allclose(rates, [phases @ d1.sum(1), phases @ d2.sum(1)], rtol=1e-12)
 
     trace = joined(marked_markovian([LOW, HIGH], D0, [D1, D2], seed=11, jobs=400_000))
@@ -140,7 +140,6 @@ def test_marked_markovian_rates_and_gaps() -> None:
 
 
 def test_one_state_is_the_poisson_process() -> None:
-    assert stationary_rates([[-4.0]], [[[3.0]], [[1.0]]]).tolist() == [3.0, 1.0]
     trace = joined(marked_markovian([LOW, HIGH], [[-4.0]], [[[3.0]], [[1.0]]], 1, jobs=20_000))
     gaps = np.diff(trace["arrival_s"], prepend=0.0)
     assert stats.kstest(gaps, stats.expon(scale=0.25).cdf).pvalue > 0.001
