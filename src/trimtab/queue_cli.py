@@ -1,7 +1,8 @@
 """`trimtab probe` and `trimtab schedule run`: real tasks on this machine."""
 
 from pathlib import Path
-from typing import Annotated
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -14,7 +15,12 @@ from trimtab.files import write_json
 from trimtab.profiling.profile import model_of
 from trimtab.schemas import SCHEDULED, STAYS, write_table
 
-schedule = typer.Typer(help="Queues of real commands.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from trimtab.scheduling.commands import DispatchPolicy
+    from trimtab.scheduling.history import Outcome
+    from trimtab.scheduling.queue_file import QueueFile
+
+schedule = typer.Typer(help="Queues of real jobs.", no_args_is_help=True)
 console = Console(stderr=True)
 
 Conf = Annotated[Path, typer.Option(help="The folder of configurations.")]
@@ -70,33 +76,43 @@ def run(
     queue: Annotated[Path, typer.Argument(help="YAML with the keys classes and jobs.")],
     policy: Annotated[str, typer.Option(help="A file in conf/policy/.")] = "non_preemptive",
     output: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("trimtab_queue"),
+    slots: Annotated[int, typer.Option(min=1, help="On Spark: tasks that run at a time.")] = 2,
     hardware: Machine = "this_machine",
     conf: Conf = Path("conf"),
 ) -> None:
-    """Run the commands of QUEUE for real, one at a time, under a policy such as DiAS."""
+    """Run the commands of QUEUE for real, one at a time, under a policy such as DiAS.
+
+    If the classes of QUEUE name Python programs, the jobs are these, on Apache Spark.
+    """
     from trimtab.scheduling.dispatch import run_commands
     from trimtab.scheduling.queue_file import dispatch_policy, read_queue
 
     given = read_queue(queue)
     chosen = Configurations(conf, [f"policy={policy}"]).root.policy
-    outcome = run_commands(
-        given.jobs,
-        dispatch_policy(chosen, given.priorities),
-        log_dir=output / "logs",
-        on_event=lambda at_s, what, job: console.print(f"{at_s:8.2f} s  job {job}  {what}"),
-        hardware=model_of(_machine(conf, hardware)),
-    )
+    driven = dispatch_policy(chosen, given.priorities)
+    if given.programs:
+        outcome = _on_spark(given, driven, slots)
+    else:
+        outcome = run_commands(
+            given.jobs,
+            driven,
+            log_dir=output / "logs",
+            on_event=lambda at_s, what, job: console.print(f"{at_s:8.2f} s  job {job}  {what}"),
+            hardware=model_of(_machine(conf, hardware)),
+        )
+    output.mkdir(parents=True, exist_ok=True)
     write_table(output / "stays.parquet", STAYS, outcome.stays)
     codes = {str(job): code for job, code in outcome.exit_codes.items()}
     document = {"policy": policy, "sprinter": outcome.sprinter, "energy": outcome.energy,
                 "exit_codes": codes}  # fmt: skip
     write_json(output / "outcome.json", document)
     write_table(output / "jobs.parquet", SCHEDULED, outcome.jobs)
-    table = Table("class", "jobs", "mean response, s", "wasted, s", "evictions")
+    table = Table("class", "jobs", "mean response, s", "wasted, s", "evictions", "dropped tasks")
     for name, group in outcome.jobs.groupby("job_class", observed=True):
         table.add_row(
             str(name), str(len(group)), f"{group['response_s'].mean():.2f}",
             f"{group['wasted_s'].sum():.2f}", str(group["evictions"].sum()),
+            str(group["dropped_tasks"].sum()),
         )  # fmt: skip
     console.print(table)
     console.print(f"sprinting: {outcome.sprinter}; energy: {outcome.energy}")
@@ -105,6 +121,18 @@ def run(
     if failed:
         numbers = ", ".join(str(job) for job in failed)
         raise UserError(f"jobs {numbers} failed: what they wrote is in {output / 'logs'}")
+
+
+def _on_spark(queue: "QueueFile", policy: "DispatchPolicy", slots: int) -> "Outcome":
+    from trimtab.scheduling.spark.queue import load_programs, run_programs
+    from trimtab.scheduling.spark.session import spark_session
+
+    with (
+        TemporaryDirectory(prefix="trimtab-spark-") as folder,
+        console.status(f"{len(queue.jobs)} jobs on Spark"),
+        spark_session(Path(folder), slots) as session,
+    ):
+        return run_programs(session, load_programs(session, queue), queue, policy)
 
 
 def _machine(conf: Path, name: str) -> Hardware:

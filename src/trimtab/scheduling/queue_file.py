@@ -1,4 +1,4 @@
-"""A queue of real commands as a YAML file, and the policies that can drive it.
+"""A queue of real jobs as a YAML file, and the policies that can drive it.
 
 The file names the classes of jobs and the jobs:
 
@@ -6,6 +6,9 @@ The file names the classes of jobs and the jobs:
     jobs:
       - {class: indexing, at_s: 0, command: [python, index.py]}
       - {class: report, at_s: 2.5, command: [python, report.py]}
+
+Where every class has a `program` (FILE.py:FUNCTION, by the queue's folder), jobs have no command:
+they are that function, on Apache Spark.
 """
 
 import math
@@ -20,15 +23,21 @@ from trimtab.config.policy import Policy
 from trimtab.errors import UserError
 from trimtab.scheduling.commands import DispatchPolicy, QueuedCommand
 
-_KEYS = {"class", "at_s", "command"}
+_KEYS = {"class", "at_s"}
 
 
 @dataclass(frozen=True)
 class QueueFile:
-    """The jobs of a file, and the priority of each class."""
+    """The jobs of a file, and the priority of each class.
+
+    `programs` are those of each class, FILE.py:FUNCTION by `folder`, for Spark; the jobs have
+    then empty commands. It is empty in a queue of commands.
+    """
 
     jobs: tuple[QueuedCommand, ...]
     priorities: Mapping[str, int]
+    programs: Mapping[str, str]
+    folder: Path
 
 
 def read_queue(path: Path) -> QueueFile:
@@ -41,18 +50,23 @@ def read_queue(path: Path) -> QueueFile:
         raise UserError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(document, dict) or set(document) != {"classes", "jobs"}:
         raise UserError(f"{path}: expected the keys classes and jobs")
-    priorities = {}
+    priorities, programs = {}, {}
     for name, facts in dict(document["classes"]).items():
         if not isinstance(facts, dict) or not isinstance(facts.get("priority"), int):
             raise UserError(f"{path}: classes.{name}: expected a priority, a whole number")
         priorities[str(name)] = facts["priority"]
+        if "program" in facts:
+            programs[str(name)] = _program(f"{path}: classes.{name}.program", facts["program"])
+    if without := priorities.keys() - programs.keys() if programs else None:
+        names = ", ".join(sorted(without))
+        raise UserError(f"{path}: classes: {names}: no program, which the others have")
     if not isinstance(document["jobs"], list) or not document["jobs"]:
         raise UserError(f"{path}: jobs: expected a list of jobs")
     jobs = tuple(
-        _job(f"{path}: jobs[{number}]", number, facts, priorities)
+        _job(f"{path}: jobs[{number}]", number, facts, priorities, bool(programs))
         for number, facts in enumerate(document["jobs"])
     )
-    return QueueFile(jobs, priorities)
+    return QueueFile(jobs, priorities, programs, path.parent)
 
 
 def dispatch_policy(policy: Policy, priorities: Mapping[str, int]) -> DispatchPolicy:
@@ -87,17 +101,28 @@ def dispatch_policy(policy: Policy, priorities: Mapping[str, int]) -> DispatchPo
     )
 
 
-def _job(place: str, number: int, facts: Any, priorities: Mapping[str, int]) -> QueuedCommand:
-    if not isinstance(facts, dict) or set(facts) != _KEYS:
-        raise UserError(f"{place}: expected the keys {', '.join(sorted(_KEYS))}")
+def _program(place: str, named: Any) -> str:
+    file, _, function = str(named).rpartition(":")
+    if not file.endswith(".py") or not function.isidentifier():
+        raise UserError(f"{place}: {named!r} given, expected FILE.py:FUNCTION")
+    return str(named)
+
+
+def _job(
+    place: str, number: int, facts: Any, priorities: Mapping[str, int], on_spark: bool
+) -> QueuedCommand:
+    keys = _KEYS if on_spark else {*_KEYS, "command"}
+    if not isinstance(facts, dict) or set(facts) != keys:
+        raise UserError(f"{place}: expected the keys {', '.join(sorted(keys))}")
     if facts["class"] not in priorities:
         known = ", ".join(priorities)
         raise UserError(f"{place}.class: {facts['class']!r} given, expected one of {known}")
-    if not isinstance(facts["at_s"], int | float) or isinstance(facts["at_s"], bool):
-        raise UserError(f"{place}.at_s: {facts['at_s']!r} given, expected a number of seconds")
-    words = facts["command"]
+    at_s = facts["at_s"]
+    if not isinstance(at_s, int | float) or isinstance(at_s, bool) or not 0 <= at_s < math.inf:
+        raise UserError(f"{place}.at_s: {at_s!r} given, expected a number of seconds, 0 or more")
+    words = facts.get("command", [])
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise UserError(f"{place}.command: {words!r} given, expected a list of texts")
     return QueuedCommand(
-        number, facts["class"], priorities[facts["class"]], float(facts["at_s"]), tuple(words)
+        number, facts["class"], priorities[facts["class"]], float(at_s), tuple(words)
     )

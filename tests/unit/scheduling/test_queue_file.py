@@ -36,7 +36,10 @@ def test_jobs_are_numbered_and_have_the_priority_of_their_class(tmp_path: Path) 
         ("class: low", "class: lov", r"jobs\[0\]\.class: 'lov' given, expected one of high, low"),
         ("at_s: 2.5", "at_s: soon", r"jobs\[1\]\.at_s: 'soon' given"),
         ("[sh, -c, \"exit 0\"]", "sh", r"jobs\[0\]\.command: 'sh' given, expected a list"),
+        ("at_s: 2.5", "at_s: -1", r"jobs\[1\]\.at_s: -1 given, expected a number of seconds, 0 or"),
         ("at_s: 0,", "", r"jobs\[0\]: expected the keys at_s, class, command"),
+        ("priority: 1", "priority: 1, program: a.py:f", "low: no program, which the"),
+        ("priority: 1", "priority: 1, program: a.f", r"high\.program: 'a\.f' given, expected FILE"),
         ("classes:", "classes: [", "not YAML"),
     ],
 )  # fmt: skip
@@ -46,6 +49,19 @@ def test_mistakes_name_the_job_and_the_key(
     path = tmp_path / "queue.yaml"
     path.write_text(GOOD.replace(old, new, 1))
     with pytest.raises(UserError, match=expected):
+        read_queue(path)
+
+
+def test_programs_for_spark(tmp_path: Path) -> None:
+    path = tmp_path / "queue.yaml"
+    path.write_text(
+        "classes: {mine: {priority: 3, program: sub/jobs.py:go}}\njobs: [{class: mine, at_s: 1}]"
+    )
+    queue = read_queue(path)
+    assert queue.programs == {"mine": "sub/jobs.py:go"} and queue.folder == tmp_path
+    assert [(job.priority, job.arrival_s, job.command) for job in queue.jobs] == [(3, 1.0, ())]
+    path.write_text(path.read_text().replace("at_s: 1", "at_s: 1, command: [a]"))
+    with pytest.raises(UserError, match=r"jobs\[0\]: expected the keys at_s, class$"):
         read_queue(path)
 
 

@@ -39,7 +39,7 @@ class SparkRun:
     `jobs` and `stays` have the columns of `schemas.SCHEDULED` and `schemas.STAYS`: one node, 0,
     which is all of Spark, and level 1 in a sprint. Joules are null, being modelled elsewhere;
     the session being there before the first job, nothing is set up. `dropped_tasks` are those of
-    a job's last execution, by the event log.
+    a job's last execution, by the event log, which knows them of RDDs, not of data frames.
 
     `attempts`: a row an execution of a job: job, attempt, group (of the event log), finished,
     start_s and finish_s (since 1970, as in the log), spark_cpu_s (CPU time of all of Spark's
@@ -72,8 +72,6 @@ class SparkEngine:
 
     def run(self, job: Arrival, attempt: int) -> bool:
         """Run a job's program; False when it was evicted meanwhile."""
-        from py4j.protocol import Py4JJavaError
-
         context, group = self._session.context, self._group(job, attempt)
         # Interrupting its threads would make Spark start all of its Python workers anew.
         context.setJobGroup(group, job.job_class, interruptOnCancel=False)
@@ -82,7 +80,7 @@ class SparkEngine:
         try:
             self._programs[job.job_class](context, theta, self._seed + job.job)
             finished = True
-        except Py4JJavaError:
+        except Exception:  # its type depends on whether the program uses data frames
             if group not in self._evicted:
                 raise
             finished = False
@@ -149,6 +147,7 @@ def run_trace(
     attempts["executor_cpu_s"] = by_group.executor_cpu_s.sum().reindex(attempts.group).to_numpy()
     jobs = jobs_table(trace, stays, sprint_level=1)
     last = attempts[attempts.finished].set_index("job").group
-    jobs["dropped_tasks"] = by_group.dropped_tasks.sum().reindex(last[jobs.job]).to_numpy()
+    dropped = by_group.dropped_tasks.sum()
+    jobs["dropped_tasks"] = dropped.reindex(last[jobs.job], fill_value=0).to_numpy()
     description = sprinter.description if sprinter is not None else "none"
     return SparkRun(jobs, stays_table(stays), attempts, log, description)
