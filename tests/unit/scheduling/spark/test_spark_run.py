@@ -131,9 +131,8 @@ def test_a_job_sprints_on_more_cores(spark: Session) -> None:
 
 
 def test_a_job_that_fails_is_no_evicted_job(spark: Session) -> None:
-    from py4j.protocol import Py4JJavaError
-
-    with pytest.raises(Py4JJavaError, match="ZeroDivisionError"):
+    # Of what type depends on whether the session has had data frames.
+    with pytest.raises(Exception, match="ZeroDivisionError"):
         run_trace(spark, trace_of((0.0, "low", 0)), {"low": Fails()}, DispatchPolicy())
 
 
