@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from trimtab.evaluation.figures import INK, Figure, data, specification
+from trimtab.evaluation.main_classes import OTHERS
 from trimtab.evaluation.schedule_charts import class_colour
 from trimtab.evaluation.schedules import Cell, Schedules, Setting
 from trimtab.evaluation.stays import Window, first_stays, lane_height, lanes
@@ -36,7 +37,8 @@ def gantt_name(cell: Cell) -> str:
 def _gantt(setting: Setting, cell: Cell, window: Window) -> Figure:
     bars, bands = layout(cell, window)
     height = bands[-1]["bottom"]
-    unknown = any(bar["job_class"] == _UNKNOWN for bar in bars)
+    there = {bar["job_class"] for bar in bars}
+    more = [name for name in (OTHERS, _UNKNOWN) if name in there]
     y = alt.Y("top:Q", axis=None, scale=alt.Scale(domain=[0, height], reverse=True, nice=False))
     time = alt.Scale(domain=[float(window.stays["start_s"].min()), window.until_s], nice=False)
     rectangles = (
@@ -47,7 +49,7 @@ def _gantt(setting: Setting, cell: Cell, window: Window) -> Figure:
             x2="to_s:Q",
             y=y,
             y2="bottom:Q",
-            color=class_colour([*setting.classes, *([_UNKNOWN] if unknown else [])]),
+            color=class_colour([*setting.classes, *more]),
             opacity=alt.Opacity(
                 "part:O",
                 sort=["running", "set-up"],
@@ -149,8 +151,9 @@ def _records(stays: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _classes(cell: Cell, stays: pd.DataFrame) -> dict[int, str]:
-    """Return the class of each job of `stays` that finished."""
+    """Return the class of each job of `stays` that finished; OTHERS where it is not shown."""
     jobs = [int(job) for job in stays["job"].unique()]
     columns = ["job", "job_class"]
     found = pq.read_table(cell.jobs, columns=columns, filters=[("job", "in", jobs)]).to_pandas()
-    return dict(zip(found["job"], found["job_class"], strict=True))
+    names = found["job_class"].where(found["job_class"].isin(list(cell.classes)), OTHERS)
+    return dict(zip(found["job"], names, strict=True))

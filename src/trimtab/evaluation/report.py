@@ -1,6 +1,6 @@
 """One self-contained page: what was done, what came out, and what it cannot say."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 import jinja2
@@ -10,8 +10,10 @@ from markupsafe import Markup
 from trimtab.evaluation.deflator_table import without_dominated
 from trimtab.evaluation.figures import VEGA_LITE, Figure
 from trimtab.evaluation.key_figures import key_figures
+from trimtab.evaluation.main_classes import shown_classes, without_other_classes
 from trimtab.evaluation.measurements import Measurements
 from trimtab.evaluation.schedule_remarks import schedule_caveats, schedule_key_figures
+from trimtab.evaluation.schedules import Schedules
 from trimtab.evaluation.tables import Table, exact
 from trimtab.evaluation.verification import caveats, verified
 
@@ -46,9 +48,7 @@ def render(measurements: Measurements, tables: Sequence[Table], figures: Sequenc
         key_figures=key_figures(by_name)
         | (schedule_key_figures(schedules, by_name) if schedules.cells else {}),
         schedules=schedules,
-        tables=by_name | {"deflator": without_dominated(by_name["deflator"])}
-        if schedules.cells
-        else by_name,
+        tables=by_name | (_for_the_page(schedules, by_name) if schedules.cells else {}),
         figures={figure.name: figure for figure in figures},
         drawn={figure.name: Markup(_without_prolog(figure.svg)) for figure in figures},
         specifications={figure.name: figure.spec for figure in figures},
@@ -56,6 +56,14 @@ def render(measurements: Measurements, tables: Sequence[Table], figures: Sequenc
         exact=exact,
         libraries_shown=LIBRARIES_SHOWN,
     )
+
+
+def _for_the_page(schedules: Schedules, tables: Mapping[str, Table]) -> dict[str, Table]:
+    shown = shown_classes(schedules)
+    by_class = {
+        name: without_other_classes(tables[name], shown) for name in ("schedule", "table_4_2")
+    }
+    return by_class | {"deflator": without_dominated(tables["deflator"])}
 
 
 @cache

@@ -1,6 +1,7 @@
 """All tables, figures and metrics of schedules."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from trimtab.evaluation.agreement_table import agreement_table
 from trimtab.evaluation.cluster_energy_table import cluster_energy_table
@@ -10,12 +11,14 @@ from trimtab.evaluation.drop_figures import drop_figures
 from trimtab.evaluation.figures import Figure
 from trimtab.evaluation.gantt import gantt_figures
 from trimtab.evaluation.latency_figures import latency_figures
+from trimtab.evaluation.main_classes import MOST, SAID, with_shown_classes
 from trimtab.evaluation.migration_figure import migration_figure
 from trimtab.evaluation.schedule_tables import schedule_table, table_4_2
 from trimtab.evaluation.schedules import Schedules
 from trimtab.evaluation.tables import Table, is_published
 from trimtab.evaluation.trace_figures import trace_figures
 
+_BY_CLASS = ("figure_4_6", "figure_3_4", "gantt")
 SCHEDULE_TABLES = ("schedule", "table_4_2", "cluster_energy", "agreement", "deflator")
 
 
@@ -32,14 +35,23 @@ def schedule_tables(schedules: Schedules) -> tuple[Table, ...]:
 
 def schedule_figures(schedules: Schedules) -> list[Figure]:
     """Return every figure whose data exist, in the order of the report."""
+    everything, schedules = schedules, with_shown_classes(schedules)
     migration = migration_figure(schedules)
-    return [
+    figures = [
         *latency_figures(schedules),
         *drop_figures(schedules),
         *cluster_figures(schedules),
         *trace_figures(schedules),
         *([migration] if migration else []),
         *gantt_figures(schedules),
+    ]
+    if all(len(one.classes) <= MOST for one in everything.settings):
+        return figures
+    return [
+        replace(figure, caption=f"{figure.caption} {SAID}.")
+        if figure.name.startswith(_BY_CLASS)
+        else figure
+        for figure in figures
     ]
 
 

@@ -2,8 +2,8 @@
 
 Rocha's thesis, section 3.3.1: for each node type one regression for the run time and one for the
 energy, trained on what probing tasks took. As published they are linear, in the cores and the
-memory that a task asks for; any regressor of scikit-learn will do, and the amount of work and the
-frequency level may be features too.
+memory that a task asks for; any regressor of scikit-learn will do, and GPUs, the amount of work and
+the frequency level may be features too.
 """
 
 import importlib
@@ -19,7 +19,7 @@ from sklearn.utils import all_estimators
 
 from trimtab.errors import UserError
 
-FEATURES = ("cores", "memory_gib", "work", "level")
+FEATURES = ("cores", "memory_gib", "gpus", "work", "level")
 PUBLISHED_FEATURES = ("cores", "memory_gib")
 # A regression may extrapolate to nothing and below; what it says is held above this share of the
 # smallest value that it was trained on.
@@ -40,6 +40,7 @@ class Observation:
     energy_j: float
     work: float = 1.0
     level: int = 0
+    gpus: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Requirement:
     cores: float
     memory_gib: float
     work: float = 1.0
+    gpus: float = 0.0
 
 
 @dataclass(frozen=True)

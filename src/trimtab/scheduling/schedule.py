@@ -181,7 +181,7 @@ def _probes(
 def _asked(trace: Path, names: Sequence[str]) -> list[Asked]:
     rows = pd.concat(
         [
-            frame[["job_class", "cpu_milli", "memory_bytes", "work_s"]]
+            frame[["job_class", "cpu_milli", "gpu_milli", "memory_bytes", "work_s"]]
             for frame in read_trace(trace)
         ],
         ignore_index=True,
@@ -193,6 +193,7 @@ def _asked(trace: Path, names: Sequence[str]) -> list[Asked]:
             memory_gib=float(mean["memory_bytes"].get(name, 0.0)) / GIB,
             # Jobs of stages draw their times when they start: only ratios matter to a policy.
             work_s=float(np.nan_to_num(mean["work_s"].get(name, 1.0), nan=1.0)) or 1.0,
+            gpus=float(mean["gpu_milli"].get(name, 0.0)) / 1000,
         )
         for name in names
     ]

@@ -27,7 +27,9 @@ def probe_nodes(
             demand.memory_gib,
             level,
             wall_s=(wall_s := work * run_time_s(node_type, job_class, demand.work_s, level)),
-            energy_j=active_w(node_type, job_class, demand.cores * cores, level) * wall_s,
+            energy_j=wall_s
+            * active_w(node_type, job_class, demand.cores * cores, demand.gpus, level),
+            gpus=demand.gpus,
         )
         for job_class, demand in zip(job_classes, asked, strict=True)
         for node_type in cluster.node_types
@@ -43,8 +45,11 @@ def run_time_s(node_type: NodeType, job_class: JobClass, work_s: float, level: i
     return work_s * slowdown / node_type.levels[level].speed
 
 
-def active_w(node_type: NodeType, job_class: JobClass, cores: float, level: int) -> float:
-    """Return what a job on `cores` cores draws above idle, at a load that draws in proportion."""
+def active_w(
+    node_type: NodeType, job_class: JobClass, cores: float, gpus: float, level: int
+) -> float:
+    """Return what a job on so many cores and GPUs draws above idle, in proportion to the load."""
     watts = job_class.active_w.get(node_type.name)
     whole_node_w = node_type.levels[level].active_w if watts is None else watts[level]
-    return whole_node_w * cores / (node_type.cpu_milli / 1000)
+    gpu_w = gpus * node_type.levels[level].gpu_active_w
+    return whole_node_w * cores / (node_type.cpu_milli / 1000) + gpu_w

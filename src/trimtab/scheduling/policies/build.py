@@ -21,6 +21,7 @@ class Asked:
     cores: float
     memory_gib: float
     work_s: float
+    gpus: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class ProbeRun:
     level: int
     wall_s: float
     energy_j: float
+    gpus: float = 0.0
 
 
 @dataclass(frozen=True)

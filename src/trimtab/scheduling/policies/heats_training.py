@@ -8,8 +8,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trimtab.errors import UserError
+from trimtab.scheduling.cluster import NodeType
 from trimtab.scheduling.maintenance import DAY_S, Finished, SlidingWindow, retrained
-from trimtab.scheduling.policies.build import Facts
+from trimtab.scheduling.policies.build import Asked, Facts
 from trimtab.scheduling.policies.heats import Heats
 from trimtab.scheduling.predictions import (
     PUBLISHED_FEATURES,
@@ -58,18 +59,22 @@ def train(facts: Facts, given: HeatsParameters) -> Model:
     observed: dict[str, list[Observation]] = {}
     for run in facts.probes:
         observed.setdefault(run.node_type, []).append(
-            Observation(run.cores, run.memory_gib, run.wall_s, run.energy_j, level=run.level)
+            Observation(
+                run.cores, run.memory_gib, run.wall_s, run.energy_j, level=run.level, gpus=run.gpus
+            )
         )
-    features = (*PUBLISHED_FEATURES, "level") if given.choose_level else PUBLISHED_FEATURES
+    features = list(PUBLISHED_FEATURES)
+    if any(one.gpus for one in facts.asked):
+        features.append("gpus")
+    if given.choose_level:
+        features.append("level")
     return fit(observed, regressor=given.regressor, features=features)
 
 
 def from_model(model: Model, facts: Facts, given: HeatsParameters) -> Heats:
     """Return the policy that places tasks by what `model` predicts."""
     levels = {one.name: len(one.levels) for one in facts.cluster.node_types}
-    predictions = model.predictions(
-        [Requirement(one.cores, one.memory_gib) for one in facts.asked], levels
-    )
+    predictions = model.predictions([_requirement(one) for one in facts.asked], levels)
     energy_j = predictions.energy_j
     if given.idle_in_energy:
         energy_j = energy_j + predictions.run_time_s * _idle_w(facts)[:, :, np.newaxis]
@@ -116,23 +121,35 @@ class Maintenance:
     def _finished(self, row: Any) -> Finished:
         node_type = self._type_names[row.node]
         asked = self._facts.asked[self._classes[row.job_class]]
-        requirement = Requirement(asked.cores, asked.memory_gib)
+        requirement = _requirement(asked)
         run_time_s, energy_j = self._model.predict(node_type, requirement, row.level)
         actual = Observation(
             asked.cores, asked.memory_gib, row.execution_s - row.set_up_s, row.energy_j,
-            level=row.level,
+            level=row.level, gpus=asked.gpus,
         )  # fmt: skip
         return Finished(row.finish_s, node_type, actual, run_time_s, energy_j)
 
 
+def _requirement(asked: Asked) -> Requirement:
+    return Requirement(asked.cores, asked.memory_gib, gpus=asked.gpus)
+
+
 def _idle_w(facts: Facts) -> NDArray[np.float64]:
-    """Return a task's share of the idle power of a node, by class and node type."""
+    """Return a task's share of the idle power of a node, by class and node type.
+
+    The share is that of the cores or that of the GPUs, whichever is larger: what nobody else has.
+    """
     return np.array(
         [
-            [one.idle_w * asked.cores / (one.cpu_milli / 1000) for one in facts.cluster.node_types]
+            [one.idle_w * _share(asked, one) for one in facts.cluster.node_types]
             for asked in facts.asked
         ]
     )
+
+
+def _share(asked: Asked, node_type: NodeType) -> float:
+    of_gpus = 1000 * asked.gpus / node_type.gpu_milli if node_type.gpu_milli else 0.0
+    return max(1000 * asked.cores / node_type.cpu_milli, of_gpus)
 
 
 def _set_up_costs(facts: Facts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -144,7 +161,8 @@ def _set_up_costs(facts: Facts) -> tuple[NDArray[np.float64], NDArray[np.float64
     seconds, joules = np.zeros(shape), np.zeros(shape)
     for row, (job_class, asked) in enumerate(zip(facts.job_classes, facts.asked, strict=True)):
         for column, node_type in enumerate(facts.cluster.node_types):
-            watts = active_w(node_type, job_class, asked.cores, len(node_type.levels) - 1)
+            highest = len(node_type.levels) - 1
+            watts = active_w(node_type, job_class, asked.cores, asked.gpus, highest)
             seconds[:, row, column] = job_class.cold_start_s
             seconds[0, row, column] += job_class.image_bytes / node_type.network_bytes_per_s
             joules[:, row, column] = job_class.cold_start_s * watts

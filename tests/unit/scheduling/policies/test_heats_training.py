@@ -37,6 +37,25 @@ def test_probing_tells_the_run_time_and_the_energy() -> None:
     assert policy.energy_j[0, :, 0] == pytest.approx([20 * 10.0, 50 * 5.0])
 
 
+def test_the_power_of_gpus_is_in_the_energy_and_tells_jobs_apart() -> None:
+    """Two cores and a GPU take 10 s or 5 s; two cores alone draw nothing of the GPU."""
+    lean = NodeType("lean", 4000, 2**33, 60.0, (Level(1.0, 40.0, 50.0),), gpu_milli=1000)
+    fast = NodeType("fast", 4000, 2**33, 90.0, (Level(2.0, 100.0, 300.0),), gpu_milli=2000)
+    cluster, classes = Cluster((lean, fast), (1, 1)), [JobClass("on_gpu"), JobClass("plain")]
+    asked = [Asked(2.0, 1.0, 10.0, gpus=1.0), Asked(2.0, 1.0, 10.0)]
+    facts = Facts(cluster, classes, asked, probe_nodes(cluster, classes, asked))
+    policy = build_policy("heats", {}, facts)
+    assert isinstance(policy, Heats)
+    assert policy.energy_j[:, :, 0].ravel().tolist() == pytest.approx(
+        [(20 + 50) * 10, (50 + 300) * 5, 20 * 10, 50 * 5]
+    )
+    counted = build_policy("heats", {"idle_in_energy": True}, facts)
+    assert isinstance(counted, Heats)
+    # All of lean's GPUs; half of fast's, and of both nodes' cores.
+    shares_j = counted.energy_j[:, :, 0] - policy.energy_j[:, :, 0]
+    assert shares_j.ravel().tolist() == pytest.approx([60 * 10, 45 * 5, 30 * 10, 45 * 5])
+
+
 def test_badly_predicted_jobs_change_the_model_of_their_node_type_alone() -> None:
     maintenance = Maintenance(FACTS, HeatsParameters(maintenance_s=60))
     rows = [
