@@ -6,10 +6,11 @@ from typing import Any
 from common import load
 
 Row = tuple[str, str, str, str]
-RESULTS = ("simulation", "queueing", "analytic", "spark", "schedules")
+RESULTS = ("simulation", "queueing", "analytic", "spark", "schedules", "traces")
 _DIAS = "dias_engine/dias_two_priorities"
 _SPRINT = "dias_engine/dias_triangle_count"
 _HEATS = "heats_testbed/heats_bursts"
+_RECORDED = "datacenter/"
 
 
 def rows() -> list[Row]:
@@ -119,6 +120,7 @@ def _schedules(found: dict[str, Any]) -> Iterator[Row]:
         yield from _sprinting(cells)
     if f"{_HEATS}/heats" in cells:
         yield from _heats(cells)
+    yield from _recorded({key: cell for key, cell in cells.items() if key.startswith(_RECORDED)})
     for key, cell in cells.items():
         per_job = cell.get("real", {}).get("per_job")
         if per_job:
@@ -130,6 +132,50 @@ def _schedules(found: dict[str, Any]) -> Iterator[Row]:
                 + _means_of_classes(cell["simulated_real_error_pct"]),
                 "",
             )
+
+
+def _recorded(cells: dict[str, Any]) -> Iterator[Row]:
+    """Yield what HEATS makes of each recorded trace, against the Kubernetes scheduler."""
+    for key, before in cells.items():
+        setting, _, policy = key.rpartition("/")
+        if policy != "kubernetes":
+            continue
+        said = []
+        for label, other in (("H = 0", "heats_00"), ("H = 1", "heats")):
+            after = cells[f"{setting}/{other}"]["all"]
+            energy = [
+                one["active_energy_j"] + one["idle_energy_j"] for one in (before["all"], after)
+            ]
+            response = [one["response_mean_s"] for one in (before["all"], after)]
+            said.append(f"{label}: energy {_change(*energy)}, mean response {_change(*response)}")
+        jobs = before["all"]["jobs"]
+        yield (
+            "HEATS against the Kubernetes scheduler, recorded trace"
+            f" {setting.removeprefix(_RECORDED)}, {jobs:,.0f} jobs on 45 servers",
+            "reported",
+            "; ".join(said),
+            "",
+        )
+
+
+def _change(before: float, after: float) -> str:
+    return f"{100 * (after / before - 1):+.1f} %"
+
+
+def _traces(found: dict[str, Any]) -> Iterator[Row]:
+    for name, figures in found["files"].items():
+        days = figures["span_days"]
+        span = f"{days:,.1f} days" if days >= 1 else f"{24 * days:.1f} hours"
+        skipped = ", ".join(f"{reason} {rows:,}" for reason, rows in figures["skipped"].items())
+        yield (
+            f"reading {name}",
+            "reported",
+            f"{figures['rows']:,} jobs of {span} at"
+            f" {figures['rows_per_s']['median'] / 1e3:,.0f} thousand a second,"
+            f" {figures['peak_rss_bytes'] / 1e6:.0f} MB"
+            + (f"; left out: {skipped}" if skipped else ""),
+            "",
+        )
 
 
 def _means_of_classes(errors: dict[str, float]) -> str:
@@ -247,4 +293,5 @@ _ROWS = {
     "analytic": _analytic,
     "spark": _spark,
     "schedules": _schedules,
+    "traces": _traces,
 }

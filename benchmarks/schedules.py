@@ -2,6 +2,7 @@
 
 python benchmarks/schedules.py                # all that need nothing but this project
 python benchmarks/schedules.py heats_slurm dias_slurm dias_spark
+TRIMTAB_TRACES=FOLDER python benchmarks/schedules.py recorded
 """
 
 import argparse
@@ -13,6 +14,7 @@ from typing import Any
 from common import load, save
 
 PROJECT = Path(__file__).parents[1]
+_MOST_CLASSES = 8  # recorded traces have over a hundred
 SIMULATED = ("heats", "dias_two_priorities", "dias_three_priorities", "dias_sprinting")
 
 
@@ -40,7 +42,9 @@ def _cell(cluster: str, trace: str, policy: str, metrics: dict[str, float]) -> d
     prefix, error = f"{cluster}/{trace}/{policy}/", "/simulated_real_error_pct"
     folder = PROJECT / "results/schedule" / cluster / trace / policy
     summary = json.loads((folder / "summary.json").read_text())
-    figures: dict[str, Any] = {"classes": summary["classes"], "all": summary["all"]}
+    figures: dict[str, Any] = {"all": summary["all"]}
+    if len(summary["classes"]) <= _MOST_CLASSES:
+        figures["classes"] = summary["classes"]
     for name in ("analytic", "real"):
         path = folder / f"{name}.json"
         if path.exists():
