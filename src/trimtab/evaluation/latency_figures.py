@@ -9,6 +9,7 @@ from trimtab.evaluation.schedule_charts import class_colour, sources_in_words, s
 from trimtab.evaluation.schedules import Outcome, Schedules, Setting, outcomes, relative_pct
 from trimtab.evaluation.tables import shown
 
+_LABEL_PX, _LETTER_PX, _CLASSES_A_LINE = 160, 6.5, 3
 _MEASURES = {"response_mean_s": "mean", "response_p95_s": "95th percentile"}
 
 
@@ -78,7 +79,7 @@ def _latency_panel(setting: Setting, engine: str, values: list[dict[str, Any]]) 
             "policy:N",
             sort=in_order(value["policy"] for value in values),
             title=None,
-            axis=alt.Axis(labelAngle=0, labelLimit=160),
+            axis=alt.Axis(labelAngle=0, labelLimit=_LABEL_PX),
         ),
         xOffset=alt.XOffset("bar:N", sort=bars, scale=alt.Scale(domain=bars)),
         y=alt.Y("difference_pct:Q", title="Difference, %"),
@@ -99,8 +100,9 @@ def _latency_panel(setting: Setting, engine: str, values: list[dict[str, Any]]) 
     marks = base.mark_bar(strokeWidth=1).encode(color=colour, opacity=shade)
     outline = base.mark_bar(filled=False, strokeWidth=1).encode(color=colour)
     zero = alt.Chart(data([{"zero": 0}])).mark_rule(color=INK).encode(y="zero:Q")
-    policies = len({value["policy"] for value in values})
-    width = max(240, policies * max(96, 24 + 16 * len(bars)))
+    policies = {value["policy"] for value in values}
+    label_px = min(_LABEL_PX, _LETTER_PX * max(map(len, policies), default=0))
+    width = max(240, len(policies) * max(96, label_px, 24 + 16 * len(bars)))
     return alt.layer(marks, outline, zero).properties(
         width=width,
         height=220,
@@ -112,14 +114,19 @@ def _latency_panel(setting: Setting, engine: str, values: list[dict[str, Any]]) 
     )
 
 
-def _baseline_in_words(setting: Setting, engine: str) -> str:
+def _baseline_in_words(setting: Setting, engine: str) -> list[str]:
+    """Return lines of a few classes each."""
     said = []
     for outcome in outcomes(setting):
         if outcome.cell is setting.baseline and outcome.is_real is bool(engine):
             times = " / ".join(_seconds(outcome, key) for key in _MEASURES)
             said.append(f"{outcome.job_class} {times} s")
     label = setting.baseline.label if setting.baseline else ""
-    return f"Baseline {label}, mean / 95th percentile: {'; '.join(said)}"
+    lines = [
+        "; ".join(said[start : start + _CLASSES_A_LINE])
+        for start in range(0, len(said), _CLASSES_A_LINE)
+    ]
+    return [f"Baseline {label}, mean / 95th percentile: {lines[0]}", *lines[1:]] if lines else []
 
 
 def _seconds(outcome: Outcome, key: str) -> str:
