@@ -148,7 +148,7 @@ def _means(rows: list[Row]) -> Iterator[Row]:
             "source": COMPARED,
         }
         for key in ERRORS:
-            of_it = [row[key] for row in rows if row["quantity"] == quantity]
+            of_it = [row.get(key) for row in rows if row["quantity"] == quantity]
             errors = [abs(float(error)) for error in of_it if error is not None]
             if errors:
                 mean[key] = sum(errors) / len(errors)

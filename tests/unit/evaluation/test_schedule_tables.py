@@ -152,6 +152,18 @@ def test_cells_answered_in_one_way_are_not_in_the_agreement(found: Schedules) ->
     assert {row.get("policy") for row in ours(agreement_table(found))} == {"p", "da_0_20", None}
 
 
+def test_a_formula_without_a_real_run_is_compared_with_the_simulation(tmp_path: Path) -> None:
+    folders = schedule_files.write_dias(tmp_path)
+    schedule_files.write_analytic(folders[2])
+    found = load(files.inputs([], [], schedules=tuple(folders))).schedules
+    (row,) = ours(agreement_table(found), policy="da_0_20", job_class="low",
+                  quantity="mean response")  # fmt: skip
+    check(row, {"formula_simulated_error_pct": 2.0})
+    assert row.get("simulated_real_error_pct") is None and row.get("job_error_pct") is None
+    (mean,) = ours(agreement_table(found), job_class="all", quantity="mean response")
+    check(mean, {"formula_simulated_error_pct": (2.0 + 10.0) / 2})
+
+
 def test_the_deflators_choice_is_held_against_its_simulation(found: Schedules) -> None:
     table = deflator_table(found)
     assert len(ours(table)) == 6
