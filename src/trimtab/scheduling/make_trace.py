@@ -28,6 +28,7 @@ from trimtab.scheduling.traces.generators import (
     poisson,
     rates_for_load,
 )
+from trimtab.scheduling.traces.statistics import arrivals_by_class, class_statistics
 from trimtab.scheduling.traces.table import read_trace, write_trace
 
 _SAMPLE = 20_000  # jobs whose mean service time stands for all
@@ -80,21 +81,22 @@ def make_trace(
     skipped: Counter[str] = Counter()
     path = destination / "trace.parquet"
     write_trace(path, frames_of(config, cluster, hardware, measured, original, skipped))
-    rows = pd.concat(
-        [frame[["arrival_s", "job_class", "work_s"]] for frame in read_trace(path)],
-        ignore_index=True,
-    )
+    classes, last_arrival_s = class_statistics(path)
+    end_s = max(last_arrival_s, 1e-9)
     write_json(
         destination / "trace.json",
         {
             "trace": config.name,
             "cluster": cluster.name,
-            "jobs": len(rows),
+            "jobs": int(classes["jobs"].sum()),
             "classes": {
-                str(name): _facts(config, str(name), group, rows, measured)
-                for name, group in rows.groupby("job_class", observed=True)
+                str(name): _facts(config, str(name), of_class, end_s, measured)
+                for name, of_class in classes.to_dict("index").items()
             },
-            "arrivals": _histogram(rows),
+            "arrivals": {
+                "bin_s": end_s / _BINS,
+                "classes": arrivals_by_class(path, np.linspace(0.0, end_s, _BINS + 1)),
+            },
             "skipped": dict(+skipped),
             "original": {name: asdict(facts) for name, facts in original.items()},
             "stages": {name: dict(measured_stages) for name, measured_stages in stages.items()},
@@ -239,31 +241,17 @@ def _capacity(cluster: Cluster, hardware: Sequence[Hardware]) -> float:
 def _facts(
     config: Trace,
     name: str,
-    group: pd.DataFrame,
-    rows: pd.DataFrame,
+    of_class: Mapping[Any, Any],
+    end_s: float,
     measured: Mapping[str, MeasuredWorkload],
 ) -> dict[str, Any]:
     given = config.classes.get(name)
     return {
-        "jobs": len(group),
-        "arrival_rate_per_s": len(group) / max(float(rows["arrival_s"].max()), 1e-9),
-        "mean_work_s": None if group["work_s"].isna().any() else float(group["work_s"].mean()),
+        "jobs": int(of_class["jobs"]),
+        "arrival_rate_per_s": float(of_class["jobs"]) / end_s,
+        "mean_work_s": None if of_class["without_work"] else float(of_class["work_s"]),
         "accuracy_loss": [list(pair) for pair in given.accuracy_loss] if given else [],
         "measured": asdict(measured[name]) if name in measured else None,
-    }
-
-
-def _histogram(rows: pd.DataFrame) -> dict[str, Any]:
-    """Return how many jobs of each class arrived in each of up to 120 equal bins."""
-    end_s = max(float(rows["arrival_s"].max()), 1e-9)
-    bin_s = end_s / _BINS
-    edges = np.linspace(0.0, end_s, _BINS + 1)
-    return {
-        "bin_s": bin_s,
-        "classes": {
-            str(name): np.histogram(group["arrival_s"], edges)[0].tolist()
-            for name, group in rows.groupby("job_class", observed=True)
-        },
     }
 
 

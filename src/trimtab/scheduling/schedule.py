@@ -27,7 +27,7 @@ from trimtab.scheduling.policies.build import Asked, Facts, ProbeRun, build_poli
 from trimtab.scheduling.policies.heats_training import HeatsParameters, Maintenance
 from trimtab.scheduling.simulate import Maintain, simulate
 from trimtab.scheduling.simulated_probes import probe_nodes
-from trimtab.scheduling.traces.table import read_trace
+from trimtab.scheduling.traces.statistics import class_statistics
 
 _SAMPLES = 200
 _CONFIDENCE = 0.99
@@ -179,14 +179,7 @@ def _probes(
 
 
 def _asked(trace: Path, names: Sequence[str]) -> list[Asked]:
-    rows = pd.concat(
-        [
-            frame[["job_class", "cpu_milli", "gpu_milli", "memory_bytes", "work_s"]]
-            for frame in read_trace(trace)
-        ],
-        ignore_index=True,
-    )
-    mean = rows.groupby("job_class", observed=True).mean()
+    mean, _ = class_statistics(trace)
     return [
         Asked(
             cores=float(mean["cpu_milli"].get(name, 1000.0)) / 1000,
