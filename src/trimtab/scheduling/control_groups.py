@@ -40,25 +40,40 @@ def make_cpu_group(mounts: str | None = None, own: str | None = None) -> Path:
 
 def cpu_parents(mounts: str, own: str) -> Iterator[Path]:
     """Yield the folders in which a group with a CPU quota may be made, nearest first."""
-    groups = dict(_own_groups(own))
-    for line in mounts.splitlines():
-        _device, folder, kind, options = line.split()[:4]
-        if kind == "cgroup2" and "" in groups:
-            name = groups[""]
-        elif kind == "cgroup" and "cpu" in options.split(",") and "cpu" in groups:
-            name = groups["cpu"]
-        else:
-            continue
-        root = Path(folder)
-        for parent in (root / name, *(root / name).parents):
+    for root, group, kind in _trees(mounts, own):
+        for parent in (group, *group.parents):
             if kind == "cgroup" or "cpu" in _handed_down(parent):
                 yield parent
             if parent == root:
                 break
 
 
-def _own_groups(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each controller ("" for version 2) and this process' group, without the slash."""
+def group_of(process: int, group: Path) -> Path:
+    """Return the folder of the group that a process is in, in the same tree as `group`.
+
+    Raises ProcessLookupError or FileNotFoundError when the process is gone.
+    """
+    mounts = Path("/proc/self/mounts").read_text()
+    its = Path(f"/proc/{process}/cgroup").read_text()
+    return next(folder for root, folder, _ in _trees(mounts, its) if group.is_relative_to(root))
+
+
+def _trees(mounts: str, groups: str) -> Iterator[tuple[Path, Path, str]]:
+    """Yield the trees that may limit CPU time: root, a process' folder, cgroup or cgroup2.
+
+    `groups` is the process' /proc/PID/cgroup.
+    """
+    by_controller = dict(_groups(groups))
+    for line in mounts.splitlines():
+        _device, folder, kind, options = line.split()[:4]
+        if kind == "cgroup2" and "" in by_controller:
+            yield Path(folder), Path(folder) / by_controller[""], kind
+        elif kind == "cgroup" and "cpu" in options.split(",") and "cpu" in by_controller:
+            yield Path(folder), Path(folder) / by_controller["cpu"], kind
+
+
+def _groups(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each controller ("" for version 2) and the process' group, without the slash."""
     for line in text.splitlines():
         _number, controllers, path = line.split(":", 2)
         for controller in controllers.split(","):

@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from trimtab.errors import UserError
-from trimtab.scheduling.executions import Execution
-from trimtab.scheduling.sprinter import Sprinter
+from trimtab.scheduling.control_groups import group_of
+from trimtab.scheduling.sprinter import RunningJob, Sprinter
 
 _NORMAL_CORES = 1
 _EMPTY_PATIENCE_S = 2.0
@@ -24,11 +24,11 @@ class QuotaSprinter(Sprinter):
 
     `group` is an empty control group of this sprinter's own, with either cpu.max (version 2) or
     cpu.cfs_quota_us (version 1); see Documentation/admin-guide/cgroup-v2.rst. It is removed at
-    the end.
+    the end, and processes that live on return to where they were.
     """
 
     def __init__(self, group: Path) -> None:
-        self._group = group
+        self._group, self._home = group, Path()
         cores = len(os.sched_getaffinity(0))
         self.normal_milli, self.sprint_milli = 1000 * _NORMAL_CORES, 1000 * cores
         if (group / "cpu.max").exists():
@@ -45,6 +45,32 @@ class QuotaSprinter(Sprinter):
         join = 'echo $$ > "$0" && exec "$@"'
         return ["/bin/sh", "-c", join, str(self._group / "cgroup.procs"), *command]
 
+    def attach(self, job: RunningJob) -> None:
+        """Move the job's processes into the group, until there is none that was not moved.
+
+        Raises UserError where the machine does not allow that.
+        """
+        moved = self._members()
+        while new := {one.pid for one in job.processes()} - moved:
+            moved |= new  # also one that has ended, which no group lists
+            for process in new:
+                with suppress(ProcessLookupError, FileNotFoundError):
+                    self._home = group_of(process, self._group)
+                    self._move(process, self._group)
+
+    def _members(self) -> set[int]:
+        return {int(line) for line in (self._group / "cgroup.procs").read_text().split()}
+
+    def _move(self, process: int, group: Path) -> None:
+        try:
+            (group / "cgroup.procs").write_text(str(process))
+        except ProcessLookupError:
+            return
+        except OSError as error:
+            raise UserError(
+                f"{group}: process {process} cannot be moved there: {error.strerror}"
+            ) from None
+
     def sprint(self) -> None:
         """Lift the quota."""
         self._file.write_text(self._all)
@@ -54,7 +80,12 @@ class QuotaSprinter(Sprinter):
         self._file.write_text(self._one)
 
     def restore(self) -> None:
-        """Remove the group, which is empty a moment after its last process has died."""
+        """Remove the group, which is empty a moment after its last process has died or left."""
+        moved: set[int] = set()
+        while self._home.name and (staying := self._members() - moved):
+            moved |= staying
+            for process in staying:
+                self._move(process, self._home)
         deadline = time.monotonic() + _EMPTY_PATIENCE_S
         while True:
             try:
@@ -78,7 +109,7 @@ class AffinitySprinter(Sprinter):
             raise UserError("there is one core only: no more can be given to a job that sprints")
         if shutil.which("taskset") is None:
             raise UserError("taskset is missing: apt-get install util-linux")
-        self._execution: Execution | None = None
+        self._job: RunningJob | None = None
         self.normal_milli, self.sprint_milli = 1000 * _NORMAL_CORES, 1000 * len(self._cpus)
         self.description = (
             f"by core affinity: {_NORMAL_CORES} core, sprints on all {len(self._cpus)}"
@@ -88,9 +119,9 @@ class AffinitySprinter(Sprinter):
         """Return the command that starts `command` on the first core."""
         return ["taskset", "--cpu-list", str(self._cpus[0]), *command]
 
-    def attach(self, execution: Execution) -> None:
+    def attach(self, job: RunningJob) -> None:
         """Take the job whose threads are to be moved."""
-        self._execution = execution
+        self._job = job
 
     def sprint(self) -> None:
         """Let the job's threads use all cores."""
@@ -111,7 +142,7 @@ class AffinitySprinter(Sprinter):
 
     def _threads(self) -> set[int]:
         found: set[int] = set()
-        for stat in self._execution.processes() if self._execution else ():
+        for process in self._job.processes() if self._job else ():
             with suppress(OSError):
-                found |= {int(entry.name) for entry in os.scandir(f"/proc/{stat.pid}/task")}
+                found |= {int(entry.name) for entry in os.scandir(f"/proc/{process.pid}/task")}
         return found

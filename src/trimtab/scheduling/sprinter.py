@@ -3,9 +3,24 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
-from trimtab.scheduling.executions import Execution
+
+class Process(Protocol):
+    """A process, of which only the number is asked."""
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        ...
+
+
+class RunningJob(Protocol):
+    """What is sped up: an execution of a command, or a session of Spark."""
+
+    def processes(self) -> Sequence[Process]:
+        """Return its living processes."""
+        ...
 
 
 class Sprinter(ABC):
@@ -23,8 +38,8 @@ class Sprinter(ABC):
         """Return the command that starts `command` where this sprinter has a hold on it."""
         return command
 
-    def attach(self, execution: Execution) -> None:
-        """Take the job that has just been started from `wrap`'s command."""
+    def attach(self, job: RunningJob) -> None:
+        """Take a job that runs, from `wrap`'s command or not."""
         return None
 
     @abstractmethod

@@ -10,7 +10,7 @@ from real_queue import Gate, queued
 
 from trimtab.errors import UserError
 from trimtab.scheduling.commands import DispatchPolicy
-from trimtab.scheduling.control_groups import cpu_parents, make_cpu_group
+from trimtab.scheduling.control_groups import cpu_parents, group_of, make_cpu_group
 from trimtab.scheduling.core_sprinting import AffinitySprinter, QuotaSprinter
 from trimtab.scheduling.dispatch import run_commands
 from trimtab.scheduling.executions import Execution
@@ -190,6 +190,30 @@ def test_a_daemon_of_the_job_is_in_the_group_too(quota: QuotaSprinter) -> None:
         quota.sprint()
         quota.rest()
         assert limit(quota._group) == "100000"
+
+
+class Ended:
+    """A job one of whose processes has ended and was not waited for."""
+
+    def __init__(self) -> None:
+        self.alive = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+        self.ended = subprocess.Popen(["true"])
+        os.waitid(os.P_PID, self.ended.pid, os.WEXITED | os.WNOWAIT)
+
+    def processes(self) -> list[subprocess.Popen[bytes]]:
+        return [self.alive, self.ended]
+
+
+def test_a_running_job_joins_the_group_and_returns(quota: QuotaSprinter) -> None:
+    job = Ended()
+    home = group_of(job.alive.pid, quota._group)
+    with quota:
+        quota.attach(job)
+        assert group_of(job.alive.pid, quota._group) == quota._group
+    assert group_of(job.alive.pid, home) == home
+    assert not quota._group.exists()
+    job.alive.communicate()
+    job.ended.wait()
 
 
 def test_the_words_of_version_two(tmp_path: Path) -> None:

@@ -6,13 +6,12 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
 import pandas as pd
 
 from trimtab.errors import UserError
 from trimtab.scheduling.commands import DispatchPolicy
-from trimtab.scheduling.executions import Execution
 from trimtab.scheduling.history import jobs_table, stays_table
 from trimtab.scheduling.spark.dispatcher import Arrival, Dispatcher
 from trimtab.scheduling.spark.event_log import EventLog, read_event_log
@@ -119,8 +118,7 @@ def run_trace(
     """Run the jobs of `trace` (columns of `schemas.TRACE`) on Spark in real time.
 
     `programs` holds what a job of each class does. The policy's drop ratios apply to every stage
-    that the program drops from. A `sprinter` is one that holds running processes: by frequency
-    or by affinity; it speeds up a session in local mode.
+    that the program drops from. A `sprinter` speeds up a session in local mode.
     Raises UserError for a class without a program, or a policy of several servers.
     """
     if missing := set(trace.job_class) - set(programs):
@@ -136,9 +134,10 @@ def run_trace(
     engine = SparkEngine(session, programs, policy.drop_ratio)
     with ExitStack() as stack:
         if sprinter is not None:
-            sprinter.attach(cast(Execution, session))  # of which only `processes` is asked
-            stack.callback(sprinter.sprint)  # the session goes on at full speed
             stack.enter_context(sprinter)
+            stack.callback(sprinter.sprint)  # the session goes on at full speed
+            sprinter.attach(session)
+            sprinter.rest()
         stays = Dispatcher(engine, policy, sprinter).run(arrivals)
     session.flush()
     attempts = pd.DataFrame(engine.attempts)

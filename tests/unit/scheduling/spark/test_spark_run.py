@@ -9,7 +9,8 @@ import pytest
 
 from trimtab.errors import UserError
 from trimtab.scheduling.commands import DispatchPolicy
-from trimtab.scheduling.core_sprinting import AffinitySprinter
+from trimtab.scheduling.control_groups import group_of, make_cpu_group
+from trimtab.scheduling.core_sprinting import AffinitySprinter, QuotaSprinter
 from trimtab.scheduling.spark.dropping import drop
 from trimtab.scheduling.spark.run import Program, run_trace
 from trimtab.scheduling.spark.session import Session
@@ -128,6 +129,43 @@ def test_a_job_sprints_on_more_cores(spark: Session) -> None:
     every = os.sched_getaffinity(0)
     threads = [thread.id for process in spark.processes() for thread in process.threads()]
     assert all(os.sched_getaffinity(thread) == every for thread in threads)
+
+
+class Groups:
+    """Waits in two tasks until the quota of its control group is lifted; returns the groups."""
+
+    def __init__(self, limit: Path) -> None:
+        self.limit = limit
+        self.seen: set[str] = set()
+
+    def __call__(self, context: Any, theta: float, seed: int) -> object:
+        limit = self.limit
+
+        def work(_: int) -> str:
+            while limit.read_text().split()[0] not in ("max", "-1"):
+                time.sleep(0.01)
+            return Path("/proc/self/cgroup").read_text()
+
+        self.seen = set(context.parallelize(range(2), 2).map(work).collect())
+        return self.seen
+
+
+def test_a_job_sprints_on_a_larger_quota(spark: Session) -> None:
+    """Spark's processes, and the workers that they start, are in the group, and leave it."""
+    try:
+        sprinter = QuotaSprinter(make_cpu_group())
+    except UserError as error:
+        pytest.skip(str(error))
+    before = {process.pid: group_of(process.pid, sprinter._group) for process in spark.processes()}
+    program = Groups(sprinter._file)
+    policy = DispatchPolicy(sprint_timeout_s={1: 0.2})
+    ran = run_trace(spark, trace_of((0.0, "high", 1)), {"high": program}, policy, sprinter)
+    assert ran.stays.level.tolist() == [0, 1] and "quota" in ran.sprinter
+    assert all(f"/{sprinter._group.name}\n" in groups for groups in program.seen)
+    assert not sprinter._group.exists()
+    after = {process.pid for process in spark.processes()}
+    assert all(group_of(pid, sprinter._group) == before[pid] for pid in after & set(before))
+    assert spark.context.parallelize(range(4), 2).count() == 4
 
 
 def test_a_job_that_fails_is_no_evicted_job(spark: Session) -> None:
