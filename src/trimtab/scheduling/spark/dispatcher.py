@@ -19,6 +19,8 @@ from trimtab.scheduling.history import Stay
 from trimtab.scheduling.sprint_timer import SprintBudget, SprintTimer
 from trimtab.scheduling.sprinter import Sprinter
 
+_EVICT_AGAIN_S = 0.1
+
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
@@ -38,7 +40,10 @@ class Engine(Protocol):
         ...
 
     def evict(self, job: Arrival, attempt: int) -> None:
-        """Make `run`, which runs this job or is about to, return soon. From another thread."""
+        """Make `run`, which runs this job or is about to, return soon. From another thread.
+
+        It is asked again and again until `run` has returned.
+        """
         ...
 
 
@@ -97,7 +102,10 @@ class Dispatcher:
 
     def _patience_s(self) -> float | None:
         arrival_s = self._arriving[0].arrival_s if self._arriving else inf
-        deadline_s = min(arrival_s, self._timer.deadline_s)
+        again_s = inf
+        if self._running is not None and self._running.evicting:
+            again_s = self._now_s() + _EVICT_AGAIN_S
+        deadline_s = min(arrival_s, self._timer.deadline_s, again_s)
         return max(0.0, deadline_s - self._now_s()) if deadline_s < inf else None
 
     def _admit(self) -> None:
@@ -112,7 +120,8 @@ class Dispatcher:
         running = self._running
         if running is None:
             self._start(self._buffers[highest].popleft(), thread)
-        elif self._policy.preemptive and highest > running.job.priority and not running.evicting:
+        elif self._policy.preemptive and highest > running.job.priority:
+            # Spark forgets the eviction of a data frame's job that it has not been given yet.
             running.evicting = True
             self._engine.evict(running.job, running.attempt)
 

@@ -129,13 +129,18 @@ def other(context, theta, seed):
 """
 
 
-def test_a_job_of_data_frames_is_evicted(spark: Session, tmp_path: Path) -> None:
-    """Spark says it otherwise than of RDDs that a job was cancelled."""
-    (tmp_path / "of_frames.py").write_text(FRAMES)
+@pytest.mark.parametrize("arrival_s", [0.05, 0.2, 0.5])
+def test_a_job_of_data_frames_is_evicted(spark: Session, tmp_path: Path, arrival_s: float) -> None:
+    """Spark says it otherwise than of RDDs that a job was cancelled.
+
+    And it runs a data frame's map tasks though their job was cancelled before it was submitted.
+    """
+    file = f"of_frames_{1000 * arrival_s:.0f}"
+    (tmp_path / f"{file}.py").write_text(FRAMES)
     (tmp_path / "queue.yaml").write_text(
-        "classes:\n  low: {priority: 0, program: of_frames.py:endless_until_the_other_is_done}\n"
-        "  high: {priority: 1, program: of_frames.py:other}\n"
-        "jobs: [{class: low, at_s: 0}, {class: high, at_s: 0.5}]\n"
+        f"classes:\n  low: {{priority: 0, program: {file}.py:endless_until_the_other_is_done}}\n"
+        f"  high: {{priority: 1, program: {file}.py:other}}\n"
+        f"jobs: [{{class: low, at_s: 0}}, {{class: high, at_s: {arrival_s}}}]\n"
     )
     queue = read_queue(tmp_path / "queue.yaml")
     programs = load_programs(spark, queue)
