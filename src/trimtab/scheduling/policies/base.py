@@ -5,6 +5,7 @@ reference simulator, the compiled kernel and the real queues ask the same questi
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -64,8 +65,8 @@ class Placement:
     level: int
 
 
-class Policy:
-    """First come, first served on the first node with room; the base of every policy.
+class Policy(ABC):
+    """The base of every policy: who is next by what is said here, where to by `place`.
 
     `by_priority`: whether waiting jobs are taken by priority (first come, first served within
     one), or in the order of arrival alone. A job that fits nowhere never holds up those behind it
@@ -79,9 +80,9 @@ class Policy:
     resumes: bool = False
     tick_s: float = math.inf
 
+    @abstractmethod
     def place(self, task: Task, nodes: Sequence[NodeState]) -> Placement | None:
         """Return where `task` starts, given the nodes that have room for it; None: it waits."""
-        raise NotImplementedError
 
     def evict(self, task: Task, running: Sequence[Running]) -> Running | None:
         """Return whom `task`, which fits nowhere, takes the place of; None: it waits.
