@@ -2,7 +2,7 @@ import os
 from pathlib import Path
 
 from trimtab.config import dump, stages
-from trimtab.config.sources import sources_of
+from trimtab.sources import sources_of
 
 
 def code(*patterns):

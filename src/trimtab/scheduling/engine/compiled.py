@@ -3,37 +3,38 @@
 import hashlib
 import os
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
 
+from trimtab.sources import sources_of
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def _cache_folder() -> str:
-    """Return a folder of these sources' own; empty, numba's choice, where none can be made.
+@cache
+def _cache_folder(file: Path, root: Path) -> str:
+    """Return a folder for the machine code of the module `file`, of its own and its imports' text.
 
     Numba looks at the file of a function alone to see whether its machine code is up to date, and
-    not at the files of the functions that are compiled into it.
+    not at the files of the functions that are compiled into it: all of them are imported below
+    `root`. Empty, numba's choice, where no folder can be made.
     """
-    folder = Path(__file__).parent
-    if not os.access(folder, os.W_OK):
+    if not os.access(file.parent, os.W_OK):
         return ""
     digest = hashlib.sha256(str(numba.config.BOUNDSCHECK).encode())  # NUMBA_BOUNDSCHECK=1
-    for source in sorted(folder.glob("*.py")):
-        text = source.read_bytes()
-        if b"engine.compiled" in text or source.name in ("compiled.py", "layout.py"):
-            digest.update(text)
-    return str(folder / "__pycache__" / f"numba-{digest.hexdigest()[:12]}")
-
-
-_FOLDER = _cache_folder()
+    for source in sources_of([file], root):
+        digest.update(source.read_bytes())
+    return str(file.parent / "__pycache__" / f"numba-{digest.hexdigest()[:12]}")
 
 
 def _jit(function: _Function, **options: bool) -> _Function:
+    file = Path(function.__code__.co_filename)
+    root = file.parents[function.__module__.count(".")]
     before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = _FOLDER or before
+    numba.config.CACHE_DIR = _cache_folder(file, root) or before
     try:
         return cast(
             _Function, numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)

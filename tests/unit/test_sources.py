@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.config.sources import sources_of
+from trimtab.sources import sources_of
 
 
 @pytest.fixture

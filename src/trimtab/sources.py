@@ -2,9 +2,10 @@
 
 import ast
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
-_SOURCES = Path(__file__).resolve().parents[2]
+_SOURCES = Path(__file__).resolve().parents[1]
 
 
 def sources_of(entries: Iterable[Path], source: Path = _SOURCES) -> list[Path]:
@@ -21,22 +22,23 @@ def sources_of(entries: Iterable[Path], source: Path = _SOURCES) -> list[Path]:
         if path in found or path.is_relative_to(source / "trimtab" / "config"):
             continue
         found.add(path)
-        for name in _imports(path):
+        for name in _imports_of(path.read_bytes()):
             place = source.joinpath(*name.split("."))
             candidates = (place.with_suffix(".py"), place / "__init__.py")
             waiting += [candidate for candidate in candidates if candidate.is_file()]
     return sorted(found)
 
 
-def _imports(path: Path) -> set[str]:
-    """Return every module that the file may import, also inside functions, by its full name.
+@cache
+def _imports_of(text: bytes) -> frozenset[str]:
+    """Return every module that a file may import, also inside functions, by its full name.
 
     Of `from a import b` both a and a.b are named, as b may be a module.
     """
     try:
-        tree = ast.parse(path.read_bytes())
+        tree = ast.parse(text)
     except (SyntaxError, ValueError):  # no Python, or another version's: it imports nothing of ours
-        return set()
+        return frozenset()
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -44,4 +46,4 @@ def _imports(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names.add(node.module)
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
-    return names
+    return frozenset(names)
