@@ -18,12 +18,12 @@ from common import save
 from queueing import random_systems
 from scipy.stats import t as student
 
-from trimtab.scheduling.cluster import Cluster, JobClass, Level, NodeType
-from trimtab.scheduling.policies.priority import Priority
-from trimtab.scheduling.queueing.mmap import MarkedArrivals
-from trimtab.scheduling.queueing.mmap_priority import priority_queue
-from trimtab.scheduling.queueing.phase_type import PhaseType
-from trimtab.scheduling.simulate import simulate
+from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType
+from trimtab.policies.priority import Priority
+from trimtab.queueing.mmap import MarkedArrivals
+from trimtab.queueing.mmap_priority import priority_queue
+from trimtab.queueing.phase_type import PhaseType
+from trimtab.simulation.simulate import simulate
 
 SERVER = Cluster((NodeType("server", 1000, 1, 0.0, (Level(1.0, 0.0),)),), (1,))
 WARM_UP = 0.1

@@ -21,22 +21,22 @@ from pathlib import Path
 from common import machine
 
 from trimtab.config import Configurations
-from trimtab.config.hardware import Hardware
+from trimtab.config.groups.hardware import Hardware
+from trimtab.config.groups.workload import Workload
 from trimtab.config.profiling import Profiling
-from trimtab.config.workload import Workload
 from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.environment import build_environment
 from trimtab.debloating.verify import verify_environment
 from trimtab.errors import TrimtabError
 from trimtab.files import write_json
-from trimtab.profiling.functions import tracing_environment
-from trimtab.profiling.interleave import measure_interleaved
-from trimtab.profiling.kernels import kernel_tracing_environment
-from trimtab.profiling.measured import runs_table
 from trimtab.profiling.profile import model_of, profile_workload
-from trimtab.profiling.programs import program_of
-from trimtab.profiling.run import measure_run
-from trimtab.schemas import RUNS, write_table
+from trimtab.profiling.runs.from_workload import program_of
+from trimtab.profiling.runs.interleave import measure_interleaved
+from trimtab.profiling.runs.measured import runs_table
+from trimtab.profiling.runs.run import measure_run
+from trimtab.profiling.tracing.functions import tracing_environment
+from trimtab.profiling.tracing.kernels import kernel_tracing_environment
+from trimtab.records.tables import RUNS, write_table
 
 ACTIVITY = Path(__file__).parent / "native" / "cupti_activity.c"
 STAGES = ("profile", "debloat", "verify")

@@ -16,9 +16,9 @@ from common import RESULTS
 
 from trimtab.config import Configurations
 from trimtab.evaluation.evaluate import evaluate
-from trimtab.evaluation.measurements import Inputs, WorkloadFacts
+from trimtab.evaluation.inputs.measurements import Inputs, WorkloadFacts
 from trimtab.files import read_json, write_json
-from trimtab.schemas import LIBRARIES, RUNS, read_table, write_table
+from trimtab.records.tables import LIBRARIES, RUNS, read_table, write_table
 
 FIGURES = ("figure_1", "figure_7")  # the others are megabytes
 

@@ -11,15 +11,15 @@ from pathlib import Path
 
 from common import save
 
-from trimtab.binaries.compact import rewrite
+from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.config import Configurations
-from trimtab.config.debloat import Debloat
+from trimtab.config.groups.debloat import Debloat
 from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.gpu_code import GpuTarget
 from trimtab.debloating.libraries import locate_used, targets_of
 from trimtab.debloating.prefix import prefix_of
-from trimtab.profiling.usage import read_usage
-from trimtab.schemas import LIBRARIES, read_table
+from trimtab.records.tables import LIBRARIES, read_table
+from trimtab.records.usage import read_usage
 
 USAGE = Path("results/profile/lenet5_train/this_machine/usage.json")
 

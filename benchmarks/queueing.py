@@ -16,9 +16,9 @@ import mpmath
 import numpy as np
 from common import save, spread
 
-from trimtab.scheduling.queueing.mmap import MarkedArrivals, poisson
-from trimtab.scheduling.queueing.mmap_priority import priority_queue
-from trimtab.scheduling.queueing.phase_type import (
+from trimtab.queueing.mmap import MarkedArrivals, poisson
+from trimtab.queueing.mmap_priority import priority_queue
+from trimtab.queueing.phase_type import (
     PhaseType,
     erlang,
     exponential,

@@ -23,10 +23,10 @@ import pandas as pd
 import simpy
 from common import save, spread
 
-from trimtab.scheduling.cluster import Cluster, JobClass, Level, NodeType
-from trimtab.scheduling.policies.heats import Heats
-from trimtab.scheduling.policies.priority import Priority
-from trimtab.scheduling.simulate import simulate
+from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType
+from trimtab.policies.heats import Heats
+from trimtab.policies.priority import Priority
+from trimtab.simulation.simulate import simulate
 
 LOAD = 0.8
 CLASSES = tuple(JobClass(f"priority_{number}", number) for number in range(3))

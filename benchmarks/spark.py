@@ -19,20 +19,20 @@ import numpy as np
 import pandas as pd
 from common import RESULTS, save, spread
 
+from trimtab.execution.commands import DispatchPolicy
+from trimtab.execution.spark.run import Program, run_trace
 from trimtab.files import whole_file
-from trimtab.scheduling.commands import DispatchPolicy
-from trimtab.scheduling.queueing.errors import UnstableQueueError
-from trimtab.scheduling.queueing.job_times import WaveModel
-from trimtab.scheduling.queueing.phase_type import PhaseType, fit_two_moments
-from trimtab.scheduling.queueing.poisson_priority import Discipline, response_times
-from trimtab.scheduling.spark.accuracy import measure_accuracy
-from trimtab.scheduling.spark.event_log import job_times
-from trimtab.scheduling.spark.posts import resize_posts, write_documentation_posts
-from trimtab.scheduling.spark.run import Program, run_trace
-from trimtab.scheduling.spark.session import Session, spark_session
-from trimtab.scheduling.spark.triangles import TriangleCount, partition_edges
-from trimtab.scheduling.spark.web_graph import write_web_graph
-from trimtab.scheduling.spark.word_popularity import WordPopularity
+from trimtab.queueing.errors import UnstableQueueError
+from trimtab.queueing.job_times import WaveModel
+from trimtab.queueing.phase_type import PhaseType, fit_two_moments
+from trimtab.queueing.poisson_priority import Discipline, response_times
+from trimtab.spark.accuracy import measure_accuracy
+from trimtab.spark.event_log import job_times
+from trimtab.spark.programs.posts import resize_posts, write_documentation_posts
+from trimtab.spark.programs.triangles import TriangleCount, partition_edges
+from trimtab.spark.programs.web_graph import write_web_graph
+from trimtab.spark.programs.word_popularity import WordPopularity
+from trimtab.spark.session import Session, spark_session
 
 SIZE_BYTES = {"low": 4_720_000, "high": 2_000_000}  # 2.36 to 1, as in section 4.3
 PRIORITY = {"low": 0, "high": 1}

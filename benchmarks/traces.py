@@ -16,12 +16,12 @@ from pathlib import Path
 import pandas as pd
 from common import save, spread
 
-from trimtab.scheduling.traces.alibaba_gpu_2023 import read_alibaba_gpu_2023
-from trimtab.scheduling.traces.azure_llm import read_azure_llm
-from trimtab.scheduling.traces.distribution import Erlang, Exponential
-from trimtab.scheduling.traces.generators import SyntheticClass, marked_markovian, poisson
-from trimtab.scheduling.traces.philly import read_philly_table
-from trimtab.scheduling.traces.swf import read_swf
+from trimtab.traces.distribution import Erlang, Exponential
+from trimtab.traces.formats.alibaba_gpu_2023 import read_alibaba_gpu_2023
+from trimtab.traces.formats.azure_llm import read_azure_llm
+from trimtab.traces.formats.philly import read_philly_table
+from trimtab.traces.formats.swf import read_swf
+from trimtab.traces.generators import SyntheticClass, marked_markovian, poisson
 
 REPEATS = 3
 GENERATED = 10_000_000

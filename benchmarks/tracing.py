@@ -6,9 +6,9 @@ from pathlib import Path
 from common import save, spread, wall_s
 
 from trimtab.config import Configurations
-from trimtab.profiling.files import tracing_command
-from trimtab.profiling.functions import tracing_environment
-from trimtab.profiling.programs import program_of
+from trimtab.profiling.runs.from_workload import program_of
+from trimtab.profiling.tracing.files import tracing_command
+from trimtab.profiling.tracing.functions import tracing_environment
 
 PAIRS = 5
 

@@ -64,7 +64,7 @@ rule simulate:
         compiled=rules.compile_simulator.output,
         trace=rules.make_trace.output.trace,
         facts=rules.make_trace.output.facts,
-        code=code("scripts/simulate.py", "src/trimtab/scheduling/policies/*.py"),
+        code=code("scripts/simulate.py", "src/trimtab/policies/*.py"),
     output:
         summary="results/schedule/{cluster}/{trace}/{policy}/summary.json",
         jobs="results/schedule/{cluster}/{trace}/{policy}/jobs.parquet",

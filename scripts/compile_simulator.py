@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from trimtab.scheduling.cluster import Cluster, JobClass, Level, NodeType
-from trimtab.scheduling.policies.priority import Priority
-from trimtab.scheduling.simulate import simulate
+from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType
+from trimtab.policies.priority import Priority
+from trimtab.simulation.simulate import simulate
 
 # One job is enough: the kernel is one function for all policies.
 simulate(

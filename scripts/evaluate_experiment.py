@@ -7,8 +7,8 @@ from pathlib import Path
 from trimtab.config.stages import EvaluateStage, load
 from trimtab.errors import exit_on_error
 from trimtab.evaluation.evaluate import evaluate
-from trimtab.evaluation.measurements import Inputs, WorkloadFacts
-from trimtab.evaluation.schedules import Probe
+from trimtab.evaluation.inputs.measurements import Inputs, WorkloadFacts
+from trimtab.evaluation.inputs.schedules import Probe
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", required=True, help="an EvaluateStage as JSON")

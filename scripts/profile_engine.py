@@ -7,9 +7,9 @@ from pathlib import Path
 
 from trimtab.config.stages import TraceStage, load
 from trimtab.errors import exit_on_error
+from trimtab.execution.spark.programs import measure_stages, prepare
 from trimtab.files import write_json
-from trimtab.scheduling.spark.programs import measure_stages, prepare
-from trimtab.scheduling.spark.session import spark_session
+from trimtab.spark.session import spark_session
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", required=True, help="a TraceStage as JSON")

@@ -6,7 +6,7 @@
 
 #include <dlfcn.h>
 
-#include "../functions/record.h"
+#include "../function_tracer/record.h"
 
 #define EXPORT __attribute__((visibility("default")))
 /* The function that ours stands before. */

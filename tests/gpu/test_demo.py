@@ -11,10 +11,10 @@ import pytest
 
 from trimtab.debloating.elements import Reason
 from trimtab.files import read_json
-from trimtab.profiling.usage import read_usage
+from trimtab.records.usage import read_usage
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo"
-CLI = "import sys; sys.argv[0] = 'trimtab'; from trimtab.cli import main; main()"
+CLI = "import sys; sys.argv[0] = 'trimtab'; from trimtab.cli.main import main; main()"
 pytestmark = pytest.mark.skipif(
     not shutil.which("nvcc") or not Path("/dev/nvidiactl").exists(),
     reason="needs an NVIDIA GPU and nvcc",

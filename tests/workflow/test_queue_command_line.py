@@ -8,8 +8,8 @@ import pytest
 
 from trimtab.errors import UserError
 from trimtab.files import read_json
-from trimtab.scheduling.spark.home import use_spark
-from trimtab.schemas import SCHEDULED, STAYS, read_table
+from trimtab.records.tables import SCHEDULED, STAYS, read_table
+from trimtab.spark.home import use_spark
 
 TRIMTAB = Path(sys.executable).parent / "trimtab"
 CONF = Path(__file__).parents[2] / "conf"
@@ -24,7 +24,7 @@ classes: {high: {priority: 1, program: mine.py:sums}, low: {priority: 0, program
 jobs: [{class: low, at_s: 0}, {class: high, at_s: 0.1}]
 """
 MINE = """
-from trimtab.scheduling.spark.dropping import drop
+from trimtab.spark.dropping import drop
 
 def doubled(number):
     return 2 * number

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from project import Project
 
-from trimtab.schemas import LIBRARIES, RUNS, SCHEDULED, read_table
+from trimtab.records.tables import LIBRARIES, RUNS, SCHEDULED, read_table
 
 
 @pytest.fixture(scope="session")

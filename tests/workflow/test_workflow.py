@@ -98,13 +98,13 @@ def test_a_missing_environment_is_no_reason_to_run(finished: Project) -> None:
         ),
         ("program.py", "rounds", "turns", CHAIN),
         (
-            "src/trimtab/evaluation/report.py",
+            "src/trimtab/evaluation/report/page.py",
             '"""',
             '"""Reworded. ',
             {"evaluate_experiment"},
         ),
         ("src/trimtab/debloating/environment.py", '"""', '"""Reworded. ', None),
-        ("src/trimtab/config/hardware.py", "Power of", "The power of", set()),
+        ("src/trimtab/config/groups/hardware.py", "Power of", "The power of", set()),
     ],
 )
 def test_a_change_reruns_just_what_it_touches(

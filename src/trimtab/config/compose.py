@@ -14,15 +14,15 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
 from trimtab.config.check import checked
-from trimtab.config.cluster import Cluster
 from trimtab.config.fields import InvalidValueError
-from trimtab.config.hardware import Hardware
+from trimtab.config.groups.cluster import Cluster
+from trimtab.config.groups.hardware import Hardware
+from trimtab.config.groups.objective import Objective
+from trimtab.config.groups.policy import Policy
+from trimtab.config.groups.trace import Trace
+from trimtab.config.groups.workload import Workload
 from trimtab.config.mistakes import ConfigError, explain
-from trimtab.config.objective import Objective
-from trimtab.config.policy import Policy
 from trimtab.config.root import GROUPS, Root
-from trimtab.config.trace import Trace
-from trimtab.config.workload import Workload
 
 ConfigStore.instance().store(name="base_schema", node=Root)
 # ${target:NAME} is the target NAME for the workload NAME alone: YAML keys take no interpolation.

@@ -4,15 +4,15 @@ from dataclasses import dataclass, field
 
 from omegaconf import MISSING
 
-from trimtab.config.cluster import Cluster
-from trimtab.config.debloat import Debloat
-from trimtab.config.experiment import Experiment
-from trimtab.config.hardware import Hardware
-from trimtab.config.objective import Objective
-from trimtab.config.policy import Policy
+from trimtab.config.groups.cluster import Cluster
+from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.experiment import Experiment
+from trimtab.config.groups.hardware import Hardware
+from trimtab.config.groups.objective import Objective
+from trimtab.config.groups.policy import Policy
+from trimtab.config.groups.trace import Trace
+from trimtab.config.groups.workload import Workload
 from trimtab.config.profiling import Profiling, Verify
-from trimtab.config.trace import Trace
-from trimtab.config.workload import Workload
 
 GROUPS = (
     "workload",

@@ -5,11 +5,11 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from trimtab.binaries.elf import ElfError, read_elf
-from trimtab.binaries.functions import read_functions
-from trimtab.binaries.names import function_names
+from trimtab.binaries.elf.functions import read_functions
+from trimtab.binaries.elf.names import function_names
+from trimtab.binaries.elf.reader import ElfError, read_elf
 from trimtab.native import native_path
-from trimtab.profiling.program import Program
+from trimtab.profiling.runs.program import Program
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from trimtab.binaries.compact import rewrite
-from trimtab.config.debloat import Debloat
-from trimtab.config.workload import Workload
+from trimtab.binaries.rewriting.compact import rewrite
+from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.workload import Workload
 from trimtab.debloating.gpu_code import GpuTarget, gpu_target_of
 from trimtab.debloating.libraries import Located, Target, locate_used, targets_of
 from trimtab.debloating.outcome import (
@@ -25,9 +25,9 @@ from trimtab.debloating.outcome import (
 from trimtab.debloating.prefix import prefix_of
 from trimtab.errors import UserError
 from trimtab.files import whole_file, write_json
-from trimtab.profiling.programs import absolute
-from trimtab.profiling.usage import Usage, read_usage
-from trimtab.schemas import LIBRARIES, write_table
+from trimtab.profiling.runs.from_workload import absolute
+from trimtab.records.tables import LIBRARIES, write_table
+from trimtab.records.usage import Usage, read_usage
 
 # The work is reading and writing; numpy and zstd release the interpreter's lock. Each worker
 # holds a few chunks of a library.

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.binaries.cubin import CubinError, read_cubin
-from trimtab.binaries.fatbin import Element, FatbinError, Frame, Kind, cubin_bytes
+from trimtab.binaries.gpu.cubin import CubinError, read_cubin
+from trimtab.binaries.gpu.fatbin import Element, FatbinError, Frame, Kind, cubin_bytes
 
 Piece = Element | Frame
 _ELF_TYPE, _ET_REL = slice(16, 18), b"\1\0"

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.binaries.architecture import can_load, preference, ptx_fits
-from trimtab.binaries.fatbin import GpuCode, Kind
+from trimtab.binaries.gpu.architecture import can_load, preference, ptx_fits
+from trimtab.binaries.gpu.fatbin import GpuCode, Kind
 from trimtab.debloating.element_programs import Piece, Program, kind_of, read_programs
-from trimtab.profiling.usage import UsedModule
+from trimtab.records.usage import UsedModule
 
 
 class Reason(IntEnum):

@@ -15,10 +15,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.binaries.elf import PROGRAM_HEADER, PT_LOAD, PT_PHDR, Elf, read_elf
-from trimtab.binaries.functions import read_functions
-from trimtab.binaries.names import function_names
-from trimtab.binaries.spans import Reason, Spans
+from trimtab.binaries.elf.functions import read_functions
+from trimtab.binaries.elf.names import function_names
+from trimtab.binaries.elf.reader import PROGRAM_HEADER, PT_LOAD, PT_PHDR, Elf, read_elf
+from trimtab.binaries.rewriting.spans import Reason, Spans
 from trimtab.errors import UserError
 from trimtab.files import read_json, whole_file
 from trimtab.native import native_path

@@ -6,19 +6,19 @@ from pathlib import Path
 
 import numpy as np
 
-from trimtab.binaries.architecture import parse_architecture
-from trimtab.binaries.elf import Elf, read_elf
-from trimtab.binaries.fatbin import GpuCode, find_gpu_code
-from trimtab.binaries.gpu_spans import with_gpu_code
-from trimtab.binaries.names import function_names
-from trimtab.binaries.prune_cubin import prune_element
-from trimtab.binaries.regions import Patch, rewrite_regions
-from trimtab.binaries.spans import Reason, Spans
-from trimtab.config.debloat import Debloat
+from trimtab.binaries.elf.names import function_names
+from trimtab.binaries.elf.reader import Elf, read_elf
+from trimtab.binaries.gpu.architecture import parse_architecture
+from trimtab.binaries.gpu.fatbin import GpuCode, find_gpu_code
+from trimtab.binaries.rewriting.gpu_spans import with_gpu_code
+from trimtab.binaries.rewriting.prune_cubin import prune_element
+from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
+from trimtab.binaries.rewriting.spans import Reason, Spans
+from trimtab.config.groups.debloat import Debloat
 from trimtab.debloating import elements
 from trimtab.debloating.element_programs import Piece
 from trimtab.debloating.elements import Decisions, GpuUse, decide
-from trimtab.profiling.usage import Usage, UsedLibrary
+from trimtab.records.usage import Usage, UsedLibrary
 
 # Functions that link programs for a GPU, by a part of their name, in the libraries that have them.
 _LINKERS = {"libnvJitLink": "nvJitLink", "libcuda": "cuLink"}

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from trimtab.config.workload import Workload
+from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import RemovedCall, fallback_environment, read_events
 from trimtab.errors import TrimtabError
-from trimtab.profiling.power_model import NO_POWER_MODEL
-from trimtab.profiling.programs import program_of
-from trimtab.profiling.run import measure_run
-from trimtab.profiling.usage import Usage, UsedLibrary
+from trimtab.profiling.meters.power_model import NO_POWER_MODEL
+from trimtab.profiling.runs.from_workload import program_of
+from trimtab.profiling.runs.run import measure_run
+from trimtab.records.usage import Usage, UsedLibrary
 
 
 def run_with_restored_code(

@@ -10,14 +10,14 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
-from trimtab.binaries.elf import Elf, read_elf
-from trimtab.binaries.functions import Functions, read_functions
-from trimtab.binaries.locate import locate
-from trimtab.binaries.not_started import stop_patches, without_start
-from trimtab.binaries.reach import with_reachable
-from trimtab.binaries.regions import Patch
-from trimtab.binaries.spans import Spans
-from trimtab.binaries.start_up import why_started
+from trimtab.binaries.elf.functions import Functions, read_functions
+from trimtab.binaries.elf.reader import Elf, read_elf
+from trimtab.binaries.rewriting.locate import locate
+from trimtab.binaries.rewriting.not_started import stop_patches, without_start
+from trimtab.binaries.rewriting.reach import with_reachable
+from trimtab.binaries.rewriting.regions import Patch
+from trimtab.binaries.rewriting.spans import Spans
+from trimtab.binaries.rewriting.start_up import why_started
 from trimtab.debloating.gpu_code import (
     GpuTarget,
     LocatedGpuCode,
@@ -25,7 +25,7 @@ from trimtab.debloating.gpu_code import (
     locate_gpu_code,
 )
 from trimtab.errors import UserError
-from trimtab.profiling.usage import Usage, UsedLibrary
+from trimtab.records.usage import Usage, UsedLibrary
 
 _CHUNK_BYTES = 1 << 20
 _COMPRESSION_LEVEL = 3  # zstd's default, as in image layers

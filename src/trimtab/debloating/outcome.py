@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trimtab.binaries.compact import RewriteResult
+from trimtab.binaries.rewriting.compact import RewriteResult
 from trimtab.debloating.elements import Reason
 from trimtab.debloating.gpu_code import GpuTarget
 from trimtab.debloating.libraries import Located, Target, size_of
-from trimtab.profiling.usage import Usage
+from trimtab.records.usage import Usage
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from trimtab.errors import UserError
-from trimtab.profiling.programs import absolute
+from trimtab.profiling.runs.from_workload import absolute
 
 _SYSTEM = {Path("/"), Path("/usr"), Path("/usr/local")}
 

@@ -8,19 +8,19 @@ from typing import Any
 
 import pandas as pd
 
-from trimtab.config.workload import Workload
+from trimtab.config.groups.workload import Workload
 from trimtab.debloating.crash import find_crash
 from trimtab.debloating.fallback import RemovedCall, fallback_environment, read_events
 from trimtab.errors import TrimtabError, UserError
 from trimtab.files import read_json, write_json
-from trimtab.profiling.compare import compare_outputs
-from trimtab.profiling.interleave import measure_interleaved
-from trimtab.profiling.measured import MeasuredRun, runs_table
-from trimtab.profiling.power_model import HardwareModel
-from trimtab.profiling.program import Program
-from trimtab.profiling.programs import absolute, program_of
-from trimtab.profiling.resident import resident_library_bytes
-from trimtab.schemas import RUNS, write_table
+from trimtab.profiling.meters.power_model import HardwareModel
+from trimtab.profiling.runs.compare import compare_outputs
+from trimtab.profiling.runs.from_workload import absolute, program_of
+from trimtab.profiling.runs.interleave import measure_interleaved
+from trimtab.profiling.runs.measured import MeasuredRun, runs_table
+from trimtab.profiling.runs.program import Program
+from trimtab.profiling.runs.resident import resident_library_bytes
+from trimtab.records.tables import RUNS, write_table
 
 
 class VerificationError(TrimtabError):

@@ -3,27 +3,27 @@
 from pathlib import Path
 from typing import Any
 
-from trimtab.evaluation.figures import Figure
-from trimtab.evaluation.gpu_figures import figure_1, figure_7
-from trimtab.evaluation.gpu_tables import table_6, table_7, table_10
-from trimtab.evaluation.inputs import load
-from trimtab.evaluation.library_tables import library_table, size_table, table_2, table_3
-from trimtab.evaluation.measurements import Inputs, Measurements
-from trimtab.evaluation.metrics import metrics
-from trimtab.evaluation.pareto import figure_6
-from trimtab.evaluation.report import render
-from trimtab.evaluation.run_figures import run_time_figure, size_figure
-from trimtab.evaluation.run_tables import epoch_table, table_5, table_8
-from trimtab.evaluation.schedule_report import (
+from trimtab.evaluation.inputs.measurements import Inputs, Measurements
+from trimtab.evaluation.inputs.read import load
+from trimtab.evaluation.libraries.gpu_figures import figure_1, figure_7
+from trimtab.evaluation.libraries.gpu_tables import table_6, table_7, table_10
+from trimtab.evaluation.libraries.pareto import figure_6
+from trimtab.evaluation.libraries.similarity import published_similarity, table_4, table_9
+from trimtab.evaluation.libraries.tables import library_table, size_table, table_2, table_3
+from trimtab.evaluation.libraries.violins import figure_5
+from trimtab.evaluation.report.figures import Figure
+from trimtab.evaluation.report.metrics import metrics
+from trimtab.evaluation.report.page import render
+from trimtab.evaluation.report.tables import Table
+from trimtab.evaluation.runs.figures import run_time_figure, size_figure
+from trimtab.evaluation.runs.tables import epoch_table, table_5, table_8
+from trimtab.evaluation.runs.tracing import tracing_table
+from trimtab.evaluation.runs.verification import verification_table, verified
+from trimtab.evaluation.schedules.section import (
     schedule_figures,
     schedule_metrics,
     schedule_tables,
 )
-from trimtab.evaluation.similarity import published_similarity, table_4, table_9
-from trimtab.evaluation.tables import Table
-from trimtab.evaluation.tracing_table import tracing_table
-from trimtab.evaluation.verification import verification_table, verified
-from trimtab.evaluation.violins import figure_5
 from trimtab.files import whole_file, write_json
 
 TABLES = (

@@ -4,24 +4,32 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-from trimtab.binaries.elf import read_elf
-from trimtab.binaries.names import function_names
-from trimtab.config.hardware import Hardware
+from trimtab.binaries.elf.names import function_names
+from trimtab.binaries.elf.reader import read_elf
+from trimtab.config.groups.hardware import Hardware
+from trimtab.config.groups.workload import Workload
 from trimtab.config.profiling import Profiling
-from trimtab.config.workload import Workload
 from trimtab.errors import UserError
 from trimtab.native import BUILD
-from trimtab.profiling.compare import compare_outputs
-from trimtab.profiling.files import FileTrace, read_file_trace, tracing_command
-from trimtab.profiling.functions import FunctionTrace, read_function_trace, tracing_environment
-from trimtab.profiling.kernels import KernelTrace, kernel_tracing_environment, read_kernel_trace
-from trimtab.profiling.measured import MeasuredRun, epochs_table, runs_table
-from trimtab.profiling.power_model import NO_POWER_MODEL, HardwareModel
-from trimtab.profiling.program import Program
-from trimtab.profiling.programs import program_of
-from trimtab.profiling.run import measure_run
-from trimtab.profiling.usage import Usage, UsedFile, UsedLibrary, UsedProcess, write_usage
-from trimtab.schemas import EPOCHS, RUNS, write_table
+from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
+from trimtab.profiling.runs.compare import compare_outputs
+from trimtab.profiling.runs.from_workload import program_of
+from trimtab.profiling.runs.measured import MeasuredRun, epochs_table, runs_table
+from trimtab.profiling.runs.program import Program
+from trimtab.profiling.runs.run import measure_run
+from trimtab.profiling.tracing.files import FileTrace, read_file_trace, tracing_command
+from trimtab.profiling.tracing.functions import (
+    FunctionTrace,
+    read_function_trace,
+    tracing_environment,
+)
+from trimtab.profiling.tracing.kernels import (
+    KernelTrace,
+    kernel_tracing_environment,
+    read_kernel_trace,
+)
+from trimtab.records.tables import EPOCHS, RUNS, write_table
+from trimtab.records.usage import Usage, UsedFile, UsedLibrary, UsedProcess, write_usage
 
 _LAST_LINES = 20
 

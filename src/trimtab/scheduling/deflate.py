@@ -4,14 +4,14 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from trimtab.config.objective import ClassLimits, Objective
-from trimtab.config.policy import Policy
+from trimtab.config.groups.objective import ClassLimits, Objective
+from trimtab.config.groups.policy import Policy
+from trimtab.policies.build import build_policy
 from trimtab.scheduling.deflator import Choice, Limits, search
 from trimtab.scheduling.engine_model import engine_classes, engine_power
 from trimtab.scheduling.measured import workloads_of
-from trimtab.scheduling.policies.build import build_policy
 from trimtab.scheduling.schedule import Setting, facts_of
-from trimtab.scheduling.simulate import simulate
+from trimtab.simulation.simulate import simulate
 
 
 def deflate(setting: Setting, objective: Objective) -> dict[str, Any]:

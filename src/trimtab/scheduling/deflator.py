@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from trimtab.errors import UserError
-from trimtab.scheduling.queueing.errors import UnstableQueueError
-from trimtab.scheduling.queueing.phase_type import PhaseType
-from trimtab.scheduling.queueing.poisson_priority import Discipline, response_times
-from trimtab.scheduling.queueing.services import Service, Sprinted
+from trimtab.queueing.errors import UnstableQueueError
+from trimtab.queueing.phase_type import PhaseType
+from trimtab.queueing.poisson_priority import Discipline, response_times
+from trimtab.queueing.services import Service, Sprinted
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,17 @@ from functools import cache
 
 import numpy as np
 
-from trimtab.config.cluster import Cluster
-from trimtab.config.hardware import Hardware
-from trimtab.config.trace import JobClass, Stages, Trace
+from trimtab.clusters.round_times import service_times
+from trimtab.config.groups.cluster import Cluster
+from trimtab.config.groups.hardware import Hardware
+from trimtab.config.groups.trace import JobClass, Stages, Trace
 from trimtab.errors import UserError
+from trimtab.queueing.job_times import TaskModel
+from trimtab.queueing.phase_type import PhaseType, fit_two_moments
 from trimtab.scheduling.deflator import EngineClass, EnginePower
 from trimtab.scheduling.from_config import cluster_of, stages_of
 from trimtab.scheduling.make_trace import rates_of
 from trimtab.scheduling.measured import MeasuredWorkload
-from trimtab.scheduling.queueing.job_times import TaskModel
-from trimtab.scheduling.queueing.phase_type import PhaseType, fit_two_moments
-from trimtab.scheduling.stage_times import service_times
 
 _SAMPLE = 50_000  # drawn jobs whose moments stand for those of a class
 _LEAST_SCV = 0.002  # less would need more than 500 phases, and changes no response time visibly

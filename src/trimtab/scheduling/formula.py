@@ -3,11 +3,11 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from trimtab.config.policy import Policy
+from trimtab.config.groups.policy import Policy
 from trimtab.errors import UserError
+from trimtab.queueing.poisson_priority import Discipline, response_times, waste
+from trimtab.queueing.services import Service, Sprinted
 from trimtab.scheduling.deflator import EngineClass, EnginePower
-from trimtab.scheduling.queueing.poisson_priority import Discipline, response_times, waste
-from trimtab.scheduling.queueing.services import Service, Sprinted
 
 _DISCIPLINES = {
     "none": Discipline.NON_PREEMPTIVE,

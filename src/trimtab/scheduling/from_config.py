@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from trimtab.config.cluster import Cluster as ClusterConfig
-from trimtab.config.hardware import FrequencyLevel, Hardware
-from trimtab.config.trace import JobClass as JobClassConfig
-from trimtab.config.trace import Stages as StagesConfig
+from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType, Outage
+from trimtab.clusters.round_times import Stages
+from trimtab.config.groups.cluster import Cluster as ClusterConfig
+from trimtab.config.groups.hardware import FrequencyLevel, Hardware
+from trimtab.config.groups.trace import JobClass as JobClassConfig
+from trimtab.config.groups.trace import Stages as StagesConfig
 from trimtab.errors import UserError
-from trimtab.scheduling.cluster import Cluster, JobClass, Level, NodeType, Outage
 from trimtab.scheduling.measured import MeasuredWorkload
-from trimtab.scheduling.stage_times import Stages
 
 GIB = 1 << 30
 ENGINE = "engine"

@@ -10,16 +10,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from trimtab.config.cluster import Cluster
-from trimtab.config.hardware import Hardware
-from trimtab.config.trace import JobClass, Trace, Work
+from trimtab.clusters.round_times import service_times
+from trimtab.config.groups.cluster import Cluster
+from trimtab.config.groups.hardware import Hardware
+from trimtab.config.groups.trace import JobClass, Trace, Work
 from trimtab.files import write_json
 from trimtab.scheduling.from_config import GIB, measured_work, stages_of
 from trimtab.scheduling.measured import MeasuredWorkload
-from trimtab.scheduling.stage_times import service_times
-from trimtab.scheduling.traces import distribution
-from trimtab.scheduling.traces.formats import read_format
-from trimtab.scheduling.traces.generators import (
+from trimtab.traces import distribution
+from trimtab.traces.formats.registry import read_format
+from trimtab.traces.generators import (
     StageCounts,
     SyntheticClass,
     TaskCounts,
@@ -28,8 +28,8 @@ from trimtab.scheduling.traces.generators import (
     poisson,
     rates_for_load,
 )
-from trimtab.scheduling.traces.statistics import arrivals_by_class, class_statistics
-from trimtab.scheduling.traces.table import read_trace, write_trace
+from trimtab.traces.statistics import arrivals_by_class, class_statistics
+from trimtab.traces.table import read_trace, write_trace
 
 _SAMPLE = 20_000  # jobs whose mean service time stands for all
 _BINS = 120

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from trimtab.errors import UserError
-from trimtab.schemas import LIBRARIES, RUNS, read_table
+from trimtab.records.tables import LIBRARIES, RUNS, read_table
 
 _CONDITIONS = {"original": "before", "debloated": "after"}
 

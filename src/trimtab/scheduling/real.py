@@ -8,20 +8,20 @@ from typing import Any
 
 import pandas as pd
 
-from trimtab.config.policy import Policy
+from trimtab.config.groups.policy import Policy
 from trimtab.errors import UserError
+from trimtab.execution.queue_file import dispatch_policy
+from trimtab.execution.slurm.cluster import SlurmCluster
+from trimtab.execution.slurm.run import run_policy
+from trimtab.execution.spark.programs import WARM_UP, prepare, warm_up
+from trimtab.execution.spark.run import run_trace
+from trimtab.execution.sprinting.choose import find_sprinter
 from trimtab.files import write_json
-from trimtab.scheduling.policies.build import build_policy
-from trimtab.scheduling.queue_file import dispatch_policy
+from trimtab.policies.build import build_policy
+from trimtab.records.tables import SCHEDULED, read_table, write_table
 from trimtab.scheduling.schedule import Setting, facts_of
-from trimtab.scheduling.slurm.cluster import SlurmCluster
-from trimtab.scheduling.slurm.run import run_policy
-from trimtab.scheduling.spark.programs import WARM_UP, prepare, warm_up
-from trimtab.scheduling.spark.run import run_trace
-from trimtab.scheduling.spark.session import spark_session
-from trimtab.scheduling.sprinting import find_sprinter
-from trimtab.scheduling.traces.table import read_trace
-from trimtab.schemas import SCHEDULED, read_table, write_table
+from trimtab.spark.session import spark_session
+from trimtab.traces.table import read_trace
 
 _RANKS = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 

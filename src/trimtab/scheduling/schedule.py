@@ -11,23 +11,23 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from trimtab.config.cluster import Cluster as ClusterConfig
-from trimtab.config.hardware import Hardware
-from trimtab.config.policy import Policy as PolicyConfig
+from trimtab.clusters.cluster import Cluster, JobClass
+from trimtab.config.groups.cluster import Cluster as ClusterConfig
+from trimtab.config.groups.hardware import Hardware
+from trimtab.config.groups.policy import Policy as PolicyConfig
+from trimtab.config.groups.trace import JobClass as JobClassConfig
+from trimtab.config.groups.trace import Trace
 from trimtab.config.stages import TraceStage
-from trimtab.config.trace import JobClass as JobClassConfig
-from trimtab.config.trace import Trace
 from trimtab.files import write_json
-from trimtab.scheduling.cluster import Cluster, JobClass
+from trimtab.policies.build import Asked, Facts, ProbeRun, build_policy
+from trimtab.policies.heats_training import HeatsParameters, Maintenance
+from trimtab.policies.simulated_probes import probe_nodes
 from trimtab.scheduling.deflator import loss_pct
 from trimtab.scheduling.from_config import GIB, cluster_of, job_classes_of
 from trimtab.scheduling.make_trace import frames_of, with_stages
 from trimtab.scheduling.measured import MeasuredWorkload, workloads_of
-from trimtab.scheduling.policies.build import Asked, Facts, ProbeRun, build_policy
-from trimtab.scheduling.policies.heats_training import HeatsParameters, Maintenance
-from trimtab.scheduling.simulate import Maintain, simulate
-from trimtab.scheduling.simulated_probes import probe_nodes
-from trimtab.scheduling.traces.statistics import class_statistics
+from trimtab.simulation.simulate import Maintain, simulate
+from trimtab.traces.statistics import class_statistics
 
 _SAMPLES = 200
 _CONFIDENCE = 0.99

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 import transformers
 
-from trimtab.workloads import command, llama, torch_device
+from trimtab.workloads.common import command, llama, torch_device
 
 
 def padded(tokens: list[list[int]]) -> tuple[Any, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.workloads import command
+from trimtab.workloads.common import command
 from trimtab.workloads.data import InputError, digits
 
 # Compiled when the program runs, by NVRTC. The sum's order is fixed: equal runs, equal bits.

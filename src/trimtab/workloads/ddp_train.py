@@ -14,7 +14,7 @@ from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
 
-from trimtab.workloads import classification, command, torch_device
+from trimtab.workloads.common import classification, command, torch_device
 from trimtab.workloads.data import Images, cifar10
 from trimtab.workloads.mobilenetv2 import MobileNetV2
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.workloads import command
+from trimtab.workloads.common import command
 from trimtab.workloads.data import Images, InputError, digits
 
 _MOMENTUM = 0.9

@@ -4,7 +4,7 @@ from typing import Any
 
 from torch import nn
 
-from trimtab.workloads import classification, program
+from trimtab.workloads.common import classification, program
 from trimtab.workloads.data import mnist
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from torch import nn
 from transformers import MobileNetV2Config, MobileNetV2ForImageClassification
 
-from trimtab.workloads import classification, program
+from trimtab.workloads.common import classification, program
 from trimtab.workloads.data import cifar10
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from trimtab.workloads import command
+from trimtab.workloads.common import command
 from trimtab.workloads.data import sentences
 
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     import torch
     from sentence_transformers.sentence_transformer import modules  # type: ignore[import-not-found]
 
-    from trimtab.workloads import torch_device
+    from trimtab.workloads.common import torch_device
 
     device = torch_device.prepare(arguments.device, arguments.seed)
     english, german = sentences.load("en"), sentences.load("de")

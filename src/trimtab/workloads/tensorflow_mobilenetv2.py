@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from trimtab.workloads import command
+from trimtab.workloads.common import command
 from trimtab.workloads.data import InputError, digits
 
 

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from trimtab.workloads import command
+from trimtab.workloads.common import command
 from trimtab.workloads.data import digits
 
 _ENLARGED = 28  # 8 x 28 = 224 pixels, the side that most of timm's models take
@@ -14,7 +14,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     import timm  # type: ignore[import-not-found]
     import torch
 
-    from trimtab.workloads import torch_device
+    from trimtab.workloads.common import torch_device
 
     device = torch_device.prepare(arguments.device, arguments.seed)
     model = timm.create_model(arguments.model, pretrained=False, num_classes=10).eval().to(device)

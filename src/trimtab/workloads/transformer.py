@@ -7,12 +7,12 @@ from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader
 
-from trimtab.workloads import program
-from trimtab.workloads.command import mark_epoch, mark_first_iteration
+from trimtab.workloads.common import program
+from trimtab.workloads.common.command import mark_epoch, mark_first_iteration
+from trimtab.workloads.common.program import Options
+from trimtab.workloads.common.translation_model import TranslationModel
 from trimtab.workloads.data import translation
 from trimtab.workloads.data.translation import PADDING, Pair, Vocabulary
-from trimtab.workloads.program import Options
-from trimtab.workloads.translation_model import TranslationModel
 
 _WARM_UP_STEPS = 400
 Batch = tuple[Any, Any]

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from trimtab.workloads import command, torch_device
+from trimtab.workloads.common import command, torch_device
 from trimtab.workloads.data import digits
 
 # Of images as a matrix [samples, 64]. Each needs other kernels, most of another library too.

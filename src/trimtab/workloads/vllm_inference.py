@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from trimtab.workloads import command, llama
+from trimtab.workloads.common import command, llama
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:

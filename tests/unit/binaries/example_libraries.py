@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from trimtab.binaries.elf import Elf
-from trimtab.binaries.functions import Functions
-from trimtab.binaries.names import function_names
+from trimtab.binaries.elf.functions import Functions
+from trimtab.binaries.elf.names import function_names
+from trimtab.binaries.elf.reader import Elf
 
 # Functions as far apart as pages, so that removed ones leave whole pages.
 FUNCTIONS = 64

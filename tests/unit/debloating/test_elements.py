@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import zstandard
 
-from trimtab.binaries.architecture import Architecture, parse_architecture
-from trimtab.binaries.fatbin import Element, Frame, GpuCode, Kind, Region
+from trimtab.binaries.gpu.architecture import Architecture, parse_architecture
+from trimtab.binaries.gpu.fatbin import Element, Frame, GpuCode, Kind, Region
 from trimtab.debloating.elements import Decisions, GpuUse, Reason, decide
-from trimtab.profiling.usage import UsedModule
+from trimtab.records.usage import UsedModule
 
 FUNCTION, OBJECT, ENTRY = 2, 1, 0x10
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trimtab.binaries.compact import Mode, rewrite
-from trimtab.binaries.elf import read_elf
-from trimtab.binaries.functions import read_functions
-from trimtab.binaries.locate import locate
-from trimtab.binaries.names import function_names
-from trimtab.binaries.spans import Reason, Spans
+from trimtab.binaries.elf.functions import read_functions
+from trimtab.binaries.elf.names import function_names
+from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.rewriting.compact import Mode, rewrite
+from trimtab.binaries.rewriting.locate import locate
+from trimtab.binaries.rewriting.spans import Reason, Spans
 from trimtab.debloating.fallback import RemovedCall, Source, add_fallback, read_events
 from trimtab.errors import UserError
 from trimtab.files import write_json

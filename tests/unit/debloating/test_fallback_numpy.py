@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trimtab.config.debloat import Debloat
-from trimtab.config.workload import Workload
+from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.workload import Workload
 from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.environment import build_environment
 from trimtab.debloating.fallback import read_events
 from trimtab.profiling.profile import trace_workload
-from trimtab.profiling.usage import write_usage
+from trimtab.records.usage import write_usage
 
 PROGRAM = """
 import json, sys

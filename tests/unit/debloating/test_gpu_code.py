@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from cuda_sources import KERNELS, library, listed_elements, needs_cuda_tools
 
-from trimtab.binaries.compact import rewrite
-from trimtab.binaries.elf import read_elf
-from trimtab.binaries.fatbin import Kind, cubin_bytes, find_gpu_code
-from trimtab.binaries.functions import read_functions
-from trimtab.binaries.locate import locate
-from trimtab.binaries.spans import GPU_REMOVED, Reason
-from trimtab.config.debloat import Debloat
+from trimtab.binaries.elf.functions import read_functions
+from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.gpu.fatbin import Kind, cubin_bytes, find_gpu_code
+from trimtab.binaries.rewriting.compact import rewrite
+from trimtab.binaries.rewriting.locate import locate
+from trimtab.binaries.rewriting.spans import GPU_REMOVED, Reason
+from trimtab.config.groups.debloat import Debloat
 from trimtab.debloating.gpu_code import GpuTarget, gpu_target_of, locate_gpu_code
 from trimtab.errors import UserError
-from trimtab.profiling.usage import Usage, UsedGpu, UsedModule
+from trimtab.records.usage import Usage, UsedGpu, UsedModule
 
 MODES = ("zero", "punch", "compact")
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trimtab.binaries.elf import read_elf
-from trimtab.binaries.functions import read_functions
+from trimtab.binaries.elf.functions import read_functions
+from trimtab.binaries.elf.reader import read_elf
 from trimtab.debloating.gpu_code import GpuTarget
 from trimtab.debloating.libraries import Target, locate_used, size_of, targets_of
 from trimtab.errors import UserError
-from trimtab.profiling.usage import Usage, UsedLibrary
+from trimtab.records.usage import Usage, UsedLibrary
 
 PREFIX = Path(sys.prefix)
 

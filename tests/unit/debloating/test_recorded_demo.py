@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 from cuda_sources import TOOLKIT, listed_elements
 
-from trimtab import workspace
-from trimtab.binaries.elf import read_elf
-from trimtab.binaries.fatbin import Kind, find_gpu_code
-from trimtab.config.debloat import Debloat
-from trimtab.config.workload import Workload
+from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.gpu.fatbin import Kind, find_gpu_code
+from trimtab.cli.main import workspace
+from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.workload import Workload
 from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.elements import Reason
 from trimtab.files import read_json
-from trimtab.profiling.usage import UsedModule, read_usage, write_usage
-from trimtab.schemas import LIBRARIES, read_table
+from trimtab.records.tables import LIBRARIES, read_table
+from trimtab.records.usage import UsedModule, read_usage, write_usage
 
 DATA = Path(__file__).parent / "data"
 MATMUL = "_Z12matrixMulGPUPKiS0_Pii"

@@ -9,22 +9,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trimtab import workspace
-from trimtab.binaries.elf import read_elf
-from trimtab.binaries.functions import read_functions
-from trimtab.binaries.names import function_names
-from trimtab.binaries.not_started import NOTE
-from trimtab.binaries.spans import Reason, Spans
-from trimtab.config.debloat import Debloat
-from trimtab.config.workload import Workload
+from trimtab.binaries.elf.functions import read_functions
+from trimtab.binaries.elf.names import function_names
+from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.rewriting.not_started import NOTE
+from trimtab.binaries.rewriting.spans import Reason, Spans
+from trimtab.cli.main import workspace
+from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.workload import Workload
 from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.elements import Reason as GpuReason
 from trimtab.debloating.environment import build_environment
 from trimtab.debloating.gpu_code import GpuTarget
 from trimtab.debloating.libraries import Target, locate_used
 from trimtab.files import read_json
-from trimtab.profiling.usage import Usage, UsedLibrary, write_usage
-from trimtab.schemas import LIBRARIES, read_table
+from trimtab.records.tables import LIBRARIES, read_table
+from trimtab.records.usage import Usage, UsedLibrary, write_usage
 
 SOURCE = """
 static int table[100];

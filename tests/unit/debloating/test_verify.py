@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.config.debloat import Debloat
-from trimtab.config.workload import Marks, Output, Workload
+from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.workload import Marks, Output, Workload
 from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.environment import build_environment
 from trimtab.debloating.verify import VerificationError, verify_environment
 from trimtab.errors import UserError
 from trimtab.files import read_json, sha256_of
-from trimtab.profiling.power_model import NO_POWER_MODEL
+from trimtab.profiling.meters.power_model import NO_POWER_MODEL
+from trimtab.profiling.meters.rapl import Rapl
 from trimtab.profiling.profile import trace_workload
-from trimtab.profiling.rapl import Rapl
-from trimtab.profiling.usage import write_usage
-from trimtab.schemas import LIBRARIES, RUNS, read_table
+from trimtab.records.tables import LIBRARIES, RUNS, read_table
+from trimtab.records.usage import write_usage
 
 MANIFEST = "manifest.json"
 LIBRARY = r"""

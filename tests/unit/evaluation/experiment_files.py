@@ -5,9 +5,9 @@ from typing import Any
 
 import pandas as pd
 
-from trimtab.evaluation.measurements import Inputs, WorkloadFacts
+from trimtab.evaluation.inputs.measurements import Inputs, WorkloadFacts
 from trimtab.files import write_json
-from trimtab.schemas import EPOCHS, LIBRARIES, RUNS, write_table
+from trimtab.records.tables import EPOCHS, LIBRARIES, RUNS, write_table
 
 HARDWARE = "desk"
 # Original and debloated wall time of three interleaved pairs: ratios 0.9, 0.8 and 0.5.

@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 from experiment_files import inputs
 
-from trimtab.evaluation.measurements import Inputs
-from trimtab.evaluation.schedules import Probe
+from trimtab.evaluation.inputs.measurements import Inputs
+from trimtab.evaluation.inputs.schedules import Probe
 from trimtab.files import write_json
-from trimtab.schemas import LOAD, NODES, SCHEDULED, STAYS, write_table
+from trimtab.records.tables import LOAD, NODES, SCHEDULED, STAYS, write_table
 
 IDLE_W, BUSY_W = 10.0, 20.0  # BUSY_W comes on top of IDLE_W
 CLASS = {0: "low", 1: "high", 2: "low"}

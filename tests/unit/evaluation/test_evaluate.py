@@ -12,7 +12,7 @@ import pytest
 
 from trimtab.errors import UserError
 from trimtab.evaluation.evaluate import FIGURES, GPU_FIGURES, TABLES, evaluate
-from trimtab.evaluation.measurements import WorkloadFacts
+from trimtab.evaluation.inputs.measurements import WorkloadFacts
 
 
 class Page(HTMLParser):

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.errors import UserError
+from trimtab.queueing.phase_type import PhaseType, exponential
 from trimtab.scheduling.deflator import (
     EngineClass,
     EnginePower,
@@ -16,7 +17,6 @@ from trimtab.scheduling.deflator import (
     pareto,
     search,
 )
-from trimtab.scheduling.queueing.phase_type import PhaseType, exponential
 
 POWER = EnginePower(idle_w=50, busy_w=150, sprint_w=250, speed_up=2)
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from trimtab.config import Configurations
-from trimtab.config.policy import Policy
+from trimtab.config.groups.policy import Policy
 from trimtab.errors import UserError
+from trimtab.queueing.services import Sprinted
 from trimtab.scheduling.deflator import EngineClass
 from trimtab.scheduling.engine_model import engine_classes, engine_power
 from trimtab.scheduling.formula import response_by_formula
-from trimtab.scheduling.queueing.services import Sprinted
 
 PROJECT = Path(__file__).resolve().parents[3]
 EXPONENTIAL = [

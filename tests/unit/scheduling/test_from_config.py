@@ -2,11 +2,11 @@
 
 import pytest
 
-from trimtab.config.cluster import Cluster, Outage
-from trimtab.config.hardware import FrequencyLevel, Hardware
-from trimtab.config.trace import JobClass, Stages
+from trimtab.clusters.cluster import Outage as NodeOutage
+from trimtab.config.groups.cluster import Cluster, Outage
+from trimtab.config.groups.hardware import FrequencyLevel, Hardware
+from trimtab.config.groups.trace import JobClass, Stages
 from trimtab.errors import UserError
-from trimtab.scheduling.cluster import Outage as NodeOutage
 from trimtab.scheduling.from_config import GIB, cluster_of, job_classes_of, measured_work
 from trimtab.scheduling.measured import MeasuredWorkload
 

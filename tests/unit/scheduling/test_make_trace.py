@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.config.cluster import Cluster
-from trimtab.config.hardware import Hardware
-from trimtab.config.trace import FORMATS, Arrivals, JobClass, Stages, Trace, Work
+from trimtab.config.groups.cluster import Cluster
+from trimtab.config.groups.hardware import Hardware
+from trimtab.config.groups.trace import FORMATS, Arrivals, JobClass, Stages, Trace, Work
 from trimtab.errors import UserError
 from trimtab.scheduling.make_trace import make_trace, rates_of, with_stages
 from trimtab.scheduling.measured import MeasuredWorkload
-from trimtab.scheduling.traces.formats import READERS, read_format
-from trimtab.scheduling.traces.table import read_trace
+from trimtab.traces.formats.registry import READERS, read_format
+from trimtab.traces.table import read_trace
 
 SMALL = Hardware("small", 2, 10.0, 30.0, 0.0, 8.0, "test", speed=2.0)
 LARGE = Hardware("large", 4, 20.0, 100.0, 0.0, 16.0, "test")

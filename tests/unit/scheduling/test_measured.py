@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from trimtab.errors import UserError
+from trimtab.records.tables import LIBRARIES, RUNS, write_table
 from trimtab.scheduling.measured import measured_workload, workloads_of
-from trimtab.schemas import LIBRARIES, RUNS, write_table
 
 
 def runs(path: Path, *rows: dict[str, object]) -> Path:

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.config.cluster import Cluster
-from trimtab.config.hardware import FrequencyLevel, Hardware, Probe
-from trimtab.config.objective import ClassLimits, Objective
-from trimtab.config.policy import Policy
-from trimtab.config.trace import Arrivals, JobClass, Stages, Trace, Work
+from trimtab.config.groups.cluster import Cluster
+from trimtab.config.groups.hardware import FrequencyLevel, Hardware, Probe
+from trimtab.config.groups.objective import ClassLimits, Objective
+from trimtab.config.groups.policy import Policy
+from trimtab.config.groups.trace import Arrivals, JobClass, Stages, Trace, Work
 from trimtab.errors import UserError
+from trimtab.policies.build import Facts, build_policy
+from trimtab.policies.heats import Heats
+from trimtab.records.tables import LOAD, NODES, SCHEDULED, STAYS, read_table
 from trimtab.scheduling.deflate import deflate
 from trimtab.scheduling.make_trace import make_trace
-from trimtab.scheduling.policies.build import Facts, build_policy
-from trimtab.scheduling.policies.heats import Heats
 from trimtab.scheduling.schedule import Setting, facts_of, schedule
-from trimtab.schemas import LOAD, NODES, SCHEDULED, STAYS, read_table
 
 LEVELS = [FrequencyLevel(1.0, 0.5, 14.0), FrequencyLevel(2.0, 1.0, 30.0)]
 SMALL = Hardware("small", 2, 10.0, 30.0, 0.0, 8.0, "test", speed=2.0, levels=LEVELS)

@@ -6,9 +6,10 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from trimtab.workloads import causal_lm, llama
+from trimtab.workloads import causal_lm
+from trimtab.workloads.common import llama
+from trimtab.workloads.common.llama import BEGIN, PADDING, VOCABULARY_SIZE
 from trimtab.workloads.data import sentences
-from trimtab.workloads.llama import BEGIN, PADDING, VOCABULARY_SIZE
 
 
 def arguments(**changes: object) -> argparse.Namespace:

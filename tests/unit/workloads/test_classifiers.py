@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from trimtab.workloads import classification
+from trimtab.workloads.common import classification
+from trimtab.workloads.common.program import read_options
 from trimtab.workloads.data import mnist
 from trimtab.workloads.lenet5 import build as build_lenet5
 from trimtab.workloads.lstm import RowLSTM
 from trimtab.workloads.mobilenetv2 import MobileNetV2
-from trimtab.workloads.program import read_options
 
 
 def parameters_of(model) -> int:

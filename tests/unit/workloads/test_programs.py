@@ -11,7 +11,8 @@ import pytest
 import torch
 import yaml
 
-from trimtab.workloads import classification, lenet5, program
+from trimtab.workloads import lenet5
+from trimtab.workloads.common import classification, program
 from trimtab.workloads.data import mnist
 
 ROOT = Path(__file__).parents[3]

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from trimtab.workloads import transformer
+from trimtab.workloads.common.program import read_options
+from trimtab.workloads.common.translation_model import TranslationModel, sinusoids
 from trimtab.workloads.data.translation import BEGIN, END, PADDING, Vocabulary
-from trimtab.workloads.program import read_options
-from trimtab.workloads.translation_model import TranslationModel, sinusoids
 
 SOURCE_TOKENS, TARGET_TOKENS = 40, 50
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from trimtab.workloads.command import positive
+from trimtab.workloads.common.command import positive
 
 POINTS, DIMENSIONS, CLUSTERS = 65_536, 32, 16
 _BLOCK = 2_048

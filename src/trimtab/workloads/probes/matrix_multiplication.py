@@ -5,7 +5,7 @@ import argparse
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from trimtab.workloads.command import positive
+from trimtab.workloads.common.command import positive
 
 SIZE = 1_024
 

@@ -1,0 +1,1 @@
+"""The ELF format of libraries and executables, read."""

@@ -1,0 +1,68 @@
+"""Names of functions, for reports."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.binaries.elf.reader import SHT_DYNSYM, SHT_SYMTAB, Elf
+from trimtab.binaries.elf.tables import SYMBOL
+
+_STT_FUNC, _STT_GNU_IFUNC = 2, 10
+_LONGEST_NAME = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionNames:
+    """Function symbols of a library; the table is read when the first name is asked for."""
+
+    elf: Elf
+
+    @cached_property
+    def _table(self) -> tuple[NDArray[np.uint64], NDArray[np.int64], int]:
+        """Sorted addresses, the file offsets of their names, and where the names end."""
+        for kind in (SHT_SYMTAB, SHT_DYNSYM):
+            table = next((s for s in self.elf.sections if s.type == kind), None)
+            if table is None or table.link >= len(self.elf.sections):
+                continue
+            strings = self.elf.sections[table.link]
+            symbols = self.elf.data[table.offset :][: table.size // 24 * 24].view(SYMBOL)
+            type_ = symbols["info"] & 0xF
+            functions = (type_ == _STT_FUNC) | (type_ == _STT_GNU_IFUNC)
+            chosen = np.flatnonzero(functions & (symbols["section"] != 0))
+            addresses = symbols["value"][chosen]
+            order = np.argsort(addresses, kind="stable")
+            names = symbols["name"][chosen[order]].astype(np.int64) + strings.offset
+            return addresses[order], names, strings.end
+        return np.empty(0, np.uint64), np.empty(0, np.int64), 0
+
+    def __len__(self) -> int:
+        return self._table[0].size
+
+    def offsets_of(self, addresses: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the file offsets of the names at these virtual addresses, 0 without a name.
+
+        They lie within the file; a name is ended by a zero byte.
+        """
+        known, names, limit = self._table
+        if not known.size:
+            return np.zeros(addresses.size, np.int64)
+        place = np.searchsorted(known, addresses.astype(np.uint64)).clip(max=known.size - 1)
+        found = (known[place] == addresses.astype(np.uint64)) & (names[place] < limit)
+        return np.where(found, names[place], 0)
+
+    def of(self, address: int) -> str | None:
+        """Return the (mangled) name of the function that starts at this virtual address."""
+        addresses, names, limit = self._table
+        place = int(np.searchsorted(addresses, np.uint64(address)))
+        if place == addresses.size or int(addresses[place]) != address:
+            return None
+        start = int(names[place])
+        text = self.elf.data[start : min(limit, start + _LONGEST_NAME)].tobytes()
+        return text.partition(b"\0")[0].decode("utf-8", "backslashreplace")
+
+
+def function_names(elf: Elf) -> FunctionNames:
+    """Return the names of `elf`'s functions, from `.symtab` or else `.dynsym`."""
+    return FunctionNames(elf)

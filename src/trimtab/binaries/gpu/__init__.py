@@ -1,0 +1,1 @@
+"""Code for GPUs inside libraries, read."""

@@ -1,0 +1,249 @@
+"""GPU code in a library: regions of elements, and bare compressed cubins.
+
+NVIDIA does not publish the format; the layout here was measured on the output of nvcc and
+fatbinary (CUDA 11 to 13) and on NVIDIA's own libraries.
+"""
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.binaries.elf.reader import Elf, ElfError
+from trimtab.binaries.gpu.architecture import Architecture, Variant
+from trimtab.binaries.gpu.compression import (
+    ZSTD_MAGIC,
+    CompressionError,
+    TooMuchWorkError,
+    WorkLimit,
+    decompress_lz4,
+    decompress_zstd,
+    walk_zstd,
+    zstd_beginning,
+)
+from trimtab.binaries.gpu.cubin import (
+    CUBIN_HEADER_BYTES,
+    CubinError,
+    cubin_architecture,
+    read_cubin,
+)
+from trimtab.binaries.gpu.fatbin_scan import scan_file
+from trimtab.errors import UserError
+
+Compression = Literal["none", "lz4", "zstd"]
+REGION_HEADER_BYTES = 16
+REGION_MAGIC = b"\x50\xed\x55\xba"
+_REGION_HEADER = struct.Struct("<4sHHQ")
+_ELEMENT_HEADER = struct.Struct("<HHIQIIHHIIIQQQ")
+_ELEMENT_VERSION = 0x0101
+_MOST_HEADER_BYTES = 1 << 16  # the fixed 64 bytes, then ptxas options and the source's name
+_LZ4, _ZSTD, _SCRAMBLED = 0x2000, 0x8000, 0x10000
+_VARIANT_FLAGS = 0x300000
+_VARIANTS: dict[int, Variant] = {0: "", 0x100000: "a", 0x200000: "f"}
+
+
+class FatbinError(UserError):
+    """GPU code is damaged; the message begins with its file offset."""
+
+    def __init__(self, offset: int, problem: str):
+        super().__init__(f"the GPU code at file offset {offset:#x} {problem}")
+
+
+class Kind(IntEnum):
+    """What an element holds; the value is the one in its header.
+
+    LTO_IR is what `-dlto` leaves for a linker to compile (NVVM code), as cuFFT's callbacks have it.
+    CONCATENATED is several cubins compressed as one (`fatbinary -concat`), with no architecture of
+    its own. OTHER stands for every value not known here.
+    """
+
+    OTHER = 0
+
+    PTX = 1
+    ELF = 2
+    LTO_IR = 8
+    CONCATENATED = 256
+
+
+_KINDS = frozenset(Kind)
+_MOST_READINGS = 4  # times a file's size that may be walked over in the search
+_MOST_FRAME_RATIO = 256  # the highest among NVIDIA's libraries is below 20
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """One program for one architecture: a header and its payload, at file offset `offset`.
+
+    `payload_bytes` includes padding: the next element begins at `end`. `stored_bytes` is the
+    payload without padding, as stored; `uncompressed_bytes` what it decompresses to.
+    """
+
+    offset: int
+    header_bytes: int
+    payload_bytes: int
+    stored_bytes: int
+    uncompressed_bytes: int
+    kind: Kind
+    architecture: Architecture
+    compression: Compression
+    flags: int
+
+    @property
+    def end(self) -> int:
+        """The file offset past the element's padding."""
+        return self.offset + self.header_bytes + self.payload_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A fat binary: a header of 16 bytes at file offset `offset`, then its elements."""
+
+    offset: int
+    elements: tuple[Element, ...]
+
+    @property
+    def end(self) -> int:
+        """The file offset past the last element."""
+        return self.elements[-1].end if self.elements else self.offset + REGION_HEADER_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A zstd frame [offset, end) of the file that holds one cubin and lies in no region."""
+
+    offset: int
+    end: int
+    uncompressed_bytes: int
+    architecture: Architecture
+
+
+@dataclass(frozen=True)
+class GpuCode:
+    """All GPU code of one file, by offset; nothing overlaps."""
+
+    regions: tuple[Region, ...]
+    frames: tuple[Frame, ...]
+
+
+def find_gpu_code(elf: Elf) -> GpuCode:
+    """Return the regions and bare frames of the whole file, in whichever sections they are.
+
+    Bytes that look like a region or a frame but do not hold together as one are not GPU code.
+    Raises ElfError for a file that is made to be read over and over.
+    """
+    data = elf.data.data
+    work = WorkLimit(_MOST_READINGS * elf.size_bytes)
+    regions: list[Region] = []
+    frames: list[Frame] = []
+
+    def region_end(offset: int) -> int | None:
+        region = read_region(data, offset, work)
+        if region is None:
+            return None
+        regions.append(region)
+        return region.end
+
+    def frame_end(offset: int) -> int | None:
+        frame = _read_frame(data, offset, work)
+        if frame is None:
+            return None
+        frames.append(frame)
+        return frame.end
+
+    try:
+        scan_file(elf, {REGION_MAGIC: region_end, ZSTD_MAGIC: frame_end})
+    except TooMuchWorkError:
+        raise ElfError(elf.path, "has GPU code that overlaps; it is damaged") from None
+    return GpuCode(tuple(regions), tuple(frames))
+
+
+def read_region(data: memoryview, offset: int, work: WorkLimit) -> Region | None:
+    """Return the region at `offset` of a file's bytes, or None where its parts do not add up."""
+    if offset + REGION_HEADER_BYTES > len(data):
+        return None
+    magic, version, header_bytes, size = _REGION_HEADER.unpack_from(data, offset)
+    end = offset + header_bytes + size
+    if (magic, version, header_bytes) != (REGION_MAGIC, 1, REGION_HEADER_BYTES) or end > len(data):
+        return None
+    elements = []
+    position = offset + header_bytes
+    while position < end:
+        element = _read_element(data, position, end)
+        if element is None:
+            return None
+        work.spend(element.end - position)
+        elements.append(element)
+        position = element.end
+    return Region(offset, tuple(elements))
+
+
+def _read_element(data: memoryview, offset: int, end: int) -> Element | None:
+    if offset + _ELEMENT_HEADER.size > end:
+        return None
+    fields = _ELEMENT_HEADER.unpack_from(data, offset)
+    kind, version, header_bytes, payload_bytes, compressed_bytes = fields[:5]
+    number, flags, uncompressed_bytes = fields[8], fields[11], fields[13]
+    compression: Compression = "lz4" if flags & _LZ4 else "zstd" if flags & _ZSTD else "none"
+    stored_bytes = payload_bytes if compression == "none" else compressed_bytes
+    variant = _VARIANTS.get(flags & _VARIANT_FLAGS)
+    if (
+        version != _ELEMENT_VERSION
+        or not _ELEMENT_HEADER.size <= header_bytes <= _MOST_HEADER_BYTES
+        or offset + header_bytes + payload_bytes > end
+        or stored_bytes > payload_bytes
+        or variant is None
+    ):
+        return None
+    return Element(
+        offset=offset,
+        header_bytes=header_bytes,
+        payload_bytes=payload_bytes,
+        stored_bytes=stored_bytes,
+        uncompressed_bytes=stored_bytes if compression == "none" else uncompressed_bytes,
+        kind=Kind(kind) if kind in _KINDS else Kind.OTHER,
+        architecture=Architecture(number, variant),
+        compression=compression,
+        flags=flags,
+    )
+
+
+def _read_frame(data: memoryview, offset: int, work: WorkLimit) -> Frame | None:
+    """Return the zstd frame at `offset` if it holds a cubin of a declared size, else None."""
+    try:
+        walked = walk_zstd(data, offset, work)
+        size = walked.content_bytes
+        if size is None or size > _MOST_FRAME_RATIO * (walked.end - offset):
+            return None
+        cubin_architecture(zstd_beginning(data, offset, walked)[:CUBIN_HEADER_BYTES])
+        cubin = read_cubin(decompress_zstd(bytes(data[offset : walked.end]), size))
+    except (CompressionError, CubinError):
+        return None
+    return Frame(offset, walked.end, size, cubin.architecture)
+
+
+def cubin_bytes(data: NDArray[np.uint8], piece: Element | Frame) -> bytes:
+    """Return the program of an element or frame, decompressed: a cubin, PTX text or LTO-IR.
+
+    `data` is the whole file, uint8. Raises FatbinError where it does not decompress to the size
+    that its header declares, and for LTO-IR that only NVIDIA's linker can read.
+    """
+    if isinstance(piece, Frame):
+        stored = data[piece.offset : piece.end].tobytes()
+        compression: Compression = "zstd"
+    else:
+        if piece.flags & _SCRAMBLED:
+            raise FatbinError(piece.offset, "is scrambled LTO-IR; only NVIDIA's linker reads it")
+        start = piece.offset + piece.header_bytes
+        stored = data[start : start + piece.stored_bytes].tobytes()
+        compression = piece.compression
+    try:
+        if compression == "lz4":
+            return decompress_lz4(stored, piece.uncompressed_bytes)
+        if compression == "zstd":
+            return decompress_zstd(stored, piece.uncompressed_bytes)
+    except CompressionError as error:
+        raise FatbinError(piece.offset, str(error)) from None
+    return stored

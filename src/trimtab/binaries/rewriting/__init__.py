@@ -1,0 +1,1 @@
+"""What of a file is kept, and the file without the rest."""

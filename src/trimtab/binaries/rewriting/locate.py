@@ -1,0 +1,175 @@
+"""Locate what a library's workload used: from functions to spans of the file."""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.binaries.elf.functions import Functions
+from trimtab.binaries.elf.reader import (
+    HEADER,
+    PROGRAM_HEADER,
+    SECTION_HEADER,
+    SHF_ALLOC,
+    SHF_EXECINSTR,
+    SHT_NOBITS,
+    SHT_STRTAB,
+    SHT_SYMTAB,
+    Elf,
+    Section,
+)
+from trimtab.binaries.rewriting.spans import Canvas, Reason, Spans
+
+# Stubs that the linker wrote: one FDE may cover a whole table of them.
+LINKAGE_SECTIONS = {".plt", ".plt.got", ".plt.sec", ".plt.bnd", ".iplt", ".init", ".fini"}
+_SYMBOL_PREFIXES = (".debug", ".zdebug", ".gdb_index", ".gnu.build.attributes", ".gnu_debugdata")
+_SYMBOL_NAMES = {".comment", ".symtab_shndx", ".note.gnu.gold-version"}
+_PADDING_CHUNK_BYTES = 1 << 20
+_CHUNK_BYTES = 1 << 22
+_LONGEST_ALIGNMENT_BYTES = 4096
+# The bytes that no-operations of any length, int3 and zero fill consist of. None of them, alone
+# or joined, is a return, call or unconditional jump.
+_JMP_REL8, _JMP_REL32 = 0xEB, 0xE9
+_IS_PADDING = np.isin(np.arange(256), list(bytes.fromhex("000f1f2e404466808490cc")))
+
+
+def locate(elf: Elf, functions: Functions, used: NDArray[np.bool_], keep_symbols: bool) -> Spans:
+    """Return the spans of `elf` when only the functions marked in `used` (bool, (n,)) are kept.
+
+    Code is removed only where an unused function lies wholly within one executable section. All
+    code stays when the library has text relocations (they would write into removed pages), no
+    section headers or no function table. Symbols are removed unless `keep_symbols`; zero bytes
+    that neither a segment nor a section holds are removed always.
+    """
+    if used.shape != functions.start.shape:
+        raise ValueError(f"{used.shape} marks for {functions.start.shape} functions")
+    canvas = Canvas.of(elf.size_bytes, Reason.PADDING)
+    _keep_what_is_not_zero(elf, canvas)
+    symbols = [] if keep_symbols else [s for s in elf.sections if is_symbols(elf, s)]
+    removed = set(map(id, symbols))
+    _paint(canvas, ((s.offset, s.end) for s in symbols), Reason.SYMBOLS)
+    _paint(canvas, ((s.offset, s.end) for s in elf.sections if id(s) not in removed), Reason.DATA)
+    _paint(canvas, ((s.offset, s.end) for s in elf.segments), Reason.DATA)
+    code = [s for s in elf.sections if s.flags & SHF_EXECINSTR and s.flags & SHF_ALLOC]
+    note = _why_whole(elf, functions)
+    _paint(canvas, ((s.offset, s.end) for s in code), Reason.WHOLE if note else Reason.UNCOVERED)
+    if not note:
+        start, end, unused = _within_sections(elf, functions, used, code)
+        canvas.paint(start, end, np.where(unused, Reason.UNUSED, Reason.USED).astype(np.uint8))
+        canvas.paint(*_alignment(elf, start, end, unused), Reason.UNUSED)
+    linkage = (s for s in code if s.name in LINKAGE_SECTIONS)
+    _paint(canvas, ((s.offset, s.end) for s in linkage), Reason.LINKAGE)
+    _paint(canvas, _headers(elf), Reason.DATA)
+    return Spans(canvas.end, canvas.reason, elf.build_id, note)
+
+
+def is_symbols(elf: Elf, section: Section) -> bool:
+    """Whether a section is there for debuggers and linkers only: what `strip` removes."""
+    if section.flags & SHF_ALLOC or section.type == SHT_NOBITS:
+        return False
+    if section.type in (SHT_SYMTAB, SHT_STRTAB):
+        return section is not elf.sections[elf.section_name_index]
+    return section.name in _SYMBOL_NAMES or section.name.startswith(_SYMBOL_PREFIXES)
+
+
+def _why_whole(elf: Elf, functions: Functions) -> str:
+    if elf.has_text_relocations:
+        return "all code is kept: it has text relocations"
+    if not elf.sections:
+        return "all code is kept: it has no section headers"
+    return f"all code is kept: {functions.reason}" if functions.reason else ""
+
+
+def _keep_what_is_not_zero(elf: Elf, canvas: Canvas) -> None:
+    """Paint data over every byte outside segments and sections that is not a zero.
+
+    Programs carry archives behind their last section; only zeros are padding.
+    """
+    known = Canvas.of(elf.size_bytes, Reason.PADDING)
+    held = [(s.offset, s.end) for s in elf.sections] + [(s.offset, s.end) for s in elf.segments]
+    _paint(known, held, Reason.DATA)
+    start = np.concatenate((np.zeros(1, np.int64), known.end[:-1]))
+    for low, high, reason in zip(start, known.end, known.reason, strict=True):
+        if reason != Reason.PADDING:
+            continue
+        for chunk in range(low, high, _PADDING_CHUNK_BYTES):
+            end = min(chunk + _PADDING_CHUNK_BYTES, high)
+            if elf.data[chunk:end].any():
+                _paint(canvas, [(chunk, end)], Reason.DATA)
+
+
+def _within_sections(
+    elf: Elf, functions: Functions, used: NDArray[np.bool_], code: list[Section]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    """Return start, end (file offsets) and mark of the functions wholly within one section."""
+    address = functions.start.astype(np.int64)
+    start = elf.offsets_of(address)
+    end = start + functions.size.astype(np.int64)
+    rows = sorted((s.offset, s.end, s.address) for s in code if s.end > s.offset)
+    sections = np.array(rows or [(0, 0, 0)], np.int64)
+    low, high, base = sections[np.searchsorted(sections[:, 0], start, "right") - 1].T
+    within = (start >= low) & (end <= high) & (address - base == start - low)
+    chosen = np.flatnonzero(within)
+    chosen = chosen[np.argsort(start[chosen], kind="stable")]
+    return start[chosen], end[chosen], ~used[chosen]
+
+
+def _alignment(
+    elf: Elf, start: NDArray[np.int64], end: NDArray[np.int64], unused: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the gaps before unused functions that hold no-operations or a jump over them.
+
+    Such bytes have no way out but into the function behind them, which did not run.
+    """
+    low, high = end[:-1], start[1:]
+    chosen = unused[1:] & (high > low) & (high - low <= _LONGEST_ALIGNMENT_BYTES)
+    low, high = low[chosen], high[chosen]
+    only_padding = np.zeros(low.shape, bool)
+    for first in range(0, elf.size_bytes, _CHUNK_BYTES):
+        here = slice(*np.searchsorted(low, (first, first + _CHUNK_BYTES)).tolist())
+        if here.start == here.stop:
+            continue
+        code = elf.read(first, _CHUNK_BYTES + _LONGEST_ALIGNMENT_BYTES)
+        place, end = low[here] - first, high[here] - first
+        place = place + _leading_jump(code, place, end)
+        length = end - place
+        begin = np.cumsum(length) - length
+        position = np.arange(length.sum()) + np.repeat(place - begin, length)
+        only_padding[here] = np.logical_and.reduceat(_IS_PADDING[code[position]], begin)
+    return low[only_padding], high[only_padding]
+
+
+def _leading_jump(
+    code: NDArray[np.uint8], start: NDArray[np.int64], end: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return how long the jump is with which an assembler spares long gaps, 0 without one."""
+    opcode, length = code[start], end - start
+    short = (opcode == _JMP_REL8) & (length > 2)
+    short &= code[np.minimum(start + 1, code.size - 1)] == length - 2
+    words = np.ndarray((code.size - 3,), "<i4", code, strides=(1,))
+    long = (opcode == _JMP_REL32) & (length > 5)
+    long &= words[np.minimum(start + 1, words.size - 1)] == length - 5
+    return np.where(short, 2, np.where(long, 5, 0))
+
+
+def _headers(elf: Elf) -> list[tuple[int, int]]:
+    programs, sections = elf.program_header_offset, elf.section_header_offset
+    names = elf.sections[elf.section_name_index : elf.section_name_index + 1]
+    return [
+        (0, HEADER.size),
+        (programs, programs + len(elf.segments) * PROGRAM_HEADER.size),
+        (sections, sections + len(elf.sections) * SECTION_HEADER.size),
+        *((section.offset, section.end) for section in names),
+    ]
+
+
+def _paint(canvas: Canvas, intervals: Iterable[tuple[int, int]], reason: Reason) -> None:
+    """Paint intervals that may overlap or be empty."""
+    pairs = sorted((low, high) for low, high in intervals if high > low)
+    if not pairs:
+        return
+    start, end = np.array(pairs, np.int64).T
+    reach = np.maximum.accumulate(end)
+    first = np.append(True, start[1:] > reach[:-1])
+    last = np.append(first[1:], True)
+    canvas.paint(start[first], reach[last], reason)

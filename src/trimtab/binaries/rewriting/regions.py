@@ -1,0 +1,120 @@
+"""Regions rewritten so that they hold only the elements that are kept."""
+
+import struct
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.binaries.gpu.fatbin import REGION_HEADER_BYTES, GpuCode, Region
+
+_SIZE_FIELD = struct.Struct("<Q")  # of a region's header: its bytes without the header
+_SIZE_FIELD_OFFSET = 8
+_LONGEST_PADDING_BYTES = 64
+_NO_REPLACEMENTS: Mapping[int, bytes] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Patch:
+    """Bytes that belong at file offset `offset`: uint8, a view of the file where they moved."""
+
+    offset: int
+    data: NDArray[np.uint8]
+
+    @property
+    def end(self) -> int:
+        """The file offset past the last byte."""
+        return self.offset + self.data.size
+
+
+@dataclass(frozen=True, eq=False)
+class RewrittenGpuCode:
+    """How a file changes: patches by rising offset, disjoint, and the bytes nothing needs then.
+
+    `free_start` and `free_end` (int64, (n,)) are sorted, disjoint, non-empty intervals of the
+    file, at most one a region or frame; no patch touches them. They have to become zeros:
+    cuobjdump takes other bytes behind a region for a damaged one. `padding_start` and
+    `padding_end` are intervals between them that hold alignment, all zeros.
+    """
+
+    patches: tuple[Patch, ...]
+    free_start: NDArray[np.int64]
+    free_end: NDArray[np.int64]
+    padding_start: NDArray[np.int64]
+    padding_end: NDArray[np.int64]
+
+    @property
+    def free_bytes(self) -> int:
+        """How many bytes are free."""
+        return int((self.free_end - self.free_start).sum())
+
+
+def rewrite_regions(
+    data: NDArray[np.uint8],
+    gpu_code: GpuCode,
+    keep: Collection[int],
+    replacements: Mapping[int, bytes] = _NO_REPLACEMENTS,
+) -> RewrittenGpuCode:
+    """Return how `data`, a file's bytes, changes when only the pieces at offsets `keep` stay.
+
+    Kept elements move to the front of their region, in order, and its header says the new size;
+    the region itself stays where it is, since wrappers point at it. An element moves as a whole:
+    the offsets in its header count from its own start, and sizes are multiples of eight, so that
+    its alignment stays too. A region of which nothing is kept is free with its header: who asks
+    for a kernel of it finds zeros there and gets cudaErrorInvalidKernelImage (200), under eager
+    loading too; where something else is kept, cudaErrorNoKernelImageForDevice (209).
+    `replacements` gives kept elements, by offset, other bytes; they must not be longer than the
+    element. Raises ValueError for an offset in `keep` or `replacements` that is no piece's, or a
+    replacement that does not fit or is not whole words.
+    """
+    kept = set(keep)
+    elements = {e.offset for region in gpu_code.regions for e in region.elements}
+    unknown = kept - {frame.offset for frame in gpu_code.frames} | replacements.keys()
+    if unknown := unknown - elements:
+        raise ValueError(f"no element or frame begins at {sorted(unknown)[:3]}")
+    patches: list[Patch] = []
+    free = [(frame.offset, frame.end) for frame in gpu_code.frames if frame.offset not in kept]
+    for region in gpu_code.regions:
+        free.append((_rewrite(data, region, kept, replacements, patches), region.end))
+    start, end = np.array(sorted(free), np.int64).reshape(-1, 2).T
+    start, end = start[end > start], end[end > start]
+    padding = [
+        (low, high)
+        for low, high in zip(end[:-1].tolist(), start[1:].tolist(), strict=True)
+        if 0 < high - low <= _LONGEST_PADDING_BYTES and not data[low:high].any()
+    ]
+    padding_start, padding_end = np.array(padding, np.int64).reshape(-1, 2).T
+    return RewrittenGpuCode(tuple(patches), start, end, padding_start, padding_end)
+
+
+def _rewrite(
+    data: NDArray[np.uint8],
+    region: Region,
+    kept: Collection[int],
+    replacements: Mapping[int, bytes],
+    patches: list[Patch],
+) -> int:
+    """Append the patches of one region; return the file offset from which it is free."""
+    moved: list[Patch] = []
+    end = region.offset + REGION_HEADER_BYTES
+    for element in region.elements:
+        if element.offset not in kept:
+            continue
+        length = element.end - element.offset
+        replacement = replacements.get(element.offset)
+        if replacement is not None:
+            if len(replacement) > length or len(replacement) % 8:
+                raise ValueError(f"{len(replacement)} bytes do not replace an element of {length}")
+            moved.append(Patch(end, np.frombuffer(replacement, np.uint8)))
+        elif end != element.offset:
+            moved.append(Patch(end, data[element.offset : element.end]))
+        end += length if replacement is None else len(replacement)
+    if end == region.offset + REGION_HEADER_BYTES < region.end:
+        return region.offset
+    if end != region.end:
+        size = _SIZE_FIELD.pack(end - region.offset - REGION_HEADER_BYTES)
+        at = region.offset + _SIZE_FIELD_OFFSET
+        patches.append(Patch(at, np.frombuffer(size, np.uint8)))
+    patches.extend(moved)
+    return end

@@ -1,0 +1,69 @@
+"""Section headers of a rewritten file."""
+
+from dataclasses import replace
+
+from trimtab.binaries.elf.reader import PAGE_BYTES, SHF_ALLOC, SHT_NOBITS, SHT_NULL, Elf, Section
+from trimtab.binaries.rewriting.layout import Layout
+from trimtab.binaries.rewriting.locate import is_symbols
+from trimtab.binaries.rewriting.spans import Reason, Spans
+
+_GPU_SECTIONS = {".nv_fatbin", "__nv_relfatbin"}
+_GONE = Section("", 0, SHT_NULL, 0, 0, 0, 0, 0, 0, 0, 0)
+
+
+def without_symbols(elf: Elf, spans: Spans) -> list[Section]:
+    """Return the sections at their indexes, with an unused entry for each that was removed.
+
+    The index of a section is part of symbols and other headers, so that none may change.
+    """
+    if not spans.bytes_of(Reason.SYMBOLS):
+        return elf.sections
+    return [_GONE if is_symbols(elf, section) else section for section in elf.sections]
+
+
+def split_sections(sections: list[Section], layout: Layout) -> list[Section]:
+    """Return headers that describe bytes which are in the compacted file.
+
+    A section with holes keeps its index for its first piece, and its other pieces follow behind
+    all sections, with its name. Tools for GPU code read one section of it only and look for regions
+    anywhere in there: its header covers what is left in the file, where its pieces follow each
+    other. One that left altogether holds no bytes (SHT_NOBITS).
+    """
+    result, appended = [], []
+    for section in sections:
+        if section.type in (SHT_NULL, SHT_NOBITS) or not section.size:
+            moved = section.offset if section.type == SHT_NULL else layout.translate(section.offset)
+            result.append(replace(section, offset=moved))
+            continue
+        pieces = [_piece(section, a, b, layout) for a, b in _parts(section, layout)]
+        if not pieces:
+            nothing = replace(section, type=SHT_NOBITS, offset=layout.translate(section.offset))
+            result.append(nothing)
+            continue
+        if section.name in _GPU_SECTIONS:
+            end = pieces[-1].offset + pieces[-1].size
+            result.append(replace(pieces[0], size=end - pieces[0].offset))
+            continue
+        result.append(pieces[0])
+        appended += pieces[1:]
+    return result + appended
+
+
+def _parts(section: Section, layout: Layout) -> list[tuple[int, int]]:
+    parts = layout.pieces(section.offset, section.end)
+    if not section.flags & SHF_ALLOC:
+        # Kept whole: it may lie over the boundary of two runs, which then follow each other.
+        return [(section.offset, section.end)] if parts else []
+    table = int(layout.start[layout.table]) if layout.table >= 0 else -1
+    return [part for part in parts if part[0] != table]
+
+
+def _piece(section: Section, start: int, end: int, layout: Layout) -> Section:
+    whole = (start, end) == (section.offset, section.end)
+    return replace(
+        section,
+        address=section.address + start - section.offset if section.address else 0,
+        offset=layout.translate(start),
+        size=end - start,
+        alignment=section.alignment if whole else min(section.alignment, PAGE_BYTES),
+    )

@@ -1,0 +1,82 @@
+"""What this machine offers to trimtab, and how to get what it lacks."""
+
+import platform
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from trimtab.native import BUILD, PROJECT
+from trimtab.profiling.meters.hardware_counters import HardwareCounters
+from trimtab.profiling.meters.rapl import POWERCAP
+from trimtab.profiling.tracing.cupti import NoGpuError, cuda_major, find_cupti
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One part: whether it is there, and what to do, or what is done without it."""
+
+    part: str
+    present: bool
+    advice: str
+
+
+def _has_gpu() -> bool:
+    return Path("/proc/driver/nvidia/version").exists()
+
+
+def _has_cupti() -> bool:
+    try:
+        return find_cupti(Path(sys.executable), cuda_major()) is not None
+    except NoGpuError:
+        return False
+
+
+def _has_counters() -> bool:
+    with HardwareCounters() as counters:
+        return not counters.missing
+
+
+def _gcc() -> bool:
+    return shutil.which("gcc") is not None
+
+
+_PARTS: list[tuple[str, Callable[[], bool], str]] = [
+    ("x86-64 Linux", lambda: (platform.system(), platform.machine()) == ("Linux", "x86_64"),
+     "the tracers work on nothing else"),
+    ("gcc and make", lambda: _gcc() and shutil.which("make") is not None,
+     "apt-get install gcc make"),
+    ("native tracers", lambda: (BUILD / "libtrimtab-functions.so").exists(), "make native"),
+    ("hardware counters", _has_counters,
+     "virtual machines often have none: the columns of EPOCHS stay empty"),
+    ("RAPL energy meter", lambda: any(POWERCAP.glob("intel-rapl:*")),
+     "without it energy is modelled from conf/hardware and labelled so"),
+    ("NVIDIA GPU", _has_gpu,
+     "only CPU code is traced without one; what another GPU needs can still be removed:"
+     " trimtab debloat --gpu architecture"),
+    ("CUPTI", _has_cupti,
+     "kernels are then traced by name before the driver: pip install nvidia-cuda-cupti in the"
+     " workload's environment"),
+    ("NVIDIA's compiler", lambda: (PROJECT / "build/cuda/nvidia").exists(),
+     "make deps-cuda: the tests of GPU code need it"),
+    ("Chromium", lambda: shutil.which("chromium") is not None,
+     "make deps-chromium: the test of the report needs it"),
+    ("Apache Spark", lambda: (PROJECT / "build/spark/pyspark").exists(),
+     "make deps-spark: the experiment dias_spark and the tests of Spark need it"),
+    ("Java", lambda: shutil.which("java") is not None,
+     "make deps-spark: Apache Spark runs on it"),
+    ("Slurm", lambda: shutil.which("slurmctld") is not None,
+     "make deps-slurm: the tests of policies on a real Slurm need it"),
+    ("strace", lambda: shutil.which("strace") is not None,
+     "apt-get install strace: a second opinion in the tests of the file tracer"),
+]  # fmt: skip
+
+
+def examine() -> list[Finding]:
+    """Look for every part and return what was found, in the order of importance."""
+    return [
+        Finding(part, present, "" if present else advice)
+        for part, look, advice in _PARTS
+        for present in [look()]
+    ]

@@ -1,0 +1,139 @@
+"""`trimtab probe` and `trimtab schedule run`: real tasks on this machine."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from trimtab.config import Configurations
+from trimtab.config.groups.hardware import Hardware
+from trimtab.errors import UserError
+from trimtab.files import write_json
+from trimtab.profiling.profile import model_of
+from trimtab.records.tables import SCHEDULED, STAYS, write_table
+
+if TYPE_CHECKING:
+    from trimtab.execution.commands import DispatchPolicy
+    from trimtab.execution.history import Outcome
+    from trimtab.execution.queue_file import QueueFile
+
+schedule = typer.Typer(help="Queues of real jobs.", no_args_is_help=True)
+console = Console(stderr=True)
+
+Conf = Annotated[Path, typer.Option(help="The folder of configurations.")]
+Machine = Annotated[
+    str, typer.Option("--hardware", help="The file in conf/hardware/ whose power model is used.")
+]
+
+
+def probe(
+    name: Annotated[str, typer.Argument(help="Name of the hardware, and of its file.")],
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="-- COMMAND", help="Your own task; {cores} and {work} are replaced."
+        ),
+    ] = None,
+    task: Annotated[
+        list[str] | None, typer.Option(help="A probing task; by default all that are shipped.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="The YAML to write; by default conf/hardware/NAME.yaml.")
+    ] = None,
+    hardware: Machine = "this_machine",
+    conf: Conf = Path("conf"),
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+) -> None:
+    """Run tasks at every number of cores and store what they took as a hardware YAML."""
+    from trimtab.execution import probing
+
+    machine = _machine(conf, hardware)
+    tasks = task if task is not None else [] if command else list(probing.TASKS)
+    with console.status("probing: every task at every number of cores"):
+        document = probing.probe(
+            name,
+            output or conf / "hardware" / f"{name}.yaml",
+            hardware=model_of(machine),
+            tasks=tasks,
+            commands={Path(command[0]).stem: command} if command else None,
+            overwrite=overwrite,
+        )
+    table = Table("task", "cores", "work", "level", "run time, s", "energy, J")
+    for row in document["probes"]:
+        table.add_row(
+            row["task"], str(row["cores"]), str(row["work"]), str(row.get("level", 0)),
+            f"{row['wall_s']:.2f}", f"{row['energy_j']:.1f}",
+        )  # fmt: skip
+    console.print(table)
+    print(output or conf / "hardware" / f"{name}.yaml")
+
+
+@schedule.command()
+def run(
+    queue: Annotated[Path, typer.Argument(help="YAML with the keys classes and jobs.")],
+    policy: Annotated[str, typer.Option(help="A file in conf/policy/.")] = "non_preemptive",
+    output: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("trimtab_queue"),
+    slots: Annotated[int, typer.Option(min=1, help="On Spark: tasks that run at a time.")] = 2,
+    hardware: Machine = "this_machine",
+    conf: Conf = Path("conf"),
+) -> None:
+    """Run the commands of QUEUE for real, one at a time, under a policy such as DiAS.
+
+    If the classes of QUEUE name Python programs, the jobs are these, on Apache Spark.
+    """
+    from trimtab.execution.local.dispatch import run_commands
+    from trimtab.execution.queue_file import dispatch_policy, read_queue
+
+    given = read_queue(queue)
+    chosen = Configurations(conf, [f"policy={policy}"]).root.policy
+    driven = dispatch_policy(chosen, given.priorities)
+    if given.programs:
+        outcome = _on_spark(given, driven, slots)
+    else:
+        outcome = run_commands(
+            given.jobs,
+            driven,
+            log_dir=output / "logs",
+            on_event=lambda at_s, what, job: console.print(f"{at_s:8.2f} s  job {job}  {what}"),
+            hardware=model_of(_machine(conf, hardware)),
+        )
+    output.mkdir(parents=True, exist_ok=True)
+    write_table(output / "stays.parquet", STAYS, outcome.stays)
+    codes = {str(job): code for job, code in outcome.exit_codes.items()}
+    document = {"policy": policy, "sprinter": outcome.sprinter, "energy": outcome.energy,
+                "exit_codes": codes}  # fmt: skip
+    write_json(output / "outcome.json", document)
+    write_table(output / "jobs.parquet", SCHEDULED, outcome.jobs)
+    table = Table("class", "jobs", "mean response, s", "wasted, s", "evictions", "dropped tasks")
+    for name, group in outcome.jobs.groupby("job_class", observed=True):
+        table.add_row(
+            str(name), str(len(group)), f"{group['response_s'].mean():.2f}",
+            f"{group['wasted_s'].sum():.2f}", str(group["evictions"].sum()),
+            str(group["dropped_tasks"].sum()),
+        )  # fmt: skip
+    console.print(table)
+    console.print(f"sprinting: {outcome.sprinter}; energy: {outcome.energy}")
+    print(output / "jobs.parquet")
+    failed = [job for job, code in outcome.exit_codes.items() if code]
+    if failed:
+        numbers = ", ".join(str(job) for job in failed)
+        raise UserError(f"jobs {numbers} failed: what they wrote is in {output / 'logs'}")
+
+
+def _on_spark(queue: "QueueFile", policy: "DispatchPolicy", slots: int) -> "Outcome":
+    from trimtab.execution.spark.queue import load_programs, run_programs
+    from trimtab.spark.session import spark_session
+
+    with (
+        TemporaryDirectory(prefix="trimtab-spark-") as folder,
+        console.status(f"{len(queue.jobs)} jobs on Spark"),
+        spark_session(Path(folder), slots) as session,
+    ):
+        return run_programs(session, load_programs(session, queue), queue, policy)
+
+
+def _machine(conf: Path, name: str) -> Hardware:
+    return Configurations(conf, [f"hardware={name}"]).root.hardware

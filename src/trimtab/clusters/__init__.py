@@ -1,0 +1,1 @@
+"""What jobs run on, and what they are made of."""

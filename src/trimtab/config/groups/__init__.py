@@ -1,0 +1,1 @@
+"""The YAML files that people write: one module a Hydra group."""

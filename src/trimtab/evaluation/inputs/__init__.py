@@ -1,0 +1,1 @@
+"""What the earlier stages left, read and checked."""

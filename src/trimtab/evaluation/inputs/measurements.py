@@ -1,0 +1,115 @@
+"""What an experiment is evaluated from, as it was read and checked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from trimtab.evaluation.inputs.schedules import Probe, Schedules
+from trimtab.records.used import UsedCode
+
+
+@dataclass(frozen=True)
+class WorkloadFacts:
+    """What the configuration says of a workload; "" where it does not say."""
+
+    data_set: str = ""
+    model: str = ""
+    framework: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def loading(self) -> str:
+        """How the CUDA driver is told to load GPU code: "eager", "lazy", or "" for its default."""
+        mode = self.environment.get("CUDA_MODULE_LOADING", "")
+        return {"EAGER": "eager", "LAZY": "lazy"}.get(mode, "")
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The folders and the facts that a report is made from.
+
+    `profiles` are folders with PROFILE_FILES, one for each workload and hardware; `debloats` are
+    folders with DEBLOAT_FILES, one for each target and hardware. `schedules` are folders with
+    SCHEDULE_FILES, one for each cluster, trace and policy; `deflators` and `traces` are the files
+    beside them, `probes` what `trimtab probe` found. `machine` and `date` say in words where and
+    when the runs were made.
+    """
+
+    experiment: str
+    machine: str
+    date: str
+    profiles: tuple[Path, ...] = ()
+    debloats: tuple[Path, ...] = ()
+    schedules: tuple[Path, ...] = ()
+    deflators: tuple[Path, ...] = ()
+    traces: tuple[Path, ...] = ()
+    probes: tuple[Probe, ...] = ()
+    workloads: Mapping[str, WorkloadFacts] = field(default_factory=dict)
+
+    def facts(self, workload: str) -> WorkloadFacts:
+        """Return what is known of a workload."""
+        return self.workloads.get(workload, WorkloadFacts())
+
+
+@dataclass(frozen=True)
+class Target:
+    """One target on one hardware: what was removed from its libraries, and the runs after it.
+
+    `libraries` has the columns of LIBRARIES, `runs` those of RUNS (conditions original and
+    debloated). `used` is the code that its workloads used, by library; `gpus` are those that the
+    target was made for, e.g. "NVIDIA H200 (sm_90)". `label` is the target's name, with the hardware
+    where the experiment has several.
+    """
+
+    label: str
+    hardware: str
+    workloads: tuple[str, ...]
+    manifest: Mapping[str, Any]
+    verify: Mapping[str, Any]
+    libraries: pd.DataFrame
+    runs: pd.DataFrame
+    used: Mapping[str, UsedCode] = field(default_factory=dict)
+    gpus: tuple[str, ...] = ()
+
+    @property
+    def has_gpu_code(self) -> bool:
+        """Whether any of its libraries holds GPU code."""
+        return bool(self.libraries["gpu_bytes_before"].sum() > 0)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One workload on one hardware: what it used, its runs (RUNS) and its epochs (EPOCHS)."""
+
+    label: str
+    workload: str
+    hardware: str
+    usage: Mapping[str, Any]
+    runs: pd.DataFrame
+    epochs: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """Everything that was measured for an experiment."""
+
+    inputs: Inputs
+    targets: tuple[Target, ...]
+    profiles: tuple[Profile, ...]
+    schedules: Schedules = field(default_factory=Schedules)
+
+    @property
+    def have_gpu_code(self) -> bool:
+        """Whether any target holds GPU code."""
+        return any(target.has_gpu_code for target in self.targets)
+
+    def usages(self, target: Target) -> dict[str, Mapping[str, Any]]:
+        """Return the usage.json of each of the target's workloads, by workload."""
+        return {
+            profile.workload: profile.usage
+            for profile in self.profiles
+            if profile.hardware == target.hardware and profile.workload in target.workloads
+        }

@@ -1,0 +1,151 @@
+"""Tables 4 and 9 of the paper: how alike the code is that each pair of targets used."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from trimtab.evaluation.inputs.measurements import Measurements, Target
+from trimtab.evaluation.libraries.core_library import core_library, is_tensorflow
+from trimtab.evaluation.report.published import published
+from trimtab.evaluation.report.tables import (
+    MEASURED,
+    PUBLISHED,
+    SOURCE_COLUMNS,
+    Column,
+    Row,
+    Table,
+    Value,
+)
+from trimtab.records.used import UsedCode, jaccard
+
+_HOW = (
+    "Jaccard similarity of what each pair used of the framework's core library: functions in the "
+    "upper right, kernels in the lower left. 1: the same; 0: nothing in common."
+)
+_PAIRS = "Not measured: it takes two targets of the experiment to compare."
+
+
+@dataclass(frozen=True)
+class _Core:
+    """The core library of a target; equal `build` means equal addresses."""
+
+    label: str
+    hardware: str
+    library: str
+    build: str
+    used: UsedCode | None
+
+
+def table_4(measurements: Measurements) -> Table:
+    """Return Table 4: the similarity of each pair of targets, TensorFlow's apart."""
+    others = [target for target in measurements.targets if not is_tensorflow(target)]
+    return _ours(
+        "table_4",
+        "What the targets have in common (Table 4)",
+        f"{_HOW} A dash: no such code was used, or the libraries are different builds, whose "
+        "addresses do not compare.",
+        others,
+        _PAIRS,
+    )
+
+
+def table_9(measurements: Measurements) -> Table:
+    """Return Table 9: the same for the targets that use TensorFlow."""
+    targets = [target for target in measurements.targets if is_tensorflow(target)]
+    return _ours(
+        "table_9",
+        "What the TensorFlow targets have in common (Table 9)",
+        _HOW,
+        targets,
+        _PAIRS if targets else "Not measured: no target of the experiment uses TensorFlow.",
+    )
+
+
+def published_similarity(name: str) -> Table:
+    """Return the matrix of `published/{name}.yaml`, which gives each pair once."""
+    pairs = published(name)
+    names = list(
+        dict.fromkeys(str(pair.values[key]) for key in ("first", "second") for pair in pairs)
+    )
+    found: dict[tuple[str, str], Value] = {}
+    for pair in pairs:
+        first, second = str(pair.values["first"]), str(pair.values["second"])
+        found[first, second] = pair.number("functions_jaccard")
+        found[second, first] = pair.number("kernels_jaccard")
+    facts: Row = {
+        "library": pairs[0].values["library"],
+        "hardware": pairs[0].hardware,
+        "source": PUBLISHED,
+        "published_in": f"{pairs[0].paper}, {pairs[0].place}",
+    }
+    cells = [[found.get((row, column)) for column in names] for row in names]
+    return _matrix(
+        f"{name}_published",
+        f"Published: {pairs[0].place}",
+        "The same for the workloads of the paper.",
+        names,
+        cells,
+        [facts] * len(names),
+    )
+
+
+def _ours(name: str, title: str, caption: str, targets: Sequence[Target], missing: str) -> Table:
+    cores = [_core(target) for target in targets] if len(targets) > 1 else []
+    places = range(len(cores))
+    cells = [[_similarity(cores, row, column) for column in places] for row in places]
+    facts: list[Row] = [
+        {"library": core.library, "hardware": core.hardware, "source": MEASURED} for core in cores
+    ]
+    return _matrix(name, title, caption, [core.label for core in cores], cells, facts, missing)
+
+
+def _core(target: Target) -> _Core:
+    row = core_library(target).iloc[0]
+    library = str(row["library"])
+    return _Core(
+        label=target.label,
+        hardware=target.hardware,
+        library=PurePosixPath(library).name,
+        build=f"{row['build_id'] or ''} {row['size_before_bytes']}",
+        used=target.used.get(library),
+    )
+
+
+def _similarity(cores: Sequence[_Core], row: int, column: int) -> float | None:
+    one, other = cores[row], cores[column]
+    same = (one.library, one.build) == (other.library, other.build)
+    if row == column or not same or one.used is None or other.used is None:
+        return None
+    if row < column:
+        return jaccard(one.used.functions, other.used.functions)
+    return jaccard(one.used.kernels, other.used.kernels)
+
+
+def _matrix(
+    name: str,
+    title: str,
+    caption: str,
+    names: Sequence[str],
+    cells: Sequence[Sequence[Value]],
+    facts: Sequence[Row],
+    missing: str = "",
+) -> Table:
+    columns = [Column(f"with {other}", other, 2) for other in names]
+    rows: list[Row] = []
+    for label, values, fact in zip(names, cells, facts, strict=True):
+        similar = {column.key: value for column, value in zip(columns, values, strict=True)}
+        rows.append({"name": label, **similar, **fact})
+    return Table(
+        name,
+        title,
+        caption,
+        (
+            Column("name", "Workload" if name.endswith("published") else "Target"),
+            Column("hardware", "Hardware", in_report=False),
+            Column("library", "Core library"),
+            *columns,
+            *SOURCE_COLUMNS,
+        ),
+        tuple(rows),
+        missing,
+    )

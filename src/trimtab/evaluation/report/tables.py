@@ -1,0 +1,151 @@
+"""A table of the report: one set of values, written as CSV and shown in HTML."""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import pandas as pd
+
+from trimtab.evaluation.report.published import Entry, published
+from trimtab.files import whole_file
+
+Value: TypeAlias = str | int | float | bool | None
+Row: TypeAlias = Mapping[str, Value]
+
+MEASURED, MODELLED, PUBLISHED = "measured", "modelled", "published"
+MB = 1e6
+UNKNOWN = "\N{EN DASH}"
+MINUS = "\N{MINUS SIGN}"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its key in the CSV, ending in the unit, and how the report shows it.
+
+    `decimals` is None for text and truth values. `spread` names the two keys of the lowest and
+    highest value, which the report shows in the same cell and the CSV in columns of their own.
+    A column that is not `in_report` says the same of many rows: the report says it once.
+    """
+
+    key: str
+    heading: str
+    decimals: int | None = None
+    spread: tuple[str, str] | None = None
+    in_report: bool = True
+
+    def shown(self, row: Row) -> str:
+        """Return the cell's text for readers: rounded, with separators, a dash where unknown."""
+        return shown(row.get(self.key), self.decimals)
+
+    def shown_spread(self, row: Row) -> str:
+        """Return `low … high`, or nothing where the row has no spread."""
+        if self.spread is None or row.get(self.spread[0]) is None:
+            return ""
+        return " … ".join(shown(row.get(key), self.decimals) for key in self.spread)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under columns; `name` is the stem of the CSV file, `caption` says how to read it.
+
+    `missing` says why no row is ours, where none is.
+    """
+
+    name: str
+    title: str
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    missing: str = "Nothing was measured."
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether any row is ours."""
+        return any(not is_published(row) for row in self.rows)
+
+    @property
+    def shown_columns(self) -> tuple[Column, ...]:
+        """The columns that the report shows."""
+        return tuple(column for column in self.columns if column.in_report)
+
+    @property
+    def groups(self) -> dict[str, list[Row]]:
+        """The rows by where they are from: "" for ours, else the place that published them."""
+        found: dict[str, list[Row]] = {}
+        for row in self.rows:
+            place = f"{row['published_in']}; {row['hardware']}" if is_published(row) else ""
+            found.setdefault(place, []).append(row)
+        return found
+
+    def write_csv(self, folder: Path) -> Path:
+        """Write every column, unrounded, to `folder`/`name`.csv and return its path."""
+        keys = [key for column in self.columns for key in (column.key, *(column.spread or ()))]
+        path = folder / f"{self.name}.csv"
+        with whole_file(path) as temporary, temporary.open("w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(keys)
+            writer.writerows([exact(row.get(key)) for key in keys] for row in self.rows)
+        return path
+
+
+def exact(value: Value) -> str:
+    """Return a value as the CSV holds it: unrounded, and empty where unknown."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+def shown(value: Value, decimals: int | None) -> str:
+    """Return a value as the report shows it, a number with `decimals` digits after the point."""
+    if value is None or value == "":
+        return UNKNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str) or decimals is None:
+        return str(value)
+    if isinstance(value, int):  # a count, or a figure that was published without decimals
+        return f"{value:,}".replace("-", MINUS)
+    text = f"{value:z,.{decimals}f}"  # z: no minus before a zero
+    return text.replace("-", MINUS)
+
+
+def reduction_pct(before: float, after: float) -> float | None:
+    """Return by how many per cent `after` is below `before`; None where there was nothing."""
+    return 100.0 * (before - after) / before if before else None
+
+
+def number(value: float) -> float | None:
+    """Return a number of a data frame, None where it is missing."""
+    return None if pd.isna(value) else float(value)
+
+
+def published_rows(name: str) -> list[Row]:
+    """Return the rows of `published/{name}.yaml` as they stand beside ours."""
+    return [published_row(entry) for entry in published(name)]
+
+
+def published_row(entry: Entry) -> Row:
+    """Return one published row, with its place in the paper, as it stands beside ours."""
+    return {
+        "name": entry.row,
+        "hardware": entry.hardware,
+        **entry.values,
+        "source": PUBLISHED,
+        "published_in": f"{entry.paper}, {entry.place}",
+    }
+
+
+HARDWARE_COLUMN = Column("hardware", "Hardware", in_report=False)
+SOURCE_COLUMNS = (
+    Column("source", "Source"),
+    Column("published_in", "Published in", in_report=False),
+)
+
+
+def is_published(row: Row) -> bool:
+    """Return whether a row was printed elsewhere, not made from this experiment's files."""
+    return row.get("source") == PUBLISHED

@@ -1,0 +1,1 @@
+"""What runs cost, before and after, and whether they gave the same."""

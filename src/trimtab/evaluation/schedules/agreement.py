@@ -1,0 +1,156 @@
+"""Formula, simulation and real run of the same cell, and how far they are from each other."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+from trimtab.evaluation.inputs.schedules import Cell, Schedules, relative_pct
+from trimtab.evaluation.report.tables import SOURCE_COLUMNS, Column, Row, Table, Value
+from trimtab.evaluation.schedules.published import published_of
+from trimtab.evaluation.schedules.tables import POLICY_COLUMNS, interval
+
+_QUANTITIES = {
+    "response_mean_s": "mean response",
+    "response_p95_s": "95th percentile of response",
+    "execution_mean_s": "mean execution",
+}
+ERRORS = {
+    "formula_simulated_error_pct": "Formula against simulation, %",
+    "formula_real_error_pct": "Formula against real, %",
+    "simulated_real_error_pct": "Simulation of the same jobs against real, %",
+}
+COMPARED = "compared"
+MEAN_OF_ERRORS = "all"
+
+
+def agreement_table(schedules: Schedules) -> Table:
+    """Return a row for each class and quantity of the cells that more than one way answered."""
+    rows = [
+        row
+        for setting in schedules.settings
+        for cell in setting.cells
+        if cell.analytic or cell.real
+        for row in _rows(cell)
+    ]
+    return Table(
+        "agreement",
+        "Formula, simulation and real run",
+        "The same cell answered in up to three ways. Errors are relative to the second of the two, "
+        "and below zero where the first is smaller; the rows of all policies are means of the "
+        "errors without their sign. Within: whether the formula lies in the simulation's own 99 % "
+        "confidence interval, printed under it. A real run is of one trace with few jobs. Same "
+        "jobs: these alone simulated, on their arrivals, which is held against the real run; job "
+        "by job: the mean of each job's error in response. Times are in seconds of the trace.",
+        (
+            *POLICY_COLUMNS,
+            Column("job_class", "Class"),
+            Column("quantity", "Quantity"),
+            Column("formula_s", "Formula, s", 3),
+            Column("simulated_s", "Simulated, s", 3, ("simulated_low_s", "simulated_high_s")),
+            Column("same_jobs_s", "Simulated, same jobs, s", 3),
+            Column("real_s", "Real, s", 3),
+            Column("formula_simulated_error_pct", ERRORS["formula_simulated_error_pct"], 2),
+            Column("within_confidence", "Within"),
+            Column("formula_real_error_pct", ERRORS["formula_real_error_pct"], 1),
+            Column("simulated_real_error_pct", ERRORS["simulated_real_error_pct"], 1),
+            Column("job_error_pct", "Job by job, %", 1),
+            Column("details", "Details"),
+            *SOURCE_COLUMNS,
+        ),
+        (*rows, *_means(rows), *published_of("agreement", schedules)),
+    )
+
+
+def _rows(cell: Cell) -> Iterator[Row]:
+    for name, simulated in cell.classes.items():
+        formulas = cell.analytic.classes.get(name, {}) if cell.analytic else {}
+        reals = cell.real.classes.get(name, {}) if cell.real else {}
+        both = _in_both(cell.jobs, cell.real.jobs, name) if cell.real else None
+        for key, quantity in _QUANTITIES.items():
+            formula, middle, real = formulas.get(key), simulated[key], reals.get(key)
+            ends = interval(simulated, key)
+            row: dict[str, Value] = {
+                "name": cell.label,
+                "trace": cell.trace,
+                "cluster": cell.cluster,
+                "policy": cell.policy,
+                "hardware": cell.cluster,
+                "job_class": name,
+                "quantity": quantity,
+                "formula_s": formula,
+                "simulated_s": middle,
+                "real_s": real,
+                "formula_simulated_error_pct": relative_pct(middle, formula),
+                "formula_real_error_pct": relative_pct(real, formula),
+                "details": _details(cell),
+                "source": COMPARED,
+            }
+            if ends:
+                row |= {"simulated_low_s": ends[0], "simulated_high_s": ends[1]}
+            if ends and formula is not None:
+                row["within_confidence"] = ends[0] <= formula <= ends[1]
+            if both is not None and not both.empty:
+                same_jobs_s = _simulated(both, key)
+                row["same_jobs_s"] = same_jobs_s
+                row["simulated_real_error_pct"] = relative_pct(real, same_jobs_s)
+                if key == "response_mean_s":
+                    row["job_error_pct"] = _job_error_pct(both)
+            yield row
+
+
+def _details(cell: Cell) -> str:
+    said = []
+    if cell.analytic:
+        reason = cell.analytic.not_possible_because
+        said.append(f"no formula: {reason}" if reason else f"formula: {cell.analytic.model}")
+    if cell.real:
+        scaled = "" if cell.real.scale == 1 else f", times scaled by {cell.real.scale:g}"
+        said.append(f"real: {cell.real.engine}, {cell.real.machine}{scaled}")
+    return "; ".join(said)
+
+
+def _in_both(simulated: Path, real: Path, job_class: str) -> pd.DataFrame:
+    """Return the times of the class' jobs that ran for real, those simulated beside them."""
+    columns = ["job", "job_class", "response_s", "execution_s"]
+    ran = pq.read_table(real, columns=columns).to_pandas()
+    ran = ran[ran["job_class"] == job_class]
+    # The simulated trace may be far longer than the one that was run.
+    wanted = [("job", "<=", int(ran["job"].max()))] if len(ran) else [("job", "<", 0)]
+    of_it: pd.DataFrame = pq.read_table(simulated, columns=columns, filters=wanted).to_pandas()
+    return of_it.merge(ran, on="job", suffixes=("_simulated", ""))
+
+
+def _simulated(both: pd.DataFrame, key: str) -> float:
+    if key == "response_p95_s":
+        return float(both["response_s_simulated"].quantile(0.95))
+    return float(both[key.replace("_mean_s", "_s_simulated")].mean())
+
+
+def _job_error_pct(both: pd.DataFrame) -> float | None:
+    """Return the mean of each job's error without sign; None where no response took time."""
+    both = both[both["response_s"] > 0]
+    if both.empty:
+        return None
+    errors = (both["response_s_simulated"] - both["response_s"]).abs() / both["response_s"]
+    return float(100.0 * errors.mean())
+
+
+def _means(rows: list[Row]) -> Iterator[Row]:
+    """Yield, for each quantity, the means of the errors without their sign."""
+    for quantity in _QUANTITIES.values():
+        mean: dict[str, Value] = {
+            "name": "all policies",
+            "job_class": MEAN_OF_ERRORS,
+            "quantity": quantity,
+            "details": "means of the errors without their sign",
+            "source": COMPARED,
+        }
+        for key in ERRORS:
+            of_it = [row.get(key) for row in rows if row["quantity"] == quantity]
+            errors = [abs(float(error)) for error in of_it if error is not None]
+            if errors:
+                mean[key] = sum(errors) / len(errors)
+        if ERRORS.keys() & mean.keys():
+            yield mean

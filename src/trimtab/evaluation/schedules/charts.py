@@ -1,0 +1,43 @@
+"""One look for the charts of schedules: a colour for each class, a panel for each setting."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import altair as alt
+
+from trimtab.evaluation.report.figures import INK
+from trimtab.evaluation.report.published import published
+
+# Okabe and Ito's palette, which people with any kind of colour blindness can tell apart.
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", INK)
+
+
+def class_colour(classes: Sequence[str]) -> Any:
+    """Return the colour of each class, in the order of `classes`."""
+    colours = [PALETTE[number % len(PALETTE)] for number in range(len(classes))]
+    return alt.Color(
+        "job_class:N",
+        scale=alt.Scale(domain=list(classes), range=colours),
+        legend=alt.Legend(title="Class", orient="top", labelLimit=240),
+    )
+
+
+def stacked(panels: Iterable[Any]) -> Any:
+    """Return panels one under the other, each with axes, colours and legends of its own."""
+    return alt.vconcat(*panels, spacing=28).resolve_scale(
+        color="independent",
+        shape="independent",
+        opacity="independent",
+        strokeDash="independent",
+        xOffset="independent",
+    )
+
+
+def statement(row: str) -> Any:
+    """Return the published statement whose row begins with `row`."""
+    return next(e for e in published("schedule_statements") if e.row.startswith(row))
+
+
+def sources_in_words(sources: Iterable[str]) -> str:
+    """Return "measured", "modelled" or "measured and modelled"."""
+    return " and ".join(sorted(set(sources))) or "unknown"

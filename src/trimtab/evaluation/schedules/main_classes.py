@@ -1,0 +1,64 @@
+"""Of traces with many classes those with the most jobs: what the page shows of recorded traces."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from trimtab.evaluation.inputs.schedules import Cell, Schedules, Trace
+from trimtab.evaluation.report.tables import Table
+from trimtab.evaluation.schedules.charts import PALETTE
+
+MOST = len(PALETTE) - 1
+OTHERS = "other classes"
+SAID = f"Of a trace with more than {MOST} classes those with the most jobs"
+
+Shown = Mapping[tuple[str, str], set[str]]
+
+
+def shown_classes(schedules: Schedules) -> Shown:
+    """Return the classes to show of each cluster and trace: those with the most jobs."""
+    found = {}
+    for setting in schedules.settings:
+        jobs: dict[str, float] = {}
+        for cell in setting.cells:
+            for name, numbers in cell.classes.items():
+                jobs[name] = max(jobs.get(name, 0.0), numbers["jobs"] or 0.0)
+        most = sorted(jobs, key=lambda name: -jobs[name])[:MOST]
+        found[setting.cluster, setting.trace] = set(most)
+    return found
+
+
+def with_shown_classes(schedules: Schedules) -> Schedules:
+    """Return the schedules for charts: other classes are left out, or one in what arrives."""
+    shown = shown_classes(schedules)
+    return replace(
+        schedules,
+        cells=tuple(_cell(cell, shown) for cell in schedules.cells),
+        traces=tuple(_trace(trace, shown) for trace in schedules.traces),
+    )
+
+
+def without_other_classes(table: Table, shown: Shown) -> Table:
+    """Return a table with a row for each class for the page; its file has all."""
+    rows = [
+        row
+        for row in table.rows
+        if (setting := (str(row.get("cluster")), str(row.get("trace")))) not in shown
+        or row.get("job_class") in (None, *shown[setting])
+    ]
+    if len(rows) == len(table.rows):
+        return table
+    return replace(table, rows=tuple(rows), caption=f"{table.caption} {SAID}; the CSV has all.")
+
+
+def _cell(cell: Cell, shown: Shown) -> Cell:
+    names = shown[cell.cluster, cell.trace]
+    return replace(cell, classes={key: of for key, of in cell.classes.items() if key in names})
+
+
+def _trace(trace: Trace, shown: Shown) -> Trace:
+    names = shown.get((trace.cluster, trace.name), trace.arrivals.keys())
+    arrivals = {name: jobs for name, jobs in trace.arrivals.items() if name in names}
+    others = [jobs for name, jobs in trace.arrivals.items() if name not in names]
+    if others:
+        arrivals[OTHERS] = [sum(of_bin) for of_bin in zip(*others, strict=True)]
+    return replace(trace, arrivals=arrivals)

@@ -1,0 +1,1 @@
+"""Policies on real machines: this one, Apache Spark, Slurm and Kubernetes."""

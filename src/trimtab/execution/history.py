@@ -1,0 +1,115 @@
+"""What became of jobs that ran for real: the tables of jobs and stays, made from the stays alone.
+
+The real queues (`dispatch.py`, `slurm/`) note one stay a job and place; everything else that the
+tables say of a job follows from its stays.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from math import inf, nan
+
+import pandas as pd
+
+from trimtab.errors import TrimtabError
+from trimtab.records.tables import SCHEDULED, STAYS
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """A job's stay on a node at one frequency; the fields are the columns of `tables.STAYS`."""
+
+    job: int
+    node: int
+    level: int
+    cpu_milli: int
+    start_s: float
+    ready_s: float
+    end_s: float
+    end: str  # finished | evicted | migrated | failed | level
+
+    @property
+    def duration_s(self) -> float:
+        """How long it lasted."""
+        return self.end_s - self.start_s
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a real queue did.
+
+    `jobs` and `stays` have the columns of `tables.SCHEDULED` and `tables.STAYS`; a job whose
+    command failed is among them, and its code in `exit_codes`, by job (negative: the signal).
+    `sprinter` says how jobs were sped up, `energy` where the joules come from, each in words.
+    """
+
+    jobs: pd.DataFrame
+    stays: pd.DataFrame
+    exit_codes: Mapping[int, int]
+    sprinter: str = "none"
+    energy: str = "unknown"
+
+
+def stays_table(stays: Sequence[Stay]) -> pd.DataFrame:
+    """Return the stays as a table with the columns of `tables.STAYS`, in the order given."""
+    return pd.DataFrame([asdict(stay) for stay in stays], columns=STAYS.names)
+
+
+def jobs_table(
+    trace: pd.DataFrame,
+    stays: Sequence[Stay],
+    *,
+    sprint_level: float = inf,
+    resumes: bool = False,
+    energy_j: Mapping[int, float] | None = None,
+) -> pd.DataFrame:
+    """Return one row a job with the columns of `tables.SCHEDULED`, in the order of finishing.
+
+    `trace` needs job, job_class, priority and arrival_s; `stays` are in the order in which they
+    ended. Time at `sprint_level` counts as sprinting. An eviction wastes what the job did since
+    its start or its last eviction, unless it `resumes`; a migration wastes nothing. A job without
+    an entry in `energy_j` has NaN joules.
+
+    Raises TrimtabError when a job has no stays or its last one is no end.
+    """
+    by_job = {
+        job: list(group) for job, group in groupby(sorted(stays, key=_by_job), key=lambda s: s.job)
+    }
+    rows = []
+    columns = (trace[name].tolist() for name in ("job", "job_class", "priority", "arrival_s"))
+    for job, job_class, priority, arrival_s in zip(*columns, strict=True):
+        own = by_job.get(job, [])
+        if not own or own[-1].end not in ("finished", "failed"):
+            raise TrimtabError(f"job {job} was neither finished nor reported as failed")
+        last = own[-1]
+        ends = [stay.end for stay in own]
+        wasted = 0 if resumes or "evicted" not in ends else len(ends) - ends[::-1].index("evicted")
+        rows.append(
+            {
+                "job": job,
+                "job_class": job_class,
+                "priority": priority,
+                "arrival_s": arrival_s,
+                "start_s": own[0].start_s,
+                "finish_s": last.end_s,
+                "response_s": last.end_s - arrival_s,
+                "execution_s": sum(stay.duration_s for stay in own[wasted:]),
+                "wasted_s": float(sum(stay.duration_s for stay in own[:wasted])),
+                "set_up_s": sum(stay.ready_s - stay.start_s for stay in own),
+                "sprint_s": sum(stay.duration_s for stay in own if stay.level >= sprint_level),
+                "dropped_tasks": 0,
+                "evictions": ends.count("evicted"),
+                "migrations": ends.count("migrated"),
+                "node": last.node,
+                "level": last.level,
+                "energy_j": (energy_j or {}).get(job, nan),
+            }
+        )
+    table = pd.DataFrame(rows, columns=SCHEDULED.names)
+    floats = [name for name in SCHEDULED.names if name.endswith(("_s", "_j"))]
+    table[floats] = table[floats].astype(float)
+    return table.sort_values(["finish_s", "job"], kind="stable", ignore_index=True)
+
+
+def _by_job(stay: Stay) -> int:
+    return stay.job

@@ -1,0 +1,1 @@
+"""A scheduler for Kubernetes."""

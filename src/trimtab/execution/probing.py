@@ -1,0 +1,260 @@
+"""Probing this host for HEATS: what known tasks take on it (Rocha's thesis, section 3.3.1).
+
+Each task runs for real at every number of cores and, where cpufreq lets this user set them, under
+both governors; what it took becomes the `probes` of a hardware YAML.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+
+from trimtab.errors import UserError
+from trimtab.execution.sprinting.governors import Governors
+from trimtab.files import whole_file
+from trimtab.profiling.meters.power_model import HardwareModel, idle_share_j
+from trimtab.profiling.runs.measured import MeasuredRun
+from trimtab.profiling.runs.program import Program
+from trimtab.profiling.runs.run import measure_run
+
+_GIB = 1 << 30
+# Runs what follows on given processors alone: its first argument lists them.
+_PINNED = (
+    "import os, sys; os.sched_setaffinity(0, map(int, sys.argv[1].split(','))); "
+    "os.execvp(sys.argv[2], sys.argv[2:])"
+)
+_THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class ProbingTask:
+    """A command that is run with each amount of work.
+
+    In its words `{cores}` stands for the number of cores that it may use, `{work}` for the amount.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    works: tuple[int, ...] = (1,)
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def _own(name: str, works: tuple[int, ...]) -> ProbingTask:
+    module = f"trimtab.workloads.probes.{name}"
+    options = ("--iterations", "{work}", "--workers", "{cores}")
+    no_gpu = {"CUDA_VISIBLE_DEVICES": ""}  # else the boards' idle power would be charged to it
+    return ProbingTask(name, (sys.executable, "-m", module, *options), works, no_gpu)
+
+
+TASKS = {
+    task.name: task
+    for task in (_own("k_means", (250, 500)), _own("matrix_multiplication", (50, 100)))
+}
+
+
+def probe(
+    name: str,
+    output: Path,
+    *,
+    hardware: HardwareModel,
+    tasks: Sequence[str] = tuple(TASKS),
+    commands: Mapping[str, Sequence[str]] | None = None,
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Probe this host and write the hardware YAML `output`, which has to be called `{name}.yaml`.
+
+    `tasks` are names of `TASKS`, `commands` are the user's own by their names. `hardware` is the
+    power model of this host. Returns the document. Raises UserError before anything runs for an
+    unknown task and for a file that is there already, unless `overwrite`.
+    """
+    check_output(name, output, overwrite=overwrite)
+    unknown = [task for task in tasks if task not in TASKS]
+    if unknown:
+        raise UserError(f"probing task {unknown[0]!r} is unknown; there are: {', '.join(TASKS)}")
+    chosen = [TASKS[task] for task in tasks]
+    chosen += [ProbingTask(key, tuple(words)) for key, words in (commands or {}).items()]
+    document = probe_host(name, chosen, hardware=hardware)
+    write_hardware(output, document, overwrite=overwrite)
+    return document
+
+
+def probe_host(
+    name: str,
+    tasks: Sequence[ProbingTask],
+    *,
+    hardware: HardwareModel,
+    governors: Governors | None = None,
+    timeout_s: float = 3600.0,
+) -> dict[str, Any]:
+    """Return what a hardware YAML says of this host, from running every task on it.
+
+    The number of cores goes from 1 to all that this process may use. Energy is without the idle
+    power: of RAPL the part above it, else the power model's. Raises UserError when there are
+    more cores than `hardware` has, when the energy is unknown, and when a task fails.
+    """
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) > hardware.cores:
+        raise UserError(
+            f"hardware {hardware.name} has {hardware.cores} cores, this host {len(cpus)}: name the "
+            "YAML of this host, or copy one and correct it"
+        )
+    if not tasks:
+        raise UserError("nothing to probe with: name a task or give a command")
+    for task in tasks:
+        if not task.command or shutil.which(task.command[0]) is None:
+            raise UserError(
+                f"probing task {task.name}: {' '.join(task.command)!r}: no such program"
+            )
+    governors = Governors() if governors is None else governors
+    probes: list[dict[str, Any]] = []
+    with TemporaryDirectory(prefix="trimtab-probe-") as folder:
+        for level, governor in enumerate(governors.names or (None,)):
+            for task in tasks:
+                for count in range(1, len(cpus) + 1):
+                    for work in task.works:
+                        program = _program(task, cpus[:count], work, timeout_s)
+                        run = _measured(
+                            program, task.name, hardware, governors, governor, Path(folder)
+                        )
+                        probes.append(_row(task.name, count, work, level, run, hardware, len(cpus)))
+    return _document(name, hardware, governors, probes)
+
+
+def check_output(name: str, output: Path, *, overwrite: bool) -> None:
+    """Raise UserError unless `output` is `{name}.yaml` and may be written."""
+    if output.name != f"{name}.yaml":
+        raise UserError(f"{output}: the file of hardware {name!r} has to be called {name}.yaml")
+    if output.exists() and not overwrite:
+        raise UserError(f"{output}: is there already; choose another name or say --overwrite")
+
+
+def write_hardware(output: Path, document: Mapping[str, Any], *, overwrite: bool = False) -> None:
+    """Write `document` as the YAML file `output`, whole or not at all.
+
+    Raises UserError for a name that is not the file's and, unless `overwrite`, an existing file.
+    """
+    check_output(document["name"], output, overwrite=overwrite)
+    text = yaml.safe_dump(dict(document), sort_keys=False, width=98, allow_unicode=True)
+    with whole_file(output) as temporary:
+        temporary.write_text(f"# Probed on this host by `trimtab probe`.\n{text}")
+
+
+def _program(task: ProbingTask, cpus: Sequence[int], work: int, timeout_s: float) -> Program:
+    count = str(len(cpus))
+    words = [word.replace("{cores}", count).replace("{work}", str(work)) for word in task.command]
+    listed = ",".join(map(str, cpus))
+    threads = dict.fromkeys(_THREAD_COUNTS, count)
+    return Program(
+        command=(sys.executable, "-I", "-S", "-c", _PINNED, listed, *words),
+        workdir=Path.cwd(),
+        environment={**os.environ, **threads, **task.environment},
+        timeout_s=timeout_s,
+    )
+
+
+def _measured(
+    program: Program,
+    task: str,
+    hardware: HardwareModel,
+    governors: Governors,
+    governor: str | None,
+    logs: Path,
+) -> MeasuredRun:
+    def measure() -> MeasuredRun:
+        return measure_run(program, condition=task, repeat=0, hardware=hardware, log_dir=logs)
+
+    if governor is None:
+        run = measure()
+    else:
+        with governors.holding(governor):
+            run = measure()
+    if run.failure:
+        what = run.failure.partition("; see ")[0]  # the logs go with the temporary folder
+        said = run.stderr.read_text(errors="replace").strip().splitlines()
+        raise UserError(f"probing task {task}: {what}: {said[-1] if said else 'no message'}")
+    if run.energy.energy_source == "unknown":
+        raise UserError(
+            "the energy of this host is unknown: RAPL cannot be read and there is no power model; "
+            "name a hardware YAML"
+        )
+    return run
+
+
+def _row(
+    task: str,
+    cores: int,
+    work: int,
+    level: int,
+    run: MeasuredRun,
+    hardware: HardwareModel,
+    cores_usable: int,
+) -> dict[str, Any]:
+    energy_j = run.energy.energy_low_j  # measured: the active part alone
+    if run.energy.energy_source == "modelled":
+        idle_j = idle_share_j(hardware, wall_s=run.wall_s, cores_usable=cores_usable)
+        energy_j = run.energy.energy_j - idle_j
+    return {
+        "task": task,
+        "cores": cores,
+        "memory_gib": round(run.peak_rss_bytes / _GIB, 4),
+        "work": work,
+        "wall_s": round(run.wall_s, 4),
+        "energy_j": round(energy_j, 4),
+        "level": level,
+        "energy_source": run.energy.energy_source,
+    }
+
+
+def _document(
+    name: str, hardware: HardwareModel, governors: Governors, probes: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    frequencies = "both governors" if governors.names else f"one frequency ({governors.missing})"
+    document: dict[str, Any] = {
+        "name": name,
+        "description": f"this host, probed at {frequencies}",
+        "cores": hardware.cores,
+        "idle_w": hardware.idle_w,
+        "busy_w": hardware.busy_w,
+        "memory_w_per_gib": hardware.memory_w_per_gib,
+        "memory_gib": hardware.memory_gib,
+        "power_relative_error": hardware.power_relative_error,
+        "power_source": hardware.source,
+    }
+    if governors.names:
+        document["levels"] = _levels(hardware, governors, probes)
+    return {**document, "probes": list(probes)}
+
+
+def _levels(
+    hardware: HardwareModel, governors: Governors, probes: Sequence[dict[str, Any]]
+) -> list[dict[str, float]]:
+    """Return both levels: speed and power above idle are the slower probes' over the faster ones'.
+
+    The median over the pairs of probes that differ in their level alone.
+    """
+    half = len(probes) // 2
+    pairs = list(zip(probes[:half], probes[half:], strict=True))
+    speed = median(fast["wall_s"] / slow["wall_s"] for slow, fast in pairs)
+    power = median(
+        (slow["energy_j"] / slow["wall_s"]) / (fast["energy_j"] / fast["wall_s"])
+        for slow, fast in pairs
+    )
+    if not speed < 1:
+        raise UserError(
+            f"the governor {governors.names[0]} is no slower than {governors.names[1]} here "
+            "(intel_pstate in active mode?): probe with the governors left alone"
+        )
+    active_w = hardware.busy_w - hardware.idle_w
+    low, high = (governors.frequency_ghz(governor) for governor in governors.names)
+    slow_w = round(hardware.idle_w + active_w * min(1.0, power), 3)
+    return [
+        {"frequency_ghz": low, "speed": round(speed, 4), "busy_w": slow_w},
+        {"frequency_ghz": high, "speed": 1.0, "busy_w": hardware.busy_w},
+    ]

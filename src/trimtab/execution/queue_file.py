@@ -1,0 +1,128 @@
+"""A queue of real jobs as a YAML file, and the policies that can drive it.
+
+The file names the classes of jobs and the jobs:
+
+    classes: {report: {priority: 1}, indexing: {priority: 0}}
+    jobs:
+      - {class: indexing, at_s: 0, command: [python, index.py]}
+      - {class: report, at_s: 2.5, command: [python, report.py]}
+
+Where every class has a `program` (FILE.py:FUNCTION, by the queue's folder), jobs have no command:
+they are that function, on Apache Spark.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trimtab.config.groups.policy import Policy
+from trimtab.errors import UserError
+from trimtab.execution.commands import DispatchPolicy, QueuedCommand
+
+_KEYS = {"class", "at_s"}
+
+
+@dataclass(frozen=True)
+class QueueFile:
+    """The jobs of a file, and the priority of each class.
+
+    `programs` are those of each class, FILE.py:FUNCTION by `folder`, for Spark; the jobs have
+    then empty commands. It is empty in a queue of commands.
+    """
+
+    jobs: tuple[QueuedCommand, ...]
+    priorities: Mapping[str, int]
+    programs: Mapping[str, str]
+    folder: Path
+
+
+def read_queue(path: Path) -> QueueFile:
+    """Return what the file at `path` says; UserError names the file, the job and the key."""
+    try:
+        document = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
+    except yaml.YAMLError as error:
+        raise UserError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(document, dict) or set(document) != {"classes", "jobs"}:
+        raise UserError(f"{path}: expected the keys classes and jobs")
+    priorities, programs = {}, {}
+    for name, facts in dict(document["classes"]).items():
+        if not isinstance(facts, dict) or not isinstance(facts.get("priority"), int):
+            raise UserError(f"{path}: classes.{name}: expected a priority, a whole number")
+        priorities[str(name)] = facts["priority"]
+        if "program" in facts:
+            programs[str(name)] = _program(f"{path}: classes.{name}.program", facts["program"])
+    if without := priorities.keys() - programs.keys() if programs else None:
+        names = ", ".join(sorted(without))
+        raise UserError(f"{path}: classes: {names}: no program, which the others have")
+    if not isinstance(document["jobs"], list) or not document["jobs"]:
+        raise UserError(f"{path}: jobs: expected a list of jobs")
+    jobs = tuple(
+        _job(f"{path}: jobs[{number}]", number, facts, priorities, bool(programs))
+        for number, facts in enumerate(document["jobs"])
+    )
+    return QueueFile(jobs, priorities, programs, path.parent)
+
+
+def dispatch_policy(policy: Policy, priorities: Mapping[str, int]) -> DispatchPolicy:
+    """Return how a policy of the kind `priority` or `dias` drives real commands.
+
+    Raises UserError for another kind, for preemptive resume, and for a class that is not there.
+    """
+    parameters = policy.parameters
+    if policy.kind not in ("priority", "dias"):
+        raise UserError(f"policy {policy.name}: commands are driven by the kinds priority and dias")
+    preemption = parameters.get("preemption", "none")
+    if preemption == "resume":
+        raise UserError(
+            f"policy {policy.name}: preemption: an evicted command cannot go on: repeat"
+        )
+    for key in ("drop_ratio", "timeout_s"):
+        unknown = sorted(set(parameters.get(key, {})) - set(priorities))
+        if unknown:
+            known = ", ".join(priorities)
+            raise UserError(f"policy {policy.name}: {key}: {', '.join(unknown)}, expected {known}")
+    budget_s = parameters.get("budget_s")
+    return DispatchPolicy(
+        preemptive=preemption == "repeat",
+        drop_ratio={
+            priorities[name]: ratio for name, ratio in parameters.get("drop_ratio", {}).items()
+        },
+        sprint_timeout_s={
+            priorities[name]: after_s for name, after_s in parameters.get("timeout_s", {}).items()
+        },
+        budget_s=math.inf if budget_s is None else budget_s,
+        replenish_s_per_s=parameters.get("replenish_s_per_s", 0.0),
+    )
+
+
+def _program(place: str, named: Any) -> str:
+    file, _, function = str(named).rpartition(":")
+    if not file.endswith(".py") or not function.isidentifier():
+        raise UserError(f"{place}: {named!r} given, expected FILE.py:FUNCTION")
+    return str(named)
+
+
+def _job(
+    place: str, number: int, facts: Any, priorities: Mapping[str, int], on_spark: bool
+) -> QueuedCommand:
+    keys = _KEYS if on_spark else {*_KEYS, "command"}
+    if not isinstance(facts, dict) or set(facts) != keys:
+        raise UserError(f"{place}: expected the keys {', '.join(sorted(keys))}")
+    if facts["class"] not in priorities:
+        known = ", ".join(priorities)
+        raise UserError(f"{place}.class: {facts['class']!r} given, expected one of {known}")
+    at_s = facts["at_s"]
+    if not isinstance(at_s, int | float) or isinstance(at_s, bool) or not 0 <= at_s < math.inf:
+        raise UserError(f"{place}.at_s: {at_s!r} given, expected a number of seconds, 0 or more")
+    words = facts.get("command", [])
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        raise UserError(f"{place}.command: {words!r} given, expected a list of texts")
+    return QueuedCommand(
+        number, facts["class"], priorities[facts["class"]], float(at_s), tuple(words)
+    )

@@ -1,0 +1,107 @@
+"""The nodes of a virtual Slurm cluster, and the slurm.conf that describes them (slurm.conf(5))."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from trimtab.clusters.cluster import Cluster
+from trimtab.errors import UserError
+
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Node:
+    """One virtual node; `node_type` is the index of its type."""
+
+    name: str
+    node_type: int
+    cores: int
+    memory_bytes: int
+
+
+def nodes_of(cluster: Cluster) -> list[Node]:
+    """Return the nodes in the order of their numbers.
+
+    Raises UserError for a node that Slurm cannot have: a name that its lists of hosts would take
+    apart, or a part of a core.
+    """
+    for kind in cluster.node_types:
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]*", kind.name):
+            raise UserError(f"node type {kind.name!r}: Slurm's names are letters, digits, _ . -")
+        if kind.cpu_milli % 1000:
+            raise UserError(
+                f"node type {kind.name}: cpu_milli: {kind.cpu_milli}: n * 1000 expected"
+            )
+    return [
+        Node(f"{kind.name}-{number}", index, kind.cpu_milli // 1000, kind.memory_bytes)
+        for index, (kind, count) in enumerate(zip(cluster.node_types, cluster.counts, strict=True))
+        for number in range(1, count + 1)
+    ]
+
+
+def mebibytes(size_bytes: int) -> int:
+    """Return whole MiB, in which Slurm counts memory, that hold `size_bytes`."""
+    return max(1, -(-size_bytes // _MIB))
+
+
+def partition_of(priority: int) -> str:
+    """Return the name of the partition for jobs of one priority."""
+    return f"priority{priority}" if priority >= 0 else f"priority_minus{-priority}"
+
+
+def slurm_conf(
+    folder: Path,
+    host: str,
+    ports: Sequence[int],
+    cluster: Cluster,
+    priorities: Sequence[int],
+) -> str:
+    """Return the text of slurm.conf: all daemons on `host`, everything under `folder`.
+
+    `ports` has one for the controller, then one a node. Partition `main` is where a policy of
+    ours decides. Each priority has a partition too, in which Slurm's own preemption requeues what
+    runs in lower ones.
+    """
+    lines = [
+        "ClusterName=trimtab",
+        f"SlurmctldHost={host}(127.0.0.1)",
+        f"SlurmctldPort={ports[0]}",
+        "SlurmUser=root",
+        "SlurmdUser=root",
+        "AuthType=auth/munge",
+        f"AuthInfo=socket={folder}/munge/socket",
+        "CredType=cred/munge",
+        f"StateSaveLocation={folder}/state",
+        f"SlurmdSpoolDir={folder}/spool-%n",
+        f"SlurmctldPidFile={folder}/slurmctld.pid",
+        f"SlurmdPidFile={folder}/%n.pid",
+        f"SlurmctldLogFile={folder}/log/slurmctld.log",
+        f"SlurmdLogFile={folder}/log/%n.log",
+        "ProctrackType=proctrack/linuxproc",
+        "TaskPlugin=task/none",
+        "MpiDefault=none",
+        "JobAcctGatherType=jobacct_gather/none",
+        "ReturnToService=2",
+        "SlurmdParameters=config_overrides",  # more cores and memory than the machine has
+        "SelectType=select/cons_tres",
+        "SelectTypeParameters=CR_Core_Memory",
+        "SchedulerParameters=sched_interval=1,bf_interval=1,batch_sched_delay=0",
+        "PreemptType=preempt/partition_prio",
+        "PreemptMode=REQUEUE",
+        "JobRequeue=1",
+        "KillWait=2",
+    ]
+    lines += [
+        f"NodeName={node.name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port}"
+        f" CPUs={node.cores} RealMemory={mebibytes(node.memory_bytes)}"
+        f" Feature={cluster.node_types[node.node_type].name}"
+        for node, port in zip(nodes_of(cluster), ports[1:], strict=True)
+    ]
+    lines.append("PartitionName=main Nodes=ALL Default=YES State=UP")
+    for rank, priority in enumerate(sorted(priorities)):
+        lines.append(
+            f"PartitionName={partition_of(priority)} Nodes=ALL State=UP PriorityTier={10 + rank}"
+        )
+    return "\n".join(lines) + "\n"

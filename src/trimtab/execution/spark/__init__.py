@@ -1,0 +1,1 @@
+"""Queues and traces on Apache Spark."""

@@ -1,0 +1,95 @@
+"""The programs that a trace's classes name, their input, and the times of their stages."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from trimtab.config.groups.trace import JobClass
+from trimtab.execution.commands import DispatchPolicy
+from trimtab.execution.spark.run import Program, run_trace
+from trimtab.spark.event_log import job_times
+from trimtab.spark.programs.posts import resize_posts, write_documentation_posts
+from trimtab.spark.programs.triangles import TriangleCount, partition_edges
+from trimtab.spark.programs.web_graph import write_web_graph
+from trimtab.spark.programs.word_popularity import WordPopularity
+from trimtab.spark.session import Session
+
+WARM_UP, PROFILED = 8, 10  # runs of each class
+_GRAPH_NODES = 5000
+
+
+def prepare(classes: Mapping[str, JobClass], folder: Path) -> dict[str, Program]:
+    """Return the program of each class, its input made in `folder`.
+
+    Posts without a file of their own are made of Python's documentation, a graph by the copying
+    model.
+    """
+    programs: dict[str, Program] = {}
+    for name, facts in classes.items():
+        source = Path(facts.input) if facts.input else None
+        if facts.program == "word_popularity":
+            path, size_bytes = folder / f"{name}.xml", int(facts.input_mb * 1e6)
+            if source:
+                resize_posts(source, path, size_bytes)
+            else:
+                write_documentation_posts(path, size_bytes)
+            stages = facts.stages
+            programs[name] = WordPopularity(path, stages.map_tasks, stages.reduce_tasks)
+        else:
+            if source is None:
+                source = folder / f"{name}.txt"
+                write_web_graph(source, _GRAPH_NODES)
+            partition_edges(source, folder / name, facts.stages.map_tasks)
+            programs[name] = TriangleCount(folder / name)
+    return programs
+
+
+def measure_stages(
+    session: Session, programs: Mapping[str, Program]
+) -> dict[str, dict[str, float | str]]:
+    """Return, for each class, the keys of `stages` of a trace's YAML, measured.
+
+    The classes are run in turn, with nothing dropped. A task's time is its wave's share of the
+    stage, scheduling included; `size_scv` is the variation of whole jobs.
+    """
+    warm_up(session, programs, WARM_UP)
+    times = _run(session, programs, PROFILED)
+    return {name: _stages(times[times["name"] == name], session.slots) for name in programs}
+
+
+def warm_up(session: Session, programs: Mapping[str, Program], repeats: int) -> None:
+    """Run every program a few times: the first runs of a session take longer than all others."""
+    _run(session, programs, repeats)
+
+
+def _run(session: Session, programs: Mapping[str, Program], repeats: int) -> pd.DataFrame:
+    names = list(programs) * repeats
+    trace = pd.DataFrame(
+        {"job": job, "arrival_s": 0.0, "job_class": name, "priority": 0}
+        for job, name in enumerate(names)
+    )
+    ran = run_trace(session, trace, programs, DispatchPolicy())
+    times = job_times(ran.log, ran.attempts).sort_values("job")
+    times["processing_s"] = ran.jobs.set_index("job")["execution_s"][times["job"]].to_numpy()
+    return times.assign(name=names)
+
+
+def _stages(times: Any, slots: int) -> dict[str, float | str]:
+    whole_s = times["processing_s"]
+    parts = times[["setup_s", "map_s", "shuffle_s", "reduce_s"]]
+    outside_s = float((whole_s - parts.sum(axis=1)).mean())
+    found: dict[str, float | str] = {
+        "set_up_s": float(times["setup_s"].mean()) + outside_s,
+        "shuffle_s": max(0.0, float(times["shuffle_s"].mean())),
+        "distribution": "deterministic",
+        "size_scv": statistics.variance(whole_s) / statistics.mean(whole_s) ** 2,
+    }
+    for stage in ("map", "reduce"):
+        waves = -(-int(times[f"{stage}_tasks"].iloc[0]) // slots)
+        found[f"{stage}_task_s"] = float(times[f"{stage}_s"].mean()) / waves
+    return found

@@ -1,0 +1,152 @@
+"""Run a trace of jobs on Spark under DiAS' policies, in real time, and measure each job."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import pandas as pd
+
+from trimtab.errors import UserError
+from trimtab.execution.commands import DispatchPolicy
+from trimtab.execution.history import jobs_table, stays_table
+from trimtab.execution.spark.dispatcher import Arrival, Dispatcher
+from trimtab.execution.spark.processes import CpuClock
+from trimtab.execution.sprinting.sprinter import Sprinter
+from trimtab.spark.event_log import EventLog, read_event_log
+from trimtab.spark.session import Session
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+
+class Program(Protocol):
+    """What a job of one class does, e.g. `WordPopularity`."""
+
+    def __call__(self, context: SparkContext, theta: float, seed: int) -> object:
+        """Run on `context` with tasks dropped at the ratio `theta`, drawn with `seed`."""
+        ...
+
+
+@dataclass(frozen=True)
+class SparkRun:
+    """What a trace did on Spark.
+
+    `jobs` and `stays` have the columns of `tables.SCHEDULED` and `tables.STAYS`: one node, 0,
+    which is all of Spark, and level 1 in a sprint. Joules are null, being modelled elsewhere;
+    the session being there before the first job, nothing is set up. `dropped_tasks` are those of
+    a job's last execution, by the event log, which knows them of RDDs, not of data frames.
+
+    `attempts`: a row an execution of a job: job, attempt, group (of the event log), finished,
+    start_s and finish_s (since 1970, as in the log), spark_cpu_s (CPU time of all of Spark's
+    processes meanwhile) and executor_cpu_s (see `EventLog`).
+    `log`: Spark's event log, of these jobs only. `sprinter` says how jobs were sped up.
+    """
+
+    jobs: pd.DataFrame
+    stays: pd.DataFrame
+    attempts: pd.DataFrame
+    log: EventLog
+    sprinter: str = "none"
+
+
+class SparkEngine:
+    """An engine for the dispatcher: a Spark session that a job at a time seizes whole."""
+
+    def __init__(
+        self,
+        session: Session,
+        programs: Mapping[str, Program],
+        drop_ratio: Mapping[int, float],
+        seed: int = 0,
+    ) -> None:
+        self._session, self._programs = session, programs
+        self._drop_ratio, self._seed = drop_ratio, seed
+        self._name = f"trace-{time.monotonic_ns()}"
+        self._evicted: set[str] = set()
+        self.attempts: list[dict[str, object]] = []
+
+    def run(self, job: Arrival, attempt: int) -> bool:
+        """Run a job's program; False when it was evicted meanwhile."""
+        context, group = self._session.context, self._group(job, attempt)
+        # Interrupting its threads would make Spark start all of its Python workers anew.
+        context.setJobGroup(group, job.job_class, interruptOnCancel=False)
+        theta = self._drop_ratio.get(job.priority, 0.0)
+        clock, start_s = CpuClock(self._session.processes), time.time()
+        try:
+            self._programs[job.job_class](context, theta, self._seed + job.job)
+            finished = True
+        except Exception:  # its type depends on whether the program uses data frames
+            if group not in self._evicted:
+                raise
+            finished = False
+        finish_s = time.time()
+        self.attempts.append(
+            {
+                "job": job.job,
+                "attempt": attempt,
+                "group": group,
+                "finished": finished,
+                "start_s": start_s,
+                "finish_s": finish_s,
+                "spark_cpu_s": clock.elapsed_s(),
+            }
+        )
+        return finished
+
+    def evict(self, job: Arrival, attempt: int) -> None:
+        """Cancel what an execution runs on Spark, and what it is still to submit."""
+        group = self._group(job, attempt)
+        self._evicted.add(group)
+        self._session.context._jsc.sc().cancelJobGroupAndFutureJobs(group)
+
+    def _group(self, job: Arrival, attempt: int) -> str:
+        """Return the job group of an execution: no other trace's has the same name."""
+        return f"{self._name}-{job.job}-{attempt}"
+
+
+def run_trace(
+    session: Session,
+    trace: pd.DataFrame,
+    programs: Mapping[str, Program],
+    policy: DispatchPolicy,
+    sprinter: Sprinter | None = None,
+) -> SparkRun:
+    """Run the jobs of `trace` (columns of `tables.TRACE`) on Spark in real time.
+
+    `programs` holds what a job of each class does. The policy's drop ratios apply to every stage
+    that the program drops from. A `sprinter` speeds up a session in local mode.
+    Raises UserError for a class without a program, or a policy of several servers.
+    """
+    if missing := set(trace.job_class) - set(programs):
+        raise UserError(f"job classes without a program: {sorted(missing)}, not {list(programs)}")
+    if policy.servers != 1:
+        raise UserError(f"servers: {policy.servers}; a job seizes the whole of Spark: expected 1")
+    if policy.sprints and sprinter is None:
+        raise UserError("sprint_timeout_s: the policy sprints, but no sprinter was given")
+    arrivals = [
+        Arrival(row["job"], row["arrival_s"], row["job_class"], row["priority"])
+        for row in trace.to_dict("records")
+    ]
+    engine = SparkEngine(session, programs, policy.drop_ratio)
+    with ExitStack() as stack:
+        if sprinter is not None:
+            stack.enter_context(sprinter)
+            stack.callback(sprinter.sprint)  # the session goes on at full speed
+            sprinter.attach(session)
+            sprinter.rest()
+        stays = Dispatcher(engine, policy, sprinter).run(arrivals)
+    session.flush()
+    attempts = pd.DataFrame(engine.attempts)
+    log = read_event_log(session.event_log).of_groups(attempts.group)
+    by_group = log.stages.groupby("group")
+    attempts["executor_cpu_s"] = by_group.executor_cpu_s.sum().reindex(attempts.group).to_numpy()
+    jobs = jobs_table(trace, stays, sprint_level=1)
+    last = attempts[attempts.finished].set_index("job").group
+    dropped = by_group.dropped_tasks.sum()
+    jobs["dropped_tasks"] = dropped.reindex(last[jobs.job], fill_value=0).to_numpy()
+    description = sprinter.description if sprinter is not None else "none"
+    return SparkRun(jobs, stays_table(stays), attempts, log, description)

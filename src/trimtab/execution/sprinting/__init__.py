@@ -1,0 +1,1 @@
+"""Speeding jobs up for a while."""

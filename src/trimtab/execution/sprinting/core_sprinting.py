@@ -1,0 +1,148 @@
+"""Sprinting by cores, where frequencies cannot be set, as in most virtual machines.
+
+A job normally has one core and sprints on all of them, which speeds up only what runs in parallel.
+"""
+
+import errno
+import os
+import shutil
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from trimtab.errors import UserError
+from trimtab.execution.sprinting.control_groups import group_of
+from trimtab.execution.sprinting.sprinter import RunningJob, Sprinter
+
+_NORMAL_CORES = 1
+_EMPTY_PATIENCE_S = 2.0
+
+
+class QuotaSprinter(Sprinter):
+    """A share of the CPUs' time for a control group: one core's normally, all of it in a sprint.
+
+    `group` is an empty control group of this sprinter's own, with either cpu.max (version 2) or
+    cpu.cfs_quota_us (version 1); see Documentation/admin-guide/cgroup-v2.rst. It is removed at
+    the end, and processes that live on return to where they were.
+    """
+
+    def __init__(self, group: Path) -> None:
+        self._group, self._home = group, Path()
+        cores = len(os.sched_getaffinity(0))
+        self.normal_milli, self.sprint_milli = 1000 * _NORMAL_CORES, 1000 * cores
+        if (group / "cpu.max").exists():
+            self._file, self._all, period = group / "cpu.max", "max", " 100000"
+        else:
+            self._file, self._all, period = group / "cpu.cfs_quota_us", "-1", ""
+        self._one = f"{100_000 * _NORMAL_CORES}{period}"
+        self.description = (
+            f"by control group quota: {_NORMAL_CORES} core's time, sprints on all {cores}"
+        )
+
+    def wrap(self, command: Sequence[str]) -> Sequence[str]:
+        """Return a shell command that joins the group and becomes `command`."""
+        join = 'echo $$ > "$0" && exec "$@"'
+        return ["/bin/sh", "-c", join, str(self._group / "cgroup.procs"), *command]
+
+    def attach(self, job: RunningJob) -> None:
+        """Move the job's processes into the group, until there is none that was not moved.
+
+        Raises UserError where the machine does not allow that.
+        """
+        moved = self._members()
+        while new := {one.pid for one in job.processes()} - moved:
+            moved |= new  # also one that has ended, which no group lists
+            for process in new:
+                with suppress(ProcessLookupError, FileNotFoundError):
+                    self._home = group_of(process, self._group)
+                    self._move(process, self._group)
+
+    def _members(self) -> set[int]:
+        return {int(line) for line in (self._group / "cgroup.procs").read_text().split()}
+
+    def _move(self, process: int, group: Path) -> None:
+        try:
+            (group / "cgroup.procs").write_text(str(process))
+        except ProcessLookupError:
+            return
+        except OSError as error:
+            raise UserError(
+                f"{group}: process {process} cannot be moved there: {error.strerror}"
+            ) from None
+
+    def sprint(self) -> None:
+        """Lift the quota."""
+        self._file.write_text(self._all)
+
+    def rest(self) -> None:
+        """Set the quota to one core's time."""
+        self._file.write_text(self._one)
+
+    def restore(self) -> None:
+        """Remove the group, which is empty a moment after its last process has died or left."""
+        moved: set[int] = set()
+        while self._home.name and (staying := self._members() - moved):
+            moved |= staying
+            for process in staying:
+                self._move(process, self._home)
+        deadline = time.monotonic() + _EMPTY_PATIENCE_S
+        while True:
+            try:
+                self._group.rmdir()
+                return
+            except OSError as error:
+                if error.errno != errno.EBUSY or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.001)  # version 1 has no event for it
+
+
+class AffinitySprinter(Sprinter):
+    """The cores that the job's threads may use: one normally, all of them in a sprint.
+
+    Threads that the job starts while it is being moved get what their parents have.
+    """
+
+    def __init__(self) -> None:
+        self._cpus = sorted(os.sched_getaffinity(0))
+        if len(self._cpus) < 2:
+            raise UserError("there is one core only: no more can be given to a job that sprints")
+        if shutil.which("taskset") is None:
+            raise UserError("taskset is missing: apt-get install util-linux")
+        self._job: RunningJob | None = None
+        self.normal_milli, self.sprint_milli = 1000 * _NORMAL_CORES, 1000 * len(self._cpus)
+        self.description = (
+            f"by core affinity: {_NORMAL_CORES} core, sprints on all {len(self._cpus)}"
+        )
+
+    def wrap(self, command: Sequence[str]) -> Sequence[str]:
+        """Return the command that starts `command` on the first core."""
+        return ["taskset", "--cpu-list", str(self._cpus[0]), *command]
+
+    def attach(self, job: RunningJob) -> None:
+        """Take the job whose threads are to be moved."""
+        self._job = job
+
+    def sprint(self) -> None:
+        """Let the job's threads use all cores."""
+        self._allow(self._cpus)
+
+    def rest(self) -> None:
+        """Let the job's threads use the first core only."""
+        self._allow(self._cpus[:_NORMAL_CORES])
+
+    def _allow(self, cpus: Sequence[int]) -> None:
+        """Move thread by thread until there is none that was not moved."""
+        moved: set[int] = set()
+        while new := self._threads() - moved:
+            for thread in new:
+                with suppress(ProcessLookupError):
+                    os.sched_setaffinity(thread, cpus)
+            moved |= new
+
+    def _threads(self) -> set[int]:
+        found: set[int] = set()
+        for process in self._job.processes() if self._job else ():
+            with suppress(OSError):
+                found |= {int(entry.name) for entry in os.scandir(f"/proc/{process.pid}/task")}
+        return found

@@ -1,0 +1,68 @@
+"""DiAS: differential approximation and sprinting instead of eviction."""
+
+import math
+from collections.abc import Mapping
+
+from trimtab.errors import UserError
+from trimtab.policies.build import Facts
+from trimtab.policies.priority import Priority
+
+
+class Dias(Priority):
+    """Non-preemptive priority buffers with a dropper and a sprinter (Rocha's thesis, chapter 4).
+
+    `drop_ratio` is theta by job class: of n tasks of a stage ceil(n (1 - theta)) are run.
+    `timeout_s` is T by job class: an execution that has lasted T goes on at `sprint_level` until
+    it ends or the budget is empty, and does not sprint again; a class left out never sprints.
+    `budget_s` are seconds of one job's sprinting, full at the start; `replenish_s_per_s` come back
+    in every second, while jobs sprint too, up to `budget_s`. Jobs start at `level`.
+
+    NPS is `Dias(timeout_s=...)`, DA(theta) is `Dias(drop_ratio=...)`.
+    """
+
+    def __init__(
+        self,
+        *,
+        drop_ratio: Mapping[str, float] | None = None,
+        timeout_s: Mapping[str, float] | None = None,
+        budget_s: float = math.inf,
+        replenish_s_per_s: float = 0.0,
+        level: int = 0,
+        sprint_level: int = -1,
+    ) -> None:
+        """Raise UserError for a ratio outside 0 to 1 or a negative time."""
+        super().__init__("none", level=level)
+        self.drop_ratio = dict(drop_ratio or {})
+        self.timeout_s = dict(timeout_s or {})
+        self.budget_s = budget_s
+        self.replenish_s_per_s = replenish_s_per_s
+        self.sprint_level = sprint_level
+        for name, ratio in self.drop_ratio.items():
+            if not 0 <= ratio <= 1:
+                raise UserError(f"dias: drop_ratio: {name}: {ratio}, expected 0 to 1")
+        for name, after_s in self.timeout_s.items():
+            if not after_s >= 0:
+                raise UserError(f"dias: timeout_s: {name}: {after_s}, expected at least 0")
+        if not budget_s >= 0 or not replenish_s_per_s >= 0 or math.isinf(replenish_s_per_s):
+            raise UserError("dias: budget_s and replenish_s_per_s must be at least 0")
+
+
+def build(
+    facts: Facts,
+    *,
+    drop_ratio: Mapping[str, float] | None = None,
+    timeout_s: Mapping[str, float] | None = None,
+    budget_s: float | None = None,
+    replenish_s_per_s: float = 0.0,
+    level: int = 0,
+    sprint_level: int = -1,
+) -> Dias:
+    """Return the policy that a YAML of the kind `dias` describes; no budget: it is unlimited."""
+    return Dias(
+        drop_ratio=drop_ratio,
+        timeout_s=timeout_s,
+        budget_s=math.inf if budget_s is None else budget_s,
+        replenish_s_per_s=replenish_s_per_s,
+        level=level,
+        sprint_level=sprint_level,
+    )

@@ -1,0 +1,27 @@
+"""First come, first served, on the first node with room."""
+
+from collections.abc import Sequence
+
+from trimtab.policies.base import NodeState, Placement, Policy, Task
+from trimtab.policies.build import Facts
+
+
+class FirstComeFirstServed(Policy):
+    """Jobs start in the order of arrival on the node with room of the lowest number.
+
+    `level` is the frequency level that they run at; negative: counted from the highest, -1.
+    `head_of_line`: a job that has no room holds up all behind it.
+    """
+
+    def __init__(self, *, level: int = -1, head_of_line: bool = False) -> None:
+        self.level = level
+        self.head_of_line = head_of_line
+
+    def place(self, task: Task, nodes: Sequence[NodeState]) -> Placement | None:
+        """Return the first node with room."""
+        return Placement(nodes[0].node, self.level) if nodes else None
+
+
+def build(facts: Facts, *, level: int = -1, head_of_line: bool = False) -> FirstComeFirstServed:
+    """Return the policy that a YAML of the kind `fcfs` describes."""
+    return FirstComeFirstServed(level=level, head_of_line=head_of_line)

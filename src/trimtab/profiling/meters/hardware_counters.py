@@ -1,0 +1,148 @@
+"""Hardware counters of a run through perf_event_open(2), corrected for multiplexing.
+
+Each event is opened, disabled, on the calling thread with `inherit` and `enable_on_exec`: the
+process that this thread starts next inherits it, counting begins when that process executes its
+program, and every thread and descendant adds to the same count. The kernel refuses group reads
+with `inherit`, so each event has a descriptor of its own. Only user space is counted, so that
+figures agree between machines whatever their kernel.perf_event_paranoid allows (up to 2).
+
+Where there are more events than counters the kernel takes turns; a count is then scaled by time
+enabled / time running, interval by interval.
+"""
+
+import errno
+import logging
+import os
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+
+from trimtab.profiling.meters.system_calls import perf_event_open
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Event:
+    """One countable event: `kind` and `number` are perf_event_attr's type and config."""
+
+    name: str
+    kind: int
+    number: int
+
+
+# PERF_TYPE_HARDWARE is 0; the numbers are enum perf_hw_id of <linux/perf_event.h>.
+HARDWARE_EVENTS = (
+    Event("cycles", 0, 0),
+    Event("instructions", 0, 1),
+    Event("cache_references", 0, 2),
+    Event("cache_misses", 0, 3),
+    Event("branches", 0, 4),
+    Event("branch_misses", 0, 5),
+)
+
+_TOTAL_TIMES = 1 | 2  # PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING
+_DISABLED, _INHERIT, _EXCLUDE_KERNEL, _EXCLUDE_HV, _ENABLE_ON_EXEC = (
+    1 << bit for bit in (0, 1, 5, 6, 12)
+)
+_ATTRIBUTES = struct.Struct("=IIQQQQQIIQ")  # perf_event_attr, its first published version
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A counter's value with the nanoseconds it was enabled and really counted."""
+
+    count: int
+    enabled_ns: int
+    running_ns: int
+
+
+def scaled(before: Reading, after: Reading) -> float | None:
+    """Return the events between two readings, scaled by time enabled / time running.
+
+    None when the event had no counter in between, so that nothing is known.
+    """
+    enabled, running = after.enabled_ns - before.enabled_ns, after.running_ns - before.running_ns
+    if running <= 0:
+        return 0.0 if enabled <= 0 else None
+    return (after.count - before.count) * enabled / running
+
+
+class HardwareCounters:
+    """Counts of `events` over the process that this thread starts next and its descendants.
+
+    `missing` says in words which events this machine does not count, and why, or is None.
+    """
+
+    def __init__(self, events: Sequence[Event] = HARDWARE_EVENTS) -> None:
+        self._descriptors: dict[str, int] = {}
+        self._before = {event.name: Reading(0, 0, 0) for event in events}
+        self._counts: dict[str, float] = {}
+        refused: dict[str, list[str]] = {}
+        for event in events:
+            try:
+                self._descriptors[event.name] = perf_event_open(_attributes(event))
+                self._counts[event.name] = 0.0
+            except OSError as error:
+                self._counts[event.name] = float("nan")
+                refused.setdefault(_reason(error), []).append(event.name)
+        self.missing = "; ".join(f"{', '.join(names)}: {why}" for why, names in refused.items())
+        if self.missing:
+            _say_once(self.missing)
+
+    def read(self) -> dict[str, float]:
+        """Return each event's scaled count so far (NaN where not counted).
+
+        `enabled_ns` and `running_ns` sum the times over all events.
+        """
+        enabled = running = 0
+        for name, descriptor in self._descriptors.items():
+            now = Reading(*struct.unpack("=QQQ", os.read(descriptor, 24)))
+            enabled, running = enabled + now.enabled_ns, running + now.running_ns
+            events = scaled(self._before[name], now)
+            if events is not None:  # else this interval is scaled together with the next
+                self._counts[name] += events
+                self._before[name] = now
+        return {**self._counts, "enabled_ns": enabled, "running_ns": running}
+
+    def close(self) -> None:
+        """Give the counters back."""
+        for descriptor in self._descriptors.values():
+            os.close(descriptor)
+        self._descriptors.clear()
+
+    def __enter__(self) -> "HardwareCounters":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _attributes(event: Event) -> bytes:
+    flags = _DISABLED | _INHERIT | _EXCLUDE_KERNEL | _EXCLUDE_HV | _ENABLE_ON_EXEC
+    return _ATTRIBUTES.pack(
+        event.kind, _ATTRIBUTES.size, event.number, 0, 0, _TOTAL_TIMES, flags, 0, 0, 0
+    )
+
+
+def _reason(error: OSError) -> str:
+    if error.errno in (errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV):
+        return "this machine has no such hardware counter (few virtual machines have any)"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        path = Path("/proc/sys/kernel/perf_event_paranoid")
+        level = path.read_text().strip() if path.exists() else "unknown"
+        return f"not permitted: kernel.perf_event_paranoid is {level}, at most 2 is needed"
+    return str(error.strerror)
+
+
+@cache
+def _say_once(missing: str) -> None:
+    _log.warning("hardware counters left out: %s", missing)

@@ -1,0 +1,113 @@
+"""Processor and memory energy by RAPL, as Linux shows it under /sys/class/powercap.
+
+A domain is a directory with `name`, `energy_uj` (a counter in microjoules, updated about every
+millisecond) and `max_energy_range_uj` (where the counter wraps around to 0); see
+Documentation/power/powercap/powercap.rst and Intel SDM volume 3, "RAPL interfaces". Counted are
+the packages (`intel-rapl:0`, name `package-0`) and their memory (`intel-rapl:0:1`, name `dram`).
+Left out are `core` and `uncore`, which are inside the package; `psys`, the whole board, which
+holds the packages again; and `intel-rapl-mmio:*`, a second view of the same counters.
+
+A package counter sees everything that runs on the package. The part of a run:
+
+    idle part   = min(E, P_idle * t) * (cores the run may use / cores of the machine)
+    active part = (E - min(E, P_idle * t)) * (the run's CPU seconds / the machine's busy seconds)
+
+with the busy seconds of /proc/stat. The interval goes from the active part alone, as if the idle
+power were not the run's to pay, to all of E, as if the run had the machine to itself.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from trimtab.profiling.meters.power_model import HardwareModel, idle_share_j
+
+POWERCAP = Path("/sys/class/powercap")
+_UJ_PER_J = 1e6
+
+
+def wrapped_difference_uj(before: int, after: int, max_range_uj: int) -> int:
+    """Return the microjoules between two readings, of which the later may have wrapped once."""
+    return after - before if after >= before else after - before + max_range_uj
+
+
+class Rapl:
+    """The package and memory counters of a machine, as one running total.
+
+    `domains` names what is counted; it is empty where the machine has no counters or this user
+    may not read them (since Linux 5.10 only root may), which `missing` then says.
+    """
+
+    def __init__(self, root: Path = POWERCAP) -> None:
+        self.missing = "" if root.is_dir() else f"no {root}"
+        self.domains: list[str] = []
+        self._counters: list[tuple[Path, int]] = []
+        self._last: list[int] = []
+        self._total_uj = 0
+        for domain in sorted(root.glob("intel-rapl:*")):
+            name = (domain / "name").read_text().strip()
+            if not name.startswith("package") and name != "dram":
+                continue
+            counter = domain / "energy_uj"
+            try:
+                reading = int(counter.read_text())
+            except (OSError, ValueError) as error:
+                self.missing = f"{counter}: {error}"
+                continue
+            self.domains.append(name)
+            self._last.append(reading)
+            max_range_uj = int((domain / "max_energy_range_uj").read_text())
+            self._counters.append((counter, max_range_uj))
+
+    def read_j(self) -> float:
+        """Return the joules counted since this object was made.
+
+        Has to be called more often than a counter wraps around: minutes under full load.
+        """
+        for index, (counter, max_range_uj) in enumerate(self._counters):
+            reading = int(counter.read_text())
+            self._total_uj += wrapped_difference_uj(self._last[index], reading, max_range_uj)
+            self._last[index] = reading
+        return self._total_uj / _UJ_PER_J
+
+
+@dataclass(frozen=True)
+class Share:
+    """A run's part of a reading, in joules, with the ends of its interval."""
+
+    energy_j: float
+    low_j: float
+    high_j: float
+
+
+def attribute(
+    total_j: float,
+    hardware: HardwareModel,
+    *,
+    wall_s: float,
+    cpu_s: float,
+    machine_busy_s: float,
+    cores_usable: int,
+) -> Share:
+    """Return the run's part of `total_j`, counted over `wall_s` seconds of the whole machine."""
+    machine_idle_j = min(total_j, hardware.idle_w * wall_s)
+    share = min(1.0, cpu_s / machine_busy_s) if machine_busy_s > 0 else 0.0
+    active_j = (total_j - machine_idle_j) * share
+    idle_j = min(machine_idle_j, idle_share_j(hardware, wall_s=wall_s, cores_usable=cores_usable))
+    return Share(active_j + idle_j, active_j, total_j)
+
+
+def parse_busy_s(proc_stat: str) -> float:
+    """Return the seconds all CPUs worked since the machine started, from /proc/stat's text.
+
+    User, nice, system, interrupts; not idle, waiting for storage, nor stolen by other guests;
+    guest time is inside user time (proc_stat(5)).
+    """
+    all_cpus = proc_stat.split("\n")[0].split()
+    user, nice, system, _idle, _iowait, irq, softirq = map(int, all_cpus[1:8])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
+def machine_busy_s() -> float:
+    """Return the seconds all CPUs of this machine worked since it started."""
+    return parse_busy_s(Path("/proc/stat").read_text())

@@ -1,0 +1,1 @@
+"""A program as its user runs it, run and measured."""

@@ -1,0 +1,44 @@
+"""Runs that are to be compared, taken in turns so that a machine's drift falls on all alike."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from trimtab.profiling.meters.power_model import HardwareModel
+from trimtab.profiling.runs.measured import MeasuredRun
+from trimtab.profiling.runs.program import Program
+from trimtab.profiling.runs.run import measure_run
+
+
+def measure_interleaved(
+    programs: Mapping[str, Program],
+    repeats: int,
+    *,
+    hardware: HardwareModel,
+    log_dir: Path,
+    sample_interval_s: float = 1.0,
+    on_run: Callable[[MeasuredRun], None] | None = None,
+) -> list[MeasuredRun]:
+    """Run every program `repeats` times and return the runs in the order they were made.
+
+    `programs` maps conditions to programs. The order turns round each time (A B, B A, A B), so
+    that neither drift nor a warmer cache favours one. `on_run` is called after each run. A run
+    that fails ends the series and is the last one returned.
+    """
+    runs: list[MeasuredRun] = []
+    conditions = list(programs)
+    for repeat in range(repeats):
+        for condition in conditions if repeat % 2 == 0 else reversed(conditions):
+            run = measure_run(
+                programs[condition],
+                condition=condition,
+                repeat=repeat,
+                hardware=hardware,
+                sample_interval_s=sample_interval_s,
+                log_dir=log_dir,
+            )
+            runs.append(run)
+            if on_run is not None:
+                on_run(run)
+            if run.failure is not None:
+                return runs
+    return runs

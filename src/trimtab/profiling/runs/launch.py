@@ -1,0 +1,97 @@
+"""Starting a program in a session of its own, and following it to its end."""
+
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from threading import Event
+
+from trimtab.errors import UserError
+from trimtab.profiling.runs.marks import ExitWatcher, FileFollower, MarkLog, PipeReader
+from trimtab.profiling.runs.program import Program
+
+
+class Launched:
+    """A program that runs: its number, its start, its marks, and when it ended.
+
+    `news` is set whenever a mark arrives or the program ends.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.news = Event()
+        self.marks = MarkLog(program.marks)
+        self.started_at = 0.0
+        self.pid = 0
+        self.exit: ExitWatcher | None = None
+
+    def elapsed_s(self) -> float:
+        """Return the seconds since the start."""
+        return time.monotonic() - self.started_at
+
+    @property
+    def ended_s(self) -> float | None:
+        """When the first process ended, in seconds since the start, or None while it runs."""
+        ended_at = self.exit.ended_at if self.exit else None
+        return None if ended_at is None else ended_at - self.started_at
+
+    def arrived(self, data: bytes) -> None:
+        """Look for marks in what the program has just written."""
+        known = len(self.marks.epoch_ends_s)
+        self.marks.feed(data, self.elapsed_s())
+        if len(self.marks.epoch_ends_s) > known:
+            self.news.set()
+
+
+@contextmanager
+def launched(program: Program, stdout: Path, stderr: Path) -> Iterator[Launched]:
+    """Start `program`; the block has to see to it that all its processes have ended.
+
+    Standard output and error go to the two files. The first process leads a new session; it is
+    left to be waited for. PYTHONUNBUFFERED is set, so that Python's lines arrive when printed.
+
+    Raises UserError when the command or the working directory cannot be used.
+    """
+    run = Launched(program)
+    from_pipe = program.marks.wanted and program.marks.file is None
+    with ExitStack() as stack:
+        out = stack.enter_context(stdout.open("wb", buffering=0))
+        err = stack.enter_context(stderr.open("wb", buffering=0))
+        if program.marks.wanted and program.marks.file is not None:
+            follower = FileFollower(program.workdir / program.marks.file, run.arrived)
+        else:
+            follower = None
+        run.started_at = time.monotonic()
+        process = _start(program, subprocess.PIPE if from_pipe else out.fileno(), err.fileno())
+        process.returncode = 0  # whoever measures waits for it, with wait4
+        run.pid = process.pid
+        run.exit = ExitWatcher(process.pid, run.news.set)
+        run.exit.start()
+        reader = PipeReader(process.stdout, out, run.arrived) if process.stdout else follower
+        if reader is not None:
+            reader.start()
+        try:
+            yield run
+        finally:
+            run.exit.join()
+            if reader is not None:
+                reader.close()
+            if process.stdout is not None:
+                process.stdout.close()
+
+
+def _start(program: Program, stdout: int, stderr: int) -> "subprocess.Popen[bytes]":
+    if not program.workdir.is_dir():
+        raise UserError(f"workdir: {program.workdir}: no such directory")
+    try:
+        return subprocess.Popen(
+            program.command,
+            cwd=program.workdir,
+            env={**program.environment, "PYTHONUNBUFFERED": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise UserError(f"command: {program.command[0]}: cannot be started: {error}") from None

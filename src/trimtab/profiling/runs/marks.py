@@ -1,0 +1,120 @@
+"""When a program said that its first iteration or an epoch is done."""
+
+import os
+import re
+import threading
+import time
+from collections.abc import Callable
+from io import FileIO
+from pathlib import Path
+from typing import IO
+
+from trimtab.errors import TrimtabError
+from trimtab.profiling.runs.program import Marks
+
+_LONGEST_LINE_BYTES = 1 << 20
+_CHUNK_BYTES = 1 << 16
+_FILE_POLL_S = 0.005
+
+
+class MarkLog:
+    """The times of the marks among the lines that have arrived so far, in seconds."""
+
+    def __init__(self, marks: Marks) -> None:
+        self.first_iteration_s: float | None = None
+        self.epoch_ends_s: list[float] = []
+        self._first = re.compile(marks.first_iteration) if marks.first_iteration else None
+        self._epoch = re.compile(marks.epoch) if marks.epoch else None
+        self._unfinished = b""
+
+    def feed(self, data: bytes, time_s: float) -> None:
+        """Look at the lines that `data`, which arrived at `time_s`, completes."""
+        *lines, rest = (self._unfinished + data).split(b"\n")
+        self._unfinished = rest[-_LONGEST_LINE_BYTES:]
+        for line in lines:
+            text = line.decode(errors="replace")
+            if self.first_iteration_s is None and self._first and self._first.search(text):
+                self.first_iteration_s = time_s
+            if self._epoch and self._epoch.search(text):
+                self.epoch_ends_s.append(time_s)
+
+
+class PipeReader(threading.Thread):
+    """Copies a pipe to a file until its last writer closes it, and hands on each piece."""
+
+    def __init__(self, pipe: IO[bytes], copy: FileIO, on_data: Callable[[bytes], None]) -> None:
+        super().__init__(daemon=True)
+        self._pipe, self._copy, self._on_data = pipe, copy, on_data
+        self._failure: OSError | None = None
+
+    def run(self) -> None:
+        """Read until the end; a full disk stops the copy, but must not stop the program."""
+        while data := os.read(self._pipe.fileno(), _CHUNK_BYTES):
+            self._on_data(data)
+            try:
+                if self._failure is None:
+                    self._copy.write(data)
+            except OSError as error:
+                self._failure = error
+
+    def close(self) -> None:
+        """Wait for the end of the pipe; raise TrimtabError when the copy is not whole."""
+        self.join()
+        if self._failure is not None:
+            raise TrimtabError(f"{self._copy.name}: standard output not saved: {self._failure}")
+
+
+class FileFollower(threading.Thread):
+    """Hands on what is appended to a file after this object is made.
+
+    What the file holds already is left out, unless the program empties the file first. It is
+    looked at every 5 ms.
+    """
+
+    def __init__(self, path: Path, on_data: Callable[[bytes], None]) -> None:
+        super().__init__(daemon=True)
+        self._path, self._on_data = path, on_data
+        self._offset = path.stat().st_size if path.exists() else 0
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        """Follow the file until `close`."""
+        while not self._ended.wait(_FILE_POLL_S):
+            self._read()
+        self._read()
+
+    def close(self) -> None:
+        """Read what is left and stop."""
+        self._ended.set()
+        self.join()
+
+    def _read(self) -> None:
+        try:
+            size = self._path.stat().st_size
+            if size < self._offset:
+                self._offset = 0
+            if size == self._offset:
+                return
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                data = file.read()
+        except FileNotFoundError:
+            self._offset = 0
+            return
+        self._offset += len(data)
+        self._on_data(data)
+
+
+class ExitWatcher(threading.Thread):
+    """Notes when a child of this process ends, and leaves it to be waited for."""
+
+    def __init__(self, pid: int, on_end: Callable[[], None]) -> None:
+        super().__init__(daemon=True)
+        self.ended_at: float | None = None
+        self._pid, self._on_end = pid, on_end
+
+    def run(self) -> None:
+        """Block until the child has ended."""
+        os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOWAIT)
+        self.ended_at = time.monotonic()
+        self._on_end()

@@ -1,0 +1,94 @@
+"""What one measured run gave, and the tables made of many."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from trimtab.profiling.meters.energy import Energy
+from trimtab.profiling.meters.os_counters import Counts
+from trimtab.records.tables import EPOCHS, RUNS
+
+
+@dataclass(frozen=True)
+class MeasuredRun:
+    """One run of a program, ended or killed, with everything it cost.
+
+    `epochs` has the columns of the epochs' table from `epoch` on. `samples` has one row a sample:
+    `time_s` since the run's start, running totals, and the memory held at that time. `output` is
+    the copy of what is compared. `counters_missing` says which hardware counters were left out,
+    and why, or is empty. `left_behind` counts processes that outlived the first one and were
+    killed.
+    """
+
+    condition: str
+    repeat: int
+    hardware: str
+    exit_code: int  # negative: the number of the signal that ended it
+    timed_out: bool
+    left_behind: int
+    wall_s: float
+    start_up_s: float | None
+    peak_rss_bytes: int
+    peak_gpu_memory_bytes: int | None
+    counts: Counts
+    energy: Energy
+    output_digest: str | None
+    output: Path | None
+    stdout: Path
+    stderr: Path
+    epochs: pd.DataFrame
+    samples: pd.DataFrame
+    counters_missing: str
+
+    @property
+    def failure(self) -> str | None:
+        """Why the run did not end well, in one line that says where to look, or None."""
+        if self.timed_out:
+            what = f"took too long and was killed with all its processes after {self.wall_s:.1f} s"
+        elif self.exit_code < 0:
+            what = f"was ended by signal {-self.exit_code}"
+        elif self.exit_code > 0:
+            what = f"ended with exit code {self.exit_code}"
+        else:
+            return None
+        return f"the {self.condition} run {self.repeat} {what}; see {self.stderr}"
+
+
+def runs_table(workload: str, runs: Iterable[MeasuredRun]) -> pd.DataFrame:
+    """Return the runs as a table with the columns of `tables.RUNS`, one row each."""
+    rows = [
+        {
+            **_names(workload, run),
+            "exit_code": run.exit_code,
+            "wall_s": run.wall_s,
+            "start_up_s": run.start_up_s,
+            "peak_rss_bytes": run.peak_rss_bytes,
+            "peak_gpu_memory_bytes": run.peak_gpu_memory_bytes,
+            **run.counts,
+            **asdict(run.energy),
+            "output_digest": run.output_digest,
+        }
+        for run in runs
+    ]
+    return pd.DataFrame(rows, columns=RUNS.names)
+
+
+def epochs_table(workload: str, runs: Iterable[MeasuredRun]) -> pd.DataFrame:
+    """Return the epochs of the runs with the columns of `tables.EPOCHS`, one row each."""
+    tables = [run.epochs.assign(**_names(workload, run)) for run in runs]
+    if not tables:
+        return pd.DataFrame(columns=EPOCHS.names)
+    table: pd.DataFrame = pd.concat(tables, ignore_index=True)[EPOCHS.names]
+    return table
+
+
+def _names(workload: str, run: MeasuredRun) -> dict[str, Any]:
+    return {
+        "workload": workload,
+        "hardware": run.hardware,
+        "condition": run.condition,
+        "repeat": run.repeat,
+    }

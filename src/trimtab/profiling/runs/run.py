@@ -1,0 +1,192 @@
+"""One run of a program for real: how long it takes, what it uses, what it costs.
+
+The program runs in a session of its own while its processes are looked at every 50 ms (memory)
+and every `sample_interval_s` and at the end of each epoch (everything). Looking takes about a
+twentieth of one core: the more processes there are, the rarer it happens, down to once every
+`sample_interval_s`.
+"""
+
+import os
+import shutil
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import pandas as pd
+
+from trimtab.errors import UserError
+from trimtab.files import whole_file
+from trimtab.profiling.meters.hardware_counters import HardwareCounters
+from trimtab.profiling.meters.nvml import Gpus
+from trimtab.profiling.meters.os_counters import OS_COUNTERS
+from trimtab.profiling.meters.power_model import HardwareModel
+from trimtab.profiling.meters.processes import adopting_orphans
+from trimtab.profiling.runs.compare import output_digest
+from trimtab.profiling.runs.launch import Launched, launched
+from trimtab.profiling.runs.measured import MeasuredRun
+from trimtab.profiling.runs.program import Program
+from trimtab.profiling.runs.sampling import Sampler
+
+_WATCH_INTERVAL_S = 0.05
+_FIRST_WATCH_S = 0.002
+_MOST_OF_A_CORE = 0.05
+_STRAGGLERS_S = 2.0
+_POLL_S = 0.005
+_CLOCK_STEP_S = 0.02
+
+
+def measure_run(
+    program: Program,
+    *,
+    condition: str,
+    repeat: int,
+    hardware: HardwareModel,
+    sample_interval_s: float = 1.0,
+    log_dir: Path,
+) -> MeasuredRun:
+    """Run `program` once and return what it cost; a run that fails or times out is returned too.
+
+    `log_dir` receives `{condition}-{repeat}.stdout`, `.stderr`, and a copy of the file that is
+    compared. The run ends when its first process ends; others get 2 s to follow before they are
+    killed. One run at a time can be measured by a process.
+
+    Start-up is the time from the start to the first line that matches `marks.first_iteration`.
+    The first epoch begins at the start, each ends at its mark, the last one at the run's end.
+
+    Raises UserError when the command cannot be started, or when a run that ended well has not
+    written its output or its marks.
+    """
+    log_dir.mkdir(parents=True, exist_ok=True)
+    stem = log_dir / f"{condition}-{repeat}"
+    stdout, stderr = Path(f"{stem}.stdout"), Path(f"{stem}.stderr")
+    written_before = _state_of(program.output_file)
+    with adopting_orphans(), Gpus(program.environment) as gpus, HardwareCounters() as counters:
+        sampler = Sampler(hardware, gpus, counters)
+        with launched(program, stdout, stderr) as run:
+            try:
+                sampler.start(run.pid)
+                timed_out = _follow(run, sampler, program.timeout_s, sample_interval_s)
+                sampler.end()
+                left_behind = 0 if timed_out else _await_stragglers(sampler)
+            finally:
+                sampler.processes.kill()
+        wall_s = run.ended_s
+        assert wall_s is not None  # `launched` has waited for it
+        exit_code = os.waitstatus_to_exitcode(sampler.finish(wall_s))
+    output, digest = None, None
+    if exit_code == 0 and not timed_out:
+        _check_marks(program, run)
+        _check_written(program.output_file, written_before)
+        digest = output_digest(program, stdout)
+        output = _saved(program.output_file, stem) if program.output_file else stdout
+    ((counts, energy),) = sampler.over([0.0, wall_s])
+    return MeasuredRun(
+        condition=condition,
+        repeat=repeat,
+        hardware=hardware.name,
+        exit_code=exit_code,
+        timed_out=timed_out,
+        left_behind=left_behind,
+        wall_s=wall_s,
+        start_up_s=_no_later(run.marks.first_iteration_s, wall_s),
+        peak_rss_bytes=sampler.memory.peak_bytes,
+        peak_gpu_memory_bytes=sampler.peak_gpu_memory_bytes,
+        counts={name: counts[name] for name in OS_COUNTERS},
+        energy=energy,
+        output_digest=digest,
+        output=output,
+        stdout=stdout,
+        stderr=stderr,
+        epochs=_epochs(sampler, run.marks.epoch_ends_s, wall_s),
+        samples=sampler.frame(),
+        counters_missing=counters.missing,
+    )
+
+
+def _follow(run: Launched, sampler: Sampler, timeout_s: float, interval_s: float) -> bool:
+    """Sample until the run's first process has ended; return whether it had to be killed."""
+    next_sample_s, pause_s = interval_s, 0.0
+    epochs = 0
+    while run.ended_s is None:
+        run.news.wait(min(pause_s, max(0.0, timeout_s - run.elapsed_s())))
+        run.news.clear()
+        if run.ended_s is not None:
+            break
+        began_s = run.elapsed_s()
+        if began_s >= timeout_s:
+            sampler.sample(began_s)
+            sampler.processes.kill()
+            return True
+        if began_s >= next_sample_s or len(run.marks.epoch_ends_s) > epochs:
+            epochs = len(run.marks.epoch_ends_s)
+            sampler.sample(began_s)
+            if began_s >= next_sample_s:
+                next_sample_s = (began_s // interval_s + 1) * interval_s
+        else:
+            sampler.watch(began_s)
+        spent_s = run.elapsed_s() - began_s
+        # More often at first, so that the memory of a short run is seen too; a meter that is slow
+        # once, as while a GPU wakes up, does not make the run go unseen for long.
+        watch_s = min(_WATCH_INTERVAL_S, max(_FIRST_WATCH_S, began_s / 10))
+        pause_s = max(watch_s, min(spent_s / _MOST_OF_A_CORE, interval_s))
+    return False
+
+
+def _await_stragglers(sampler: Sampler) -> int:
+    """Let processes that outlive the first one end by themselves; return how many were killed."""
+    deadline = time.monotonic() + _STRAGGLERS_S
+    while time.monotonic() < deadline:
+        if all(stat.is_zombie for stat in sampler.processes.living()):
+            return 0
+        time.sleep(_POLL_S)
+    return sampler.processes.kill()
+
+
+def _no_later(mark_s: float | None, wall_s: float) -> float | None:
+    """A mark that was read after the run's end was written before it."""
+    return None if mark_s is None else min(mark_s, wall_s)
+
+
+def _epochs(sampler: Sampler, ends_s: list[float], wall_s: float) -> pd.DataFrame:
+    """Return one row an epoch; what follows the last mark belongs to the last epoch."""
+    boundaries_s = [0.0, *(min(end_s, wall_s) for end_s in ends_s[:-1]), wall_s]
+    rows = []
+    for epoch, (counts, energy) in enumerate(sampler.over(boundaries_s)):
+        start_s, end_s = boundaries_s[epoch : epoch + 2]
+        times = {"epoch": epoch, "start_s": start_s, "duration_s": end_s - start_s}
+        rows.append({**times, **counts, **asdict(energy)})
+    return pd.DataFrame(rows)
+
+
+def _check_marks(program: Program, run: Launched) -> None:
+    source = program.marks.file or "standard output"
+    for key, found in (
+        ("first_iteration", run.marks.first_iteration_s is not None),
+        ("epoch", bool(run.marks.epoch_ends_s)),
+    ):
+        pattern = getattr(program.marks, key)
+        if pattern is not None and not found:
+            raise UserError(f"marks.{key}: no line of {source} matches {pattern!r}")
+
+
+def _state_of(path: Path | None) -> tuple[int, ...] | None:
+    """Return what changes when a file is written anew, or None without a file."""
+    if path is None or not path.exists():
+        return None
+    time.sleep(_CLOCK_STEP_S)  # else a write in the same step of the file system's clock is hidden
+    state = path.stat()
+    return state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_size
+
+
+def _check_written(path: Path | None, before: tuple[int, ...] | None) -> None:
+    if path is not None and before is not None and _state_of(path) == before:
+        raise UserError(
+            f"output.path: {path}: the run left this file as it was; name the file that it writes"
+        )
+
+
+def _saved(path: Path, stem: Path) -> Path:
+    copy = Path(f"{stem}.output{path.suffix}")
+    with whole_file(copy) as temporary:
+        shutil.copyfile(path, temporary)
+    return copy

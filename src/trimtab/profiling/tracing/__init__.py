@@ -1,0 +1,1 @@
+"""What of its files, functions and kernels a run used."""

@@ -1,0 +1,149 @@
+"""Which functions of which libraries a run used.
+
+The tracer is two small libraries. `libtrimtab-functions.so` is an audit library (rtld-audit(7)):
+before an object's relocation and constructors it overwrites every function that .eh_frame_hdr
+lists with traps; the handler marks a function, puts its bytes back and goes on, so that each
+function costs once and the program then runs at its own speed. `libtrimtab-guard.so` is preloaded
+and keeps the program from masking or taking over SIGTRAP, and from losing the tracer at an exec.
+"""
+
+import shutil
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.binaries.elf.reader import ElfError, read_elf
+from trimtab.native import native_path
+from trimtab.profiling.tracing.function_records import (
+    ObjectRecord,
+    ProcessRecord,
+    Records,
+    read_records,
+)
+
+
+@dataclass(frozen=True)
+class TracedLibrary:
+    """An object that the run loaded, with the ELF addresses of the functions it used."""
+
+    path: str
+    build_id: str | None
+    size_bytes: int
+    not_traced_because: str
+    functions_total: int
+    used_functions: NDArray[np.uint32]
+
+    @property
+    def traced(self) -> bool:
+        """Whether its functions were watched."""
+        return not self.not_traced_because
+
+
+@dataclass(frozen=True)
+class FunctionTrace:
+    """What a traced run used, and why the record is not whole where it is not."""
+
+    processes: list[ProcessRecord]
+    libraries: list[TracedLibrary]
+    incomplete_because: list[str]
+    killed: list[ProcessRecord]
+
+
+def tracing_environment(environment: Mapping[str, str], record: Path) -> dict[str, str]:
+    """Return `environment` with the function tracer switched on, recording into `record`.
+
+    `record` is emptied: the files of an earlier run would count for this one.
+    """
+    shutil.rmtree(record, ignore_errors=True)
+    record.mkdir(parents=True)
+    preload = [str(native_path("libtrimtab-guard.so"))]
+    if environment.get("LD_PRELOAD"):
+        preload.append(environment["LD_PRELOAD"])
+    return {
+        **environment,
+        "TRIMTAB_RECORD": str(record.resolve()),
+        "LD_AUDIT": str(native_path("libtrimtab-functions.so")),
+        "LD_PRELOAD": ":".join(preload),
+    }
+
+
+def read_function_trace(*folders: Path) -> FunctionTrace:
+    """Return what the runs that recorded into `folders` used, all together.
+
+    Records of the same file from several processes and runs are united. Raises TrimtabError for a
+    file that is no record.
+    """
+    each_run = [read_records(folder) for folder in folders]
+    records = Records(
+        processes=[process for run in each_run for process in run.processes],
+        objects=[loaded for run in each_run for loaded in run.objects],
+        expected=[program for run in each_run for program in run.expected],
+    )
+    by_path: dict[str, list[ObjectRecord]] = {}
+    for each in records.objects:
+        by_path.setdefault(each.path, []).append(each)
+    problems = _problems(records)
+    libraries = []
+    for path, objects in sorted(by_path.items()):
+        if len({(each.inode, each.size_bytes) for each in objects}) > 1:
+            problems.append(f"{path} was replaced by another file during the run")
+        libraries.append(_unite(path, objects))
+    return FunctionTrace(
+        processes=records.processes,
+        libraries=libraries,
+        incomplete_because=problems,
+        killed=[process for process in records.processes if process.end == "killed"],
+    )
+
+
+def _unite(path: str, objects: list[ObjectRecord]) -> TracedLibrary:
+    reasons = [each.not_watched_because for each in objects if each.not_watched_because]
+    used = np.unique(np.concatenate([each.starts[each.used] for each in objects]))
+    try:
+        build_id = read_elf(Path(path)).build_id
+    except (ElfError, OSError):
+        build_id = None  # a library that the run made and deleted
+    return TracedLibrary(
+        path=path,
+        build_id=build_id,
+        size_bytes=objects[0].size_bytes,
+        not_traced_because=reasons[0] if reasons else "",
+        functions_total=max(len(each.starts) for each in objects),
+        used_functions=used,
+    )
+
+
+def _problems(records: Records) -> list[str]:
+    problems = []
+    if not records.processes:
+        problems.append(
+            "no process was recorded: the program is static, of another architecture or C"
+            " library, or runs with raised privileges"
+        )
+    for process in records.processes:
+        if process.lost_records:
+            problems.append(
+                f"process {process.pid} ({process.executable}): {process.lost_records} records"
+                " could not be written; is the disk full?"
+            )
+    begun = Counter(process.pid for process in records.processes if not process.by_fork)
+    for pid, program in records.expected:
+        begun[pid] -= 1
+        if begun[pid] < 0 and not _loads_no_library(program):
+            problems.append(f"process {pid} became {program}, which could not be traced")
+    return problems
+
+
+def _loads_no_library(program: str) -> bool:
+    """Whether `program` is a static executable: it can use no library's functions."""
+    path = shutil.which(program)
+    if path is None:
+        return False
+    try:
+        return read_elf(Path(path)).is_static_executable
+    except (ElfError, OSError):
+        return False

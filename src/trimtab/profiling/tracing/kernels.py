@@ -1,0 +1,151 @@
+"""Which GPU code a run used: the modules that were loaded, and the kernels that were looked up.
+
+Two libraries can tell. `libtrimtab-kernels.so` is loaded by the CUDA driver itself
+(CUDA_INJECTION64_PATH) and watches through CUPTI: every lookup by name, and the bytes of every
+module that the driver loads. CUPTI serves one profiler a process. For programs that bring their
+own, `libtrimtab-driver.so` is preloaded and stands before the driver's lookups; it sees names
+alone.
+"""
+
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trimtab.native import native_path
+from trimtab.profiling.tracing.cupti import NoGpuError, cuda_major, find_cupti
+from trimtab.profiling.tracing.kernel_records import KernelRecord, LoadedModule, read_kernel_records
+from trimtab.records.usage import UsedGpu, UsedModule
+
+_NOT_TRACED = "not_traced.txt"
+
+
+@dataclass(frozen=True)
+class KernelTrace:
+    """What traced runs used of GPU code.
+
+    `modules` are named by digests. One more, with the digest "", holds the names that were looked
+    up and that no loaded module defines, or all names where only names could be seen: any code
+    that defines one of them may have been used. Where `traced` is false the modules are not all
+    that were used; where `incomplete_because` has an entry, events were lost.
+    """
+
+    gpus: list[UsedGpu]
+    modules: list[UsedModule]
+    traced: bool
+    not_traced_because: str
+    incomplete_because: list[str]
+
+
+def kernel_tracing_environment(
+    environment: Mapping[str, str], record: Path, python: Path, own_profiler: bool = False
+) -> dict[str, str]:
+    """Return `environment` with the tracer of GPU code switched on, recording into `record`.
+
+    `record` is emptied. `python` is the workload's interpreter, whose CUPTI is preferred. The
+    second way, by name, is taken for a workload with an `own_profiler`, for one that sets
+    CUDA_INJECTION64_PATH itself, and where there is no CUPTI. Modules are loaded lazily whatever
+    the workload asks for: under eager loading all would seem in use. Without a GPU the environment
+    stays as it is, and `record` says why.
+    """
+    shutil.rmtree(record, ignore_errors=True)
+    record.mkdir(parents=True)
+    try:
+        cupti = find_cupti(python, cuda_major())
+    except NoGpuError as error:
+        (record / _NOT_TRACED).write_text(f"this machine has no NVIDIA GPU: {error}\n")
+        return dict(environment)
+    traced = {
+        **environment,
+        "TRIMTAB_KERNELS": str(record.resolve()),
+        "CUDA_MODULE_LOADING": "LAZY",
+        # A compiler whose work is in the driver's cache does not run: its code would be removed.
+        "CUDA_CACHE_DISABLE": "1",
+    }
+    if own_profiler or cupti is None or "CUDA_INJECTION64_PATH" in environment:
+        preload = [str(native_path("libtrimtab-driver.so")), environment.get("LD_PRELOAD", "")]
+        return {**traced, "LD_PRELOAD": ":".join(filter(None, preload))}
+    return {
+        **traced,
+        "CUDA_INJECTION64_PATH": str(native_path("libtrimtab-kernels.so")),
+        "TRIMTAB_CUPTI": str(cupti),
+    }
+
+
+def read_kernel_trace(*folders: Path) -> KernelTrace:
+    """Return what the runs that recorded into `folders` used of GPU code, all together.
+
+    Raises TrimtabError for a file that is no record.
+    """
+    reasons = [reason for folder in folders if (reason := _not_traced(folder))]
+    records = [record for folder in folders for record in read_kernel_records(folder)]
+    reasons += [
+        f"process {record.pid} ({record.executable}): {reason}"
+        for record in records
+        for reason in record.failed
+    ]
+    gpus = {bus: gpu for record in records for bus, gpu in record.gpus.items()}
+    return KernelTrace(
+        gpus=[gpu for _, gpu in sorted(gpus.items())],
+        modules=_unite(records),
+        traced=not reasons,
+        not_traced_because=reasons[0] if reasons else "",
+        incomplete_because=[
+            f"process {record.pid} ({record.executable}): GPU code that it used could not be"
+            " written down; is the disk full?"
+            for record in records
+            if record.lost
+        ],
+    )
+
+
+def _not_traced(folder: Path) -> str:
+    if not folder.is_dir():
+        return f"{folder}: no run was traced into this folder"
+    note = folder / _NOT_TRACED
+    return note.read_text().strip() if note.is_file() else ""
+
+
+@dataclass
+class _Module:
+    """A module over all processes that loaded it."""
+
+    size_bytes: int
+    kernels: set[str] = field(default_factory=set)
+    globals: set[str] = field(default_factory=set)
+    enumerated: bool = False
+    processes: set[int] = field(default_factory=set)
+
+    def add(self, record: KernelRecord, kernels: set[str], variables: set[str]) -> None:
+        self.kernels |= kernels
+        self.globals |= variables
+        self.enumerated |= bool(kernels & record.listed)
+        self.processes.add(record.pid)
+
+
+def _unite(records: Iterable[KernelRecord]) -> list[UsedModule]:
+    """Give each looked-up name to the loaded modules that define it: two may, and both keep it."""
+    modules: dict[str, _Module] = {}
+    for record in records:
+        kernels = record.kernels | record.listed
+        for loaded in _and_nothing_loaded(record, kernels | record.globals):
+            module = modules.setdefault(loaded.sha256, _Module(loaded.size_bytes))
+            module.add(record, kernels & loaded.symbols, record.globals & loaded.symbols)
+    return [
+        UsedModule(
+            sha256=sha256,
+            size_bytes=module.size_bytes,
+            kernels=sorted(module.kernels),
+            globals=sorted(module.globals),
+            enumerated=module.enumerated,
+            processes=sorted(module.processes),
+        )
+        for sha256, module in sorted(modules.items())
+    ]
+
+
+def _and_nothing_loaded(record: KernelRecord, names: set[str]) -> list[LoadedModule]:
+    """The loaded modules, and one without a digest for the names that none of them defines."""
+    missing = names.difference(*(loaded.symbols for loaded in record.modules))
+    nameless = [LoadedModule("", 0, frozenset(missing))] if missing else []
+    return [*record.modules, *nameless]

@@ -1,0 +1,211 @@
+"""Marked Markovian arrival processes (MMAP[K]): a chain of phases brings jobs of K classes.
+
+Classes come in the order of decreasing importance wherever a list has one entry a class.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numba
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.csgraph import connected_components
+
+from trimtab.queueing.errors import ModelError
+
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class MarkedArrivals:
+    """A Markov chain of n phases; some of its transitions bring a job of one of K classes.
+
+    `hidden`: D0, rates in 1/s of the transitions that bring none, (n, n), its diagonal minus the
+    rate of all that leave or mark a phase; `marked`: D1 to DK, rates of those that bring a job of
+    each class, (K, n, n), phases may stay. Raises ModelError where the sum of all is no generator
+    of one set of phases that reach each other, or a class never arrives.
+    """
+
+    hidden: NDArray[np.float64]
+    marked: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        hidden = np.array(self.hidden, np.float64)
+        try:
+            marked = np.array(self.marked, np.float64)
+        except ValueError:
+            raise ModelError("the matrices D1 to DK must all have the shape of D0") from None
+        object.__setattr__(self, "hidden", hidden)
+        object.__setattr__(self, "marked", marked)
+        if hidden.ndim != 2 or not hidden.size or hidden.shape[0] != hidden.shape[1]:
+            raise ModelError(f"D0 is a square matrix, not of shape {hidden.shape}")
+        if marked.ndim != 3 or not len(marked) or marked.shape[1:] != hidden.shape:
+            raise ModelError(
+                f"D1 to DK, at least one, have the shape of D0, {hidden.shape}; together they "
+                f"are of shape {marked.shape}, not (K, {len(hidden)}, {len(hidden)})"
+            )
+        if not (np.isfinite(hidden).all() and np.isfinite(marked).all()):
+            raise ModelError("the rates of marked arrivals must be finite")
+        for number, jumps in enumerate(marked, 1):
+            if jumps.min() < 0:
+                raise ModelError(f"D{number} has a negative rate, {jumps.min():g}")
+            if not jumps.any():
+                raise ModelError(f"class {number} never arrives: D{number} is zero")
+        if (hidden - np.diag(hidden.diagonal())).min() < 0:
+            raise ModelError("D0 has no negative rate outside its diagonal")
+        excess = np.abs(self.generator.sum(axis=1))
+        if (excess > _TOLERANCE * np.abs(hidden.diagonal())).any():
+            row = int(excess.argmax())
+            raise ModelError(
+                f"the rows of D0 + ... + DK sum to zero; row {row} sums to "
+                f"{self.generator[row].sum():g}: is the diagonal of D0 minus all other rates?"
+            )
+        sets, _ = connected_components(self.generator, directed=True, connection="strong")
+        if sets > 1:
+            raise ModelError(
+                f"the phases fall into {sets} sets that do not all reach each other: leave out "
+                "those that are left for good"
+            )
+
+    @property
+    def phases(self) -> int:
+        """How many phases there are."""
+        return len(self.hidden)
+
+    @property
+    def classes(self) -> int:
+        """How many classes there are."""
+        return len(self.marked)
+
+    @property
+    def generator(self) -> NDArray[np.float64]:
+        """The generator of the phases, D0 + ... + DK, (n, n)."""
+        return np.asarray(self.hidden + self.marked.sum(axis=0))
+
+    @cached_property
+    def stationary(self) -> NDArray[np.float64]:
+        """The share of time that is spent in each phase, (n,)."""
+        return stationary_vector(self.generator)
+
+    @cached_property
+    def rates(self) -> NDArray[np.float64]:
+        """How many jobs of each class arrive, 1/s, (K,)."""
+        return np.asarray(self.marked.sum(axis=2) @ self.stationary)
+
+    def scaled(self, factor: float) -> "MarkedArrivals":
+        """Return the same process `factor` times as fast."""
+        if not 0 < factor < math.inf:
+            raise ModelError(f"a process is sped up by a positive factor, not {factor}")
+        return MarkedArrivals(self.hidden * factor, self.marked * factor)
+
+    def autocorrelation(self, lags: int) -> NDArray[np.float64]:
+        """Return how the times between arrivals, whatever their class, correlate, (lags,).
+
+        The first entry is that of neighbours. Exponential times without memory have zeros.
+        """
+        means = np.linalg.inv(-self.hidden)
+        jumps = means @ self.marked.sum(axis=0)
+        start = stationary_vector(jumps - np.eye(self.phases))
+        mean = (start @ means).sum()
+        variance = 2 * (start @ means @ means).sum() - mean**2
+        left, right = start @ means, means.sum(axis=1)
+        joint = []
+        for _ in range(lags):
+            left = left @ jumps
+            joint.append(left @ right)
+        return np.asarray((np.array(joint) - mean**2) / variance)
+
+    def sample(
+        self, rng: np.random.Generator, jobs: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return the times, s, and the classes, from 0, of the first `jobs` arrivals, (jobs,) each.
+
+        The first phase is drawn from the stationary ones, and time begins at zero.
+        """
+        moves = np.concatenate([self.hidden[None], self.marked]).transpose(1, 0, 2).copy()
+        moves[np.arange(self.phases), 0, np.arange(self.phases)] = 0.0
+        cumulative = moves.reshape(self.phases, -1).cumsum(axis=1)
+        first = int(rng.choice(self.phases, p=self.stationary / self.stationary.sum()))
+        arrival_s, job_class = _sample(rng, cumulative, first, jobs)
+        return arrival_s, job_class
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _sample(
+    rng: np.random.Generator, cumulative: NDArray[np.float64], phase: int, jobs: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:  # pragma: no cover
+    """Walk the chain; `cumulative` are running sums of a phase's rates by mark and next phase."""
+    arrival_s = np.empty(jobs)
+    job_class = np.empty(jobs, np.int64)
+    phases = cumulative.shape[0]
+    now, job = 0.0, 0
+    while job < jobs:
+        row = cumulative[phase]
+        now += rng.standard_exponential() / row[-1]
+        move = np.searchsorted(row, rng.random() * row[-1], side="right")
+        mark, phase = move // phases, move % phases
+        if mark:
+            arrival_s[job] = now
+            job_class[job] = mark - 1
+            job += 1
+    return arrival_s, job_class
+
+
+def stationary_vector(generator: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the probabilities that `generator`, (n, n), leaves as they are, (n,)."""
+    equations = generator.copy()
+    equations[:, 0] = 1.0
+    return np.linalg.solve(equations.T, np.eye(len(generator))[0])
+
+
+def poisson(rates: ArrayLike) -> MarkedArrivals:
+    """Return independent Poisson arrivals of each class, of `rates`, 1/s, (K,)."""
+    marked = np.array(rates, np.float64).reshape(-1, 1, 1)
+    return MarkedArrivals(-marked.sum(axis=0), marked)
+
+
+def modulated(rates: ArrayLike, switching: ArrayLike) -> MarkedArrivals:
+    """Return Poisson arrivals whose rates a Markov chain switches (a marked MMPP).
+
+    `rates`: 1/s by class and phase, (K, n); `switching`: the chain's generator, (n, n).
+    """
+    by_phase = np.array(rates, np.float64)
+    generator = np.array(switching, np.float64)
+    if by_phase.ndim != 2 or generator.shape != (by_phase.shape[1],) * 2:
+        raise ModelError(
+            f"rates by class and phase, (K, n), go with a generator (n, n), not {by_phase.shape} "
+            f"with {generator.shape}"
+        )
+    marked = np.array([np.diag(each) for each in by_phase])
+    return MarkedArrivals(generator - marked.sum(axis=0), marked)
+
+
+def bursty(rates: ArrayLike, factor: float, burst_s: float, calm_s: float) -> MarkedArrivals:
+    """Return arrivals of all classes that come `factor` times as fast in bursts as between them.
+
+    `rates`: those in the long run, 1/s, (K,). Bursts and the times between them are exponential
+    with the means `burst_s` and `calm_s`.
+    """
+    if not (factor > 0 and burst_s > 0 and calm_s > 0):
+        raise ModelError(
+            f"bursts have a positive factor and positive lengths, not {factor}, {burst_s}, {calm_s}"
+        )
+    calm = np.array(rates, np.float64) * (burst_s + calm_s) / (factor * burst_s + calm_s)
+    switching = np.array([[-1 / calm_s, 1 / calm_s], [1 / burst_s, -1 / burst_s]])
+    return modulated(np.column_stack([calm, factor * calm]), switching)
+
+
+def superpose(*processes: MarkedArrivals) -> MarkedArrivals:
+    """Return the arrivals of independent processes together, their classes one after the other.
+
+    The phases are those of all processes at once: their numbers multiply.
+    """
+    if not processes:
+        raise ModelError("nothing to superpose")
+    hidden, marked = processes[0].hidden, processes[0].marked
+    for process in processes[1:]:
+        before, after = np.eye(len(hidden)), np.eye(process.phases)
+        hidden = np.kron(hidden, after) + np.kron(before, process.hidden)
+        marked = np.concatenate([np.kron(marked, after), np.kron(before[None], process.marked)])
+    return MarkedArrivals(hidden, marked)

@@ -1,0 +1,162 @@
+"""The MMAP[K]/PH[K]/1 priority queue, non-preemptive and preemptive-resume, by transforms.
+
+The queue is that of Horvath, Efficient analysis of the MMAP[K]/PH[K]/1 priority queue, European
+Journal of Operational Research 246, 2015 (Rocha's thesis, section 4.3, takes it as DiAS' model).
+Its solution here is another one. All matrices have the size of the arrival process, whatever the
+phases of the services, of which only the transforms are needed; and nothing is approximated but in
+inverting the last transform.
+
+For class k, let U be the time until the server would take a job less important than k, or be idle,
+if nothing more arrived. U falls by one a second. An arrival of class k or of a more important one
+adds its service time to it, and so does the start of a less important job, non-preemptively. With
+p0 the probabilities of the phases in an idle queue, n_l the rates by phase at which services of
+class l start, and b_l the transform of such a service, balance of E[exp(-z U)] by phases gives
+
+    u(z) (z I + D0 + sum_{l>k} D_l + sum_{j<=k} D_j b_j(z)) = z p0 + sum_{l>k} n_l (1 - b_l(z)).
+
+p0 is the stationary vector of the phases in idle times, and u's being finite right of zero gives
+the n_l, the least important class first. A job of class k waits for the U that it finds, which
+the more important arrivals interrupt: `busy_period.delay_exponents`. A service that is preempted
+is interrupted likewise, and the less important classes do not count.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.queueing.busy_period import delay_exponents
+from trimtab.queueing.errors import ModelError, UnstableQueueError
+from trimtab.queueing.mmap import MarkedArrivals, stationary_vector
+from trimtab.queueing.response import ResponseTime
+from trimtab.queueing.services import Service
+
+_DEPENDENT = 1e6  # the condition of eigenvectors that are nearly so
+
+
+def priority_queue(
+    arrivals: MarkedArrivals, services: Sequence[Service], preemptive: bool
+) -> list[ResponseTime]:
+    """Return the response time of each class, waiting and service, the most important first.
+
+    One server takes the most important job that waits, the first to come among those of a class.
+    With `preemptive`, it leaves a job at once for one that is more important and goes on with it
+    later (resume); otherwise it finishes what it has begun. `services` are the service times of
+    the classes of `arrivals`, in their order, which is that of decreasing importance. Raises
+    ModelError where their numbers differ, and UnstableQueueError for a load of one or more.
+    """
+    if len(services) != arrivals.classes:
+        raise ModelError(
+            f"{len(services)} service times do not fit arrivals of {arrivals.classes} classes"
+        )
+    arrivals = _with_eigenvectors(arrivals)
+    loads = arrivals.rates * [service.mean for service in services]
+    if loads.sum() >= 1:
+        raise UnstableQueueError(
+            f"the load is {loads.sum():.4g} (by class: {', '.join(f'{x:.3g}' for x in loads)}): "
+            "more work arrives than the server can do; lower the arrival rates or the "
+            "service times"
+        )
+    queue = _Queue(arrivals, tuple(services))
+    starts = np.zeros((arrivals.classes, arrivals.phases))
+    idle = [(1 - loads[: k + 1].sum()) * queue.idle_phases(k + 1) for k in range(len(services))]
+    if not preemptive:
+        idle = idle[-1:] * len(services)
+        starts = queue.starts(idle[-1])
+    responses = [_Response(queue, k, idle[k], starts, preemptive) for k in range(len(services))]
+    return [
+        ResponseTime(each.laplace, 1 / service.mean)
+        for each, service in zip(responses, services, strict=True)
+    ]
+
+
+def _with_eigenvectors(arrivals: MarkedArrivals) -> MarkedArrivals:
+    """Return arrivals whose phases' generator has independent eigenvectors, as nearly all have.
+
+    Others get more of each transition between phases, by a relative 1e-10 at most.
+    """
+    if np.linalg.cond(np.linalg.eig(arrivals.generator).eigenvectors) < _DEPENDENT:
+        return arrivals
+    generator = arrivals.generator
+    more = generator * np.random.default_rng(0).uniform(0, 1e-10, generator.shape)
+    np.fill_diagonal(more, 0)
+    return MarkedArrivals(arrivals.hidden + more - np.diag(more.sum(axis=1)), arrivals.marked)
+
+
+@dataclass(frozen=True, eq=False)
+class _Queue:
+    """The arrivals and the service times, both by class."""
+
+    arrivals: MarkedArrivals
+    services: tuple[Service, ...]
+
+    def quiet(self, k: int) -> NDArray[np.float64]:
+        """The phase transitions that bring none of the `k` most important classes, (n, n)."""
+        return np.asarray(self.arrivals.hidden + self.arrivals.marked[k:].sum(axis=0))
+
+    def delay(
+        self, s: NDArray[np.complex128], k: int
+    ) -> tuple[NDArray[np.complex128], NDArray[np.complex128], NDArray[np.complex128]]:
+        """The eigenvalues and -vectors of delays that the `k` most important classes interrupt."""
+        return delay_exponents(s, self.quiet(k), list(self.arrivals.marked[:k]), self.services[:k])
+
+    def idle_phases(self, k: int) -> NDArray[np.float64]:
+        """The probabilities of the phases while none of the `k` most important classes is there."""
+        values, right, left = (part[0] for part in self.delay(np.zeros(1, complex), k))
+        return stationary_vector(((right * values) @ left).real)
+
+    def starts(self, idle: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The rates, 1/s, by class and phase, (K, n), at which services start; none for the first.
+
+        From the last class on: where z is minus an eigenvalue of the delay by the classes before
+        class k, the left-hand side of the balance that the module describes is zero.
+        """
+        starts = np.zeros((len(self.services), self.arrivals.phases))
+        for k in range(len(self.services) - 1, 0, -1):
+            values, right, left = (part[0] for part in self.delay(np.zeros(1, complex), k))
+            known = ((idle @ right * values) @ left).real
+            for later in range(len(self.services) - 1, k - 1, -1):
+                ended = ((right * self.services[later].laplace(-values)) @ left).real
+                unended = np.eye(self.arrivals.phases) - ended
+                if later > k:
+                    known -= starts[later] @ unended
+            unended[:, 0] = 1.0  # the columns depend on each other; the sum is known instead
+            known[0] = self.arrivals.rates[k]
+            starts[k] = np.linalg.solve(unended.T, known)
+        return starts
+
+
+@dataclass(frozen=True, eq=False)
+class _Response:
+    """The response time of class `k`."""
+
+    queue: _Queue
+    k: int
+    idle: NDArray[np.float64]
+    starts: NDArray[np.float64]
+    preemptive: bool
+
+    def laplace(self, s: NDArray[np.complex128]) -> NDArray[np.complex128]:
+        """The transform at every s, 1/s, (m,): the work found, taken for the exponents of delays.
+
+        In the basis of the exponents' eigenvectors the integral of a matrix exponential over the
+        work is the work's transform at minus each eigenvalue.
+        """
+        queue, k = self.queue, self.k
+        values, right, left = queue.delay(s, k)
+        z = -values
+        services = queue.services
+        transforms = [each.laplace(z) for each in services[: k + 1 if self.preemptive else None]]
+        matrix = z[..., None, None] * np.eye(z.shape[1]) + queue.quiet(k + 1)
+        for j in range(k + 1):
+            matrix = matrix + transforms[j][..., None, None] * queue.arrivals.marked[j]
+        entered = (queue.arrivals.marked[k] @ right).transpose(0, 2, 1)
+        found = np.linalg.solve(matrix, entered[..., None])[..., 0]
+        numerator = z[..., None] * self.idle
+        for j in range(k + 1, len(transforms)):
+            numerator = numerator + (1 - transforms[j][..., None]) * self.starts[j]
+        weights = (numerator * found).sum(axis=2) * left.sum(axis=2) / queue.arrivals.rates[k]
+        if self.preemptive:
+            return np.asarray((weights * transforms[k]).sum(axis=1))
+        return np.asarray(weights.sum(axis=1) * services[k].laplace(s))

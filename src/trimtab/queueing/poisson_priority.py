@@ -1,0 +1,179 @@
+"""One server and K priorities of Poisson arrivals: the whole distribution of response times.
+
+Classes come in the order of decreasing importance everywhere here.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from trimtab.queueing.errors import ModelError, UnstableQueueError
+from trimtab.queueing.response import ResponseTime
+from trimtab.queueing.services import Service
+from trimtab.queueing.taylor import Taylor
+from trimtab.queueing.transforms import (
+    Points,
+    PoissonQueue,
+    Repeating,
+    Resuming,
+    moments_series,
+)
+
+
+class Discipline(StrEnum):
+    """What an arrival does to a less important job in service."""
+
+    NON_PREEMPTIVE = "non-preemptive"
+    PREEMPTIVE_RESUME = "preemptive-resume"
+    PREEMPTIVE_REPEAT = "preemptive-repeat"
+
+
+@dataclass(frozen=True, eq=False)
+class PriorityResponse(ResponseTime):
+    """The response time of one class: until its job starts, and from then to its end.
+
+    `parts` gives the transforms of the two as power series of some order. Moments are exact: they
+    come from these, not from inverting a transform. They are infinite where they diverge, as may
+    be under preemptive repeat.
+    """
+
+    parts: Callable[[int], tuple[Taylor, Taylor]]
+
+    @property
+    def waiting_s(self) -> float:
+        """The mean time from arrival to the first start, s."""
+        with np.errstate(invalid="ignore"):
+            return _finite_or_infinite(self.parts(2)[0].moment(1))
+
+    @property
+    def execution_s(self) -> float:
+        """The mean time from the first start to the end, interruptions and repetitions, s."""
+        return _finite_or_infinite(self.parts(1)[1].moment(1))
+
+    def moment(self, k: int) -> float:
+        """Return the k-th moment about zero, E[X^k]; infinity where it diverges."""
+        if k < 1:
+            raise ModelError(f"moments are from the first on, not {k}")
+        with np.errstate(invalid="ignore"):
+            waiting, execution = self.parts(k + 1)
+            return _finite_or_infinite((waiting * execution).moment(k))
+
+
+def response_times(
+    arrival_rates: Sequence[float], services: Sequence[Service], discipline: Discipline
+) -> list[PriorityResponse]:
+    """Return the response time of each class, the most important first.
+
+    Jobs of class k arrive at `arrival_rates[k]`, 1/s, as a Poisson process and need times
+    `services[k]`; of those waiting the server takes the most important, first come, first served
+    within a class. Under PREEMPTIVE_REPEAT an interrupted job starts again with the same service
+    time. Raises ModelError for rates that are none, and UnstableQueueError where more work
+    arrives than the server can do.
+    """
+    rates = tuple(float(rate) for rate in arrival_rates)
+    if not rates or len(rates) != len(services):
+        raise ModelError(f"{len(rates)} arrival rates do not fit {len(services)} service times")
+    if not all(0 < rate < math.inf for rate in rates):
+        raise ModelError(f"arrival rates are positive: {', '.join(f'{r:g}' for r in rates)}")
+    queue = PoissonQueue(rates, tuple(services))
+    repeating = Repeating(queue)
+    repeats = discipline is Discipline.PREEMPTIVE_REPEAT
+    work_s = [repeating.attempts_s(k) if repeats else services[k].mean for k in range(len(rates))]
+    idle = 1 - np.cumsum([rate * work for rate, work in zip(rates, work_s, strict=True)])
+    if not idle[-1] > 0:
+        raise UnstableQueueError(_too_much(queue, work_s, repeats))
+    classes: list[_NonPreemptive | _Preemptive] = []
+    for k in range(len(rates)):
+        if discipline is Discipline.NON_PREEMPTIVE:
+            classes.append(_NonPreemptive(queue, k, float(idle[-1])))
+        else:
+            delays = repeating if repeats else Resuming(queue)
+            classes.append(_Preemptive(queue, k, float(idle[k]), delays))
+    return [
+        PriorityResponse(one.transform, 1 / service.mean, one.parts)
+        for one, service in zip(classes, services, strict=True)
+    ]
+
+
+def waste(arrival_rates: Sequence[float], services: Sequence[Service]) -> float:
+    """Return the share of the server's busy time that preemptive repeat spends on lost attempts.
+
+    Rocha's thesis, section 4.4.3: machine time used to re-process evicted jobs over all
+    processing time. Classes in the order of decreasing importance.
+    """
+    queue = PoissonQueue(tuple(arrival_rates), tuple(services))
+    attempts = [Repeating(queue).attempts_s(k) for k in range(len(services))]
+    done = sum(rate * service.mean for rate, service in zip(arrival_rates, services, strict=True))
+    return 1 - done / sum(rate * time for rate, time in zip(arrival_rates, attempts, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class _NonPreemptive:
+    """Class `k` of a queue whose server is idle for the share `idle` of the time."""
+
+    queue: PoissonQueue
+    k: int
+    idle: float
+
+    def transform(self, s: Points) -> Points:
+        """Return the transform of the response time at points s, (n,)."""
+        rate, services = self.queue.rates[self.k], self.queue.services
+        sigma = Resuming(self.queue).delay(self.k, s)
+        begun = self.idle * sigma
+        for less, service in self._less_important():
+            begun = begun + less * (1 - service.laplace(sigma))
+        waiting = begun / (s - rate * (1 - services[self.k].laplace(sigma)))
+        return np.asarray(waiting * services[self.k].laplace(s))
+
+    def parts(self, order: int) -> tuple[Taylor, Taylor]:
+        """Return the power series of the waiting and of the service time."""
+        service = moments_series(self.queue.services[self.k], order)
+        sigma = Resuming(self.queue).delay_series(self.k, order)
+        begun = self.idle * sigma
+        for less, other in self._less_important():
+            begun = begun + less * (1 - moments_series(other, order)(sigma))
+        s = Taylor.variable(order)
+        return begun / (s - self.queue.rates[self.k] * (1 - service(sigma))), service
+
+    def _less_important(self) -> list[tuple[float, Service]]:
+        rates, services = self.queue.rates[self.k + 1 :], self.queue.services[self.k + 1 :]
+        return list(zip(rates, services, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class _Preemptive:
+    """Class `k` of a queue that has no job as important as it for the share `idle` of the time."""
+
+    queue: PoissonQueue
+    k: int
+    idle: float
+    delays: Resuming | Repeating
+
+    def transform(self, s: Points) -> Points:
+        """Return the transform of the response time at points s, (n,)."""
+        sigma, completion = self.delays.delay_and_completion(self.k, s)
+        rate = self.queue.rates[self.k]
+        return np.asarray(self.idle * sigma / (s - rate * (1 - completion)) * completion)
+
+    def parts(self, order: int) -> tuple[Taylor, Taylor]:
+        """Return the power series of the time to the first start and of that to the end."""
+        sigma, completion = self.delays.series(self.k, order)
+        s = Taylor.variable(order)
+        return self.idle * sigma / (s - self.queue.rates[self.k] * (1 - completion)), completion
+
+
+def _finite_or_infinite(moment: float) -> float:
+    """A moment that diverges leaves infinity or no number in the series."""
+    return moment if math.isfinite(moment) else math.inf
+
+
+def _too_much(queue: PoissonQueue, work_s: Sequence[float], repeats: bool) -> str:
+    loads = [rate * work for rate, work in zip(queue.rates, work_s, strict=True)]
+    again = ", repetitions of interrupted jobs included" if repeats else ""
+    return (
+        f"the load is {sum(loads):.4g}{again} (by class: {', '.join(f'{x:.3g}' for x in loads)}): "
+        "it must be below 1; lower the arrival rates or the service times"
+    )

@@ -1,0 +1,1 @@
+"""What stages hand on: the columns of every table, and every document."""

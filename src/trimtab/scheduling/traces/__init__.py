@@ -1,1 +1,0 @@
-"""Traces of jobs: readers of public formats and generators of synthetic ones."""

@@ -1,0 +1,259 @@
+"""A stretch of a trace, checked, as the kernel's arrays."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from trimtab.clusters.cluster import Cluster, JobClass
+from trimtab.clusters.compiled import compiled
+from trimtab.clusters.layout import ARRIVAL, NOBODY, SHAPE
+from trimtab.clusters.round_times import service_times
+from trimtab.errors import UserError
+
+_COLUMNS = ("job", "arrival_s", "priority", "cpu_milli", "gpu_milli", "memory_bytes", "work_s")
+# What _pass_over may find: the column, and what was expected of it.
+_WRONG = (
+    ("arrival_s", "a time of at least 0, no earlier than the job's before it"),
+    ("work_s", "a time of at least 0"),
+    ("job", "a number above the job's before it"),
+    ("job_class", "one of the classes"),
+    ("cpu_milli, gpu_milli, memory_bytes", "sizes of at least 0"),
+)
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_S32 = np.uint64(32)
+
+
+@compiled
+def _find(shapes: Any, count: int, table: Any, row: Any) -> tuple[int, int]:
+    """Return the number of a shape, new or known, and how many there are now."""
+    mask = np.uint64(len(table) - 1)
+    mixed = np.uint64(0)
+    for number in row:
+        mixed = (mixed ^ np.uint64(number)) * _MULTIPLIER
+        mixed ^= mixed >> _S32
+    at = mixed & mask
+    while table[at] != NOBODY:
+        shape = shapes[table[at]]
+        if (shape.job_class, shape.priority, shape.cpu, shape.gpu, shape.memory) == row:
+            return table[at], count
+        at = (at + np.uint64(1)) & mask
+    table[at] = count
+    shape = shapes[count]
+    shape.job_class, shape.priority, shape.cpu, shape.gpu, shape.memory = row
+    shape.first = shape.last = NOBODY
+    return count, count + 1
+
+
+@compiled
+def _pass_over(
+    columns: Any,
+    begin: int,
+    last_job: int,
+    last_arrival_s: float,
+    shapes: Any,
+    count: int,
+    table: Any,
+    chunk: Any,
+    work_by_class: Any,
+) -> tuple[int, int, int]:
+    """Check the jobs from `begin` on, number their shapes, and put them into `chunk`.
+
+    Return how far it came, the number of shapes, and what is wrong there: 0 means that the tables
+    are full, else the place in _WRONG, from 1.
+    """
+    job, arrival_s, work_s, dropped, job_class, priority, cpu, gpu, memory = columns
+    for at in range(begin, len(chunk)):
+        if count == len(shapes) or 2 * count >= len(table):
+            return at, count, 0
+        wrong = 0
+        if not (arrival_s[at] >= last_arrival_s and arrival_s[at] < np.inf):
+            wrong = 1
+        elif not (work_s[at] >= 0.0 and work_s[at] < np.inf):
+            wrong = 2
+        elif job[at] <= last_job:
+            wrong = 3
+        elif job_class[at] < 0:
+            wrong = 4
+        elif cpu[at] < 0 or gpu[at] < 0 or memory[at] < 0:
+            wrong = 5
+        if wrong:
+            return at, count, wrong
+        last_job, last_arrival_s = job[at], arrival_s[at]
+        work_by_class[job_class[at]] += cpu[at] * work_s[at]
+        row = (job_class[at], priority[at], cpu[at], gpu[at], memory[at])
+        number, count = _find(shapes, count, table, row)
+        one = chunk[at]
+        one.job, one.shape, one.arrival_s = job[at], number, arrival_s[at]
+        one.work_s, one.dropped = work_s[at], dropped[at]
+    return len(chunk), count, 0
+
+
+@dataclass
+class Arrivals:
+    """Turns stretches of a trace into chunks, and remembers what was before.
+
+    `drop_ratio` is by job class, `seed` that of the stages' times. `shapes` are the SHAPE records
+    of the first `count` shapes. `work_by_class` is the work that has arrived times the thousandths
+    of a core that it asks for.
+    """
+
+    cluster: Cluster
+    job_classes: Sequence[JobClass]
+    drop_ratio: Mapping[str, float]
+    seed: int
+    shapes: NDArray[np.void] = field(default_factory=lambda: np.zeros(64, SHAPE))
+    count: int = 0
+    rows: int = 0
+    last_job: int = -1
+    first_arrival_s: float = 0.0
+    last_arrival_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._names = [job_class.name for job_class in self.job_classes]
+        self.work_by_class = np.zeros(len(self._names))
+        self._table = np.full(4 * len(self.shapes), NOBODY, np.int64)
+        unknown = sorted(set(self.drop_ratio) - set(self._names))
+        if unknown:
+            raise UserError(f"drop_ratio: unknown job classes {unknown}")
+
+    def chunk(self, frame: pd.DataFrame) -> NDArray[np.void]:
+        """Return the rows of `frame` (tables.TRACE) as layout.ARRIVAL.
+
+        Raises UserError naming the job and its row in the trace: unknown class, times that are
+        negative or go back, sizes that are negative or have room on no node, no service time.
+        """
+        missing = [name for name in (*_COLUMNS, "job_class") if name not in frame]
+        if missing:
+            raise UserError(f"trace: columns {', '.join(missing)} are missing")
+        jobs = _whole(frame, "job")
+        arrival_s = np.ascontiguousarray(frame["arrival_s"], np.float64)
+        codes = self._codes(frame)
+        sizes = [_whole(frame, name) for name in _COLUMNS[2:6]]
+        work_s, dropped = self._work(frame, jobs, codes, sizes[1])
+        known, columns = self.count, (jobs, arrival_s, work_s, dropped, codes, *sizes)
+        chunk = self._pass_over(frame, tuple(_frozen(column) for column in columns))
+        self._check_room(known, chunk)
+        if len(chunk):
+            self.first_arrival_s = self.first_arrival_s if self.rows else float(arrival_s[0])
+            self.last_job, self.last_arrival_s = int(jobs[-1]), float(arrival_s[-1])
+        self.rows += len(chunk)
+        return chunk
+
+    def _where(self, jobs: Any, at: int) -> str:
+        return f"trace: job {jobs[at]} (row {self.rows + at})"
+
+    def _pass_over(self, frame: pd.DataFrame, columns: tuple[Any, ...]) -> NDArray[np.void]:
+        jobs, arrival_s = columns[:2]
+        chunk = np.empty(len(jobs), ARRIVAL)
+        at, last_job, last_arrival_s = 0, self.last_job, self.last_arrival_s
+        while at < len(jobs):
+            at, self.count, wrong = _pass_over(
+                columns,
+                at,
+                last_job,
+                last_arrival_s,
+                self.shapes,
+                self.count,
+                self._table,
+                chunk,
+                self.work_by_class,
+            )
+            if wrong:
+                name, expected = _WRONG[wrong - 1]
+                if name == "job_class":
+                    expected = f"one of {', '.join(self._names)}"
+                found = ", ".join(str(frame[part].iloc[at]) for part in name.split(", "))
+                raise UserError(f"{self._where(jobs, at)}: {name}: {found}, expected {expected}")
+            if at < len(jobs):
+                self._grow()
+                if at > 0:
+                    last_job, last_arrival_s = int(jobs[at - 1]), float(arrival_s[at - 1])
+        return chunk
+
+    def _codes(self, frame: pd.DataFrame) -> NDArray[np.int64]:
+        column = frame["job_class"].astype("category")
+        index = {name: number for number, name in enumerate(self._names)}
+        known = [index.get(name, NOBODY) for name in column.cat.categories]
+        codes = column.cat.codes.to_numpy()
+        if known == list(range(len(known))):
+            return codes.astype(np.int64)
+        return np.array([*known, NOBODY], np.int64)[codes]  # no class at all: code -1, the last
+
+    def _work(self, frame: Any, jobs: Any, codes: Any, cpu: Any) -> tuple[Any, Any]:
+        work_s = np.ascontiguousarray(frame["work_s"], np.float64)
+        dropped = np.zeros(len(jobs), np.int64)
+        if "map_tasks" not in frame:
+            return work_s, dropped
+        maps, reduces = _whole(frame, "map_tasks"), _whole(frame, "reduce_tasks")
+        for name, tasks in (("map_tasks", maps), ("reduce_tasks", reduces)):
+            if (tasks < 0).any():
+                at = int(np.argmax(tasks < 0))
+                message = f"{name}: {tasks[at]}, expected at least 0"
+                raise UserError(f"{self._where(jobs, at)}: {message}")
+        staged = (maps > 0) & np.isnan(work_s)
+        if not staged.any():
+            return work_s, dropped
+        work_s = work_s.copy()
+        for number, job_class in enumerate(self.job_classes):
+            rows = np.flatnonzero(staged & (codes == number))
+            if len(rows) == 0:
+                continue
+            if job_class.stages is None:
+                message = f"has map tasks and no work_s, but class {job_class.name!r} no stages"
+                raise UserError(f"{self._where(jobs, int(rows[0]))}: {message}")
+            work_s[rows], dropped[rows] = service_times(
+                job_class.stages,
+                self.seed,
+                jobs[rows],
+                maps[rows],
+                reduces[rows],
+                np.maximum(1, cpu[rows] // 1000),
+                self.drop_ratio.get(job_class.name, 0.0),
+            )
+        if "size" in frame:
+            work_s[staged] *= frame["size"].to_numpy(np.float64)[staged]
+        return work_s, dropped
+
+    def _grow(self) -> None:
+        shapes = np.zeros(2 * len(self.shapes), SHAPE)
+        shapes[: self.count] = self.shapes[: self.count]
+        self.shapes = shapes
+        self._table = np.full(4 * len(shapes), NOBODY, np.int64)
+        scratch = np.zeros(len(shapes), SHAPE)
+        for number in range(self.count):
+            shape = shapes[number]
+            row = shape.tolist()[:5]
+            _find(scratch, number, self._table, row)
+
+    def _check_room(self, known: int, chunk: Any) -> None:
+        for number in range(known, self.count):
+            shape = self.shapes[number]
+            if any(
+                shape["cpu"] <= node_type.cpu_milli
+                and shape["gpu"] <= node_type.gpu_milli
+                and shape["memory"] <= node_type.memory_bytes
+                for node_type in self.cluster.node_types
+            ):
+                continue
+            at = int(np.argmax(chunk["shape"] == number))
+            asked = f"{shape['cpu']} mCPU, {shape['gpu']} mGPU, {shape['memory']} bytes"
+            message = f"asks for {asked}, more than any node of the cluster has"
+            raise UserError(f"{self._where(chunk['job'], at)}: {message}")
+
+
+def _whole(frame: pd.DataFrame, name: str) -> NDArray[np.int64]:
+    column = frame[name]
+    if column.hasnans:
+        raise UserError(f"trace: column {name} has missing values")
+    return np.ascontiguousarray(column, np.int64)
+
+
+def _frozen(column: NDArray[Any]) -> NDArray[Any]:
+    # Columns of a frame can be written to or not, as pandas likes; compile for one of both.
+    view = column.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,156 @@
+"""Runs the kernel: feeds it the trace, empties its output, grows its arrays."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from trimtab.clusters.layout import (
+    ARRIVAL,
+    DONE,
+    FINISHED_ROW,
+    MAINTAIN,
+    NEED_ARRIVALS,
+    NEED_OUTPUT,
+    NEED_SLOTS,
+    SAMPLE,
+    STAY_ROW,
+    Output,
+)
+from trimtab.policies.base import Policy
+from trimtab.simulation.ahead import Ahead
+from trimtab.simulation.arrivals import Arrivals
+from trimtab.simulation.batches import Batch, Demand, End, LoadRow, load_row
+from trimtab.simulation.kernel.loop import run
+from trimtab.simulation.kernel.model import build_model, build_state, with_shapes, with_slots
+
+_SLOTS = 1024
+_ROWS = 1 << 16
+_EMPTY = np.zeros(0, ARRIVAL)
+
+
+class KernelEngine:
+    """The compiled simulator."""
+
+    def __init__(self, arrivals: Arrivals, policy: Policy, demand: Demand) -> None:
+        """Raise UserError where the policy was made for another cluster."""
+        self._arrivals = arrivals
+        self._demand = demand
+        self._model = build_model(arrivals.cluster, arrivals.job_classes, policy, demand.stays)
+        self._state = build_state(
+            self._model, arrivals.cluster, _SLOTS, demand.sample_s, demand.maintain_s
+        )
+        stays = 2 * _ROWS if demand.stays else 0
+        self._output = _empty_output(stays)
+        self._idle_w = np.array([node_type.idle_w for node_type in arrivals.cluster.node_types])
+        self._known = 0  # shapes
+        self._load: list[LoadRow] = []
+        self._finished: list[NDArray[np.void]] = []
+
+    def run(self, frames: Iterable[pd.DataFrame]) -> Iterator[Batch]:
+        """Simulate the trace and yield what comes out, in order."""
+        with Ahead(self._chunks(frames)) as chunks:
+            yield from self._simulate(chunks)
+
+    def _chunks(
+        self, frames: Iterable[pd.DataFrame]
+    ) -> Iterator[tuple[NDArray[np.void], NDArray[np.void]]]:
+        """Yield chunks, each with the shapes that are new in it."""
+        known = 0
+        for frame in frames:
+            chunk = self._arrivals.chunk(frame)
+            yield chunk, self._arrivals.shapes[known : self._arrivals.count].copy()
+            known = self._arrivals.count
+
+    def _simulate(
+        self, chunks: Iterator[tuple[NDArray[np.void], NDArray[np.void]]]
+    ) -> Iterator[Batch]:
+        chunk, position, last = _EMPTY, 0, False
+        while True:
+            reason, position = run(self._model, self._state, chunk, position, last, self._output)
+            if reason == NEED_ARRIVALS:
+                arrived = next(chunks, None)
+                last = arrived is None
+                chunk, position = _EMPTY, 0
+                if arrived is not None:
+                    chunk, shapes = arrived
+                    self._state = with_shapes(self._state, self._known, shapes)
+                    self._known += len(shapes)
+            elif reason == NEED_SLOTS:
+                self._state = with_slots(self._state, 2 * len(self._state.jobs))
+            elif reason == NEED_OUTPUT:
+                yield from self._flush()
+                self._make_room()
+            elif reason == SAMPLE:
+                self._sample()
+            elif reason == MAINTAIN:
+                yield from self._flush()
+                self._maintain()
+            else:
+                assert reason == DONE
+                yield from self._flush()
+                return
+
+    def end(self) -> End:
+        """Return how it ended."""
+        clock, nodes = self._state.clock[0], self._state.nodes
+        end_s = float(clock["now_s"])
+        down_s = nodes["down_s"] + np.where(nodes["up"], 0.0, end_s - nodes["down_since_s"])
+        return End(
+            end_s,
+            int(clock["pending"]),
+            int(clock["events"]),
+            nodes["busy_core_s"],
+            down_s,
+            nodes["active_j"],
+        )
+
+    def _flush(self) -> Iterator[Batch]:
+        clock = self._state.clock[0]
+        rows = self._output.rows[: clock["rows"]]
+        if self._demand.maintain is not None:
+            self._finished.append(rows.copy())
+        yield Batch(rows, self._output.stays[: clock["stays"]], self._load)
+        # What was given out may still be read, in another thread.
+        self._output = _empty_output(len(self._output.stays))
+        clock["rows"] = clock["stays"] = 0
+        self._load = []
+
+    def _make_room(self) -> None:
+        # One event may end a stay of every running job, and of the places they move to.
+        needed = 2 * (3 * int(self._state.clock["running"][0]) + 8)
+        if self._demand.stays and len(self._output.stays) < needed:
+            self._output = _empty_output(needed)
+
+    def _sample(self) -> None:
+        clock, nodes = self._state.clock[0], self._state.nodes
+        idle_w = np.where(nodes["up"], self._idle_w[nodes["type"]], 0.0)
+        power_w = float(np.sum(idle_w + nodes["factor"] * nodes["watts"] + nodes["gpu_watts"]))
+        row = load_row(
+            float(clock["now_s"]),
+            int(clock["pending"]),
+            int(clock["running"]),
+            nodes["up"] != 0,
+            1.0 - nodes["free_cpu"] / nodes["cpu"],
+            1.0 - nodes["free_memory"] / nodes["memory"],
+            power_w,
+        )
+        self._load.append(row)
+        clock["sample_s"] += self._demand.sample_s
+
+    def _maintain(self) -> None:
+        clock = self._state.clock[0]
+        maintain = self._demand.maintain
+        assert maintain is not None
+        policy = maintain(np.concatenate(self._finished), float(clock["now_s"]))
+        self._finished = []
+        clock["maintain_s"] += self._demand.maintain_s
+        if policy is not None:
+            arrivals = self._arrivals
+            stays = self._demand.stays
+            self._model = build_model(arrivals.cluster, arrivals.job_classes, policy, stays)
+
+
+def _empty_output(stays: int) -> Output:
+    return Output(np.empty(_ROWS, FINISHED_ROW), np.empty(stays, STAY_ROW))

@@ -1,0 +1,96 @@
+"""Power integrated over time, exactly, as it is constant between events.
+
+A node's active power is f(u) times the sum of what its tasks' cores draw, plus its GPUs, where u
+is the share of its cores that draw and f(u) = load curve / u. As f is common to all tasks of the
+node, its integral over time, kept with the node, gives each task's energy when that one ends.
+"""
+
+from typing import Any
+
+from trimtab.clusters.compiled import inlined
+from trimtab.clusters.layout import Model, State, index, never
+
+
+@inlined
+def _load_factor(m: Model, node: Any) -> float:
+    if m.kinds[index(node.type)].linear or node.drawing_cpu == 0:
+        return 1.0
+    load = node.drawing_cpu / node.cpu
+    below = min(int(load * 10.0), 9)
+    low, high = m.load_curve[node.type, below], m.load_curve[node.type, below + 1]
+    return float((low + (high - low) * (load * 10.0 - below)) / load)
+
+
+@inlined
+def _integrate(node: Any, now_s: float) -> None:
+    elapsed = now_s - node.at_s
+    node.at_s = now_s
+    node.factor_s += elapsed * node.factor
+    node.active_j += elapsed * (node.factor * node.watts + node.gpu_watts)
+
+
+@inlined
+def _draw(m: Model, node: Any, shape: Any, level: int, now_s: float) -> tuple[float, float]:
+    """Have a task draw power from now on; return its watts, and its GPUs'."""
+    pace = m.paces[index(shape.job_class), index(node.type), index(level)]
+    watts = shape.cpu / node.cpu * pace.watts
+    gpu_watts = shape.gpu * 1e-3 * pace.gpu_watts
+    _integrate(node, now_s)
+    node.drawing += 1
+    node.drawing_cpu += shape.cpu
+    node.watts += watts
+    node.gpu_watts += gpu_watts
+    node.factor = _load_factor(m, node)
+    return watts, gpu_watts
+
+
+@inlined
+def _stop(m: Model, node: Any, shape: Any, watts: float, gpu_watts: float, now_s: float) -> None:
+    """Have a task draw no more."""
+    _integrate(node, now_s)
+    node.drawing -= 1
+    node.drawing_cpu -= shape.cpu
+    if node.drawing > 0:
+        node.watts -= watts
+        node.gpu_watts -= gpu_watts
+    else:  # nothing of the rounding errors stays
+        node.watts = node.gpu_watts = 0.0
+    node.factor = _load_factor(m, node)
+
+
+@inlined
+def draw_here(m: Model, s: State, job: Any, shape: Any) -> None:
+    """Have a job draw power where it is."""
+    node, now_s = s.nodes[index(job.node)], s.clock[0].now_s
+    job.drawing_w, job.drawing_gpu_w = _draw(m, node, shape, job.level, now_s)
+    job.drawing_since_s, job.drawing_from = now_s, node.factor_s
+
+
+@inlined
+def stop_here(m: Model, s: State, job: Any, shape: Any) -> None:
+    """End that, if it was so, and add the energy to the job's."""
+    if job.drawing_since_s < never:
+        node, now_s = s.nodes[index(job.node)], s.clock[0].now_s
+        _stop(m, node, shape, job.drawing_w, job.drawing_gpu_w, now_s)
+        job.energy_j += job.drawing_w * (node.factor_s - job.drawing_from)
+        job.energy_j += job.drawing_gpu_w * (now_s - job.drawing_since_s)
+        job.drawing_since_s = never
+
+
+@inlined
+def draw_there(m: Model, s: State, job: Any, shape: Any) -> None:
+    """Have a job draw power at the place that it moves to."""
+    node, now_s = s.nodes[index(job.there)], s.clock[0].now_s
+    job.there_w, job.there_gpu_w = _draw(m, node, shape, job.there_level, now_s)
+    job.there_drawing_since_s, job.there_drawing_from = now_s, node.factor_s
+
+
+@inlined
+def stop_there(m: Model, s: State, job: Any, shape: Any) -> None:
+    """End that, if it was so, and add the energy to the job's."""
+    if job.there_drawing_since_s < never:
+        node, now_s = s.nodes[index(job.there)], s.clock[0].now_s
+        _stop(m, node, shape, job.there_w, job.there_gpu_w, now_s)
+        job.energy_j += job.there_w * (node.factor_s - job.there_drawing_from)
+        job.energy_j += job.there_gpu_w * (now_s - job.there_drawing_since_s)
+        job.there_drawing_since_s = never

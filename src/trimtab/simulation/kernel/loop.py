@@ -1,0 +1,219 @@
+"""The event loop: takes the earliest event, then has waiting jobs tried, until it must return.
+
+At one instant jobs' own events come first (finish, image there, moved, sprint timer; by number
+of the job within each), then outages, the empty sprint budget, arrivals; only then are waiting
+jobs given places, and only then come tick, sample and maintenance. So jobs that arrive at one
+instant are served by priority, in whatever order the trace lists them.
+"""
+
+import math
+from typing import Any
+
+from trimtab.clusters.compiled import inlined, lean
+from trimtab.clusters.layout import (
+    DONE,
+    DRAW,
+    DRAW_THERE,
+    EVICTED,
+    FINISH,
+    MAINTAIN,
+    NEED_ARRIVALS,
+    NEED_OUTPUT,
+    NEED_SLOTS,
+    NOBODY,
+    SAMPLE,
+    SWITCH,
+    Model,
+    Output,
+    State,
+    index,
+    never,
+)
+from trimtab.simulation.kernel.capacity import refresh
+from trimtab.simulation.kernel.heap import KIND_SHIFT
+from trimtab.simulation.kernel.moves import draw_event, draw_there_event, reconsider, switch
+from trimtab.simulation.kernel.places import place
+from trimtab.simulation.kernel.queues import fits, join, leave_head, next_shape, unblock
+from trimtab.simulation.kernel.running import evict, fail, finish, sprint, start, stop_sprints
+
+_JOB, _OUTAGE, _EMPTY, _ARRIVAL, _TICK, _SAMPLE, _MAINTAIN, _NOTHING = range(8)
+
+
+@lean
+def _victim(s: State, shape: Any) -> int:
+    """Return the running job of the lowest priority below `shape`'s, and of those the last
+    started, whose leaving makes room; or NOBODY."""
+    victim, lowest = NOBODY, shape.priority
+    slot = s.clock[0].last_running
+    while slot != NOBODY:
+        job = s.jobs[index(slot)]
+        theirs = s.shapes[index(job.shape)]
+        if theirs.priority < lowest:
+            node = s.nodes[index(job.node)]
+            if fits(
+                shape,
+                node.free_cpu + theirs.cpu,
+                node.free_gpu + theirs.gpu,
+                node.free_memory + theirs.memory,
+            ):
+                victim, lowest = slot, theirs.priority
+        slot = job.before
+    return victim
+
+
+@inlined
+def _dispatch(m: Model, s: State, out: Output) -> None:
+    """Give places to the jobs that wait, in their order, as far as there is room."""
+    rules, clock = m.rules[0], s.clock[0]
+    if rules.evicts:  # whom a job may evict changes with every start
+        for at in range(clock.actives):
+            s.shapes[index(s.active[index(at)])].blocked = 0
+    while clock.actives > 0:
+        number = next_shape(s, rules.by_priority, rules.head_of_line)
+        if number == NOBODY:
+            break
+        shape = s.shapes[index(number)]
+        node, level = place(m, s, number)
+        if node == NOBODY and rules.evicts:
+            victim = _victim(s, shape)
+            if victim != NOBODY:
+                evict(m, s, out, victim, EVICTED)
+                node, level = place(m, s, number)
+        if node == NOBODY:
+            shape.blocked = 1
+        else:
+            slot = shape.first
+            leave_head(s, number)
+            start(m, s, slot, node, level)
+    clock.changed = 0
+
+
+@inlined
+def _arrive(s: State, arrival: Any) -> None:
+    clock = s.clock[0]
+    slot = clock.free_slot
+    job = s.jobs[index(slot)]
+    clock.free_slot = job.after
+    job.job, job.shape, job.arrival_s = arrival.job, arrival.shape, arrival.arrival_s
+    job.work_s = job.left_s = arrival.work_s
+    job.dropped = arrival.dropped
+    job.first_s = math.nan
+    job.kept_s = job.wasted_s = job.set_up_s = job.sprinted_s = job.energy_j = 0.0
+    job.evictions = job.migrations = job.sprinting = 0
+    job.heap = NOBODY
+    join(s, slot)
+
+
+@lean
+def _outage(m: Model, s: State, out: Output) -> None:
+    clock = s.clock[0]
+    outage = m.outages[clock.outage]
+    clock.outage += 1
+    node = s.nodes[index(outage.node)]
+    if outage.up:
+        node.up = 1
+        node.down_s += clock.now_s - node.down_since_s
+        refresh(m, s, outage.node)
+        unblock(s, node)
+    else:
+        fail(m, s, out, outage.node)
+        refresh(m, s, outage.node)
+
+
+@inlined
+def _own_event(m: Model, s: State, out: Output) -> None:
+    """Take the event at the top of the heap."""
+    slot = s.heap[0].slot
+    kind = s.heap[0].order >> KIND_SHIFT
+    if kind == FINISH:
+        finish(m, s, out, slot)
+    elif kind == DRAW:
+        draw_event(m, s, slot)
+    elif kind == DRAW_THERE:
+        draw_there_event(m, s, slot)
+    elif kind == SWITCH:
+        job = s.jobs[index(slot)]
+        kind_there = s.nodes[index(job.there)].type
+        switch(m, s, out, slot, m.sites[s.shapes[index(job.shape)].job_class, kind_there].pause_s)
+    else:
+        sprint(m, s, out, slot)
+
+
+@lean
+def _other_event(m: Model, s: State) -> tuple[float, int]:
+    """Return the time and kind of the next event that jobs and their sprints have no part in."""
+    clock = s.clock[0]
+    time_s, what = never, _NOTHING
+    if clock.outage < len(m.outages):
+        time_s, what = m.outages[clock.outage].time_s, _OUTAGE
+    if clock.tick_s < time_s:
+        time_s, what = clock.tick_s, _TICK
+    if clock.sample_s < time_s:
+        time_s, what = clock.sample_s, _SAMPLE
+    if clock.maintain_s < time_s:
+        time_s, what = clock.maintain_s, _MAINTAIN
+    return time_s, what
+
+
+@lean
+def run(m: Model, s: State, chunk: Any, position: int, last: bool, out: Output) -> Any:
+    """Go on from `position` of `chunk` until the caller is needed; return why, and the position.
+
+    `chunk` is an array of ARRIVAL.
+    `last`: no chunk follows. The reason is one of layout's; SAMPLE and MAINTAIN come at the time
+    `clock.now_s`, and the caller sets the time of the next.
+    """
+    clock, rules = s.clock[0], m.rules[0]
+    arrivals, rows, stays = len(chunk), len(out.rows), len(out.stays)
+    records_stays = rules.records_stays
+    other_s, other = _other_event(m, s)
+    while True:
+        if position == arrivals and not last:
+            return NEED_ARRIVALS, position
+        time_s, what = never, _NOTHING
+        if clock.in_heap > 0:
+            time_s, what = s.heap[0].time_s, _JOB
+        if clock.empty_s < time_s:
+            time_s, what = clock.empty_s, _EMPTY
+        if position < arrivals and chunk[index(position)].arrival_s < time_s:
+            time_s, what = chunk[index(position)].arrival_s, _ARRIVAL
+        if other_s < time_s or (other_s == time_s and other < what):
+            time_s, what = other_s, other
+
+        if records_stays and stays < clock.stays + 3 * clock.running + 8:
+            return NEED_OUTPUT, position
+        if clock.changed and (time_s > clock.now_s or what >= _TICK):
+            _dispatch(m, s, out)
+            continue
+        if what == _JOB:
+            if clock.rows == rows:
+                return NEED_OUTPUT, position
+            clock.now_s = time_s
+            clock.events += 1
+            _own_event(m, s, out)
+            continue
+        if what == _ARRIVAL:
+            if clock.free_slot == NOBODY:
+                return NEED_SLOTS, position
+            clock.now_s = time_s
+            clock.events += 1
+            _arrive(s, chunk[index(position)])
+            position += 1
+            continue
+        stuck = clock.pending == 0 or clock.outage == len(m.outages)
+        if clock.in_heap == 0 and position == arrivals and stuck:
+            return DONE, position
+        clock.now_s = time_s
+        clock.events += 1
+        if what == _EMPTY:
+            stop_sprints(m, s, out)
+        elif what == _OUTAGE:
+            _outage(m, s, out)
+        elif what == _TICK:
+            reconsider(m, s, out)
+            clock.tick_s += rules.tick_s
+        elif what == _SAMPLE:
+            return SAMPLE, position
+        else:
+            return MAINTAIN, position
+        other_s, other = _other_event(m, s)

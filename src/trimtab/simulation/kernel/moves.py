@@ -1,0 +1,138 @@
+"""Migration: the new place is set up while the old one works, then the work left moves over."""
+
+from trimtab.clusters.compiled import lean
+from trimtab.clusters.layout import (
+    MIGRATED,
+    NOBODY,
+    Model,
+    Output,
+    State,
+    index,
+    never,
+)
+from trimtab.simulation.kernel.budget import end_sprint
+from trimtab.simulation.kernel.capacity import bring_image, give_back, take
+from trimtab.simulation.kernel.energy import draw_here, draw_there, stop_here, stop_there
+from trimtab.simulation.kernel.heap import schedule
+from trimtab.simulation.kernel.places import place_again
+from trimtab.simulation.kernel.running import advance, change_level, write_stay
+
+
+@lean
+def switch(m: Model, s: State, out: Output, slot: int, pause_s: float) -> None:
+    """Go on at the new place, after a pause of `pause_s` in which state moves."""
+    job, clock = s.jobs[index(slot)], s.clock[0]
+    shape = s.shapes[index(job.shape)]
+    advance(m, s, slot)
+    write_stay(m, s, out, job, MIGRATED)
+    stop_here(m, s, job, shape)
+    give_back(m, s, job.node, shape, job.stay_s)
+    if job.sprinting:
+        end_sprint(m, s, job)
+    if pause_s > 0.0:
+        stop_there(m, s, job, shape)
+        job.draw_s = clock.now_s + pause_s
+    else:
+        job.drawing_w, job.drawing_gpu_w = job.there_w, job.there_gpu_w
+        job.drawing_since_s = job.there_drawing_since_s
+        job.drawing_from = job.there_drawing_from
+        job.there_drawing_since_s = never
+    job.node, job.level, job.stay_s = job.there, job.there_level, job.there_since_s
+    job.there = NOBODY
+    job.there_draw_s = job.switch_s = never
+    job.migrations += 1
+    job.ready_s = job.since_s = clock.now_s + pause_s
+    job.set_up_s += job.ready_s - clock.now_s
+    speed = m.paces[shape.job_class, s.nodes[index(job.node)].type, job.level].speed
+    job.finish_s = job.ready_s + job.left_s / speed
+    schedule(s, slot)
+
+
+@lean
+def move(m: Model, s: State, out: Output, slot: int, number: int, level: int) -> None:
+    """Reserve a new place for a job and begin to set it up."""
+    job, clock = s.jobs[index(slot)], s.clock[0]
+    shape, kind = s.shapes[index(job.shape)], s.nodes[index(number)].type
+    job_class = shape.job_class
+    take(m, s, number, shape)
+    job.there, job.there_level, job.there_since_s = number, level, clock.now_s
+    if m.rules[0].migrates_free:
+        draw_there(m, s, job, shape)
+        switch(m, s, out, slot, 0.0)
+        return
+    pull_s = 0.0 if s.images[job_class, number] else m.sites[job_class, kind].pull_s
+    job.switch_s = clock.now_s + pull_s + m.classes[job_class].cold_start_s
+    if pull_s > 0.0:
+        job.there_draw_s = clock.now_s + pull_s
+    else:
+        draw_there(m, s, job, shape)
+    schedule(s, slot)
+
+
+@lean
+def draw_event(m: Model, s: State, slot: int) -> None:
+    """Have the image, or the state, arrive at a job's node."""
+    job = s.jobs[index(slot)]
+    job.draw_s = never
+    shape = s.shapes[index(job.shape)]
+    bring_image(s, job.node, shape.job_class)
+    draw_here(m, s, job, shape)
+    schedule(s, slot)
+
+
+@lean
+def draw_there_event(m: Model, s: State, slot: int) -> None:
+    """Have the image arrive at the node that a job moves to."""
+    job = s.jobs[index(slot)]
+    job.there_draw_s = never
+    shape = s.shapes[index(job.shape)]
+    bring_image(s, job.there, shape.job_class)
+    draw_there(m, s, job, shape)
+    schedule(s, slot)
+
+
+@lean
+def _held(s: State) -> bool:
+    """Return whether jobs that wait come first: there is more free than they ask for.
+
+    Rocha's thesis, section 3.3.4: running jobs are not looked at while the queue is not empty
+    and the free capacity of the cluster is above the sum of the requests in it.
+    """
+    clock = s.clock[0]
+    if clock.pending == 0:
+        return False
+    cpu = gpu = memory = 0
+    for at in range(clock.actives):
+        shape = s.shapes[index(s.active[index(at)])]
+        cpu += shape.waiting * shape.cpu
+        gpu += shape.waiting * shape.gpu
+        memory += shape.waiting * shape.memory
+    for number in range(len(s.nodes)):
+        node = s.nodes[index(number)]
+        if node.up:
+            cpu -= node.free_cpu
+            gpu -= node.free_gpu
+            memory -= node.free_memory
+    return bool(cpu < 0 and gpu <= 0 and memory < 0)
+
+
+@lean
+def reconsider(m: Model, s: State, out: Output) -> None:
+    """Move running jobs, the longest-running first, to where the policy would rather have them.
+
+    Rocha's thesis, algorithm 3. Jobs that are being set up or moved already are left alone.
+    """
+    clock = s.clock[0]
+    if m.rules[0].holds and _held(s):
+        return
+    slot = clock.first_running
+    while slot != NOBODY:
+        job = s.jobs[index(slot)]
+        if job.ready_s <= clock.now_s and job.there == NOBODY:
+            number, level = place_again(m, s, slot)
+            if number == job.node:
+                if level != job.level:
+                    change_level(m, s, out, slot, level)
+            elif number != NOBODY:
+                move(m, s, out, slot, number, level)
+        slot = job.after

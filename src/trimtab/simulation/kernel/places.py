@@ -1,0 +1,194 @@
+"""Where a job goes: the placement rules of the policies, compiled.
+
+Each does what the policy object of its name does, in the same order of operations, so that both
+come to the same choice to the last bit.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from trimtab.clusters.compiled import inlined, lean
+from trimtab.clusters.layout import (
+    ANY,
+    FIRST_FIT,
+    HEATS,
+    HEATS_AS_RELEASED,
+    NO_LEVEL,
+    NOBODY,
+    WITH,
+    WITHOUT,
+    Model,
+    State,
+)
+from trimtab.simulation.kernel.capacity import first_with_room, search
+from trimtab.simulation.kernel.queues import fits
+from trimtab.simulation.kernel.running import resolved
+
+_GAMMA = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64, as in policies.heats.random_weight
+_MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+_LEAST_CPU_MILLI, _LEAST_MEMORY_BYTES = 100, 200 * 1024 * 1024  # as in policies.kubernetes
+
+
+@inlined
+def _first_fit(m: Model, s: State, shape: Any) -> int:
+    for kind in range(len(m.kinds)):
+        node = search(m, s, kind, shape, ANY, NOBODY)
+        if node != NOBODY:
+            return node
+    return NOBODY
+
+
+@lean
+def _weight(m: Model, shape: Any, job: int) -> float:
+    rules = m.rules[0]
+    if not rules.random_weights:
+        return float(m.classes[shape.job_class].energy_weight)
+    state = np.uint64(rules.weight_seed) + np.uint64(job + 1) * _GAMMA
+    state = (state ^ (state >> _S30)) * _MIX_1
+    state = (state ^ (state >> _S27)) * _MIX_2
+    return float((state ^ (state >> _S31)) >> _S11) * 2.0**-53
+
+
+@lean
+def _heats(
+    m: Model, s: State, shape: Any, job: int, own: int, own_level: int
+) -> tuple[int, int, float, float]:
+    """Return the best node and level, its score, and that of the job's own node and level.
+
+    Among nodes of one type, equal but for the image, the first stands for all.
+    """
+    rules, job_class, types = m.rules[0], shape.job_class, len(m.kinds)
+    nodes = s.candidates  # [type]: without the image, with it, its own
+    nodes[:] = NOBODY
+    for kind in range(types):
+        if rules.scores_images:
+            nodes[kind, 0] = first_with_room(m, s, kind, shape, WITHOUT, own)
+            nodes[kind, 1] = first_with_room(m, s, kind, shape, WITH, own)
+        else:
+            nodes[kind, 1] = first_with_room(m, s, kind, shape, ANY, own)
+    if own != NOBODY:
+        nodes[s.nodes[own].type, 2] = own
+    weight = _weight(m, shape, job)
+    best, best_level, best_score, own_score = NOBODY, 0, 0.0, np.nan
+    most_j = most_performance = 0.0
+    for scoring in range(2):  # first what is the most of all, then the scores
+        for kind in range(types):
+            for image in range(3):
+                node = nodes[kind, image]
+                if node == NOBODY:
+                    continue
+                site = m.sites[job_class, kind]
+                more_s = more_j = 0.0
+                if image == WITHOUT:
+                    more_s, more_j = site.absent_s, site.absent_j
+                elif image == WITH:
+                    more_s, more_j = site.present_s, site.present_j
+                highest = m.kinds[kind].levels - 1
+                for level in range(0 if rules.choose_level else highest, highest + 1):
+                    pace = m.paces[job_class, kind, level]
+                    energy = pace.energy_j + more_j
+                    performance = 1.0 / (pace.run_time_s + more_s)
+                    if scoring == 0:
+                        most_j = max(most_j, energy)
+                        most_performance = max(most_performance, performance)
+                        continue
+                    score = weight * (1.0 - energy / most_j) + (1.0 - weight) * (
+                        performance / most_performance
+                    )
+                    if node == own and level == own_level:
+                        own_score = score
+                    if (
+                        best == NOBODY
+                        or score > best_score
+                        or (score == best_score and node < best)
+                    ):
+                        best, best_level, best_score = node, level, score
+    return best, best_level, best_score, own_score
+
+
+@lean
+def _best_type(m: Model, s: State, shape: Any, own: int) -> int:
+    """Return the first node with room of the types that score best; `own` has room."""
+    best, best_score = NOBODY, 0.0
+    for kind in range(len(m.kinds)):
+        node = first_with_room(m, s, kind, shape, ANY, own)
+        if own != NOBODY and s.nodes[own].type == kind and (node == NOBODY or own < node):
+            node = own
+        if node != NOBODY and (best == NOBODY or m.kinds[kind].score > best_score):
+            best, best_score = node, m.kinds[kind].score
+    return best
+
+
+@lean
+def _least(used: int, capacity: int) -> int:
+    return 0 if used > capacity else (capacity - used) * 100 // capacity
+
+
+@lean
+def _points(shape: Any, node: Any) -> int:
+    cpu_used, memory_used = node.cpu - node.free_cpu, node.memory - node.free_memory
+    asked_cpu = shape.cpu if shape.cpu else _LEAST_CPU_MILLI
+    asked_memory = shape.memory if shape.memory else _LEAST_MEMORY_BYTES
+    least = (
+        _least(cpu_used + asked_cpu, node.cpu) + _least(memory_used + asked_memory, node.memory)
+    ) // 2
+    cpu_share = (cpu_used + shape.cpu) / node.cpu
+    memory_share = (memory_used + shape.memory) / node.memory
+    return int(least + int((1.0 - abs((cpu_share - memory_share) / 2.0)) * 100.0))
+
+
+@lean
+def _kubernetes(m: Model, s: State, shape: Any) -> int:
+    clock, count = s.clock[0], len(s.nodes)
+    best, best_points, found = NOBODY, -1, 0
+    begin = clock.next_node
+    for step in range(count):
+        number = (begin + step) % count
+        node = s.nodes[number]
+        if not node.up or not fits(shape, node.free_cpu, node.free_gpu, node.free_memory):
+            continue
+        points = _points(shape, node)
+        if points > best_points or (points == best_points and number < best):
+            best, best_points = number, points
+        found += 1
+        if found == m.rules[0].nodes_to_find:
+            clock.next_node = (number + 1) % count
+            break
+    return best
+
+
+@inlined
+def place(m: Model, s: State, number: int) -> tuple[int, int]:
+    """Return the node and the level for the first job of shape `number`; NOBODY: it waits."""
+    shape, rule = s.shapes[number], m.rules[0].placement
+    if rule == HEATS:
+        node, level, _, _ = _heats(m, s, shape, s.jobs[shape.first].job, NOBODY, NO_LEVEL)
+        return node, level
+    if rule == FIRST_FIT:
+        node = _first_fit(m, s, shape)
+    elif rule == HEATS_AS_RELEASED:
+        node = _best_type(m, s, shape, NOBODY)
+    else:
+        node = _kubernetes(m, s, shape)
+    if node == NOBODY:
+        return NOBODY, 0
+    return node, resolved(m, s.nodes[node].type, m.rules[0].level)
+
+
+@lean
+def place_again(m: Model, s: State, slot: int) -> tuple[int, int]:
+    """Return the node and the level that a running job is moved to; NOBODY: it stays."""
+    job, rules = s.jobs[slot], m.rules[0]
+    shape = s.shapes[job.shape]
+    if rules.placement == HEATS:
+        node, level, score, own_score = _heats(m, s, shape, job.job, job.node, job.level)
+        if score - own_score > rules.migration_gain:
+            return node, level
+    elif rules.placement == HEATS_AS_RELEASED:
+        node = _best_type(m, s, shape, job.node)
+        kind = s.nodes[node].type
+        if kind != s.nodes[job.node].type:
+            return node, resolved(m, kind, rules.level)
+    return NOBODY, 0

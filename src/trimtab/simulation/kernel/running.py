@@ -1,0 +1,241 @@
+"""What happens to a job that has a place: start, finish, eviction, and changes of level."""
+
+import math
+from typing import Any
+
+from trimtab.clusters.compiled import inlined, lean
+from trimtab.clusters.layout import (
+    EVICTED,
+    FAILED,
+    FINISHED,
+    LEVEL,
+    MIGRATED,
+    NOBODY,
+    Model,
+    Output,
+    State,
+    index,
+    never,
+)
+from trimtab.simulation.kernel.budget import end_sprint, foresee_empty, settle_budget
+from trimtab.simulation.kernel.capacity import give_back, take
+from trimtab.simulation.kernel.energy import draw_here, stop_here, stop_there
+from trimtab.simulation.kernel.heap import schedule, unschedule
+from trimtab.simulation.kernel.queues import join
+
+
+@inlined
+def start(m: Model, s: State, slot: int, number: int, level: int) -> None:
+    """Begin an execution: pull the image where it is missing, start up, work."""
+    job, clock = s.jobs[index(slot)], s.clock[0]
+    shape, node = s.shapes[index(job.shape)], s.nodes[index(number)]
+    kind, job_class, now_s = node.type, shape.job_class, clock.now_s
+    take(m, s, number, shape)
+    clock.running += 1
+    job.before, job.after = clock.last_running, NOBODY
+    if clock.last_running == NOBODY:
+        clock.first_running = slot
+    else:
+        s.jobs[index(clock.last_running)].after = slot
+    clock.last_running = slot
+
+    pull_s = m.sites[index(job_class), index(kind)].pull_s
+    facts = m.classes[index(job_class)]
+    if pull_s > 0.0 and s.images[job_class, number]:
+        pull_s = 0.0
+    job.node, job.level, job.there = number, level, NOBODY
+    job.begun_s = job.stay_s = now_s
+    if math.isnan(job.first_s):
+        job.first_s = now_s
+    job.ready_s = job.since_s = now_s + pull_s + facts.cold_start_s
+    job.set_up_s += job.ready_s - now_s
+    pace = m.paces[index(job_class), index(kind), index(level)]
+    job.finish_s = job.ready_s + job.left_s / pace.speed
+    job.sprint_s = now_s + facts.sprint_after_s
+    job.switch_s = job.there_draw_s = job.drawing_since_s = never
+    job.there_drawing_since_s = never
+    if pull_s > 0.0:
+        job.draw_s = now_s + pull_s
+    else:
+        job.draw_s = never
+        draw_here(m, s, job, shape)
+    schedule(s, slot)
+
+
+@inlined
+def write_stay(m: Model, s: State, out: Output, job: Any, end: int) -> None:
+    """Record that a job's stay at its node and level ends now."""
+    if m.rules[0].records_stays:
+        clock = s.clock[0]
+        row = out.stays[index(clock.stays)]
+        clock.stays += 1
+        row.job, row.node, row.level = job.job, job.node, job.level
+        row.cpu_milli = s.shapes[index(job.shape)].cpu
+        row.start_s, row.end_s, row.end = job.stay_s, clock.now_s, end
+        row.ready_s = max(job.ready_s, job.stay_s) if job.ready_s <= clock.now_s else math.nan
+
+
+@inlined
+def advance(m: Model, s: State, slot: int) -> None:
+    """Take the work done until now from what is left of a job."""
+    job, now_s = s.jobs[index(slot)], s.clock[0].now_s
+    if now_s > job.since_s:
+        job_class, kind = s.shapes[index(job.shape)].job_class, s.nodes[index(job.node)].type
+        speed = m.paces[job_class, kind, job.level].speed
+        job.left_s = max(0.0, job.left_s - (now_s - job.since_s) * speed)
+        job.since_s = now_s
+
+
+@lean
+def forsake(m: Model, s: State, out: Output, slot: int) -> None:
+    """Give up the place that a job was moving to."""
+    job, clock = s.jobs[index(slot)], s.clock[0]
+    if m.rules[0].records_stays:
+        row = out.stays[index(clock.stays)]
+        clock.stays += 1
+        row.job, row.node, row.level = job.job, job.there, job.there_level
+        row.cpu_milli = s.shapes[index(job.shape)].cpu
+        row.start_s, row.end_s, row.end = job.there_since_s, clock.now_s, MIGRATED
+        row.ready_s = math.nan
+    shape = s.shapes[index(job.shape)]
+    stop_there(m, s, job, shape)
+    give_back(m, s, job.there, shape, job.there_since_s)
+    job.there = NOBODY
+    job.there_draw_s = job.switch_s = never
+
+
+@inlined
+def leave(m: Model, s: State, out: Output, slot: int, end: int) -> None:
+    """Take a job from its place, whatever for."""
+    job, clock = s.jobs[index(slot)], s.clock[0]
+    shape = s.shapes[index(job.shape)]
+    if job.there != NOBODY:
+        forsake(m, s, out, slot)
+    write_stay(m, s, out, job, end)
+    stop_here(m, s, job, shape)
+    give_back(m, s, job.node, shape, job.stay_s)
+    if clock.now_s < job.ready_s:
+        job.set_up_s -= job.ready_s - clock.now_s
+    if job.sprinting:
+        end_sprint(m, s, job)
+    unschedule(s, slot)
+    clock.running -= 1
+    if job.before == NOBODY:
+        clock.first_running = job.after
+    else:
+        s.jobs[index(job.before)].after = job.after
+    if job.after == NOBODY:
+        clock.last_running = job.before
+    else:
+        s.jobs[index(job.after)].before = job.before
+
+
+@inlined
+def finish(m: Model, s: State, out: Output, slot: int) -> None:
+    """End a job, record it, and free its slot."""
+    leave(m, s, out, slot, FINISHED)
+    job, clock = s.jobs[index(slot)], s.clock[0]
+    shape = s.shapes[index(job.shape)]
+    row = out.rows[index(clock.rows)]
+    clock.rows += 1
+    row.job, row.job_class, row.priority = job.job, shape.job_class, shape.priority
+    row.cpu_milli, row.node, row.level = shape.cpu, job.node, job.level
+    row.arrival_s, row.start_s, row.finish_s = job.arrival_s, job.first_s, clock.now_s
+    row.response_s = clock.now_s - job.arrival_s
+    row.execution_s = job.kept_s + (clock.now_s - job.begun_s)
+    row.wasted_s, row.set_up_s, row.sprint_s = job.wasted_s, job.set_up_s, job.sprinted_s
+    row.dropped_tasks, row.evictions = job.dropped, job.evictions
+    row.migrations, row.energy_j = job.migrations, job.energy_j
+    job.after = clock.free_slot
+    clock.free_slot = slot
+
+
+@lean
+def evict(m: Model, s: State, out: Output, slot: int, end: int) -> None:
+    """Send a job back to its queue; it goes on later, or all that it did is lost.
+
+    A failed node (`end` FAILED) loses what was done even where evicted jobs resume.
+    """
+    job = s.jobs[index(slot)]
+    spent_s = s.clock[0].now_s - job.begun_s
+    advance(m, s, slot)
+    leave(m, s, out, slot, end)
+    job.evictions += 1
+    if m.rules[0].resumes and end == EVICTED:
+        job.kept_s += spent_s
+    else:
+        job.wasted_s += job.kept_s + spent_s
+        job.kept_s = 0.0
+        job.left_s = job.work_s
+    join(s, slot)
+
+
+@lean
+def change_level(m: Model, s: State, out: Output, slot: int, level: int) -> None:
+    """Have a job go on at another frequency level."""
+    job = s.jobs[index(slot)]
+    advance(m, s, slot)
+    write_stay(m, s, out, job, LEVEL)
+    node = s.nodes[index(job.node)]
+    shape = s.shapes[index(job.shape)]
+    node.busy_core_s += shape.cpu * 1e-3 * (s.clock[0].now_s - job.stay_s)
+    drew = job.drawing_since_s < never
+    stop_here(m, s, job, shape)
+    job.level, job.stay_s = level, s.clock[0].now_s
+    if drew:
+        draw_here(m, s, job, shape)
+    job.finish_s = job.since_s + job.left_s / m.paces[shape.job_class, node.type, level].speed
+    schedule(s, slot)
+
+
+@inlined
+def resolved(m: Model, kind: int, level: int) -> int:
+    """Return a level's number; a negative one counts from the type's highest, -1."""
+    return int(level + m.kinds[index(kind)].levels) if level < 0 else level
+
+
+@lean
+def sprint(m: Model, s: State, out: Output, slot: int) -> None:
+    """Have a job whose timer has run out sprint, if there is a budget and a faster level."""
+    job = s.jobs[index(slot)]
+    job.sprint_s = never
+    settle_budget(m, s)
+    level = resolved(m, s.nodes[index(job.node)].type, m.rules[0].sprint_level)
+    if s.clock[0].budget_s > 0.0 and level != job.level:
+        change_level(m, s, out, slot, level)
+        job.sprinting = 1
+        s.clock[0].sprinters += 1
+    else:
+        schedule(s, slot)
+    foresee_empty(m, s)
+
+
+@lean
+def stop_sprints(m: Model, s: State, out: Output) -> None:
+    """Bring every job that sprints back to its level: the budget is empty."""
+    slot = s.clock[0].first_running
+    while slot != NOBODY:
+        job = s.jobs[index(slot)]
+        if job.sprinting:
+            end_sprint(m, s, job)
+            level = resolved(m, s.nodes[index(job.node)].type, m.rules[0].level)
+            change_level(m, s, out, slot, level)
+        slot = job.after
+    s.clock[0].budget_s = 0.0
+
+
+@lean
+def fail(m: Model, s: State, out: Output, number: int) -> None:
+    """Take a node down: its jobs go back to their queues, moves to it are given up."""
+    node: Any = s.nodes[index(number)]
+    node.up = 0
+    node.down_since_s = s.clock[0].now_s
+    slot = s.clock[0].first_running
+    while slot != NOBODY:
+        after = s.jobs[index(slot)].after
+        if s.jobs[index(slot)].node == number:
+            evict(m, s, out, slot, FAILED)
+        elif s.jobs[index(slot)].there == number:
+            forsake(m, s, out, slot)
+            schedule(s, slot)
+        slot = after

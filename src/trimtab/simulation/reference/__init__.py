@@ -1,0 +1,1 @@
+"""The simulator in plain Python, which the kernel is checked by."""

@@ -1,0 +1,161 @@
+"""The plain simulator's nodes and jobs, and what can be said of them at one instant."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from trimtab.policies.base import NodeState, Task
+from trimtab.simulation.arrivals import Arrivals
+from trimtab.simulation.batches import LoadRow, load_row
+from trimtab.simulation.kernel.model import class_tables
+
+
+@dataclass(eq=False)
+class Node:
+    """A node, and the places on it."""
+
+    number: int
+    kind: int
+    places: list["Place"] = field(default_factory=list)
+    images: set[int] = field(default_factory=set)
+    up: bool = True
+    down_since_s: float = 0.0
+    down_s: float = 0.0
+    active_j: float = 0.0
+    busy_core_s: float = 0.0
+
+
+@dataclass(eq=False)
+class Place:
+    """A job's share of a node since `since_s` at one level; `drawing`: it takes power."""
+
+    job: "Job"
+    node: Node
+    level: int
+    since_s: float
+    drawing: bool = False
+
+
+@dataclass(eq=False)
+class Job:
+    """A job in the system. `times` are its own events to come, by kind."""
+
+    task: Task
+    arrival_s: float
+    work_s: float
+    dropped: int
+    left_s: float
+    times: dict[int, float] = field(default_factory=dict)
+    here: Place | None = None
+    there: Place | None = None
+    first_s: float | None = None
+    begun_s: float = 0.0
+    since_s: float = 0.0
+    ready_s: float = 0.0
+    sprinting: bool = False
+    kept_s: float = 0.0
+    wasted_s: float = 0.0
+    set_up_s: float = 0.0
+    sprinted_s: float = 0.0
+    energy_j: float = 0.0
+    evictions: int = 0
+    migrations: int = 0
+
+
+class System:
+    """The cluster with the jobs on it."""
+
+    def __init__(self, arrivals: Arrivals) -> None:
+        self.types = arrivals.cluster.node_types
+        self.paces, self.sites = class_tables(arrivals.cluster, arrivals.job_classes)
+        self.nodes = [Node(*pair) for pair in enumerate(arrivals.cluster.type_of_node.tolist())]
+
+    def powers(self, node: Node) -> list[tuple[Place, float]]:
+        """Return the active power of each place on a node that draws some."""
+        drawing = [place for place in node.places if place.drawing]
+        node_type = self.types[node.kind]
+        load = sum(place.job.task.cpu_milli for place in drawing) / node_type.cpu_milli
+        factor = 1.0
+        if node_type.load_curve and load > 0:
+            factor = float(np.interp(load, np.linspace(0, 1, 11), node_type.load_curve)) / load
+        powers = []
+        for place in drawing:
+            pace = self.paces[place.job.task.job_class, node.kind, place.level]
+            share = place.job.task.cpu_milli / node_type.cpu_milli
+            gpus = place.job.task.gpu_milli / 1000
+            watts = factor * share * float(pace["watts"]) + gpus * float(pace["gpu_watts"])
+            powers.append((place, watts))
+        return powers
+
+    def integrate(self, elapsed_s: float) -> None:
+        """Let time pass in which nothing changes."""
+        for node in self.nodes:
+            for place, watts in self.powers(node):
+                node.active_j += watts * elapsed_s
+                place.job.energy_j += watts * elapsed_s
+
+    def load(self, now_s: float, pending: int, running: int) -> LoadRow:
+        """Return a sample of the load."""
+        up = np.array([node.up for node in self.nodes])
+        states = [self.state(node, Task(0, 0, 0, 0, 0, 0)) for node in self.nodes]
+        cpu = [1 - state.free_cpu_milli / state.cpu_milli for state in states]
+        memory = [1 - state.free_memory_bytes / state.memory_bytes for state in states]
+        power_w = sum(self.types[node.kind].idle_w for node in self.nodes if node.up)
+        power_w += sum(watts for node in self.nodes for _, watts in self.powers(node))
+        return load_row(now_s, pending, running, up, np.array(cpu), np.array(memory), power_w)
+
+    def has_more_than(self, tasks: Sequence[Task]) -> bool:
+        """Return whether more is free on the nodes together than `tasks` ask for together."""
+        free = [self.free(node) for node in self.nodes if node.up]
+        more_cpu = sum(one[0] for one in free) > sum(task.cpu_milli for task in tasks)
+        enough_gpu = sum(one[1] for one in free) >= sum(task.gpu_milli for task in tasks)
+        more_memory = sum(one[2] for one in free) > sum(task.memory_bytes for task in tasks)
+        return more_cpu and enough_gpu and more_memory
+
+    def speed(self, job: Job) -> float:
+        """Return the work that a running job does in a second."""
+        assert job.here
+        here = job.here
+        return float(self.paces[job.task.job_class, here.node.kind, here.level]["speed"])
+
+    def free(self, node: Node, without: Job | None = None) -> tuple[int, int, int]:
+        """Return the CPU, GPU and memory that are free, what `without` holds counted as free."""
+        node_type = self.types[node.kind]
+        tasks = [place.job.task for place in node.places if place.job is not without]
+        return (
+            node_type.cpu_milli - sum(task.cpu_milli for task in tasks),
+            node_type.gpu_milli - sum(task.gpu_milli for task in tasks),
+            node_type.memory_bytes - sum(task.memory_bytes for task in tasks),
+        )
+
+    def state(self, node: Node, task: Task, without: Job | None = None) -> NodeState:
+        """Return a node as a policy sees it when it is asked about `task`."""
+        node_type = self.types[node.kind]
+        return NodeState(
+            node.number,
+            node.kind,
+            node_type.cpu_milli,
+            node_type.memory_bytes,
+            *self.free(node, without),
+            has_image=self.has_image(node, task),
+        )
+
+    def with_room(self, task: Task, without: Job | None = None) -> list[NodeState]:
+        """Return the nodes with room; that of `without` as if it had left."""
+        own = without.here.node if without and without.here else None
+        states = [
+            self.state(node, task, without if node is own else None)
+            for node in self.nodes
+            if node.up
+        ]
+        return [state for state in states if state.has_room(task)]
+
+    def has_image(self, node: Node, task: Task) -> bool:
+        """Return whether a node holds the image of the task's class."""
+        pull_s = self.sites[task.job_class, node.kind]["pull_s"]
+        return bool(pull_s == 0) or task.job_class in node.images
+
+    def level(self, node: Node, level: int) -> int:
+        """Return a level's number; a negative one counts from the highest, -1."""
+        return level + len(self.types[node.kind].levels) if level < 0 else level

@@ -1,0 +1,113 @@
+"""What comes out of a simulation: tables in memory, or streamed to Parquet files."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from trimtab.clusters.layout import ENDS
+from trimtab.files import whole_file
+from trimtab.records.tables import LOAD, SCHEDULED, STAYS
+from trimtab.simulation.batches import LoadRow
+
+FILES = {"jobs": SCHEDULED, "stays": STAYS, "load": LOAD}
+
+
+@dataclass(frozen=True)
+class Result:
+    """A simulation's tables and figures.
+
+    `jobs`, `stays` and `load` are tables.SCHEDULED, STAYS and LOAD; None where they were
+    streamed to files, or not asked for. `nodes` is tables.NODES. `summary` has the `engine`
+    (kernel or reference), `seed`, `events`, `offered_load`, the figures of `classes` by name, and
+    those of `all`.
+    """
+
+    summary: dict[str, Any]
+    nodes: pd.DataFrame
+    jobs: pd.DataFrame | None = None
+    stays: pd.DataFrame | None = None
+    load: pd.DataFrame | None = None
+
+
+def jobs_table(rows: NDArray[np.void], class_names: Sequence[str]) -> pa.Table:
+    """Return layout.FINISHED_ROW as a table of tables.SCHEDULED."""
+    return _table(SCHEDULED, rows, {"job_class": (rows["job_class"], class_names)})
+
+
+def stays_table(stays: NDArray[np.void]) -> pa.Table:
+    """Return layout.STAY_ROW as a table of tables.STAYS."""
+    return _table(STAYS, stays, {"end": (stays["end"], ENDS)})
+
+
+def load_table(rows: Sequence[LoadRow]) -> pa.Table:
+    """Return samples as a table of tables.LOAD."""
+    return pa.Table.from_pylist([dict(zip(LOAD.names, row, strict=True)) for row in rows], LOAD)
+
+
+def _table(
+    schema: pa.Schema, rows: NDArray[np.void], texts: dict[str, tuple[Any, Sequence[str]]]
+) -> pa.Table:
+    columns = []
+    for field in schema:
+        if field.name in texts:
+            codes, names = texts[field.name]
+            columns.append(pa.array(names, pa.string()).take(pa.array(codes)))
+        else:
+            # A time that never came is NaN there and null here.
+            columns.append(pa.array(rows[field.name], field.type, from_pandas=True))
+    return pa.table(columns, schema)
+
+
+class Frames:
+    """Keeps tables in memory."""
+
+    def __init__(self) -> None:
+        self._tables: dict[str, list[pa.Table]] = {}
+
+    def add(self, name: str, table: pa.Table) -> None:
+        """Append to the table `name`."""
+        self._tables.setdefault(name, []).append(table)
+
+    def frames(self) -> dict[str, pd.DataFrame]:
+        """Return the tables by name."""
+        return {name: pa.concat_tables(parts).to_pandas() for name, parts in self._tables.items()}
+
+
+class Files:
+    """Streams tables to `folder`/jobs.parquet and so on, which appear when the block ends well."""
+
+    def __init__(self, folder: Path, names: Sequence[str]) -> None:
+        self._folder, self._names = folder, names
+        self._stack = ExitStack()
+        self._writers: dict[str, pq.ParquetWriter] = {}
+
+    def __enter__(self) -> "Files":
+        with ExitStack() as stack:
+            for name in self._names:
+                temporary = stack.enter_context(whole_file(self._folder / f"{name}.parquet"))
+                writer = pq.ParquetWriter(temporary, FILES[name], compression="zstd")
+                self._writers[name] = stack.enter_context(writer)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
+
+    def add(self, name: str, table: pa.Table) -> None:
+        """Append to the file of the table `name`."""
+        if table.num_rows:
+            self._writers[name].write_table(table)

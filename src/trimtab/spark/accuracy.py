@@ -1,0 +1,33 @@
+"""What dropped tasks cost in accuracy, measured (Rocha's thesis, figure 4.5)."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import pandas as pd
+
+from trimtab.execution.spark.run import Program
+from trimtab.spark.session import Session
+
+
+class Estimator(Program, Protocol):
+    """A program whose answer with dropped tasks is an estimate of the exact one."""
+
+    def error_pct(self, found: Any, exact: Any, theta: float) -> float:
+        """Return the relative error of an answer found at the drop ratio `theta`."""
+        ...
+
+
+def measure_accuracy(
+    session: Session, program: Estimator, thetas: Sequence[float], repeats: int = 5
+) -> pd.DataFrame:
+    """Return the relative error of a program at each drop ratio: theta, repeat, error_pct.
+
+    Each of the `repeats` draws the tasks to drop anew.
+    """
+    exact = program(session.context, 0.0, 0)
+    rows = [
+        (theta, repeat, program.error_pct(program(session.context, theta, repeat), exact, theta))
+        for theta in thetas
+        for repeat in range(repeats)
+    ]
+    return pd.DataFrame(rows, columns=["theta", "repeat", "error_pct"])

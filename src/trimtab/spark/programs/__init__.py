@@ -1,0 +1,1 @@
+"""Programs on Apache Spark, and the data they work on."""

@@ -1,0 +1,91 @@
+"""A Spark session on this machine that writes an event log."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+
+from trimtab.spark.home import use_spark
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+    "spark.executor.memory": "512m",
+    # Over TCP every small task waits 40 ms for a delayed acknowledgement between the JVM and its
+    # Python worker; over Unix sockets it does not.
+    "spark.python.unix.domain.socket.enabled": "true",
+    # An evicted job's Python worker holds its slot no longer than this.
+    "spark.python.task.killTimeout": "100ms",
+    "spark.eventLog.enabled": "true",
+    "spark.eventLog.compress": "false",
+    "spark.eventLog.rolling.enabled": "false",
+    # On a stand-alone cluster: no job before every slot is there.
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.scheduler.maxRegisteredResourcesWaitingTime": "60s",
+}
+
+
+@dataclass(frozen=True)
+class Session:
+    """A running Spark: its context, its slots (tasks that run at a time) and its event log.
+
+    The event log's name changes when the session ends: ask `event_log` when it is read.
+    """
+
+    context: SparkContext
+    slots: int
+    folder: Path
+
+    @property
+    def event_log(self) -> Path:
+        """The event log; it is whole up to the last job that `flush` waited for."""
+        return next(self.folder.glob(f"{self.context.applicationId}*"))
+
+    def flush(self) -> None:
+        """Wait until the event log holds every job that has ended."""
+        # Spark writes the log's buffer out at the end of each job and stage.
+        self.context._jsc.sc().listenerBus().waitUntilEmpty()
+
+    def processes(self) -> list[psutil.Process]:
+        """Return the driver's Java process and its Python workers: in local mode, all of Spark."""
+        driver = psutil.Process(self.context._jvm.java.lang.ProcessHandle.current().pid())
+        return [driver, *driver.children(recursive=True)]
+
+
+@contextmanager
+def spark_session(folder: Path, slots: int = 2, master: str | None = None) -> Iterator[Session]:
+    """Yield a session of `slots` slots, whose event log goes to `folder`.
+
+    It runs within one Java process (`local[slots]`) unless `master` is a stand-alone cluster's
+    URL. Starting takes seconds: use one for many jobs. Only one runs at a time in a process.
+    Raises UserError when Spark or Java is missing.
+    """
+    use_spark()
+    from pyspark import SparkConf, SparkContext
+
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = SparkConf().setAppName("trimtab").setMaster(master or f"local[{slots}]")
+    settings.setAll(list(_SETTINGS.items()))
+    settings.set("spark.cores.max", str(slots))
+    settings.set("spark.eventLog.dir", folder.absolute().as_uri())
+    settings.set("spark.local.dir", str(folder.absolute() / "blocks"))
+    with warnings.catch_warnings():  # it warns of a pandas newer than it, which is not used here
+        warnings.simplefilter("ignore", FutureWarning)
+        context = SparkContext(conf=settings)
+    try:
+        yield Session(context, slots, folder)
+    finally:
+        context.stop()

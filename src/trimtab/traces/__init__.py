@@ -1,0 +1,1 @@
+"""Arrivals of jobs: drawn, or read from recorded traces."""

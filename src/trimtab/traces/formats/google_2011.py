@@ -1,0 +1,80 @@
+"""Google's cluster trace of 2011 (clusterdata-2011-2): the table task_events.
+
+https://github.com/google/cluster-data/blob/master/ClusterData2011_2.md, "format + schema": files
+of 13 columns without a header. Used here, numbered as there: 1 timestamp (us), 3 job ID, 4 task
+index, 6 event type (0 submit, 1 schedule, 2 evict, 3 fail, 4 finish, 5 kill, 6 lost, 7 and 8
+update), 9 priority (0 to 11), 10 CPU request, 11 memory request, both relative to the largest
+machine. The table job_events has no demands, and nothing about a task that task_events lacks.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from trimtab.traces.arrival_order import sorted_by_arrival
+from trimtab.traces.formats.csv_table import read_csv
+from trimtab.traces.formats.task_events import EVENT_COLUMNS, Event, check_order, finished_tasks
+from trimtab.traces.jobs import as_trace, usable
+
+_EXPECTED = "task_events of Google's cluster trace of 2011: 13 columns without a header"
+_NAMES = [
+    "time_us",
+    "missing",
+    "collection",
+    "index",
+    "machine",
+    "type",
+    "user",
+    "scheduling_class",
+    "priority",
+    "cpus",
+    "memory",
+    "disk",
+    "different_machines",
+]
+_TYPES = {
+    **dict.fromkeys(["time_us", "collection", "index", "type", "priority"], pa.int64()),
+    **dict.fromkeys(["cpus", "memory"], pa.float64()),
+}
+_EVENTS = np.full(9, Event.OTHER)
+_EVENTS[:7] = (
+    Event.SUBMIT,
+    Event.SCHEDULE,
+    Event.EVICT,
+    Event.END,
+    Event.FINISH,
+    Event.END,
+    Event.END,
+)
+
+
+def read_google_2011(
+    paths: Sequence[Path],
+    skipped: Counter[str],
+    machine_cpu_milli: int,
+    machine_memory_bytes: int,
+) -> Iterator[pd.DataFrame]:
+    """Yield the finished tasks of task_events files as chunks of tables.TRACE.
+
+    `paths` are `part-?????-of-00500.csv.gz` or some of them; they are read in the order of their
+    names, which is that of time. Demands are relative to the largest machine, whose size the
+    trace hides: `machine_cpu_milli` and `machine_memory_bytes` say it. What is skipped is counted
+    by reason; see finished_tasks. Raises UserError that names the file and the row.
+    """
+
+    def events() -> Iterator[pd.DataFrame]:
+        last_us = 0
+        for path in sorted(paths):
+            for frame in read_csv(path, _TYPES, _EXPECTED, _NAMES):
+                whole = frame.dropna()
+                skipped["event without a request"] += len(frame) - len(whole)
+                last_us = check_order(path, whole["time_us"].to_numpy(np.int64), last_us)
+                kind = _EVENTS[np.clip(whole["type"].to_numpy(np.int64), 0, 8)]
+                yield whole.assign(event=kind)[EVENT_COLUMNS]
+
+    tasks = finished_tasks(events(), machine_cpu_milli, machine_memory_bytes, skipped)
+    yield from as_trace(sorted_by_arrival(usable(tasks, skipped)))

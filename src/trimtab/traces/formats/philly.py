@@ -1,0 +1,107 @@
+"""Microsoft's Philly trace: deep-learning jobs on GPUs, in two forms.
+
+https://github.com/msr-fiddle/philly-traces: cluster_job_log, JSON, a list of jobs: status (Pass,
+Killed, Failed), jobid, submitted_time, attempts (each start_time, end_time, detail: a list of ip
+and gpus). And the table that simulators derive from it: timestamp, duration (s), num_gpus,
+gpu_time, cluster, comma-separated with a header.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from trimtab.errors import UserError
+from trimtab.traces.arrival_order import sorted_by_arrival
+from trimtab.traces.formats.csv_table import read_csv
+from trimtab.traces.jobs import as_trace, jobs_frame, usable
+
+_TABLE = "a Philly table: timestamp,duration,num_gpus,gpu_time,cluster"
+_LOG = "cluster_job_log of the Philly trace: a JSON list of jobs"
+_TYPES = {"timestamp": pa.timestamp("s"), "duration": pa.float64(), "num_gpus": pa.float64()}
+
+
+def read_philly_table(
+    path: Path, skipped: Counter[str], cpu_milli_per_gpu: int, memory_bytes_per_gpu: int
+) -> Iterator[pd.DataFrame]:
+    """Yield the jobs of the derived table as chunks of tables.TRACE, of priority 0.
+
+    The trace has no demand but GPUs: `cpu_milli_per_gpu` and `memory_bytes_per_gpu` go with each.
+    Raises UserError that names the file, missing columns, or the row.
+    """
+
+    def jobs() -> Iterator[pd.DataFrame]:
+        for frame in read_csv(path, _TYPES, _TABLE):
+            arrival = frame["timestamp"].to_numpy("datetime64[s]")
+            yield _jobs(
+                np.where(np.isnat(arrival), np.nan, arrival.astype(np.float64)),
+                frame["duration"],
+                frame["num_gpus"],
+                cpu_milli_per_gpu,
+                memory_bytes_per_gpu,
+            )
+
+    yield from as_trace(sorted_by_arrival(usable(jobs(), skipped)))
+
+
+def read_philly_log(
+    path: Path, skipped: Counter[str], cpu_milli_per_gpu: int, memory_bytes_per_gpu: int
+) -> Iterator[pd.DataFrame]:
+    """Yield the jobs of cluster_job_log that passed as chunks of tables.TRACE, of priority 0.
+
+    A job arrives at its submitted_time and works as long as its last attempt, on the GPUs of
+    that attempt; earlier attempts, which failed or were preempted, are ignored. Times are local
+    ones; the hour that a change of clocks adds is ignored. Jobs of another status, and without a
+    complete attempt, are counted in `skipped`. The log (117,325 jobs) is read as a whole.
+    For the per-GPU demands see read_philly_table. Raises UserError that names the file and job.
+    """
+    try:
+        entries = json.loads(path.read_text())
+        if not isinstance(entries, list):
+            raise ValueError(f"{type(entries).__name__}, not a list")
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path}: {error}; expected {_LOG}") from None
+    rows: list[tuple[float, float, int]] = []
+    for number, entry in enumerate(entries):
+        try:
+            row = _last_attempt(entry, skipped)
+        except (KeyError, TypeError, ValueError) as error:
+            reason = f"{type(error).__name__} {error}"
+            raise UserError(f"{path}: job {number}: {reason}; expected {_LOG}") from None
+        if row is not None:
+            rows.append(row)
+    arrival_s, work_s, gpus = np.array(rows, np.float64).reshape(-1, 3).T
+    jobs = _jobs(arrival_s, work_s, gpus, cpu_milli_per_gpu, memory_bytes_per_gpu)
+    yield from as_trace(sorted_by_arrival(usable([jobs], skipped)))
+
+
+def _jobs(
+    arrival_s: Any, work_s: Any, gpus: Any, cpu_milli_per_gpu: int, memory_bytes_per_gpu: int
+) -> pd.DataFrame:
+    return jobs_frame(
+        arrival_s=arrival_s,
+        work_s=work_s,
+        cpu_milli=gpus * cpu_milli_per_gpu,
+        gpu_milli=gpus * 1000,
+        memory_bytes=gpus * memory_bytes_per_gpu,
+    )
+
+
+def _last_attempt(entry: dict[str, Any], skipped: Counter[str]) -> tuple[float, float, int] | None:
+    """Return arrival, run time (s) and number of GPUs of one job, None where it does not count."""
+    if entry["status"] != "Pass":
+        skipped[entry["status"].lower()] += 1
+        return None
+    no_attempt: dict[str, Any] = {"start_time": None, "end_time": None, "detail": []}
+    last = entry["attempts"][-1] if entry["attempts"] else no_attempt
+    times = (entry["submitted_time"], last["start_time"], last["end_time"])
+    if any(time in (None, "None") for time in times):
+        skipped["no complete attempt"] += 1
+        return None
+    submitted, start, end = (float(np.datetime64(time, "s").astype(np.int64)) for time in times)
+    return submitted, end - start, sum(len(machine["gpus"]) for machine in last["detail"])

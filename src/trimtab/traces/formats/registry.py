@@ -1,0 +1,65 @@
+"""The formats that traces can be read from, by name."""
+
+import inspect
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pandas as pd
+
+from trimtab.errors import UserError
+from trimtab.traces.formats.alibaba_2018 import read_alibaba_2018
+from trimtab.traces.formats.alibaba_gpu_2020 import read_alibaba_gpu_2020
+from trimtab.traces.formats.alibaba_gpu_2023 import read_alibaba_gpu_2023
+from trimtab.traces.formats.azure_functions_2019 import read_azure_functions_2019
+from trimtab.traces.formats.azure_functions_2021 import read_azure_functions_2021
+from trimtab.traces.formats.azure_llm import read_azure_llm
+from trimtab.traces.formats.google_2011 import read_google_2011
+from trimtab.traces.formats.google_2019 import read_google_2019
+from trimtab.traces.formats.philly import read_philly_log, read_philly_table
+from trimtab.traces.formats.swf import read_swf
+
+READERS: dict[str, Callable[..., Iterator[pd.DataFrame]]] = {
+    "swf": read_swf,
+    "google_2011": read_google_2011,
+    "google_2019": read_google_2019,
+    "alibaba_2018": read_alibaba_2018,
+    "alibaba_gpu_2020": read_alibaba_gpu_2020,
+    "alibaba_gpu_2023": read_alibaba_gpu_2023,
+    "azure_functions_2019": read_azure_functions_2019,
+    "azure_functions_2021": read_azure_functions_2021,
+    "azure_llm": read_azure_llm,
+    "philly_table": read_philly_table,
+    "philly_log": read_philly_log,
+}
+
+
+def read_format(
+    name: str, files: Mapping[str, Sequence[str]], options: Mapping[str, Any], skipped: Counter[str]
+) -> Iterator[pd.DataFrame]:
+    """Yield a recorded trace as chunks of tables.TRACE, and count in `skipped` what is left out.
+
+    `files` are the paths of each table of the format, `options` what the format leaves open: both
+    by the names of the reader's parameters. Raises UserError that names what is missing or
+    unknown, and as the reader does.
+    """
+    reader = READERS[name]
+    hints = get_type_hints(reader)
+    expected = [key for key in inspect.signature(reader).parameters if key != "skipped"]
+    tables = [key for key in expected if hints[key] in (Path, Sequence[Path])]
+    _check(name, "files", files, tables)
+    _check(name, "options", options, [key for key in expected if key not in tables])
+    arguments: dict[str, Any] = dict(options)
+    for key, paths in files.items():
+        if hints[key] is Path and len(paths) != 1:
+            raise UserError(f"trace of the format {name}: files: {key}: one file, {paths} given")
+        arguments[key] = Path(paths[0]) if hints[key] is Path else [Path(path) for path in paths]
+    return reader(skipped=skipped, **arguments)
+
+
+def _check(name: str, what: str, given: Mapping[str, Any], expected: Sequence[str]) -> None:
+    if set(given) != set(expected):
+        keys = ", ".join(expected) or "none"
+        found = ", ".join(given) or "none"
+        raise UserError(f"trace of the format {name}: {what}: expected {keys}; {found} given")

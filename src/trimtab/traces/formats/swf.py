@@ -1,0 +1,93 @@
+"""Standard Workload Format, version 2.2: the logs of the Parallel Workloads Archive.
+
+https://www.cs.huji.ac.il/labs/parallel/workload/swf.html: 18 fields a line, -1 where unknown;
+comments begin with a semicolon. Used here, numbered as there: 1 job number, 2 submit time (s),
+4 run time (s), 5 processors allocated, 7 memory used (KB a processor), 8 processors requested,
+10 memory requested (KB a processor), 11 status (0 failed, 1 completed, 2 to 4 parts of a job that
+has a line of its own, 5 cancelled).
+"""
+
+import gzip
+import itertools
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from trimtab.errors import UserError
+from trimtab.traces.arrival_order import ROWS_PER_CHUNK, sorted_by_arrival
+from trimtab.traces.jobs import as_trace, jobs_frame, usable
+
+_FIELDS = 18
+_EXPECTED = "Standard Workload Format: 18 numbers a line, comments after a semicolon"
+_STATUS = {0: "failed", 2: "part of a job", 3: "part of a job", 4: "part of a job", 5: "cancelled"}
+
+
+def read_swf(path: Path, skipped: Counter[str]) -> Iterator[pd.DataFrame]:
+    """Yield the jobs of the log at `path` (.swf or .swf.gz) as chunks of tables.TRACE.
+
+    A job is one demand for all its processors, requested or else allocated, a core each; its
+    memory is that requested, or else used, 0 where neither is known. A status of -1 counts as
+    completed. All have priority 0: queue numbers are not ordered. What is left out is counted in
+    `skipped` by reason. Raises UserError that names the file and the line.
+    """
+    yield from as_trace(sorted_by_arrival(usable(_jobs(path, skipped), skipped)))
+
+
+def _jobs(path: Path, skipped: Counter[str]) -> Iterator[pd.DataFrame]:
+    for fields in _numbers(path):
+        status = fields[:, 10]
+        for code, reason in _STATUS.items():
+            skipped[reason] += int((status == code).sum())
+        fields = fields[~np.isin(status, list(_STATUS))]
+        known = (fields[:, 1] >= 0) & (fields[:, 3] >= 0)
+        skipped["no submit or run time"] += int((~known).sum())
+        fields = fields[known]
+        processors = np.where(fields[:, 7] > 0, fields[:, 7], fields[:, 4])
+        memory_kb = np.where(fields[:, 9] > 0, fields[:, 9], np.maximum(fields[:, 6], 0))
+        yield jobs_frame(
+            arrival_s=fields[:, 1],
+            work_s=fields[:, 3],
+            cpu_milli=processors * 1000,
+            memory_bytes=memory_kb * np.maximum(processors, 0) * 1024,
+        )
+
+
+def _numbers(path: Path) -> Iterator[NDArray[np.float64]]:
+    """Yield the lines that are no comments as numbers, (lines, 18)."""
+    opened = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opened(path, "rt", encoding="latin-1") as file:
+            lines = (
+                (number, line)
+                for number, line in enumerate(file, start=1)
+                if line.strip() and not line.lstrip().startswith(";")
+            )
+            while block := list(itertools.islice(lines, ROWS_PER_CHUNK)):
+                yield _parsed(path, block)
+    except (OSError, EOFError) as error:
+        raise UserError(f"{path}: {error}; expected {_EXPECTED}") from None
+
+
+def _parsed(path: Path, lines: list[tuple[int, str]]) -> NDArray[np.float64]:
+    try:
+        numbers = np.loadtxt([line for _, line in lines], comments=None, ndmin=2)
+    except ValueError:
+        numbers = np.empty((0, 0))
+    if numbers.shape[1] != _FIELDS:
+        # The slow way, to name the line.
+        numbers = np.array([_line(path, *line) for line in lines], np.float64)
+    return numbers
+
+
+def _line(path: Path, number: int, line: str) -> list[float]:
+    fields = line.split()
+    if len(fields) != _FIELDS:
+        raise UserError(f"{path}:{number}: {len(fields)} fields; expected {_EXPECTED}")
+    try:
+        return [float(field) for field in fields]
+    except ValueError as error:
+        raise UserError(f"{path}:{number}: {error}; expected {_EXPECTED}") from None

@@ -1,0 +1,93 @@
+"""Jobs out of the events of Google's cluster traces, of 2011 and of 2019."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from trimtab.errors import UserError
+from trimtab.traces.jobs import jobs_frame
+
+EVENT_COLUMNS = ["event", "collection", "index", "time_us", "priority", "cpus", "memory"]
+
+
+class Event(IntEnum):
+    """What happened to a task, as far as it matters here."""
+
+    OTHER = 0
+    SUBMIT = 1
+    SCHEDULE = 2
+    EVICT = 3
+    FINISH = 4
+    END = 5  # failed, killed or lost
+
+
+def check_order(path: Path, time_us: NDArray[np.int64], last_us: int) -> int:
+    """Return the time of the last event at `path` so far; UserError when time goes back.
+
+    `time_us` are the next events' times, and `last_us` is that of the last one before them, also
+    in another file.
+    """
+    times_us = np.concatenate([[last_us], time_us])
+    back = np.flatnonzero(np.diff(times_us) < 0)
+    if back.size:
+        before, after = times_us[back[0]], times_us[back[0] + 1]
+        raise UserError(
+            f"{path}: time goes back from {before} to {after} us; expected events sorted by time, "
+            "also from file to file in the order of their names"
+        )
+    return int(times_us[-1])
+
+
+def finished_tasks(
+    frames: Iterable[pd.DataFrame],
+    machine_cpu_milli: int,
+    machine_memory_bytes: int,
+    skipped: Counter[str],
+) -> Iterator[pd.DataFrame]:
+    """Yield the tasks that finished, as trimtab.traces.jobs.jobs_frame has them.
+
+    `frames` have EVENT_COLUMNS, by rising time; cpus and memory are relative to the largest
+    machine, whose size is given. A task arrives with its first SUBMIT, works from its last
+    SCHEDULE to its FINISH, and demands what that SCHEDULE says. Evictions are ignored: the
+    policy that is simulated makes its own. A task that failed, was killed or was lost counts
+    in `skipped`; submitted again, it is another one. Memory is bounded by the tasks that are
+    pending or running at once.
+    """
+    submitted: dict[tuple[int, int], int] = {}
+    running: dict[tuple[int, int], tuple[int, int, float, float]] = {}
+    for frame in frames:
+        frame = frame[frame["event"] != Event.OTHER]
+        columns = [frame[name].tolist() for name in EVENT_COLUMNS]
+        rows: list[tuple[float, float, int, float, float]] = []
+        for event, collection, index, time_us, priority, cpus, memory in zip(*columns, strict=True):
+            task = (collection, index)
+            if event == Event.SUBMIT:
+                # Time 0 stands for all that happened before the trace began.
+                if time_us > 0:
+                    submitted.setdefault(task, time_us)
+            elif event == Event.SCHEDULE:
+                running[task] = (time_us, priority, cpus, memory)
+            elif event == Event.EVICT:
+                running.pop(task, None)
+            else:
+                arrival_us, start = submitted.pop(task, None), running.pop(task, None)
+                if event == Event.END:
+                    skipped["failed, killed or lost"] += 1
+                elif arrival_us is None or start is None:
+                    skipped["began before the trace, or incomplete"] += 1
+                else:
+                    rows.append((arrival_us, time_us - start[0], *start[1:]))
+        arrival, work, priority, cpus, memory = np.array(rows, np.float64).reshape(-1, 5).T
+        yield jobs_frame(
+            arrival_s=arrival / 1e6,
+            work_s=work / 1e6,
+            cpu_milli=cpus * machine_cpu_milli,
+            memory_bytes=memory * machine_memory_bytes,
+            priority=priority,
+        )
+    skipped["never finished"] += len(submitted)

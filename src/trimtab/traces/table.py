@@ -1,0 +1,126 @@
+"""A trace as Parquet: written, read in chunks, and checked row by row."""
+
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from trimtab.errors import UserError
+from trimtab.files import whole_file
+from trimtab.records.tables import TRACE
+from trimtab.traces.arrival_order import ROWS_PER_CHUNK
+
+_AT_LEAST = {"cpu_milli": 1, "gpu_milli": 0, "memory_bytes": 0, "map_tasks": 0, "reduce_tasks": 0}
+_NUMBERS = [name for name in TRACE.names if name != "job_class"]
+
+
+def check_trace(
+    source: str,
+    chunk: pd.DataFrame,
+    first_job: int = 0,
+    previous_arrival_s: float = 0.0,
+    classes: Collection[str] | None = None,
+) -> None:
+    """Check the rows of one chunk of a trace, the columns of tables.TRACE, and their order.
+
+    `first_job` and `previous_arrival_s` say where the chunks before it ended; `classes` are the
+    names of the job classes that are known (None: any name is). Raises UserError that names
+    `source`, the row (counted from 0 over the whole trace), the column and what was expected.
+    """
+    if set(chunk) != set(TRACE.names):
+        raise UserError(f"{source}: columns {list(chunk)}, expected {TRACE.names}")
+
+    def refuse(bad: object, column: str, expected: str) -> None:
+        rows = np.flatnonzero(np.asarray(bad))
+        if rows.size:
+            value, row = chunk[column].iloc[rows[0]], first_job + int(rows[0])
+            raise UserError(f"{source}: row {row}: {column} is {value}, expected {expected}")
+
+    for column in _NUMBERS:
+        if not pd.api.types.is_numeric_dtype(chunk[column]):
+            raise UserError(f"{source}: column {column} is {chunk[column].dtype}, expected numbers")
+    for column in TRACE.names:
+        if column != "work_s":
+            refuse(chunk[column].isna(), column, "a value in every row")
+    arrival_s = chunk["arrival_s"].to_numpy(np.float64)
+    work_s = chunk["work_s"].to_numpy(np.float64)
+    staged = chunk["map_tasks"].to_numpy() > 0
+    refuse(~np.isfinite(arrival_s) | (arrival_s < 0), "arrival_s", "seconds, 0 or more")
+    earlier = np.diff(arrival_s, prepend=previous_arrival_s) < 0
+    refuse(earlier, "arrival_s", "at least that of the row before: rows sorted by arrival")
+    size = chunk["size"].to_numpy(np.float64)
+    refuse(~np.isfinite(size) | (size <= 0), "size", "a number above 0")
+    jobs = np.arange(first_job, first_job + len(chunk))
+    refuse(chunk["job"].to_numpy() != jobs, "job", "the row's number, counted from 0")
+    for column, least in _AT_LEAST.items():
+        refuse(chunk[column].to_numpy() < least, column, f"at least {least}")
+    bad_work = ~(np.isfinite(work_s) & (work_s >= 0) | np.isnan(work_s) & staged)
+    refuse(bad_work, "work_s", "seconds, 0 or more (nothing only for a job of map_tasks)")
+    refuse(
+        (chunk["reduce_tasks"].to_numpy() > 0) & ~staged, "reduce_tasks", "0 where map_tasks is 0"
+    )
+    if classes is not None:
+        known = ", ".join(sorted(classes))
+        refuse(~chunk["job_class"].isin(list(classes)), "job_class", f"one of {known}")
+
+
+def write_trace(
+    path: Path, chunks: Iterable[pd.DataFrame], classes: Collection[str] | None = None
+) -> int:
+    """Write a trace, chunk by chunk, as Parquet at `path`, and return its number of jobs.
+
+    Memory is bounded by the largest chunk; the file appears whole or not at all. Raises UserError
+    for rows that `check_trace` refuses, and for a trace without a job.
+    """
+    jobs, previous_arrival_s = 0, 0.0
+    with (
+        whole_file(path) as temporary,
+        pq.ParquetWriter(temporary, TRACE, compression="zstd") as writer,
+    ):
+        for chunk in chunks:
+            if chunk.empty:
+                continue
+            check_trace(str(path), chunk, jobs, previous_arrival_s, classes)
+            writer.write_table(_as_table(path, chunk))
+            jobs += len(chunk)
+            previous_arrival_s = float(chunk["arrival_s"].iloc[-1])
+        if not jobs:
+            raise UserError(f"{path}: the trace holds no job, expected at least one")
+    return jobs
+
+
+def read_trace(
+    path: Path,
+    rows_per_chunk: int = ROWS_PER_CHUNK,
+    classes: Collection[str] | None = None,
+) -> Iterator[pd.DataFrame]:
+    """Yield the trace at `path` in checked chunks of at most `rows_per_chunk` rows.
+
+    Memory is bounded by the row groups of the file. Raises UserError when the file is missing,
+    is not Parquet, holds other columns than tables.TRACE, or a row that `check_trace` refuses.
+    """
+    jobs, previous_arrival_s = 0, 0.0
+    try:
+        with pq.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            if sorted(names) != sorted(TRACE.names):
+                raise UserError(f"{path}: columns {names}, expected {TRACE.names}")
+            for batch in file.iter_batches(batch_size=rows_per_chunk):
+                chunk = batch.select(TRACE.names).to_pandas()
+                check_trace(str(path), chunk, jobs, previous_arrival_s, classes)
+                jobs += len(chunk)
+                previous_arrival_s = float(chunk["arrival_s"].iloc[-1])
+                yield _as_table(path, chunk).to_pandas()
+    except (OSError, pa.ArrowInvalid) as error:
+        raise UserError(f"{path}: {error}; expected a trace as Parquet") from None
+
+
+def _as_table(path: Path, chunk: pd.DataFrame) -> pa.Table:
+    """Return `chunk`, which was checked, with the types of tables.TRACE."""
+    try:
+        return pa.Table.from_pandas(chunk[TRACE.names], TRACE, preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise UserError(f"{path}: {error}") from None

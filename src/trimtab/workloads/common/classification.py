@@ -1,0 +1,96 @@
+"""Training and inference of image classifiers."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from trimtab.workloads.common.command import mark_epoch, mark_first_iteration
+from trimtab.workloads.common.program import Options, load_weights, save_weights
+from trimtab.workloads.data import Images
+
+_LEARNING_RATE = 1e-3
+Loader = Callable[[Path | None, int | None, int | None], Images]
+
+
+def run(options: Options, build: Callable[[], Any], load: Loader) -> dict[str, Any]:
+    """Train the model that `build` returns, or only classify the test images with it.
+
+    The model maps float32 images [batch, channels, height, width] from -1 to 1 to logits
+    [batch, 10]. Returns the metrics: mean cross-entropy of every epoch of training, and
+    cross-entropy and accuracy over the test images.
+    """
+    images = load(options.data, options.train_samples, options.test_samples)
+    model = build()
+    metrics: dict[str, Any] = {
+        "data": {"name": images.name, "source": images.source},
+        "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "weights": load_weights(model, options),
+    }
+    # Weights are drawn on the CPU, so that a seed gives the same ones on every device.
+    model.to(options.device)
+    training = options.phase == "train"
+    if training:
+        metrics["train_samples"] = len(images.train_labels)
+        metrics["train_loss"] = train(model, images, options)
+        save_weights(model, options)
+    loss, accuracy = evaluate(model, images, options.batch_size, mark=not training)
+    test = {"test_samples": len(images.test_labels), "test_loss": loss, "test_accuracy": accuracy}
+    return metrics | test
+
+
+def train(model: Any, images: Images, options: Options) -> list[float]:
+    """Train `model` with Adam, where it lies, and return the mean cross-entropy of each epoch."""
+    dataset = TensorDataset(
+        torch.from_numpy(images.train_images), torch.from_numpy(images.train_labels)
+    )
+    order = torch.Generator().manual_seed(options.seed)
+    batches = DataLoader(dataset, options.batch_size, shuffle=True, generator=order)
+    optimiser = torch.optim.Adam(model.parameters(), lr=_LEARNING_RATE)
+    losses: list[float] = []
+    device = next(model.parameters()).device
+    model.train()
+    for epoch in range(1, options.epochs + 1):
+        total = 0.0
+        for step, (pixels, labels) in enumerate(batches):
+            optimiser.zero_grad()
+            pixels, labels = pixels.to(device), labels.to(device)
+            loss = nn.functional.cross_entropy(model(scaled(pixels)), labels)
+            loss.backward()
+            optimiser.step()
+            total += loss.item() * len(labels)
+            if epoch == 1 and step == 0:
+                mark_first_iteration()
+        losses.append(total / len(dataset))
+        mark_epoch(epoch, losses[-1])
+    return losses
+
+
+def evaluate(model: Any, images: Images, batch_size: int, mark: bool) -> tuple[float, float]:
+    """Return mean cross-entropy and accuracy over the test images.
+
+    With `mark` the first batch is announced as the program's first iteration.
+    """
+    dataset = TensorDataset(
+        torch.from_numpy(images.test_images), torch.from_numpy(images.test_labels)
+    )
+    loss, correct = 0.0, 0
+    device = next(model.parameters()).device
+    model.eval()
+    with torch.inference_mode():
+        for number, (pixels, labels) in enumerate(DataLoader(dataset, batch_size)):
+            pixels, labels = pixels.to(device), labels.to(device)
+            logits = model(scaled(pixels))
+            loss += nn.functional.cross_entropy(logits, labels, reduction="sum").item()
+            correct += int((logits.argmax(dim=1) == labels).sum())
+            if mark and number == 0:
+                mark_first_iteration()
+    return loss / len(dataset), correct / len(dataset)
+
+
+def scaled(pixels: Any) -> Any:
+    """Return uint8 pixels as float32 from -1 to 1."""
+    return pixels.float() / 127.5 - 1

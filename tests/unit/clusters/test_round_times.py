@@ -1,0 +1,109 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trimtab.clusters.round_times import Stages, kept_tasks, service_times, task_bars
+from trimtab.errors import UserError
+
+FIXED = Stages(2.0, 3.0, 0.5, 7.0, "deterministic")
+counts = st.integers(1, 60)
+
+
+def one(stages: Stages, maps: int, reduces: int, slots: int, drop: float = 0.0, job: int = 5):
+    columns = (np.array([value]) for value in (job, maps, reduces, slots))
+    work_s, dropped = service_times(stages, 11, *columns, drop)
+    return float(work_s[0]), int(dropped[0])
+
+
+@settings(deadline=None)
+@given(counts, counts, st.integers(1, 25))
+def test_equal_tasks_run_in_waves(maps: int, reduces: int, slots: int) -> None:
+    waves = math.ceil(maps / slots) * 3.0 + math.ceil(reduces / slots) * 7.0
+    assert one(FIXED, maps, reduces, slots)[0] == pytest.approx(2.5 + waves)
+
+
+def test_a_job_without_reduce_tasks_has_no_shuffle() -> None:
+    assert one(FIXED, 4, 0, 2)[0] == pytest.approx(2.0 + 2 * 3.0)
+
+
+@given(st.integers(0, 400), st.integers(0, 100))
+def test_whole_percentages_keep_exactly_the_ceiling(tasks: int, percent: int) -> None:
+    assert kept_tasks(tasks, percent / 100) == -(-tasks * (100 - percent) // 100)
+
+
+@settings(deadline=None, max_examples=50)
+@given(counts, counts, st.integers(1, 8), st.sampled_from(["exponential", "erlang", "lognormal"]))
+def test_bars_end_when_the_job_does_and_keep_to_the_slots(
+    maps: int, reduces: int, slots: int, name: str
+) -> None:
+    stages = Stages(1.0, 2.0, 0.5, 1.5, name, 1.0 if name == "exponential" else 0.25)
+    bars = task_bars(stages, 11, 5, maps, reduces, slots)
+    assert max(b.end_s for b in bars) == pytest.approx(one(stages, maps, reduces, slots)[0])
+    assert len(bars) == maps + reduces + 2
+    for stage in ("map", "reduce"):
+        ours = [bar for bar in bars if bar.stage == stage]
+        for bar in ours:
+            just_after_s = bar.begin_s + 1e-9
+            assert sum(o.begin_s < just_after_s < o.end_s for o in ours) <= slots
+            if bar.begin_s > min(o.begin_s for o in ours):  # a task waits only for a slot
+                assert any(math.isclose(o.end_s, bar.begin_s, rel_tol=1e-9) for o in ours)
+
+
+def test_dropping_tasks_leaves_the_others_as_they_were() -> None:
+    stages = Stages(1.0, 2.0, 0.5, 1.5)
+    every = {(b.stage, b.task): b.end_s - b.begin_s for b in task_bars(stages, 3, 9, 20, 6, 4)}
+    fewer = {(b.stage, b.task): b.end_s - b.begin_s for b in task_bars(stages, 3, 9, 20, 6, 4, 0.3)}
+    assert len(fewer) == 2 + 14 + 5
+    assert fewer == {task: pytest.approx(every[task], rel=1e-9) for task in fewer}
+    assert one(stages, 20, 6, 4, 0.3)[1] == 6 + 1
+
+
+def test_times_are_a_function_of_seed_and_job() -> None:
+    stages = Stages(1.0, 2.0, 0.5, 1.5)
+    jobs = np.arange(100)
+    columns = (np.full(100, 7), np.full(100, 3), np.full(100, 4))
+    whole, _ = service_times(stages, 1, jobs, *columns)
+    half, _ = service_times(stages, 1, jobs[50:], *(column[50:] for column in columns))
+    assert np.array_equal(whole[50:], half)
+    assert len(set(whole)) == 100
+    assert not np.isin(service_times(stages, 2, jobs, *columns)[0], whole).any()
+
+
+@pytest.mark.parametrize(
+    ("name", "scv", "expected_scv"),
+    [("exponential", 1.0, 1.0), ("erlang", 0.25, 0.25), ("lognormal", 2.0, 2.0)],
+)
+def test_distributions_have_their_mean_and_variance(
+    name: str, scv: float, expected_scv: float
+) -> None:
+    jobs = 200_000
+    stages = Stages(0.0, 3.0, 0.0, 0.0, name, scv)
+    columns = (np.ones(jobs, int), np.zeros(jobs, int), np.ones(jobs, int))
+    times_s, _ = service_times(stages, 4, np.arange(jobs), *columns)
+    assert times_s.mean() == pytest.approx(3.0, rel=0.015)
+    assert times_s.var() / times_s.mean() ** 2 == pytest.approx(expected_scv, rel=0.08)
+
+
+def test_exponential_tasks_take_the_mean_of_equation_4_1() -> None:
+    # n tasks on C slots: (n - C) departures at rate C mu, then C, C - 1, ... 1.
+    maps, reduces, slots, jobs = 50, 7, 20, 40_000
+    stages = Stages(1.0, 4.0, 0.5, 2.0)
+    columns = (np.full(jobs, maps), np.full(jobs, reduces), np.full(jobs, slots))
+    times_s, _ = service_times(stages, 4, np.arange(jobs), *columns)
+    mean_map_s = 4.0 * ((maps - slots) / slots + sum(1 / k for k in range(1, slots + 1)))
+    mean_reduce_s = 2.0 * sum(1 / k for k in range(1, reduces + 1))
+    error = times_s.std() / math.sqrt(jobs)
+    assert abs(times_s.mean() - (1.5 + mean_map_s + mean_reduce_s)) < 3.3 * error
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"map_task_s": -1.0}, {"distribution": "gamma"}, {"scv": 0.0}],
+)
+def test_bad_stages_are_refused(wrong: dict) -> None:
+    good = {"setup_s": 1.0, "map_task_s": 1.0, "shuffle_s": 1.0, "reduce_task_s": 1.0}
+    with pytest.raises(UserError, match="stages"):
+        Stages(**(good | wrong))

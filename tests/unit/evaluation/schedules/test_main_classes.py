@@ -1,0 +1,93 @@
+"""A trace with many classes: charts and page show those with the most jobs, and say so."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import schedule_files
+
+from trimtab.evaluation.inputs.read import load
+from trimtab.evaluation.inputs.schedules import Cell, Schedules, Trace
+from trimtab.evaluation.report.tables import is_published
+from trimtab.evaluation.schedules.main_classes import (
+    MOST,
+    OTHERS,
+    SAID,
+    shown_classes,
+    with_shown_classes,
+    without_other_classes,
+)
+from trimtab.evaluation.schedules.section import schedule_figures
+from trimtab.evaluation.schedules.tables import schedule_table
+
+MINOR = [f"minor_{number}" for number in range(MOST)]
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Schedules:
+    folder: Path = tmp_path_factory.mktemp("schedules")
+    return load(schedule_files.write_everything(folder)).schedules
+
+
+@pytest.fixture(scope="module")
+def many(found: Schedules) -> Schedules:
+    """Beside low (2 jobs) and high (1 job) as many classes as are shown, of no jobs."""
+
+    def cell(one: Cell) -> Cell:
+        if one.trace != "reference":
+            return one
+        minor = one.classes["high"] | {"jobs": 0}
+        return replace(one, classes={**one.classes, **dict.fromkeys(MINOR, minor)})
+
+    def trace(one: Trace) -> Trace:
+        bins = len(one.arrivals["low"])
+        return replace(one, arrivals={**one.arrivals, **{name: [1] * bins for name in MINOR}})
+
+    return replace(
+        found, cells=tuple(map(cell, found.cells)), traces=tuple(map(trace, found.traces))
+    )
+
+
+def test_few_classes_stay_as_they_are(found: Schedules) -> None:
+    few = with_shown_classes(found)
+    assert [cell.classes for cell in few.cells] == [cell.classes for cell in found.cells]
+    assert few.traces == found.traces
+    table = schedule_table(found)
+    assert without_other_classes(table, shown_classes(found)) is table
+    assert not any(SAID in figure.caption for figure in schedule_figures(found))
+
+
+def test_the_classes_with_the_most_jobs_are_shown(many: Schedules) -> None:
+    shown = shown_classes(many)["cluster", "reference"]
+    assert {"low", "high"} < shown and len(shown) == MOST
+    few = with_shown_classes(many)
+    assert all(len(cell.classes) <= MOST for cell in few.cells)
+    # What arrives is still all of it.
+    (trace,) = few.traces
+    assert trace.arrivals[OTHERS] == [2] * len(trace.arrivals["low"])
+    arrived = [sum(map(sum, one.traces[0].arrivals.values())) for one in (many, few)]
+    assert arrived[0] == arrived[1]
+
+
+def test_the_page_says_what_it_leaves_out(many: Schedules) -> None:
+    whole = schedule_table(many)
+    table = without_other_classes(whole, shown_classes(many))
+    assert f"{SAID}; the CSV has all." in table.caption
+    assert len(table.rows) == len(whole.rows) - 2 * 3  # two classes of three policies
+    assert [row for row in whole.rows if is_published(row)] == [
+        row for row in table.rows if is_published(row)
+    ]
+    said = {figure.name for figure in schedule_figures(many) if SAID in figure.caption}
+    assert {"figure_4_6", "figure_3_4"} < said
+
+
+def test_jobs_of_other_classes_are_in_the_gantt_chart(found: Schedules) -> None:
+    only_low = replace(
+        found, cells=tuple(_without_high(cell) for cell in found.cells if cell.trace == "reference")
+    )
+    charts = {one.name: str(one.spec) for one in schedule_figures(only_low)}
+    assert OTHERS in charts["gantt_cluster_reference_p"]
+
+
+def _without_high(cell: Cell) -> Cell:
+    return replace(cell, classes={"low": cell.classes["low"]}, analytic=None, real=None)

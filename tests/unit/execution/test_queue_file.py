@@ -1,0 +1,90 @@
+"""Queues of commands in YAML, and which policies can drive them."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from trimtab.config.groups.policy import Policy
+from trimtab.errors import UserError
+from trimtab.execution.queue_file import dispatch_policy, read_queue
+
+GOOD = """
+classes: {high: {priority: 1}, low: {priority: 0}}
+jobs:
+  - {class: low, at_s: 0, command: [sh, -c, "exit 0"]}
+  - {class: high, at_s: 2.5, command: ["true"]}
+"""
+
+
+def test_jobs_are_numbered_and_have_the_priority_of_their_class(tmp_path: Path) -> None:
+    path = tmp_path / "queue.yaml"
+    path.write_text(GOOD)
+    queue = read_queue(path)
+    assert [(job.job, job.job_class, job.priority, job.arrival_s) for job in queue.jobs] == [
+        (0, "low", 0, 0.0),
+        (1, "high", 1, 2.5),
+    ]
+    assert queue.jobs[0].command == ("sh", "-c", "exit 0")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("jobs:", "tasks:", "expected the keys classes and jobs"),
+        ("{priority: 1}", "{priority: high}", r"classes\.high: expected a priority"),
+        ("class: low", "class: lov", r"jobs\[0\]\.class: 'lov' given, expected one of high, low"),
+        ("at_s: 2.5", "at_s: soon", r"jobs\[1\]\.at_s: 'soon' given"),
+        ("[sh, -c, \"exit 0\"]", "sh", r"jobs\[0\]\.command: 'sh' given, expected a list"),
+        ("at_s: 2.5", "at_s: -1", r"jobs\[1\]\.at_s: -1 given, expected a number of seconds, 0 or"),
+        ("at_s: 0,", "", r"jobs\[0\]: expected the keys at_s, class, command"),
+        ("priority: 1", "priority: 1, program: a.py:f", "low: no program, which the"),
+        ("priority: 1", "priority: 1, program: a.f", r"high\.program: 'a\.f' given, expected FILE"),
+        ("classes:", "classes: [", "not YAML"),
+    ],
+)  # fmt: skip
+def test_mistakes_name_the_job_and_the_key(
+    tmp_path: Path, old: str, new: str, expected: str
+) -> None:
+    path = tmp_path / "queue.yaml"
+    path.write_text(GOOD.replace(old, new, 1))
+    with pytest.raises(UserError, match=expected):
+        read_queue(path)
+
+
+def test_programs_for_spark(tmp_path: Path) -> None:
+    path = tmp_path / "queue.yaml"
+    path.write_text(
+        "classes: {mine: {priority: 3, program: sub/jobs.py:go}}\njobs: [{class: mine, at_s: 1}]"
+    )
+    queue = read_queue(path)
+    assert queue.programs == {"mine": "sub/jobs.py:go"} and queue.folder == tmp_path
+    assert [(job.priority, job.arrival_s, job.command) for job in queue.jobs] == [(3, 1.0, ())]
+    path.write_text(path.read_text().replace("at_s: 1", "at_s: 1, command: [a]"))
+    with pytest.raises(UserError, match=r"jobs\[0\]: expected the keys at_s, class$"):
+        read_queue(path)
+
+
+def test_policies_of_the_simulator_drive_commands_by_priority() -> None:
+    priorities = {"high": 1, "low": 0}
+    repeat = dispatch_policy(
+        Policy("p", "priority", parameters={"preemption": "repeat"}), priorities
+    )
+    assert repeat.preemptive and not repeat.sprints
+    parameters = {"drop_ratio": {"low": 0.2}, "timeout_s": {"high": 65}, "budget_s": None}
+    dias = dispatch_policy(Policy("d", "dias", parameters=parameters), priorities)
+    assert (dias.preemptive, dias.drop_ratio, dias.sprint_timeout_s) == (False, {0: 0.2}, {1: 65})
+    assert dias.budget_s == math.inf
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        (Policy("h", "heats"), "the kinds priority and dias"),
+        (Policy("r", "priority", parameters={"preemption": "resume"}), "cannot go on"),
+        (Policy("d", "dias", parameters={"drop_ratio": {"lov": 0.1}}), "lov, expected high, low"),
+    ],
+)
+def test_what_cannot_drive_commands_is_refused(policy: Policy, expected: str) -> None:
+    with pytest.raises(UserError, match=expected):
+        dispatch_policy(policy, {"high": 1, "low": 0})

@@ -1,0 +1,58 @@
+"""Outputs compared byte by byte and number by number."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trimtab.profiling.runs.compare import compare_outputs
+from trimtab.profiling.runs.program import OutputComparison
+
+BYTES = OutputComparison("digest_file", "x")
+NUMBERS = OutputComparison("numeric_file", "x", relative_tolerance=1e-3)
+
+
+def difference(folder: Path, old: str, new: str, how: OutputComparison) -> str | None:
+    (folder / "old").write_text(old)
+    (folder / "new").write_text(new)
+    found = compare_outputs(folder / "old", folder / "new", how)
+    return None if found is None else str(found)
+
+
+def test_bytes(tmp_path: Path) -> None:
+    assert difference(tmp_path, "one\ntwo\n", "one\ntwo\n", BYTES) is None
+    told = difference(tmp_path, "one\ntwo\n", "one\ntoo\n", BYTES)
+    assert told is not None and "2" in told and "two" in told and "too" in told
+    assert difference(tmp_path, "one", "one more", BYTES) is not None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "equal"),
+    [
+        ('{"loss": 1.0, "n": [1, 2]}', '{"n": [1, 2], "loss": 1.0005}', True),
+        ('{"loss": 1.0}', '{"loss": 1.01}', False),
+        ('{"loss": 1.0}', '{"loss": 1.0, "more": 1}', False),
+        ('{"loss": NaN}', '{"loss": NaN}', True),
+        ("epoch,loss\n1,0.50000\n", "epoch,loss\n1,0.50001\n", True),
+        ("epoch,loss\n1,0.5\n", "epoch,loss\n1,0.6\n", False),
+        ("1.0 2.0\n", "1.0 2.0 3.0\n", False),
+        ("name a 1.0\n", "name b 1.0\n", False),
+        ('{"ok": true}', '{"ok": 1}', False),
+    ],
+)
+def test_numbers(tmp_path: Path, old: str, new: str, equal: bool) -> None:
+    assert (difference(tmp_path, old, new, NUMBERS) is None) == equal
+
+
+numbers = st.floats(allow_nan=False, allow_infinity=False, width=32)
+
+
+@given(st.dictionaries(st.text("abc", min_size=1), numbers, min_size=1), st.floats(0, 5e-4))
+def test_within_the_tolerance_is_equal(
+    tmp_path_factory: pytest.TempPathFactory, values: dict[str, float], share: float
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    nearby = {key: value * (1 + share) for key, value in values.items()}
+    assert difference(folder, json.dumps(values), json.dumps(nearby), NUMBERS) is None

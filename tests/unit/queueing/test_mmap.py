@@ -1,0 +1,153 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trimtab.queueing.errors import ModelError
+from trimtab.queueing.mmap import (
+    MarkedArrivals,
+    bursty,
+    modulated,
+    poisson,
+    superpose,
+)
+
+D0 = [[-3.0, 0.5], [0.2, -0.6]]
+D1 = [[0.9, 0.1], [0.0, 0.1]]
+D2 = [[1.0, 0.5], [0.1, 0.2]]
+
+
+def test_rates_follow_from_the_stationary_phases() -> None:
+    arrivals = MarkedArrivals(D0, [D1, D2])
+    # Phase 0 is left at rate 0.5 + 0.1 + 0.5, phase 1 at 0.2 + 0.1.
+    np.testing.assert_allclose(arrivals.stationary, [0.3 / 1.4, 1.1 / 1.4])
+    np.testing.assert_allclose(arrivals.rates, [0.3 / 1.4 + 0.11 / 1.4, 0.45 / 1.4 + 0.33 / 1.4])
+    assert (arrivals.phases, arrivals.classes) == (2, 2)
+
+
+def test_poisson_arrivals_have_one_phase_and_no_memory() -> None:
+    arrivals = poisson([2.0, 3.0])
+    np.testing.assert_allclose(arrivals.rates, [2.0, 3.0])
+    np.testing.assert_allclose(arrivals.hidden, [[-5.0]])
+    np.testing.assert_allclose(arrivals.autocorrelation(3), 0, atol=1e-14)
+
+
+@given(
+    st.lists(st.floats(0.01, 100), min_size=1, max_size=4),
+    st.floats(0.01, 100),
+    st.floats(0.01, 1e3),
+    st.floats(0.01, 1e3),
+)
+@settings(max_examples=50, deadline=None)
+def test_bursts_keep_the_rates_in_the_long_run(
+    rates: list[float], factor: float, burst_s: float, calm_s: float
+) -> None:
+    arrivals = bursty(rates, factor, burst_s, calm_s)
+    np.testing.assert_allclose(arrivals.rates, rates)
+    np.testing.assert_allclose(arrivals.stationary[1], burst_s / (burst_s + calm_s))
+    by_phase = arrivals.marked.diagonal(axis1=1, axis2=2)
+    np.testing.assert_allclose(by_phase[:, 1], factor * by_phase[:, 0])
+
+
+def test_autocorrelation_of_two_phases_decays_by_their_second_eigenvalue() -> None:
+    arrivals = bursty([1.0], 20, 5, 50)
+    correlation = arrivals.autocorrelation(4)
+    jumps = np.linalg.inv(-arrivals.hidden) @ arrivals.marked[0]
+    assert 0 < correlation[0] < 1
+    np.testing.assert_allclose(correlation[1:] / correlation[:-1], np.trace(jumps) - 1)
+
+
+def test_times_between_erlang_arrivals_do_not_correlate() -> None:
+    arrivals = MarkedArrivals([[-2.0, 2.0], [0.0, -2.0]], [[[0.0, 0.0], [2.0, 0.0]]])
+    np.testing.assert_allclose(arrivals.autocorrelation(5), 0, atol=1e-14)
+
+
+def test_superposition_adds_rates_and_keeps_the_classes_apart() -> None:
+    first, second = MarkedArrivals(D0, [D1, D2]), bursty([0.7], 9, 1, 4)
+    both = superpose(first, second, poisson([5.0]))
+    assert (both.phases, both.classes) == (4, 4)
+    np.testing.assert_allclose(both.rates, [*first.rates, 0.7, 5.0])
+    np.testing.assert_allclose(both.stationary, np.kron(first.stationary, second.stationary))
+    np.testing.assert_allclose(superpose(poisson([1.0]), poisson([2.0])).hidden, [[-3.0]])
+
+
+def test_scaling_changes_the_clock_alone() -> None:
+    arrivals = MarkedArrivals(D0, [D1, D2])
+    np.testing.assert_allclose(arrivals.scaled(3).rates, 3 * arrivals.rates)
+    np.testing.assert_allclose(arrivals.scaled(3).autocorrelation(3), arrivals.autocorrelation(3))
+
+
+def test_samples_have_the_rates_and_the_correlation_of_the_process() -> None:
+    arrivals = superpose(bursty([1.0], 8, 5, 20), MarkedArrivals(D0, [D1, D2]))
+    jobs = 1_000_000
+    arrival_s, job_class = arrivals.sample(np.random.default_rng(1), jobs)
+    assert arrival_s.shape == job_class.shape == (jobs,)
+    assert arrival_s[0] > 0
+    gaps = np.diff(arrival_s)
+    assert gaps.min() >= 0
+    counts = np.bincount(job_class, minlength=3)
+    np.testing.assert_allclose(counts / arrival_s[-1], arrivals.rates, rtol=0.02)
+    sampled = [np.corrcoef(gaps[:-lag], gaps[lag:])[0, 1] for lag in (1, 2, 3)]
+    np.testing.assert_allclose(sampled, arrivals.autocorrelation(3), atol=0.01)
+
+
+def test_samples_are_those_of_the_seed() -> None:
+    arrivals = MarkedArrivals(D0, [D1, D2])
+    first = arrivals.sample(np.random.default_rng(7), 100)
+    again = arrivals.sample(np.random.default_rng(7), 100)
+    other = arrivals.sample(np.random.default_rng(8), 100)
+    np.testing.assert_array_equal(first, again)
+    assert (first[0] != other[0]).all()
+    assert arrivals.sample(np.random.default_rng(7), 0)[0].size == 0
+
+
+def test_a_phase_that_moves_only_with_an_arrival_is_walked_in_turn() -> None:
+    turns = MarkedArrivals(-np.eye(2), [[[0, 1], [0, 0]], [[0, 0], [1, 0]]])
+    _, job_class = turns.sample(np.random.default_rng(3), 50)
+    assert (np.diff(job_class) != 0).all()
+
+
+@pytest.mark.parametrize(
+    ("hidden", "marked", "message"),
+    [
+        ([[-1.0, 1.0]], [[[1.0]]], "square"),
+        ([], [], "square"),
+        ([[-1.0]], [], "at least one"),
+        ([[-1.0]], [[1.0]], "have the shape of D0"),
+        ([[-1.0]], [[[1.0, 0.0], [0.0, 1.0]]], "have the shape of D0"),
+        ([[-2.0]], [[[1.0]], [[1.0, 0.0]]], "all have the shape of D0"),
+        ([[-np.inf]], [[[np.inf]]], "finite"),
+        ([[np.nan]], [[[1.0]]], "finite"),
+        ([[0.0]], [[[1.0]], [[-1.0]]], "D2 has a negative rate"),
+        ([[-1.0]], [[[1.0]], [[0.0]]], "class 2 never arrives"),
+        ([[-0.5, -0.5], [1.0, -2.0]], [[[1.0, 0.0], [0.0, 1.0]]], "outside its diagonal"),
+        ([[-2.0]], [[[1.0]]], "row 0 sums to -1"),
+        ([[-1.0, 0.0], [0.0, -1.0]], [[[1.0, 0.0], [0.0, 1.0]]], "2 sets"),
+        ([[-2.0, 1.0], [0.0, -1.0]], [[[1.0, 0.0], [0.0, 1.0]]], "left for good"),
+    ],
+)
+def test_what_is_no_process_is_refused(hidden: object, marked: object, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        MarkedArrivals(hidden, marked)  # type: ignore[arg-type]
+
+
+def test_constructors_refuse_what_makes_no_process() -> None:
+    with pytest.raises(ModelError, match="class 2 never arrives"):
+        poisson([1.0, 0.0])
+    with pytest.raises(ModelError, match="negative rate"):
+        poisson([2.0, -1.0])
+    with pytest.raises(ModelError, match="by class and phase"):
+        modulated([1.0, 2.0], [[-1.0, 1.0], [1.0, -1.0]])
+    with pytest.raises(ModelError, match="positive lengths"):
+        bursty([1.0], 5, 0, 1)
+    with pytest.raises(ModelError, match="nothing to superpose"):
+        superpose()
+    with pytest.raises(ModelError, match="positive factor"):
+        poisson([1.0]).scaled(0)
+
+
+def test_what_is_given_stays_as_it_is() -> None:
+    hidden = np.array(D0)
+    arrivals = MarkedArrivals(hidden, np.array([D1, D2]))
+    hidden[0, 0] = 99
+    assert arrivals.hidden[0, 0] == -3.0

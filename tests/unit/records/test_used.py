@@ -1,0 +1,56 @@
+"""The record of used code, and how alike two are."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trimtab.errors import TrimtabError
+from trimtab.files import write_json
+from trimtab.records.used import jaccard, read_used
+
+
+def test_functions_and_kernels_are_read_by_library(tmp_path: Path) -> None:
+    code = {"functions": [4096, 8192], "kernels": ["_Z6matmulPf"]}
+    write_json(tmp_path / "used.json", {"libraries": {"lib/a.so": code}})
+    used = read_used(tmp_path / "used.json")["lib/a.so"]
+    assert used.functions == {4096, 8192}
+    assert used.kernels == {"_Z6matmulPf"}
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ([], "not a record"),
+        ({}, "libraries"),
+        ({"libraries": ["lib/a.so"]}, "not a record"),
+        ({"libraries": {"lib/a.so": {"functions": []}}}, "kernels"),
+        ({"libraries": {"lib/a.so": {"functions": 4096, "kernels": []}}}, "not a record"),
+        ({"libraries": {"lib/a.so": {"functions": ["0x1000"], "kernels": []}}}, "as numbers"),
+        ({"libraries": {"lib/a.so": {"functions": [True], "kernels": []}}}, "as numbers"),
+        ({"libraries": {"lib/a.so": {"functions": [], "kernels": [7]}}}, "as text"),
+    ],
+)
+def test_what_is_no_such_record_is_refused(tmp_path: Path, document: Any, message: str) -> None:
+    write_json(tmp_path / "used.json", document)
+    with pytest.raises(TrimtabError, match=rf"used\.json: .*{message}"):
+        read_used(tmp_path / "used.json")
+
+
+sets = st.frozensets(st.integers(0, 9))
+
+
+@given(sets, sets)
+def test_similarity_is_the_share_in_common(one: frozenset[int], other: frozenset[int]) -> None:
+    found = jaccard(one, other)
+    assert found == jaccard(other, one)
+    if not one and not other:
+        assert found is None
+        return
+    in_one, in_other = ([x in each for x in range(10)] for each in (one, other))
+    both = sum(a and b for a, b in zip(in_one, in_other, strict=True))
+    either = sum(a or b for a, b in zip(in_one, in_other, strict=True))
+    assert found == both / either
+    assert (found == 1) is (one == other)

@@ -1,0 +1,141 @@
+"""Small systems of every kind: clusters, classes, traces and policies, for hypothesis."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from hypothesis import strategies as st
+
+from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType, Outage
+from trimtab.policies.base import Policy
+from trimtab.policies.dias import Dias
+from trimtab.policies.fcfs import FirstComeFirstServed
+from trimtab.policies.heats import Heats
+from trimtab.policies.heats_as_released import HeatsAsReleased
+from trimtab.policies.kubernetes import Kubernetes
+from trimtab.policies.priority import Priority
+
+CLASSES = ("small", "big", "image")
+_BY_PRIORITY = ("priority", "priority", "dias", "dias")
+# On a coarse grid many events fall on one instant; between its points none does.
+times = st.one_of(st.integers(0, 24).map(lambda step: step / 4), st.floats(0, 6, width=32))
+positive = st.one_of(st.integers(1, 16).map(lambda step: step / 4), st.floats(0.125, 4, width=32))
+
+
+@dataclass
+class System:
+    cluster: Cluster
+    job_classes: tuple[JobClass, ...]
+    trace: pd.DataFrame
+    policy: Policy
+
+
+@st.composite
+def node_types(draw: st.DrawFn, name: str) -> NodeType:
+    speeds = sorted(draw(st.sets(st.sampled_from([0.25, 0.5, 0.8, 1.0, 1.6]), min_size=1)))
+    curve = sorted(draw(st.lists(st.floats(0, 1, width=32), min_size=9, max_size=9)))
+    return NodeType(
+        name,
+        cpu_milli=draw(st.integers(2, 4)) * 1000,
+        memory_bytes=draw(st.integers(4, 8)),
+        idle_w=draw(st.integers(0, 20)),
+        levels=tuple(Level(speed, 100 * speed, 40 * speed) for speed in speeds),
+        gpu_milli=2000,
+        load_curve=draw(st.sampled_from([(), (0.0, *curve, 1.0)])),
+        network_bytes_per_s=draw(st.sampled_from([4.0, 9.0, math.inf])),
+    )
+
+
+@st.composite
+def outages(draw: st.DrawFn, nodes: int) -> list[Outage]:
+    found = []
+    for node in draw(st.sets(st.integers(0, nodes - 1), max_size=2)):
+        down_s = draw(times)
+        found.append(Outage(node, down_s, down_s + draw(st.one_of(positive, st.just(math.inf)))))
+    return found
+
+
+@st.composite
+def policies(draw: st.DrawFn, cluster: Cluster) -> Policy:
+    types = len(cluster.node_types)
+    levels = [len(node_type.levels) for node_type in cluster.node_types]
+    table = st.floats(0.5, 8, width=16)
+
+    def tables(*shape: int) -> np.ndarray:
+        size = math.prod(shape)
+        return np.reshape(draw(st.lists(table, min_size=size, max_size=size)), shape)
+
+    kind = draw(
+        # HEATS most, as it does most.
+        st.sampled_from([*["heats"] * 4, "heats as released", "kubernetes", "fcfs", *_BY_PRIORITY])
+    )
+    if kind == "fcfs":
+        level = draw(st.sampled_from([0, -1]))
+        return FirstComeFirstServed(head_of_line=draw(st.booleans()), level=level)
+    if kind == "priority":
+        return Priority(draw(st.sampled_from(["none", "repeat", "resume"])))
+    if kind == "dias":
+        names = draw(st.sets(st.sampled_from(CLASSES), min_size=1))
+        return Dias(
+            timeout_s={name: draw(times) for name in sorted(names)},
+            budget_s=draw(st.one_of(positive, st.just(math.inf), st.just(0.0))),
+            replenish_s_per_s=draw(st.sampled_from([0.0, 0.1, 1.5])),
+        )
+    if kind == "kubernetes":
+        return Kubernetes(cluster.size, levels)
+    if kind == "heats as released":
+        weight = draw(st.floats(0, 1))
+        return HeatsAsReleased(
+            tables(types), tables(types), levels, energy_weight=weight, tick_s=draw(positive)
+        )
+    set_up = draw(st.booleans())
+    return Heats(
+        tables(len(CLASSES), types, 5),
+        tables(len(CLASSES), types, 5),
+        levels,
+        energy_weight=draw(st.floats(0, 1)),
+        weight_seed=draw(st.sampled_from([None, 7])),
+        choose_level=draw(st.booleans()),
+        migration_gain=draw(st.sampled_from([0.0, 0.1])),
+        tick_s=draw(positive),
+        set_up_s=tables(2, len(CLASSES), types) if set_up else None,
+        set_up_j=tables(2, len(CLASSES), types) if set_up else None,
+    )
+
+
+@st.composite
+def traces(draw: st.DrawFn, jobs: int) -> pd.DataFrame:
+    def column(values: st.SearchStrategy[object]) -> list[object]:
+        return draw(st.lists(values, min_size=jobs, max_size=jobs))
+
+    return pd.DataFrame(
+        {
+            "job": np.arange(jobs, dtype=np.int64) * 2,
+            "arrival_s": np.sort(np.array(column(times), float)),
+            "job_class": column(st.sampled_from(CLASSES)),
+            "priority": np.array(column(st.integers(0, 2)), np.int64),
+            "cpu_milli": np.array(column(st.sampled_from([0, 500, 1000, 2000])), np.int64),
+            "gpu_milli": np.array(column(st.sampled_from([0, 0, 0, 1500])), np.int64),
+            "memory_bytes": np.array(column(st.integers(0, 3)), np.int64),
+            "work_s": np.array(column(st.one_of(positive, st.just(0.0))), float),
+        }
+    )
+
+
+@st.composite
+def systems(draw: st.DrawFn) -> System:
+    types = tuple(draw(node_types(name)) for name in "ab"[: draw(st.integers(1, 2))])
+    counts = tuple(draw(st.integers(1, 3)) for _ in types)
+    cluster = Cluster(types, counts, tuple(draw(outages(sum(counts)))))
+    image = JobClass(
+        "image",
+        image_bytes=2,
+        cold_start_s=draw(st.sampled_from([0.0, 0.5])),
+        state_bytes=draw(st.sampled_from([1, 2, None])),
+        slowdown={"a": 1.25},
+    )
+    active_w = {"a": [30.0 + 10 * level for level in range(len(types[0].levels))]}
+    classes = (JobClass("small"), JobClass("big", cold_start_s=0.25, active_w=active_w), image)
+    trace = draw(traces(draw(st.integers(1, 16))))
+    return System(cluster, classes, trace, draw(policies(cluster)))

@@ -1,0 +1,196 @@
+"""What holds of every schedule, whatever the policy."""
+
+import math
+from collections import defaultdict
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from small_systems import System, systems
+
+from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType, Outage
+from trimtab.policies.dias import Dias
+from trimtab.policies.fcfs import FirstComeFirstServed
+from trimtab.policies.priority import Priority
+from trimtab.simulation.result import Result
+from trimtab.simulation.simulate import simulate
+
+thorough = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def run(system: System) -> tuple[Result, pd.DataFrame, pd.DataFrame]:
+    result = simulate(system.cluster, system.job_classes, system.trace, system.policy)
+    assert result.jobs is not None and result.stays is not None
+    return result, result.jobs, result.stays
+
+
+@thorough
+@given(systems())
+def test_no_job_is_lost_or_finishes_twice(system: System) -> None:
+    result, jobs, stays = run(system)
+    assert jobs["job"].is_unique
+    assert set(jobs["job"]) <= set(system.trace["job"])
+    assert len(jobs) + result.summary["all"]["unfinished"] == len(system.trace)
+    finished = stays[stays["end"] == "finished"]
+    assert sorted(finished["job"]) == sorted(jobs["job"])
+    by_job = stays[stays["end"].isin(["evicted", "failed"])].groupby("job").size()
+    assert (jobs.set_index("job")["evictions"] == by_job.reindex(jobs["job"]).fillna(0)).all()
+
+
+@thorough
+@given(systems())
+def test_causes_come_before_effects(system: System) -> None:
+    _, jobs, stays = run(system)
+    assert (jobs["arrival_s"] <= jobs["start_s"]).all()
+    assert (jobs["start_s"] <= jobs["finish_s"]).all()
+    assert jobs["finish_s"].is_monotonic_increasing
+    assert (stays["start_s"] <= stays["end_s"]).all()
+    ready = stays.dropna(subset="ready_s")
+    assert ((ready["start_s"] <= ready["ready_s"]) & (ready["ready_s"] <= ready["end_s"])).all()
+    parts = jobs["execution_s"] + jobs["wasted_s"]
+    assert (parts <= jobs["response_s"] + 1e-9).all()
+    assert (jobs["set_up_s"] <= parts + 1e-9).all()
+    assert (jobs["sprint_s"] <= parts + 1e-9).all()
+
+
+@thorough
+@given(systems())
+def test_no_node_is_given_out_twice_or_while_down(system: System) -> None:
+    _, _, stays = run(system)
+    sizes = system.trace.set_index("job")
+    kinds = system.cluster.type_of_node
+    for node, of_node in stays.groupby("node"):
+        node_type = system.cluster.node_types[kinds[node]]
+        for start_s in of_node["start_s"]:
+            there = of_node[(of_node["start_s"] <= start_s) & (of_node["end_s"] > start_s)]
+            asked = sizes.loc[there["job"]]
+            assert asked["cpu_milli"].sum() <= node_type.cpu_milli
+            assert asked["gpu_milli"].sum() <= node_type.gpu_milli
+            assert asked["memory_bytes"].sum() <= node_type.memory_bytes
+        for outage in system.cluster.outages:
+            if outage.node == node:
+                apart = (of_node["end_s"] <= outage.down_s) | (of_node["start_s"] >= outage.up_s)
+                assert apart.all()
+
+
+@thorough
+@given(systems())
+def test_energy_adds_up(system: System) -> None:
+    result, jobs, stays = run(system)
+    nodes = result.nodes
+    if result.summary["all"]["unfinished"] == 0:
+        assert jobs["energy_j"].sum() == pytest.approx(nodes["active_energy_j"].sum(), rel=1e-9)
+    lasted = (stays["end_s"] - stays["start_s"]) * stays["cpu_milli"] * 1e-3
+    busy = lasted.groupby(stays["node"]).sum().reindex(nodes["node"]).fillna(0.0)
+    assert np.allclose(nodes["busy_core_s"], busy, rtol=1e-9)
+    idle_w = [system.cluster.node_types[kind].idle_w for kind in system.cluster.type_of_node]
+    up_s = result.summary["all"]["makespan_s"] - nodes["down_s"]
+    assert np.allclose(nodes["idle_energy_j"], idle_w * up_s)
+
+
+@thorough
+@given(systems(), st.integers(1, 5))
+def test_chunks_and_repeats_change_nothing(system: System, size: int) -> None:
+    _, jobs, stays = run(system)
+    chunks = (system.trace[at : at + size] for at in range(0, len(system.trace), size))
+    again = simulate(system.cluster, system.job_classes, chunks, system.policy)
+    pd.testing.assert_frame_equal(jobs, again.jobs)
+    pd.testing.assert_frame_equal(stays, again.stays)
+
+
+def single_queue(policy: Priority | FirstComeFirstServed, rows: list[tuple]) -> pd.DataFrame:
+    """Jobs of (arrival, priority, work) on one server."""
+    trace = pd.DataFrame(rows, columns=["arrival_s", "priority", "work_s"])
+    trace = trace.assign(job_class="a", cpu_milli=1000, gpu_milli=0, memory_bytes=0)
+    trace["job"] = np.arange(len(trace))
+    server = NodeType("server", 1000, 1, 0.0, (Level(1.0, 1.0),))
+    jobs = simulate(Cluster((server,), (1,)), [JobClass("a")], trace, policy).jobs
+    assert jobs is not None
+    return jobs
+
+
+eighths = st.integers(0, 40).map(lambda step: step / 8)
+queues = st.lists(st.tuples(eighths, st.integers(0, 2), eighths), min_size=1, max_size=25).map(
+    lambda rows: sorted(rows, key=lambda row: row[0])
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(queues, st.sampled_from(["none", "resume"]))
+def test_the_server_never_rests_while_a_job_waits(rows: list[tuple], preemption: str) -> None:
+    busy_until_s = 0.0
+    for arrival_s, _, work_s in rows:
+        busy_until_s = max(busy_until_s, arrival_s) + work_s
+    for policy in (Priority(preemption), FirstComeFirstServed()):
+        jobs = single_queue(policy, rows)
+        assert jobs["finish_s"].max() == busy_until_s
+        assert jobs["execution_s"].sum() == sum(row[2] for row in rows)
+
+
+@settings(max_examples=60, deadline=None)
+@given(queues, st.sampled_from(["none", "repeat", "resume"]))
+def test_first_come_first_served_within_a_priority(rows: list[tuple], preemption: str) -> None:
+    jobs = single_queue(Priority(preemption), rows)
+    for _, of_one in jobs.sort_values("job").groupby("priority"):
+        assert of_one["start_s"].is_monotonic_increasing
+        assert of_one["finish_s"].is_monotonic_increasing
+
+
+@settings(max_examples=60, deadline=None)
+@given(queues, st.sampled_from(["none", "repeat", "resume"]), st.randoms(use_true_random=False))
+def test_the_order_of_jobs_that_arrive_together_moves_nobody_else(
+    rows: list[tuple], preemption: str, random: object
+) -> None:
+    # Of equals that arrive together one is served first; which, is all that the order decides.
+    keyed = defaultdict(list)
+    for row in rows:
+        keyed[row[0]].append(row)
+    permuted = []
+    for arrival_s in sorted(keyed):
+        group = keyed[arrival_s]
+        random.shuffle(group)  # type: ignore[attr-defined]
+        permuted += group
+    # Equal work among those of one instant and priority: then no one can tell them apart.
+    work = {(row[0], row[1]): row[2] for row in rows}
+    first, second = (
+        single_queue(
+            Priority(preemption), [(row[0], row[1], work[row[0], row[1]]) for row in order]
+        )
+        for order in (rows, permuted)
+    )
+    columns = ["arrival_s", "priority", "start_s", "finish_s", "wasted_s"]
+    a, b = (jobs[columns].sort_values(columns, ignore_index=True) for jobs in (first, second))
+    pd.testing.assert_frame_equal(a, b)
+
+
+def test_dropping_tasks_and_sprinting_waste_nothing() -> None:
+    rows = [(0.0, 0, 4.0), (1.0, 2, 1.0), (1.5, 1, 1.0)]
+    for policy in (Priority("none"), Dias(timeout_s={"a": 0.5})):
+        assert single_queue(policy, rows)["wasted_s"].sum() == 0
+    evicted = single_queue(Priority("repeat"), rows).set_index("job").loc[0]
+    assert (evicted["wasted_s"], evicted["evictions"], evicted["finish_s"]) == (1.0, 1, 7.0)
+
+
+def test_a_failed_node_loses_work_that_an_evicted_job_would_keep() -> None:
+    server = NodeType("server", 1000, 1, 10.0, (Level(1.0, 1.0),))
+    trace = pd.DataFrame(
+        [(0, 0.0, "a", 0, 1000, 0, 0, 4.0)],
+        columns=[
+            *("job", "arrival_s", "job_class", "priority"),
+            *("cpu_milli", "gpu_milli", "memory_bytes", "work_s"),
+        ],
+    )
+    cluster = Cluster((server,), (1,), (Outage(0, 3.0, 5.0),))
+    result = simulate(cluster, [JobClass("a")], trace, Priority("resume"))
+    assert result.jobs is not None
+    job = result.jobs.iloc[0]
+    assert (job["finish_s"], job["wasted_s"], job["execution_s"]) == (9.0, 3.0, 4.0)
+    assert result.nodes["down_s"].tolist() == [2.0]
+    assert result.nodes["idle_energy_j"].tolist() == [10.0 * 7.0]
+    never = simulate(
+        Cluster((server,), (1,), (Outage(0, 3.0, math.inf),)), [JobClass("a")], trace, Priority()
+    )
+    assert never.summary["all"]["unfinished"] == 1
