@@ -20,7 +20,7 @@ import pandas as pd
 from common import RESULTS, save, spread
 
 from trimtab.execution.commands import DispatchPolicy
-from trimtab.execution.spark.run import Program, run_trace
+from trimtab.execution.spark.run import SparkProgram, run_trace
 from trimtab.files import whole_file
 from trimtab.queueing.errors import UnstableQueueError
 from trimtab.queueing.job_times import WaveModel
@@ -99,11 +99,11 @@ def prepare_graph(folder: Path, graph: Path | None) -> TriangleCount:
 
 
 def execute(
-    session: Session, programs: Mapping[str, Program], jobs: Sequence[tuple[str, float]]
+    session: Session, programs: Mapping[str, SparkProgram], jobs: Sequence[tuple[str, float]]
 ) -> pd.DataFrame:
     """Run jobs (class, drop ratio), one after the other; return their times, a row a job."""
 
-    def with_theta(name: str, theta: float) -> Program:
+    def with_theta(name: str, theta: float) -> SparkProgram:
         return lambda context, _, seed: programs[name](context, theta, seed)
 
     trace = pd.DataFrame(
@@ -140,7 +140,7 @@ def wave(stage_s: pd.Series, waves: int) -> PhaseType:
 
 
 def measure_processing(
-    session: Session, programs: Mapping[str, Program], repeats: int
+    session: Session, programs: Mapping[str, SparkProgram], repeats: int
 ) -> list[dict[str, object]]:
     """Return, for each class and drop ratio, the processing time as predicted and as measured."""
     order = [
@@ -175,7 +175,7 @@ def measure_processing(
 
 def measure_response(
     session: Session,
-    programs: Mapping[str, Program],
+    programs: Mapping[str, SparkProgram],
     processing: list[dict[str, object]],
     jobs: int,
 ) -> list[dict[str, object]]:
@@ -252,7 +252,7 @@ def by_formula(rate: float, services: Mapping[str, PhaseType]) -> dict[str, floa
     return {name: each.mean for name, each in zip(names, responses, strict=True)}
 
 
-def profile(session: Session, programs: Mapping[str, Program]) -> pd.DataFrame:
+def profile(session: Session, programs: Mapping[str, SparkProgram]) -> pd.DataFrame:
     return execute(session, programs, [(name, 0.0) for name in programs] * (PROFILED // 2))
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.debloating.elements import Reason
+from trimtab.debloating.elements import ElementReason
 from trimtab.files import read_json
 from trimtab.records.usage import read_usage
 
@@ -55,9 +55,9 @@ def test_the_demo(environment: Path) -> None:
     }
     document = read_json(workspace / "spans/lib__libdemo.so.json")["gpu_code"]
     by_reason = document["elements_by_reason"]
-    assert by_reason[Reason.USED.text] == 1
-    assert by_reason[Reason.ARCHITECTURE.text] >= 2  # sm_80, of each file
-    assert by_reason[Reason.UNUSED.text] >= 1  # setScalarItems for this GPU
+    assert by_reason[ElementReason.USED.text] == 1
+    assert by_reason[ElementReason.ARCHITECTURE.text] >= 2  # sm_80, of each file
+    assert by_reason[ElementReason.UNUSED.text] >= 1  # setScalarItems for this GPU
     slim = workspace / "env"
     for loading in ("LAZY", "EAGER"):
         assert demo(slim, "matmul", CUDA_MODULE_LOADING=loading).stdout == "SUCCESS\n"

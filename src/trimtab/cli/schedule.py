@@ -17,7 +17,7 @@ from trimtab.records.tables import SCHEDULED, STAYS, write_table
 
 if TYPE_CHECKING:
     from trimtab.execution.commands import DispatchPolicy
-    from trimtab.execution.history import Outcome
+    from trimtab.execution.history import JobOutcome
     from trimtab.execution.queue_file import QueueFile
 
 schedule = typer.Typer(help="Queues of real jobs.", no_args_is_help=True)
@@ -123,7 +123,7 @@ def run(
         raise UserError(f"jobs {numbers} failed: what they wrote is in {output / 'logs'}")
 
 
-def _on_spark(queue: "QueueFile", policy: "DispatchPolicy", slots: int) -> "Outcome":
+def _on_spark(queue: "QueueFile", policy: "DispatchPolicy", slots: int) -> "JobOutcome":
     from trimtab.execution.spark.queue import load_programs, run_programs
     from trimtab.spark.session import spark_session
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.clusters.round_times import Stages
+from trimtab.clusters.round_times import Rounds
 from trimtab.errors import UserError
 
 
@@ -117,7 +117,7 @@ class JobClass:
     state_bytes: int | None = None
     slowdown: Mapping[str, float] = field(default_factory=dict)
     active_w: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    stages: Stages | None = None
+    stages: Rounds | None = None
 
     def __post_init__(self) -> None:
         if min(self.image_bytes, self.cold_start_s, self.state_bytes or 0) < 0:

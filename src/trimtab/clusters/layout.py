@@ -287,7 +287,7 @@ class State(NamedTuple):
     candidates: NDArray[np.int64]  # [type, 3]: scratch space
 
 
-class Output(NamedTuple):
+class KernelOutput(NamedTuple):
     """Rows that the kernel has filled: `clock.rows` and `clock.stays` of them."""
 
     rows: NDArray[np.void]  # FINISHED_ROW

@@ -25,7 +25,7 @@ _S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(
 
 
 @dataclass(frozen=True)
-class Stages:
+class Rounds:
     """Mean times of a job's stages and of the tasks in them (Rocha's thesis, table 4.1).
 
     `distribution` of all four: deterministic, exponential, erlang or lognormal; the last two with
@@ -166,7 +166,7 @@ def _service_times(
 
 
 def service_times(
-    stages: Stages,
+    stages: Rounds,
     seed: int,
     jobs: NDArray[np.int64],
     map_tasks: NDArray[np.int64],
@@ -200,7 +200,7 @@ class TaskBar:
 
 
 def task_bars(
-    stages: Stages,
+    stages: Rounds,
     seed: int,
     job: int,
     map_tasks: int,

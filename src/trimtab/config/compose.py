@@ -15,11 +15,11 @@ from omegaconf.errors import OmegaConfBaseException
 
 from trimtab.config.check import checked
 from trimtab.config.fields import InvalidValueError
-from trimtab.config.groups.cluster import Cluster
+from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.objective import Objective
-from trimtab.config.groups.policy import Policy
-from trimtab.config.groups.trace import Trace
+from trimtab.config.groups.policy import PolicyConfig
+from trimtab.config.groups.trace import TraceConfig
 from trimtab.config.groups.workload import Workload
 from trimtab.config.mistakes import ConfigError, explain
 from trimtab.config.root import GROUPS, Root
@@ -56,15 +56,15 @@ class Configurations:
         """Return what `conf/hardware/{name}.yaml` says, after the overrides."""
         return self._option("hardware", name).hardware
 
-    def cluster(self, name: str) -> Cluster:
+    def cluster(self, name: str) -> ClusterConfig:
         """Return what `conf/cluster/{name}.yaml` says, after the overrides."""
         return self._option("cluster", name).cluster
 
-    def trace(self, name: str) -> Trace:
+    def trace(self, name: str) -> TraceConfig:
         """Return what `conf/trace/{name}.yaml` says, after the overrides."""
         return self._option("trace", name).trace
 
-    def policy(self, name: str) -> Policy:
+    def policy(self, name: str) -> PolicyConfig:
         """Return what `conf/policy/{name}.yaml` says, after the overrides."""
         return self._option("policy", name).policy
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 
 from omegaconf import MISSING
 
-from trimtab.config.groups.cluster import Cluster
+from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.experiment import Experiment
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.objective import Objective
-from trimtab.config.groups.policy import Policy
-from trimtab.config.groups.trace import Trace
+from trimtab.config.groups.policy import PolicyConfig
+from trimtab.config.groups.trace import TraceConfig
 from trimtab.config.groups.workload import Workload
 from trimtab.config.profiling import Profiling, Verify
 
@@ -33,9 +33,9 @@ class Root:
     workload: Workload = MISSING
     hardware: Hardware = MISSING
     debloat: Debloat = MISSING
-    cluster: Cluster = MISSING
-    trace: Trace = MISSING
-    policy: Policy = MISSING
+    cluster: ClusterConfig = MISSING
+    trace: TraceConfig = MISSING
+    policy: PolicyConfig = MISSING
     objective: Objective = MISSING
     experiment: Experiment = MISSING
     profiling: Profiling = field(default_factory=Profiling)

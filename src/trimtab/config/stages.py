@@ -13,13 +13,13 @@ from omegaconf import MISSING, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from trimtab.config.check import checked
-from trimtab.config.groups.cluster import Cluster
+from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.experiment import Experiment
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.objective import Objective
-from trimtab.config.groups.policy import Policy
-from trimtab.config.groups.trace import Trace
+from trimtab.config.groups.policy import PolicyConfig
+from trimtab.config.groups.trace import TraceConfig
 from trimtab.config.groups.workload import Workload
 from trimtab.config.mistakes import ConfigError
 from trimtab.config.profiling import Profiling, Verify
@@ -70,16 +70,16 @@ class VerifyStage:
 class TraceStage:
     """What the jobs of a trace, as a cluster meets them, depend on."""
 
-    cluster: Cluster = MISSING
+    cluster: ClusterConfig = MISSING
     hardware: list[Hardware] = MISSING
-    trace: Trace = MISSING
+    trace: TraceConfig = MISSING
 
 
 @dataclass
 class ScheduleStage(TraceStage):
     """What scheduling a trace on a cluster with a policy depends on."""
 
-    policy: Policy = MISSING
+    policy: PolicyConfig = MISSING
     replications: int = MISSING
     baseline: bool = MISSING
 
@@ -106,7 +106,7 @@ class EvaluateStage:
     experiment: Experiment = MISSING
     workloads: list[Workload] = MISSING
     hardware: list[Hardware] = MISSING
-    policies: list[Policy] = MISSING
+    policies: list[PolicyConfig] = MISSING
 
 
 @dataclass
@@ -116,8 +116,8 @@ class Resolved(EvaluateStage):
     debloat: Debloat = MISSING
     profiling: Profiling = MISSING
     verify: Verify = MISSING
-    clusters: list[Cluster] = MISSING
-    traces: list[Trace] = MISSING
+    clusters: list[ClusterConfig] = MISSING
+    traces: list[TraceConfig] = MISSING
     objectives: list[Objective] = MISSING
 
 

@@ -14,7 +14,7 @@ from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.gpu_code import GpuTarget, gpu_target_of
-from trimtab.debloating.libraries import Located, Target, locate_used, targets_of
+from trimtab.debloating.libraries import Located, ProfiledLibrary, locate_used, targets_of
 from trimtab.debloating.outcome import (
     SlimLibrary,
     gpus_of,
@@ -49,7 +49,7 @@ def spans_file(folder: Path, name: str) -> Path:
     return folder / f"{name.replace('/', '__')}.json"
 
 
-def write_spans(folder: Path, target: Target, located: Located) -> None:
+def write_spans(folder: Path, target: ProfiledLibrary, located: Located) -> None:
     """Write what of a library is kept and removed, and why, as `spans/{library}.json`."""
     document = {"library": str(target.path), "name": target.name, **located.spans.to_json()}
     if located.gpu.decisions is not None:
@@ -125,7 +125,7 @@ def debloat_target(
 
 
 def _slim(
-    libraries: list[Target],
+    libraries: list[ProfiledLibrary],
     options: Debloat,
     gpu: GpuTarget,
     scratch: Path,
@@ -136,7 +136,7 @@ def _slim(
     locating_s = rewriting_s = 0.0
     begun_s = time.perf_counter()
 
-    def work(target: Target) -> tuple[SlimLibrary, float, float]:
+    def work(target: ProfiledLibrary) -> tuple[SlimLibrary, float, float]:
         started_s = time.perf_counter()
         located = locate_used(
             target, options.symbols == "keep", gpu, options.start_up_only == "remove"

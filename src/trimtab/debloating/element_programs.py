@@ -20,7 +20,7 @@ _PTX_ENTRY = re.compile(rb"\.entry\s+([\w$%]+)")
 
 
 @dataclass(frozen=True)
-class Program:
+class GpuProgram:
     """What a cubin or PTX text holds: its kernels (mangled names), and whether it has globals.
 
     `sha256` is that of the decompressed cubin, or empty where it was not asked for. `relocatable`
@@ -42,7 +42,7 @@ def kind_of(piece: Piece) -> Kind:
 
 def read_programs(
     data: NDArray[np.uint8], pieces: Iterable[Piece], hashed_sizes: Collection[int]
-) -> dict[int, Program]:
+) -> dict[int, GpuProgram]:
     """Return the program of each piece of the file `data` (uint8), by the piece's offset.
 
     Cubins of `hashed_sizes` (bytes, decompressed) get their SHA-256. Decompression and hashing
@@ -55,16 +55,16 @@ def read_programs(
         return {piece.offset: program for piece, program in zip(chosen, programs, strict=True)}
 
 
-def _read(data: NDArray[np.uint8], piece: Piece, hashed_sizes: Collection[int]) -> Program:
+def _read(data: NDArray[np.uint8], piece: Piece, hashed_sizes: Collection[int]) -> GpuProgram:
     try:
         program = cubin_bytes(data, piece)
         if kind_of(piece) is Kind.PTX:
             names = frozenset(name.decode() for name in _PTX_ENTRY.findall(program))
-            return Program(kernels=names)
+            return GpuProgram(kernels=names)
         cubin = read_cubin(program)
         hashed = len(program) in hashed_sizes
         digest = hashlib.sha256(program).hexdigest() if hashed else ""
         relocatable = program[_ELF_TYPE] == _ET_REL
-        return Program(digest, frozenset(cubin.kernels), bool(cubin.globals), relocatable)
+        return GpuProgram(digest, frozenset(cubin.kernels), bool(cubin.globals), relocatable)
     except (FatbinError, CubinError):
-        return Program(readable=False)
+        return GpuProgram(readable=False)

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from trimtab.binaries.gpu.architecture import can_load, preference, ptx_fits
 from trimtab.binaries.gpu.fatbin import GpuCode, Kind
-from trimtab.debloating.element_programs import Piece, Program, kind_of, read_programs
+from trimtab.debloating.element_programs import GpuProgram, Piece, kind_of, read_programs
 from trimtab.records.usage import UsedModule
 
 
-class Reason(IntEnum):
+class ElementReason(IntEnum):
     """Why a piece is kept or removed; the value is its code in arrays and files."""
 
     ARCHITECTURE = 0
@@ -35,19 +35,19 @@ class Reason(IntEnum):
     @property
     def kept(self) -> bool:
         """Whether a piece with this reason stays."""
-        return self >= Reason.USED
+        return self >= ElementReason.USED
 
 
 _TEXTS = {
-    Reason.ARCHITECTURE: "no target GPU loads it",
-    Reason.UNUSED: "no kernel of it was used",
-    Reason.PTX: "PTX that no target GPU needs",
-    Reason.USED: "used",
-    Reason.ENUMERATED: "used, and the program listed its kernels",
-    Reason.GLOBALS: "holds variables and no kernels",
-    Reason.NO_KERNELS: "holds no kernels",
-    Reason.UNREADABLE: "what it holds cannot be told",
-    Reason.FITS: "a target GPU loads it; what is used was not traced",
+    ElementReason.ARCHITECTURE: "no target GPU loads it",
+    ElementReason.UNUSED: "no kernel of it was used",
+    ElementReason.PTX: "PTX that no target GPU needs",
+    ElementReason.USED: "used",
+    ElementReason.ENUMERATED: "used, and the program listed its kernels",
+    ElementReason.GLOBALS: "holds variables and no kernels",
+    ElementReason.NO_KERNELS: "holds no kernels",
+    ElementReason.UNREADABLE: "what it holds cannot be told",
+    ElementReason.FITS: "a target GPU loads it; what is used was not traced",
 }
 
 
@@ -112,7 +112,7 @@ class Decisions:
     @property
     def kept(self) -> frozenset[int]:
         """The offsets of the pieces that stay."""
-        return frozenset(self.offset[self.reason >= Reason.USED].tolist())
+        return frozenset(self.offset[self.reason >= ElementReason.USED].tolist())
 
     @property
     def kernels(self) -> frozenset[str]:
@@ -121,14 +121,16 @@ class Decisions:
 
     def without_use(self) -> "Decisions":
         """Return these decisions for a library that is not started: nothing of it is used."""
-        reason = np.where(self.reason >= Reason.USED, np.uint8(Reason.UNUSED), self.reason)
+        reason = np.where(
+            self.reason >= ElementReason.USED, np.uint8(ElementReason.UNUSED), self.reason
+        )
         return replace(self, reason=reason, used_kernels={}, modules=frozenset())
 
-    def count_of(self, reason: Reason) -> int:
+    def count_of(self, reason: ElementReason) -> int:
         """Return how many pieces have this reason."""
         return int((self.reason == reason).sum())
 
-    def bytes_of(self, reason: Reason) -> int:
+    def bytes_of(self, reason: ElementReason) -> int:
         """Return how many bytes have this reason."""
         return int((self.end - self.offset)[self.reason == reason].sum())
 
@@ -136,9 +138,9 @@ class Decisions:
         """Return a JSON document: counts and bytes by reason, [offset, end, reason] rows."""
         rows = np.column_stack((self.offset, self.end, self.reason.astype(np.int64)))
         return {
-            "reasons": [{"name": reason.text, "kept": reason.kept} for reason in Reason],
-            "elements_by_reason": {reason.text: self.count_of(reason) for reason in Reason},
-            "bytes_by_reason": {reason.text: self.bytes_of(reason) for reason in Reason},
+            "reasons": [{"name": reason.text, "kept": reason.kept} for reason in ElementReason],
+            "elements_by_reason": {reason.text: self.count_of(reason) for reason in ElementReason},
+            "bytes_by_reason": {reason.text: self.bytes_of(reason) for reason in ElementReason},
             "kernels": sorted(self.kernels),
             "elements": rows.tolist(),
         }
@@ -173,7 +175,9 @@ def decide(
     modules: frozenset[str] = frozenset()
     if use is None:
         for choices in picked.values():
-            reasons.update((piece.offset, Reason.FITS) for choice in choices for piece in choice)
+            reasons.update(
+                (piece.offset, ElementReason.FITS) for choice in choices for piece in choice
+            )
     else:
         modules = _decide_by_use(data, groups, picked, use, reasons, used_kernels)
     return Decisions(
@@ -194,15 +198,15 @@ def _picked(group: Sequence[Piece], gpu: int) -> list[Piece]:
     return [piece for piece in fitting if preference(piece.architecture) == closest]
 
 
-def _unless_picked(piece: Piece, gpus: Sequence[int], linked: bool) -> Reason:
+def _unless_picked(piece: Piece, gpus: Sequence[int], linked: bool) -> ElementReason:
     """Return the reason of a piece that no target GPU gets by itself."""
     kind = kind_of(piece)
     if kind is Kind.ELF or not any(ptx_fits(piece.architecture, gpu) for gpu in gpus):
-        return Reason.ARCHITECTURE
+        return ElementReason.ARCHITECTURE
     if kind is Kind.PTX:
-        return Reason.PTX
+        return ElementReason.PTX
     # LTO-IR is there for linking at run time, which leaves no trace of what was linked.
-    return Reason.UNREADABLE if linked else Reason.UNUSED
+    return ElementReason.UNREADABLE if linked else ElementReason.UNUSED
 
 
 def _decide_by_use(
@@ -210,7 +214,7 @@ def _decide_by_use(
     groups: Sequence[Sequence[Piece]],
     picked: Mapping[int, Sequence[Sequence[Piece]]],
     use: GpuUse,
-    reasons: dict[int, Reason],
+    reasons: dict[int, ElementReason],
     used_kernels: dict[int, frozenset[str]],
 ) -> frozenset[str]:
     """Write reasons and used kernels; return the digests of the used modules that were found."""
@@ -230,8 +234,8 @@ def _decide_by_use(
     }
     every_kernel = use.kernels
 
-    def keep(piece: Piece, reason: Reason, kernels: Iterable[str] = ()) -> None:
-        if reasons[piece.offset] is not Reason.ENUMERATED:
+    def keep(piece: Piece, reason: ElementReason, kernels: Iterable[str] = ()) -> None:
+        if reasons[piece.offset] is not ElementReason.ENUMERATED:
             reasons[piece.offset] = reason
         known = used_kernels.get(piece.offset, frozenset()).union(kernels)
         if known:
@@ -257,13 +261,13 @@ def _decide_by_use(
     return frozenset(module.sha256 for module in loaded.values())
 
 
-def _reason_of_used(modules: Sequence[UsedModule]) -> Reason:
-    return Reason.ENUMERATED if any(m.enumerated for m in modules) else Reason.USED
+def _reason_of_used(modules: Sequence[UsedModule]) -> ElementReason:
+    return ElementReason.ENUMERATED if any(m.enumerated for m in modules) else ElementReason.USED
 
 
-def _reason_of_unused(piece: Piece, program: Program, linked: bool) -> Reason:
+def _reason_of_unused(piece: Piece, program: GpuProgram, linked: bool) -> ElementReason:
     if not program.readable:
-        return Reason.UNREADABLE
+        return ElementReason.UNREADABLE
     if not program.kernels and (linked or not program.relocatable):
-        return Reason.GLOBALS if program.has_globals else Reason.NO_KERNELS
-    return Reason.PTX if kind_of(piece) is Kind.PTX else Reason.UNUSED
+        return ElementReason.GLOBALS if program.has_globals else ElementReason.NO_KERNELS
+    return ElementReason.PTX if kind_of(piece) is Kind.PTX else ElementReason.UNUSED

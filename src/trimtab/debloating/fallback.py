@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import PROGRAM_HEADER, PT_LOAD, PT_PHDR, Elf, read_elf
-from trimtab.binaries.rewriting.spans import Reason, Spans
+from trimtab.binaries.rewriting.spans import SpanReason, Spans
 from trimtab.errors import UserError
 from trimtab.files import read_json, whole_file
 from trimtab.native import native_path
@@ -76,10 +76,10 @@ def add_fallback(
     for name in document["files"]:
         flat = name.replace("/", "__")
         spans = Spans.from_json(read_json(spans_dir / f"{flat}.json"))
-        if spans.bytes_of(Reason.UNUSED):
+        if spans.bytes_of(SpanReason.UNUSED):
             _write_sidecar(folder / "removed" / f"{flat}.removed", prefix / name, spans, source)
             _unmap_headers(environment / name)
-        elif spans.bytes_of(Reason.START_UP_CODE):
+        elif spans.bytes_of(SpanReason.START_UP_CODE):
             _write_not_started(folder / "removed" / f"{flat}.removed")
     (folder / "removed").mkdir(parents=True, exist_ok=True)
     with whole_file(folder / _LIBRARY, 0o755) as temporary:
@@ -149,7 +149,7 @@ def _removed_pieces(elf: Elf, spans: Spans) -> tuple[NDArray[np.int64], NDArray[
     What lies between functions, to align them, belongs to the one before it.
     """
     functions = elf.offsets_of(read_functions(elf).start.astype(np.int64))
-    removed = spans.reason == Reason.UNUSED
+    removed = spans.reason == SpanReason.UNUSED
     low, high = spans.start[removed], spans.end[removed]
     inside = np.searchsorted(low, functions, "right") - 1
     within = (inside >= 0) & (functions < high[inside])

@@ -13,19 +13,18 @@ from trimtab.binaries.gpu.fatbin import GpuCode, find_gpu_code
 from trimtab.binaries.rewriting.gpu_spans import with_gpu_code
 from trimtab.binaries.rewriting.prune_cubin import prune_element
 from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
-from trimtab.binaries.rewriting.spans import Reason, Spans
+from trimtab.binaries.rewriting.spans import SpanReason, Spans
 from trimtab.config.groups.debloat import Debloat
-from trimtab.debloating import elements
 from trimtab.debloating.element_programs import Piece
-from trimtab.debloating.elements import Decisions, GpuUse, decide
+from trimtab.debloating.elements import Decisions, ElementReason, GpuUse, decide
 from trimtab.records.usage import Usage, UsedLibrary
 
 # Functions that link programs for a GPU, by a part of their name, in the libraries that have them.
 _LINKERS = {"libnvJitLink": "nvJitLink", "libcuda": "cuLink"}
 _SPAN_REASONS = {
-    elements.Reason.ARCHITECTURE: Reason.GPU_ARCHITECTURE,
-    elements.Reason.UNUSED: Reason.GPU_UNUSED,
-    elements.Reason.PTX: Reason.GPU_PTX,
+    ElementReason.ARCHITECTURE: SpanReason.GPU_ARCHITECTURE,
+    ElementReason.UNUSED: SpanReason.GPU_UNUSED,
+    ElementReason.PTX: SpanReason.GPU_PTX,
 }
 
 
@@ -100,7 +99,7 @@ class LocatedGpuCode:
         """How many of them stay."""
         return self.elements_total if self.decisions is None else len(self.decisions.kept)
 
-    def removed_because(self, reason: elements.Reason) -> int:
+    def removed_because(self, reason: ElementReason) -> int:
         """Return how many elements are removed for this reason."""
         return 0 if self.decisions is None else self.decisions.count_of(reason)
 
@@ -129,7 +128,7 @@ def locate_gpu_code(
     replacements = _pruned(elf, code, decisions) if target.prune and target.use else {}
     rewritten = rewrite_regions(elf.data, code, decisions.kept, replacements)
     reasons = {
-        offset: _SPAN_REASONS.get(elements.Reason(reason), Reason.GPU_USED)
+        offset: _SPAN_REASONS.get(ElementReason(reason), SpanReason.GPU_USED)
         for offset, reason in zip(decisions.offset.tolist(), decisions.reason.tolist(), strict=True)
     }
     spans = with_gpu_code(spans, code, reasons, rewritten)
@@ -142,7 +141,7 @@ def locate_gpu_code(
 
 def _pruned(elf: Elf, code: GpuCode, decisions: Decisions) -> dict[int, bytes]:
     """Return the new bytes of the used elements that hold unused kernels too, by offset."""
-    used = set(decisions.offset[decisions.reason == elements.Reason.USED].tolist())
+    used = set(decisions.offset[decisions.reason == ElementReason.USED].tolist())
     chosen = [e for region in code.regions for e in region.elements if e.offset in used]
     pruned = {}
     for element in chosen:

@@ -32,7 +32,7 @@ _COMPRESSION_LEVEL = 3  # zstd's default, as in image layers
 
 
 @dataclass(frozen=True)
-class Target:
+class ProfiledLibrary:
     """A library of the environment, with the functions that any of the workloads used.
 
     `name` is its path relative to the environment; `used` are ELF addresses. `why_not` says why
@@ -47,7 +47,7 @@ class Target:
     why_not: str
 
 
-def targets_of(usages: Iterable[Usage], prefix: Path) -> list[Target]:
+def targets_of(usages: Iterable[Usage], prefix: Path) -> list[ProfiledLibrary]:
     """Return the libraries under `prefix` that the workloads loaded, by name.
 
     A library used by several workloads keeps the union of what they used. Executables are left
@@ -67,7 +67,7 @@ def targets_of(usages: Iterable[Usage], prefix: Path) -> list[Target]:
     return targets
 
 
-def _target(path: Path, root: Path, records: list[UsedLibrary]) -> Target | None:
+def _target(path: Path, root: Path, records: list[UsedLibrary]) -> ProfiledLibrary | None:
     first = records[0]
     if not path.is_file():
         return None  # made and deleted by the run
@@ -78,7 +78,7 @@ def _target(path: Path, root: Path, records: list[UsedLibrary]) -> Target | None
         if (record.build_id, record.size_bytes) != (elf.build_id, elf.size_bytes):
             raise UserError(f"{path}: not the file that was profiled; profile the workload again")
     used = [np.array(record.used_functions, np.int64) for record in records]
-    return Target(
+    return ProfiledLibrary(
         name=str(path.relative_to(root)),
         path=path,
         build_id=first.build_id,
@@ -108,7 +108,7 @@ class Located:
 
 
 def locate_used(
-    target: Target, keep_symbols: bool, gpu: GpuTarget, remove_start_up: bool = False
+    target: ProfiledLibrary, keep_symbols: bool, gpu: GpuTarget, remove_start_up: bool = False
 ) -> Located:
     """Return the spans of `target`'s file that are kept and removed, with reasons.
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.binaries.rewriting.compact import RewriteResult
-from trimtab.debloating.elements import Reason
+from trimtab.debloating.elements import ElementReason
 from trimtab.debloating.gpu_code import GpuTarget
-from trimtab.debloating.libraries import Located, Target, size_of
+from trimtab.debloating.libraries import Located, ProfiledLibrary, size_of
 from trimtab.records.usage import Usage
 
 
@@ -17,7 +17,7 @@ from trimtab.records.usage import Usage
 class SlimLibrary:
     """A library that was rewritten to `path`."""
 
-    target: Target
+    target: ProfiledLibrary
     located: Located
     result: RewriteResult
     path: Path
@@ -97,9 +97,11 @@ def measure(
                 "gpu_bytes_after": each.located.gpu.bytes_kept,
                 "elements_before": each.located.gpu.elements_total,
                 "elements_after": each.located.gpu.elements_kept,
-                "elements_architecture": each.located.gpu.removed_because(Reason.ARCHITECTURE),
-                "elements_unused": each.located.gpu.removed_because(Reason.UNUSED),
-                "elements_ptx": each.located.gpu.removed_because(Reason.PTX),
+                "elements_architecture": each.located.gpu.removed_because(
+                    ElementReason.ARCHITECTURE
+                ),
+                "elements_unused": each.located.gpu.removed_because(ElementReason.UNUSED),
+                "elements_ptx": each.located.gpu.removed_because(ElementReason.PTX),
                 "kept_bytes": each.result.kept_bytes,
                 "removed_bytes": each.result.removed_bytes,
                 "overhead_bytes": each.result.overhead_bytes,

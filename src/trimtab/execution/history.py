@@ -35,7 +35,7 @@ class Stay:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class JobOutcome:
     """What a real queue did.
 
     `jobs` and `stays` have the columns of `tables.SCHEDULED` and `tables.STAYS`; a job whose

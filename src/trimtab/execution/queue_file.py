@@ -19,7 +19,7 @@ from typing import Any
 
 import yaml
 
-from trimtab.config.groups.policy import Policy
+from trimtab.config.groups.policy import PolicyConfig
 from trimtab.errors import UserError
 from trimtab.execution.commands import DispatchPolicy, QueuedCommand
 
@@ -69,7 +69,7 @@ def read_queue(path: Path) -> QueueFile:
     return QueueFile(jobs, priorities, programs, path.parent)
 
 
-def dispatch_policy(policy: Policy, priorities: Mapping[str, int]) -> DispatchPolicy:
+def dispatch_policy(policy: PolicyConfig, priorities: Mapping[str, int]) -> DispatchPolicy:
     """Return how a policy of the kind `priority` or `dias` drives real commands.
 
     Raises UserError for another kind, for preemptive resume, and for a class that is not there.

@@ -14,8 +14,8 @@ from trimtab.policies.heats import Heats
 from trimtab.policies.maintenance import DAY_S, Finished, SlidingWindow, retrained
 from trimtab.policies.predictions import (
     PUBLISHED_FEATURES,
-    Model,
     Observation,
+    PredictionModel,
     Requirement,
     fit,
 )
@@ -54,7 +54,7 @@ class HeatsParameters:
             raise UserError(f"heats: maintenance_s: {self.maintenance_s} is not above 0 s")
 
 
-def train(facts: Facts, given: HeatsParameters) -> Model:
+def train(facts: Facts, given: HeatsParameters) -> PredictionModel:
     """Return the regressions of each node type, trained on the probing runs."""
     observed: dict[str, list[Observation]] = {}
     for run in facts.probes:
@@ -71,7 +71,7 @@ def train(facts: Facts, given: HeatsParameters) -> Model:
     return fit(observed, regressor=given.regressor, features=features)
 
 
-def from_model(model: Model, facts: Facts, given: HeatsParameters) -> Heats:
+def from_model(model: PredictionModel, facts: Facts, given: HeatsParameters) -> Heats:
     """Return the policy that places tasks by what `model` predicts."""
     levels = {one.name: len(one.levels) for one in facts.cluster.node_types}
     predictions = model.predictions([_requirement(one) for one in facts.asked], levels)

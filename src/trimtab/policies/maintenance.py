@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from trimtab.errors import UserError
-from trimtab.policies.predictions import Model, Observation, enough, fit
+from trimtab.policies.predictions import Observation, PredictionModel, enough, fit
 
 DAY_S = 86_400.0
 
@@ -34,7 +34,9 @@ class Finished:
         )
 
 
-def retrained(model: Model, finished: Iterable[Finished], *, error_threshold: float) -> Model:
+def retrained(
+    model: PredictionModel, finished: Iterable[Finished], *, error_threshold: float
+) -> PredictionModel:
     """Return `model` with the regressions of each node type trained on what it predicted badly.
 
     Tasks whose error is below `error_threshold` (a share, 0.1 for 10 %) are left out.

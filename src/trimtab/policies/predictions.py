@@ -72,7 +72,7 @@ class _Regression:
 
 
 @dataclass(frozen=True)
-class Model:
+class PredictionModel:
     """The regressions of each node type, (run time, energy), and the features they are over."""
 
     features: tuple[str, ...]
@@ -121,7 +121,7 @@ def fit(
     *,
     regressor: str = "linear",
     features: Sequence[str] = PUBLISHED_FEATURES,
-) -> Model:
+) -> PredictionModel:
     """Return the model trained on what was observed, by node type.
 
     `regressor` is "linear", a class of scikit-learn by its name ("RandomForestRegressor") or by
@@ -141,7 +141,7 @@ def fit(
         node_type: _fit_type(node_type, observations, kind, features)
         for node_type, observations in observed.items()
     }
-    return Model(features, regressor, fitted)
+    return PredictionModel(features, regressor, fitted)
 
 
 def enough(observations: Sequence[Observation], features: Sequence[str]) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from trimtab.config.groups.objective import ClassLimits, Objective
-from trimtab.config.groups.policy import Policy
+from trimtab.config.groups.policy import PolicyConfig
 from trimtab.policies.build import build_policy
 from trimtab.scheduling.deflator import Choice, Limits, search
 from trimtab.scheduling.engine_model import engine_classes, engine_power
@@ -41,13 +41,13 @@ def deflate(setting: Setting, objective: Objective) -> dict[str, Any]:
     }
 
 
-def policy_of(choice: Choice) -> Policy:
+def policy_of(choice: Choice) -> PolicyConfig:
     """Return the policy that a choice of the deflator is."""
     timeouts_s = {
         name: after_s for name, after_s in choice.timeout_s.items() if after_s is not None
     }
     parameters = {"drop_ratio": dict(choice.drop_ratio), "timeout_s": timeouts_s}
-    return Policy(name="deflator", kind="dias", label="deflator", parameters=parameters)
+    return PolicyConfig(name="deflator", kind="dias", label="deflator", parameters=parameters)
 
 
 def _confirmed(setting: Setting, choice: Choice) -> dict[str, dict[str, float]]:

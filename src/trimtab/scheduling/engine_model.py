@@ -6,9 +6,9 @@ from functools import cache
 import numpy as np
 
 from trimtab.clusters.round_times import service_times
-from trimtab.config.groups.cluster import Cluster
+from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.hardware import Hardware
-from trimtab.config.groups.trace import JobClass, Stages, Trace
+from trimtab.config.groups.trace import JobClassConfig, RoundsConfig, TraceConfig
 from trimtab.errors import UserError
 from trimtab.queueing.job_times import TaskModel
 from trimtab.queueing.phase_type import PhaseType, fit_two_moments
@@ -22,8 +22,8 @@ _LEAST_SCV = 0.002  # less would need more than 500 phases, and changes no respo
 
 
 def engine_classes(
-    config: Trace,
-    cluster: Cluster,
+    config: TraceConfig,
+    cluster: ClusterConfig,
     hardware: Sequence[Hardware],
     original: Mapping[str, MeasuredWorkload],
 ) -> list[EngineClass]:
@@ -48,7 +48,7 @@ def engine_classes(
     ]
 
 
-def engine_power(cluster: Cluster, hardware: Sequence[Hardware]) -> EnginePower:
+def engine_power(cluster: ClusterConfig, hardware: Sequence[Hardware]) -> EnginePower:
     """Return what the engine draws at its lowest and its highest frequency, and their ratio."""
     (node_type,) = cluster_of(cluster, hardware).node_types
     lowest, highest = node_type.levels[0], node_type.levels[-1]
@@ -61,7 +61,7 @@ def engine_power(cluster: Cluster, hardware: Sequence[Hardware]) -> EnginePower:
 
 
 def _engine_class(
-    name: str, facts: JobClass, rate_per_s: float, cluster: Cluster, seed: int
+    name: str, facts: JobClassConfig, rate_per_s: float, cluster: ClusterConfig, seed: int
 ) -> EngineClass:
     if not facts.stages.map_tasks:
         raise UserError(f"class {name}: stages: formulas need a job of map tasks")
@@ -78,7 +78,7 @@ def _engine_class(
     )
 
 
-def _processing_time(stages: Stages, slots: int, drop_ratio: float, seed: int) -> PhaseType:
+def _processing_time(stages: RoundsConfig, slots: int, drop_ratio: float, seed: int) -> PhaseType:
     if stages.distribution == "exponential" and not stages.size_scv:
         model = TaskModel(
             setup_s=stages.set_up_s,

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
-from trimtab.config.groups.policy import Policy
+from trimtab.config.groups.policy import PolicyConfig
 from trimtab.errors import UserError
 from trimtab.queueing.poisson_priority import Discipline, response_times, waste
 from trimtab.queueing.services import Service, Sprinted
@@ -18,7 +18,7 @@ _RANKS = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
 def response_by_formula(
-    classes: Sequence[EngineClass], power: EnginePower, policy: Policy
+    classes: Sequence[EngineClass], power: EnginePower, policy: PolicyConfig
 ) -> dict[str, dict[str, float]]:
     """Return what the formulas say of each class: mean and percentiles of response times, s.
 

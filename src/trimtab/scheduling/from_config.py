@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType, Outage
-from trimtab.clusters.round_times import Stages
-from trimtab.config.groups.cluster import Cluster as ClusterConfig
+from trimtab.clusters.round_times import Rounds
+from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.hardware import FrequencyLevel, Hardware
-from trimtab.config.groups.trace import JobClass as JobClassConfig
-from trimtab.config.groups.trace import Stages as StagesConfig
+from trimtab.config.groups.trace import JobClassConfig, RoundsConfig
 from trimtab.errors import UserError
 from trimtab.scheduling.measured import MeasuredWorkload
 
@@ -60,9 +59,9 @@ def job_classes_of(
     ]
 
 
-def stages_of(stages: StagesConfig) -> Stages:
+def stages_of(stages: RoundsConfig) -> Rounds:
     """Return the mean times of a job's stages and the distribution of its tasks' times."""
-    return Stages(
+    return Rounds(
         setup_s=stages.set_up_s,
         map_task_s=stages.map_task_s,
         shuffle_s=stages.shuffle_s,

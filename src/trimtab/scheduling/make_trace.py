@@ -11,9 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trimtab.clusters.round_times import service_times
-from trimtab.config.groups.cluster import Cluster
+from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.hardware import Hardware
-from trimtab.config.groups.trace import JobClass, Trace, Work
+from trimtab.config.groups.trace import JobClassConfig, TraceConfig, Work
 from trimtab.files import write_json
 from trimtab.scheduling.from_config import GIB, measured_work, stages_of
 from trimtab.scheduling.measured import MeasuredWorkload
@@ -51,7 +51,7 @@ class Empirical:
         return rng.choice(np.array(self.values), size)
 
 
-def with_stages(config: Trace, stages: Mapping[str, Mapping[str, Any]]) -> Trace:
+def with_stages(config: TraceConfig, stages: Mapping[str, Mapping[str, Any]]) -> TraceConfig:
     """Return the trace whose classes have the measured `stages`, by class, in place of theirs."""
     classes = {
         name: replace(facts, stages=replace(facts.stages, **stages.get(name, {})))
@@ -61,8 +61,8 @@ def with_stages(config: Trace, stages: Mapping[str, Mapping[str, Any]]) -> Trace
 
 
 def make_trace(
-    config: Trace,
-    cluster: Cluster,
+    config: TraceConfig,
+    cluster: ClusterConfig,
     hardware: Sequence[Hardware],
     measured: Mapping[str, MeasuredWorkload],
     original: Mapping[str, MeasuredWorkload],
@@ -106,8 +106,8 @@ def make_trace(
 
 
 def frames_of(
-    config: Trace,
-    cluster: Cluster,
+    config: TraceConfig,
+    cluster: ClusterConfig,
     hardware: Sequence[Hardware],
     measured: Mapping[str, MeasuredWorkload],
     original: Mapping[str, MeasuredWorkload],
@@ -135,8 +135,8 @@ def frames_of(
 
 
 def rates_of(
-    config: Trace,
-    cluster: Cluster,
+    config: TraceConfig,
+    cluster: ClusterConfig,
     hardware: Sequence[Hardware],
     original: Mapping[str, MeasuredWorkload],
 ) -> dict[str, float]:
@@ -157,15 +157,15 @@ def rates_of(
     return dict(zip(config.classes, rates.tolist(), strict=True))
 
 
-def _shares(config: Trace) -> list[float]:
+def _shares(config: TraceConfig) -> list[float]:
     total = sum(facts.share for facts in config.classes.values())
     return [facts.share / total for facts in config.classes.values()]
 
 
 def _synthetic(
     name: str,
-    facts: JobClass,
-    cluster: Cluster,
+    facts: JobClassConfig,
+    cluster: ClusterConfig,
     hardware: Sequence[Hardware],
     measured: MeasuredWorkload | None,
 ) -> SyntheticClass:
@@ -181,7 +181,7 @@ def _synthetic(
 
 
 def _work(
-    facts: JobClass, hardware: Sequence[Hardware], measured: MeasuredWorkload | None
+    facts: JobClassConfig, hardware: Sequence[Hardware], measured: MeasuredWorkload | None
 ) -> distribution.Distribution | StageCounts:
     if measured is not None:
         (machine,) = [one for one in hardware if one.name == measured.hardware]
@@ -213,7 +213,7 @@ def _distribution(work: Work) -> distribution.Distribution:
             return distribution.Exponential(work.mean_s)
 
 
-def _demand(facts: JobClass, one: SyntheticClass, cluster: Cluster, seed: int) -> float:
+def _demand(facts: JobClassConfig, one: SyntheticClass, cluster: ClusterConfig, seed: int) -> float:
     """Return what an average job asks of the capacity: core seconds, or seconds of an engine."""
     if not isinstance(one.work, StageCounts):
         cores = 1.0 if cluster.engine_slots else one.cpu_milli / 1000
@@ -225,7 +225,7 @@ def _demand(facts: JobClass, one: SyntheticClass, cluster: Cluster, seed: int) -
     return float(service_times(stages_of(facts.stages), seed, jobs, maps, reduces, slots)[0].mean())
 
 
-def _capacity(cluster: Cluster, hardware: Sequence[Hardware]) -> float:
+def _capacity(cluster: ClusterConfig, hardware: Sequence[Hardware]) -> float:
     """Return the core seconds, of the reference node, that the cluster does in a second.
 
     An engine counts as one: it has one job at a time.
@@ -239,7 +239,7 @@ def _capacity(cluster: Cluster, hardware: Sequence[Hardware]) -> float:
 
 
 def _facts(
-    config: Trace,
+    config: TraceConfig,
     name: str,
     of_class: Mapping[Any, Any],
     end_s: float,
@@ -255,7 +255,7 @@ def _facts(
     }
 
 
-def _source(config: Trace, measured: Mapping[str, Any], stages: Mapping[str, Any]) -> str:
+def _source(config: TraceConfig, measured: Mapping[str, Any], stages: Mapping[str, Any]) -> str:
     if stages:
         return "stages measured on a real engine"
     if measured:

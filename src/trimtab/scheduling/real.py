@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from trimtab.config.groups.policy import Policy
+from trimtab.config.groups.policy import PolicyConfig
 from trimtab.errors import UserError
 from trimtab.execution.queue_file import dispatch_policy
 from trimtab.execution.slurm.cluster import SlurmCluster
@@ -27,7 +27,12 @@ _RANKS = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
 def run_for_real(
-    setting: Setting, policy: Policy, engine: str, scale: float, simulated: Path, destination: Path
+    setting: Setting,
+    policy: PolicyConfig,
+    engine: str,
+    scale: float,
+    simulated: Path,
+    destination: Path,
 ) -> None:
     """Run the jobs of a trace for real and write `real.parquet` (SCHEDULED) and `real.json`.
 
@@ -62,7 +67,9 @@ def run_for_real(
     )
 
 
-def _on_spark(setting: Setting, policy: Policy, trace: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+def _on_spark(
+    setting: Setting, policy: PolicyConfig, trace: pd.DataFrame
+) -> tuple[pd.DataFrame, str]:
     classes = setting.trace.classes
     without = [name for name, facts in classes.items() if not facts.program]
     if without or not setting.cluster.engine_slots:
@@ -80,7 +87,9 @@ def _on_spark(setting: Setting, policy: Policy, trace: pd.DataFrame) -> tuple[pd
     return ran.jobs, ran.sprinter
 
 
-def _on_slurm(setting: Setting, policy: Policy, trace: pd.DataFrame, scale: float) -> pd.DataFrame:
+def _on_slurm(
+    setting: Setting, policy: PolicyConfig, trace: pd.DataFrame, scale: float
+) -> pd.DataFrame:
     facts = facts_of(setting)
     priorities = tuple(sorted({one.priority for one in facts.job_classes}))
     with SlurmCluster(facts.cluster, priorities) as cluster:

@@ -12,11 +12,10 @@ import pandas as pd
 from scipy.stats import t as student
 
 from trimtab.clusters.cluster import Cluster, JobClass
-from trimtab.config.groups.cluster import Cluster as ClusterConfig
+from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.hardware import Hardware
-from trimtab.config.groups.policy import Policy as PolicyConfig
-from trimtab.config.groups.trace import JobClass as JobClassConfig
-from trimtab.config.groups.trace import Trace
+from trimtab.config.groups.policy import PolicyConfig
+from trimtab.config.groups.trace import JobClassConfig, TraceConfig
 from trimtab.config.stages import TraceStage
 from trimtab.files import write_json
 from trimtab.policies.build import Asked, Facts, ProbeRun, build_policy
@@ -44,7 +43,7 @@ class Setting:
 
     cluster: ClusterConfig
     hardware: Sequence[Hardware]
-    trace: Trace
+    trace: TraceConfig
     trace_path: Path
     document: Mapping[str, Any]
 

@@ -5,11 +5,11 @@ from typing import Any, Protocol
 
 import pandas as pd
 
-from trimtab.execution.spark.run import Program
+from trimtab.execution.spark.run import SparkProgram
 from trimtab.spark.session import Session
 
 
-class Estimator(Program, Protocol):
+class Estimator(SparkProgram, Protocol):
     """A program whose answer with dropped tasks is an estimate of the exact one."""
 
     def error_pct(self, found: Any, exact: Any, theta: float) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from trimtab.clusters.round_times import Stages
+from trimtab.clusters.round_times import Rounds
 from trimtab.errors import UserError
 
 _EVENTS = ("JobStart", "StageCompleted", "TaskEnd")
@@ -161,13 +161,13 @@ def job_times(log: EventLog, runs: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def stage_means(times: pd.DataFrame) -> Stages:
+def stage_means(times: pd.DataFrame) -> Rounds:
     """Return the parameters of the stage model: means of `job_times` over runs of one class.
 
     In none of the runs may a task have been dropped. What a job takes outside of its tasks and
     its shuffle, before them or after them, is its set-up.
     """
-    return Stages(
+    return Rounds(
         setup_s=float(times.setup_s.mean()),
         map_task_s=float(times.map_task_s.mean()),
         shuffle_s=float(times.shuffle_s.mean()),

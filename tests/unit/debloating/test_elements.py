@@ -10,7 +10,7 @@ import zstandard
 
 from trimtab.binaries.gpu.architecture import Architecture, parse_architecture
 from trimtab.binaries.gpu.fatbin import Element, Frame, GpuCode, Kind, Region
-from trimtab.debloating.elements import Decisions, GpuUse, Reason, decide
+from trimtab.debloating.elements import Decisions, ElementReason, GpuUse, decide
 from trimtab.records.usage import UsedModule
 
 FUNCTION, OBJECT, ENTRY = 2, 1, 0x10
@@ -111,17 +111,24 @@ def by_name(*kernels: str) -> UsedModule:
     return UsedModule("", 0, list(kernels), [], False, [1])
 
 
-def reasons(decisions: Decisions) -> list[Reason]:
-    return [Reason(code) for code in decisions.reason.tolist()]
+def reasons(decisions: Decisions) -> list[ElementReason]:
+    return [ElementReason(code) for code in decisions.reason.tolist()]
 
 
-def decided(regions: list[list[Piece]], gpus: list[int], use: GpuUse | None = None) -> list[Reason]:
+def decided(
+    regions: list[list[Piece]], gpus: list[int], use: GpuUse | None = None
+) -> list[ElementReason]:
     data, code = laid_out(*regions)
     return reasons(decide(data, code, gpus, use))
 
 
-ARCHITECTURE, UNUSED, PTX, USED = Reason.ARCHITECTURE, Reason.UNUSED, Reason.PTX, Reason.USED
-FITS = Reason.FITS
+ARCHITECTURE, UNUSED, PTX, USED = (
+    ElementReason.ARCHITECTURE,
+    ElementReason.UNUSED,
+    ElementReason.PTX,
+    ElementReason.USED,
+)
+FITS = ElementReason.FITS
 
 WITHOUT_A_TRACE = {
     "the closest cubin": (["sm_80", "sm_86", "sm_90"], [89], [ARCHITECTURE, FITS, ARCHITECTURE]),
@@ -140,7 +147,7 @@ WITHOUT_A_TRACE = {
     ("region", "gpus", "expected"), WITHOUT_A_TRACE.values(), ids=list(WITHOUT_A_TRACE)
 )
 def test_without_a_trace_what_a_gpu_can_get_is_kept(
-    region: list[str], gpus: list[int], expected: list[Reason]
+    region: list[str], gpus: list[int], expected: list[ElementReason]
 ) -> None:
     pieces = [
         text("sm_" + name.removeprefix("ptx_"), "k") if name.startswith("ptx") else elf(name, "k")
@@ -185,23 +192,23 @@ def test_enumerated_modules_say_so_whatever_else_is_known_of_them() -> None:
     use = GpuUse.of([module(used, enumerated=True), module(used, "a"), by_name("b")], [90])
     data, code = laid_out([used])
     decisions = decide(data, code, [90], use)
-    assert reasons(decisions) == [Reason.ENUMERATED]
+    assert reasons(decisions) == [ElementReason.ENUMERATED]
     assert decisions.kernels == {"a", "b"}
 
 
 @pytest.mark.parametrize(
     ("piece", "expected"),
     [
-        (elf("sm_90", variables="table"), Reason.GLOBALS),
-        (elf("sm_90"), Reason.NO_KERNELS),
-        (elf("sm_90", "a", "table"), Reason.UNUSED),
-        (Piece("sm_90", b"\x7fELF, but no cubin"), Reason.UNREADABLE),
-        (elf("sm_80", variables="table"), Reason.ARCHITECTURE),
+        (elf("sm_90", variables="table"), ElementReason.GLOBALS),
+        (elf("sm_90"), ElementReason.NO_KERNELS),
+        (elf("sm_90", "a", "table"), ElementReason.UNUSED),
+        (Piece("sm_90", b"\x7fELF, but no cubin"), ElementReason.UNREADABLE),
+        (elf("sm_80", variables="table"), ElementReason.ARCHITECTURE),
     ],
 )
-def test_code_without_kernels_is_kept_where_it_fits(piece: Piece, expected: Reason) -> None:
+def test_code_without_kernels_is_kept_where_it_fits(piece: Piece, expected: ElementReason) -> None:
     assert decided([[piece]], [90], GpuUse.of([], [90])) == [expected]
-    assert expected.kept == (expected not in (Reason.UNUSED, Reason.ARCHITECTURE))
+    assert expected.kept == (expected not in (ElementReason.UNUSED, ElementReason.ARCHITECTURE))
 
 
 class TestAGpuThatWasNotTracedOn:
@@ -223,7 +230,7 @@ class TestAGpuThatWasNotTracedOn:
     def test_enumerated_means_any_kernel_of_the_counterpart(self) -> None:
         region = [elf("sm_80", "a b"), self.traced]
         use = self.use(enumerated=True)
-        assert decided([region], [80], use) == [Reason.ENUMERATED, ARCHITECTURE]
+        assert decided([region], [80], use) == [ElementReason.ENUMERATED, ARCHITECTURE]
 
     def test_the_traced_gpu_keeps_by_digest_beside_it(self) -> None:
         regions = [[elf("sm_80", "a"), self.traced], [elf("sm_80", "a"), elf("sm_90", "a")]]
@@ -250,7 +257,7 @@ def test_ptx_is_kept_on_the_traced_gpu_where_no_cubin_fits_and_a_name_of_it_was_
 def test_intermediate_code_is_kept_unless_nothing_was_linked() -> None:
     region = [lto("sm_75"), lto("sm_120"), elf("sm_90", "a")]
     assert decided([region], [90], GpuUse.of([], [90])) == [
-        Reason.UNREADABLE,
+        ElementReason.UNREADABLE,
         ARCHITECTURE,
         UNUSED,
     ]
@@ -261,8 +268,8 @@ def test_intermediate_code_is_kept_unless_nothing_was_linked() -> None:
     ]
 
 
-@pytest.mark.parametrize(("linked", "expected"), [(True, Reason.GLOBALS), (False, UNUSED)])
-def test_so_is_a_relocatable_cubin_without_kernels(linked: bool, expected: Reason) -> None:
+@pytest.mark.parametrize(("linked", "expected"), [(True, ElementReason.GLOBALS), (False, UNUSED)])
+def test_so_is_a_relocatable_cubin_without_kernels(linked: bool, expected: ElementReason) -> None:
     relocatable = Piece("sm_90", cubin("sm_90", variables="table", elf_type=1))
     assert decided([[relocatable]], [90], GpuUse.of([], [90], linked)) == [expected]
 
@@ -288,9 +295,9 @@ def test_counts_and_bytes_by_reason_add_up_and_the_document_says_it_all() -> Non
     )
     decisions = decide(data, code, [90], GpuUse.of([module(used, "a")], [90]))
     elements = [element for region in code.regions for element in region.elements]
-    assert sum(map(decisions.count_of, Reason)) == len(elements)
+    assert sum(map(decisions.count_of, ElementReason)) == len(elements)
     total_bytes = sum(element.end - element.offset for element in elements)
-    assert sum(map(decisions.bytes_of, Reason)) == total_bytes
+    assert sum(map(decisions.bytes_of, ElementReason)) == total_bytes
     document = decisions.to_json()
     assert document["elements"] == [
         [element.offset, element.end, reason]

@@ -16,7 +16,7 @@ from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.rewriting.compact import Mode, rewrite
 from trimtab.binaries.rewriting.locate import locate
-from trimtab.binaries.rewriting.spans import Reason, Spans
+from trimtab.binaries.rewriting.spans import SpanReason, Spans
 from trimtab.debloating.fallback import RemovedCall, Source, add_fallback, read_events
 from trimtab.errors import UserError
 from trimtab.files import write_json
@@ -158,7 +158,7 @@ def test_the_sidecar_holds_every_removed_byte_of_code_and_no_other(
     functions, names = read_functions(elf), function_names(elf)
     kept = [(names.of(at) or "").startswith("used") for at in functions.start.tolist()]
     spans = locate(elf, functions, np.array(kept), keep_symbols=False)
-    removed = np.repeat(spans.reason == Reason.UNUSED, spans.end - spans.start)
+    removed = np.repeat(spans.reason == SpanReason.UNUSED, spans.end - spans.start)
     covered = np.zeros(removed.size, int)
     rows = np.frombuffer(sidecar[4096 : 4096 + 16 * count], "<u4").reshape(-1, 4).tolist()
     assert rows == sorted(rows)
@@ -411,7 +411,7 @@ def test_what_cannot_fall_back_is_refused(
     with pytest.raises(UserError, match="no lib/python3"):
         add_fallback(tmp_path, prefix, tmp_path, tmp_path / "manifest.json", "original")
     elf = read_elf(prefix / "lib/libmine.so")
-    other = Spans(np.array([elf.size_bytes]), np.array([Reason.UNUSED], np.uint8), "another")
+    other = Spans(np.array([elf.size_bytes]), np.array([SpanReason.UNUSED], np.uint8), "another")
     write_json(tmp_path / "lib__libmine.so.json", other.to_json())
     write_json(tmp_path / "manifest.json", {"mode": "compact", "files": {"lib/libmine.so": {}}})
     (tmp_path / "lib/python3.11/site-packages").mkdir(parents=True)

@@ -13,7 +13,7 @@ from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.gpu.fatbin import Kind, cubin_bytes, find_gpu_code
 from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.binaries.rewriting.locate import locate
-from trimtab.binaries.rewriting.spans import GPU_REMOVED, Reason
+from trimtab.binaries.rewriting.spans import GPU_REMOVED, SpanReason
 from trimtab.config.groups.debloat import Debloat
 from trimtab.debloating.gpu_code import GpuTarget, gpu_target_of, locate_gpu_code
 from trimtab.errors import UserError
@@ -89,7 +89,7 @@ def test_used_code_is_found_by_its_digest(compiled: Path, tmp_path: Path, mode: 
     spans, gpu = slim(compiled, target, tmp_path / "slim.so", mode)
     assert listed_elements(tmp_path / "slim.so") == {("ELF", "sm_80"): 1}
     assert gpu.decisions is not None and gpu.decisions.kernels == {"scale"}
-    assert spans.bytes_of(Reason.GPU_ARCHITECTURE) and spans.bytes_of(Reason.GPU_PTX)
+    assert spans.bytes_of(SpanReason.GPU_ARCHITECTURE) and spans.bytes_of(SpanReason.GPU_PTX)
 
 
 @needs_cuda_tools

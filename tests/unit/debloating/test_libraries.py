@@ -10,7 +10,7 @@ import pytest
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.debloating.gpu_code import GpuTarget
-from trimtab.debloating.libraries import Target, locate_used, size_of, targets_of
+from trimtab.debloating.libraries import ProfiledLibrary, locate_used, size_of, targets_of
 from trimtab.errors import UserError
 from trimtab.records.usage import Usage, UsedLibrary
 
@@ -68,7 +68,7 @@ def test_kept_function_bytes_against_a_plain_count(share: float) -> None:
     elf = read_elf(extension())
     functions = read_functions(elf)
     chosen = np.random.default_rng(7).random(len(functions)) < share
-    target = Target("x", extension(), elf.build_id, elf.size_bytes,
+    target = ProfiledLibrary("x", extension(), elf.build_id, elf.size_bytes,
                     functions.start[chosen].astype(np.int64), "")  # fmt: skip
     located = locate_used(target, keep_symbols=False, gpu=GpuTarget())
     kept = np.zeros(elf.size_bytes, bool)

@@ -18,7 +18,7 @@ from trimtab.cli.main import workspace
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.debloat import debloat_target
-from trimtab.debloating.elements import Reason
+from trimtab.debloating.elements import ElementReason
 from trimtab.files import read_json
 from trimtab.records.tables import LIBRARIES, read_table
 from trimtab.records.usage import UsedModule, read_usage, write_usage
@@ -69,8 +69,8 @@ def test_only_the_used_kernels_module_stays(environment: Path) -> None:
     assert read_json(folder / "used.json")["libraries"]["lib/libdemo.so"]["kernels"] == [MATMUL]
     document = read_json(folder / "spans/lib__libdemo.so.json")["gpu_code"]
     assert document["kernels"] == [MATMUL]
-    assert document["elements_by_reason"][Reason.USED.text] == 1
-    assert document["elements_by_reason"][Reason.NO_KERNELS.text] == 1
+    assert document["elements_by_reason"][ElementReason.USED.text] == 1
+    assert document["elements_by_reason"][ElementReason.NO_KERNELS.text] == 1
     manifest = read_json(folder / "manifest.json")
     assert manifest["gpus"] == [{"name": "NVIDIA H200", "architecture": 90}]
     assert manifest["modules_made_at_run_time"] == []

@@ -13,15 +13,15 @@ from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.rewriting.not_started import NOTE
-from trimtab.binaries.rewriting.spans import Reason, Spans
+from trimtab.binaries.rewriting.spans import SpanReason, Spans
 from trimtab.cli.main import workspace
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.debloat import debloat_target
-from trimtab.debloating.elements import Reason as GpuReason
+from trimtab.debloating.elements import SpanReason as GpuReason
 from trimtab.debloating.environment import build_environment
 from trimtab.debloating.gpu_code import GpuTarget
-from trimtab.debloating.libraries import Target, locate_used
+from trimtab.debloating.libraries import ProfiledLibrary, locate_used
 from trimtab.files import read_json
 from trimtab.records.tables import LIBRARIES, read_table
 from trimtab.records.usage import Usage, UsedLibrary, write_usage
@@ -96,8 +96,8 @@ def spans_of(target: Path) -> Spans:
 def test_it_is_off_unless_asked_for(environment: Path) -> None:
     target = debloat(environment, "fill")
     spans = spans_of(target)
-    assert not spans.bytes_of(Reason.START_UP_CODE) and not spans.note
-    assert spans.bytes_of(Reason.USED)
+    assert not spans.bytes_of(SpanReason.START_UP_CODE) and not spans.note
+    assert spans.bytes_of(SpanReason.USED)
 
 
 @pytest.mark.parametrize("used", [("fill", "api_square"), ("fill", "api_3")])
@@ -109,7 +109,7 @@ def test_a_library_that_was_called_stays_as_it_was(environment: Path, used: list
 
 def test_a_library_that_was_not_traced_is_started(environment: Path) -> None:
     target = debloat(environment, traced=False, start_up_only="remove")
-    assert not spans_of(target).bytes_of(Reason.START_UP_CODE)
+    assert not spans_of(target).bytes_of(SpanReason.START_UP_CODE)
 
 
 def test_nothing_of_its_code_is_left_and_the_table_says_so(environment: Path) -> None:
@@ -121,7 +121,7 @@ def test_nothing_of_its_code_is_left_and_the_table_says_so(environment: Path) ->
     assert row["kept_bytes"] + row["removed_bytes"] == row["size_before_bytes"]
     document = read_json(target / "spans/lib__libtable.so.json")
     assert document["note"] == NOTE
-    assert document["bytes_by_reason"][Reason.START_UP_CODE.text] > 32 * 4096
+    assert document["bytes_by_reason"][SpanReason.START_UP_CODE.text] > 32 * 4096
 
 
 @pytest.mark.parametrize("mode", ["compact", "zero"])
@@ -155,7 +155,7 @@ def test_gpu_code_goes_with_a_library_that_does_not_hand_it_over(tmp_path: Path)
     library.write_bytes(lzma.decompress(packed.read_bytes()))
     elf = read_elf(library)
     nothing = np.empty(0, np.int64)
-    target = Target("libdemo.so", library, elf.build_id, elf.size_bytes, nothing, "")
+    target = ProfiledLibrary("libdemo.so", library, elf.build_id, elf.size_bytes, nothing, "")
     fits_h200 = GpuTarget(gpus=(90,))
     assert locate_used(target, False, fits_h200).gpu.elements_kept > 0
     located = locate_used(target, False, fits_h200, remove_start_up=True)
@@ -163,7 +163,7 @@ def test_gpu_code_goes_with_a_library_that_does_not_hand_it_over(tmp_path: Path)
     assert located.gpu.elements_kept == located.gpu.bytes_kept == 0
     removed = sum(map(located.gpu.removed_because, GpuReason))
     assert removed == located.gpu.elements_total == 8
-    assert not located.spans.bytes_of(Reason.GPU_USED)
+    assert not located.spans.bytes_of(SpanReason.GPU_USED)
     # Where all GPU code is kept, so are the constructors that hand it over.
     assert locate_used(target, False, GpuTarget(), remove_start_up=True).started
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.config.groups.policy import Policy
+from trimtab.config.groups.policy import PolicyConfig
 from trimtab.errors import UserError
 from trimtab.execution.queue_file import dispatch_policy, read_queue
 
@@ -68,11 +68,11 @@ def test_programs_for_spark(tmp_path: Path) -> None:
 def test_policies_of_the_simulator_drive_commands_by_priority() -> None:
     priorities = {"high": 1, "low": 0}
     repeat = dispatch_policy(
-        Policy("p", "priority", parameters={"preemption": "repeat"}), priorities
+        PolicyConfig("p", "priority", parameters={"preemption": "repeat"}), priorities
     )
     assert repeat.preemptive and not repeat.sprints
     parameters = {"drop_ratio": {"low": 0.2}, "timeout_s": {"high": 65}, "budget_s": None}
-    dias = dispatch_policy(Policy("d", "dias", parameters=parameters), priorities)
+    dias = dispatch_policy(PolicyConfig("d", "dias", parameters=parameters), priorities)
     assert (dias.preemptive, dias.drop_ratio, dias.sprint_timeout_s) == (False, {0: 0.2}, {1: 65})
     assert dias.budget_s == math.inf
 
@@ -80,11 +80,14 @@ def test_policies_of_the_simulator_drive_commands_by_priority() -> None:
 @pytest.mark.parametrize(
     ("policy", "expected"),
     [
-        (Policy("h", "heats"), "the kinds priority and dias"),
-        (Policy("r", "priority", parameters={"preemption": "resume"}), "cannot go on"),
-        (Policy("d", "dias", parameters={"drop_ratio": {"lov": 0.1}}), "lov, expected high, low"),
+        (PolicyConfig("h", "heats"), "the kinds priority and dias"),
+        (PolicyConfig("r", "priority", parameters={"preemption": "resume"}), "cannot go on"),
+        (
+            PolicyConfig("d", "dias", parameters={"drop_ratio": {"lov": 0.1}}),
+            "lov, expected high, low",
+        ),
     ],
 )
-def test_what_cannot_drive_commands_is_refused(policy: Policy, expected: str) -> None:
+def test_what_cannot_drive_commands_is_refused(policy: PolicyConfig, expected: str) -> None:
     with pytest.raises(UserError, match=expected):
         dispatch_policy(policy, {"high": 1, "low": 0})

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from trimtab.config import Configurations
-from trimtab.config.groups.policy import Policy
+from trimtab.config.groups.policy import PolicyConfig
 from trimtab.errors import UserError
 from trimtab.queueing.services import Sprinted
 from trimtab.scheduling.deflator import EngineClass
@@ -79,7 +79,9 @@ def test_a_sprint_timeout_changes_the_service_time_and_nothing_else(after_s: flo
     cluster = given.cluster("dias_engine")
     power = engine_power(cluster, [given.hardware("dias_server")])
     assert power.speed_up == pytest.approx(2.5)
-    policy = Policy("sprint", "dias", parameters={"timeout_s": {"high": after_s, "low": after_s}})
+    policy = PolicyConfig(
+        "sprint", "dias", parameters={"timeout_s": {"high": after_s, "low": after_s}}
+    )
     found = response_by_formula([high, low], power, policy)
     services = [Sprinted(one.processing_time(0.0), after_s, 2.5) for one in (high, low)]
     means = [found[name]["response_mean_s"] for name in ("high", "low")]
@@ -102,11 +104,11 @@ def test_waste_is_that_of_preemptive_repeat_alone() -> None:
 @pytest.mark.parametrize(
     ("policy", "expected"),
     [
-        (Policy("heats", "heats"), "no formula for the kind heats"),
-        (Policy("budget", "dias", parameters={"budget_s": 10.0}), "sprint budget"),
+        (PolicyConfig("heats", "heats"), "no formula for the kind heats"),
+        (PolicyConfig("budget", "dias", parameters={"budget_s": 10.0}), "sprint budget"),
     ],
 )
-def test_what_no_formula_covers_is_said(policy: Policy, expected: str) -> None:
+def test_what_no_formula_covers_is_said(policy: PolicyConfig, expected: str) -> None:
     given = configurations("trace=dias_two_priorities")
     power = engine_power(given.cluster("dias_engine"), [given.hardware("dias_server")])
     with pytest.raises(UserError, match=expected):

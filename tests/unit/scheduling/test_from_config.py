@@ -2,10 +2,10 @@
 
 import pytest
 
-from trimtab.clusters.cluster import Outage as NodeOutage
-from trimtab.config.groups.cluster import Cluster, Outage
+from trimtab.clusters.cluster import OutageConfig as NodeOutage
+from trimtab.config.groups.cluster import ClusterConfig, OutageConfig
 from trimtab.config.groups.hardware import FrequencyLevel, Hardware
-from trimtab.config.groups.trace import JobClass, Stages
+from trimtab.config.groups.trace import JobClassConfig, RoundsConfig
 from trimtab.errors import UserError
 from trimtab.scheduling.from_config import GIB, cluster_of, job_classes_of, measured_work
 from trimtab.scheduling.measured import MeasuredWorkload
@@ -22,7 +22,8 @@ MEASURED = MeasuredWorkload(
 
 def test_nodes_have_the_power_of_memory_and_gpus_in_their_idle_power() -> None:
     cluster = cluster_of(
-        Cluster("c", {"small": 3, "large": 1}, outages=[Outage(3, 5.0, 9.0)]), [SMALL, LARGE]
+        ClusterConfig("c", {"small": 3, "large": 1}, outages=[OutageConfig(3, 5.0, 9.0)]),
+        [SMALL, LARGE],
     )
     small, large = cluster.node_types
     assert cluster.counts == (3, 1)
@@ -37,18 +38,18 @@ def test_nodes_have_the_power_of_memory_and_gpus_in_their_idle_power() -> None:
 
 
 def test_an_engine_is_one_node_whose_lowest_frequency_has_speed_1() -> None:
-    cluster = cluster_of(Cluster("e", {"large": 3}, engine_slots=20), [LARGE])
+    cluster = cluster_of(ClusterConfig("e", {"large": 3}, engine_slots=20), [LARGE])
     (engine,) = cluster.node_types
     assert (cluster.counts, engine.cpu_milli, engine.idle_w) == ((1,), 20_000, 3 * 30)
     assert [(level.speed, level.active_w) for level in engine.levels] == [(1.0, 60.0), (2.0, 240.0)]
     with pytest.raises(UserError, match="expected one node type, small, large given"):
-        cluster_of(Cluster("e", {"small": 1, "large": 1}, engine_slots=2), [SMALL, LARGE])
+        cluster_of(ClusterConfig("e", {"small": 1, "large": 1}, engine_slots=2), [SMALL, LARGE])
 
 
 def test_a_measured_class_draws_its_own_power_where_it_was_measured() -> None:
     (found,) = job_classes_of(
         [SMALL, LARGE],
-        {"training": JobClass(priority=2, cores=1.0, workload="w")},
+        {"training": JobClassConfig(priority=2, cores=1.0, workload="w")},
         {"training": MEASURED},
     )
     assert (found.priority, found.image_bytes, found.cold_start_s) == (2, 1000, 1.5)
@@ -58,12 +59,12 @@ def test_a_measured_class_draws_its_own_power_where_it_was_measured() -> None:
 
 
 def test_other_classes_are_what_their_yaml_says() -> None:
-    facts = JobClass(
+    facts = JobClassConfig(
         image_gb=2.0, cold_start_s=3.0, state_gb=0.5,
-        stages=Stages(map_tasks=5, map_task_s=2.0, distribution="erlang", phases=4),
+        stages=RoundsConfig(map_tasks=5, map_task_s=2.0, distribution="erlang", phases=4),
     )  # fmt: skip
     (found,) = job_classes_of([SMALL], {"jobs": facts}, {})
     assert (found.image_bytes, found.cold_start_s, found.state_bytes) == (2 * 10**9, 3.0, 5 * 10**8)
     assert found.stages is not None and found.stages.scv == 0.25
-    (plain,) = job_classes_of([SMALL], {"jobs": JobClass()}, {})
+    (plain,) = job_classes_of([SMALL], {"jobs": JobClassConfig()}, {})
     assert plain.stages is None and plain.state_bytes is None

@@ -7,9 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.config.groups.cluster import Cluster
+from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.hardware import Hardware
-from trimtab.config.groups.trace import FORMATS, Arrivals, JobClass, Stages, Trace, Work
+from trimtab.config.groups.trace import (
+    FORMATS,
+    ArrivalsConfig,
+    JobClassConfig,
+    RoundsConfig,
+    TraceConfig,
+    Work,
+)
 from trimtab.errors import UserError
 from trimtab.scheduling.make_trace import make_trace, rates_of, with_stages
 from trimtab.scheduling.measured import MeasuredWorkload
@@ -18,18 +25,19 @@ from trimtab.traces.table import read_trace
 
 SMALL = Hardware("small", 2, 10.0, 30.0, 0.0, 8.0, "test", speed=2.0)
 LARGE = Hardware("large", 4, 20.0, 100.0, 0.0, 16.0, "test")
-PAIR = Cluster("pair", {"small": 1, "large": 2})
+PAIR = ClusterConfig("pair", {"small": 1, "large": 2})
 ORIGINAL = MeasuredWorkload("w", "small", "original", (3.0, 5.0), 1.5, 900, 2**30, 8.0, "modelled")
 SLIM = replace(ORIGINAL, environment="debloated", work_s=(2.0, 4.0), image_bytes=300)
 
 
-def drawn(**classes: JobClass) -> Trace:
-    return Trace("drawn", 3, Arrivals("poisson", jobs=4000, load=0.5), classes)
+def drawn(**classes: JobClassConfig) -> TraceConfig:
+    return TraceConfig("drawn", 3, ArrivalsConfig("poisson", jobs=4000, load=0.5), classes)
 
 
 def test_the_load_is_of_all_cores_at_their_speed() -> None:
     config = drawn(
-        one=JobClass(share=3, cores=2, work=Work(mean_s=10)), other=JobClass(work=Work(mean_s=4))
+        one=JobClassConfig(share=3, cores=2, work=Work(mean_s=10)),
+        other=JobClassConfig(work=Work(mean_s=4)),
     )
     rates = rates_of(config, PAIR, [SMALL, LARGE], {})
     capacity = 2 * 2.0 + 2 * 4 * 1.0
@@ -38,9 +46,9 @@ def test_the_load_is_of_all_cores_at_their_speed() -> None:
 
 
 def test_an_engine_has_one_job_at_a_time() -> None:
-    stages = Stages(map_tasks=4, set_up_s=1, map_task_s=2, distribution="deterministic")
-    config = drawn(jobs=JobClass(stages=stages))
-    engine = Cluster("engine", {"large": 1}, engine_slots=4)
+    stages = RoundsConfig(map_tasks=4, set_up_s=1, map_task_s=2, distribution="deterministic")
+    config = drawn(jobs=JobClassConfig(stages=stages))
+    engine = ClusterConfig("engine", {"large": 1}, engine_slots=4)
     assert rates_of(config, engine, [LARGE], {})["jobs"] * 3 == pytest.approx(0.5)
 
 
@@ -49,7 +57,7 @@ def test_both_environments_meet_the_same_arrivals(tmp_path: Path) -> None:
     for name, measured in (("original", ORIGINAL), ("slim", SLIM)):
         folder = tmp_path / name
         folder.mkdir()
-        config = drawn(training=JobClass(workload="w"))
+        config = drawn(training=JobClassConfig(workload="w"))
         make_trace(config, PAIR, [SMALL, LARGE], {"training": measured}, {"training": ORIGINAL},
                    {}, folder)  # fmt: skip
         (table,) = read_trace(folder / "trace.parquet")
@@ -65,7 +73,9 @@ def test_both_environments_meet_the_same_arrivals(tmp_path: Path) -> None:
 
 
 def test_measured_stages_replace_those_of_the_yaml() -> None:
-    config = drawn(jobs=JobClass(stages=Stages(map_tasks=4, map_task_s=2)), other=JobClass())
+    config = drawn(
+        jobs=JobClassConfig(stages=RoundsConfig(map_tasks=4, map_task_s=2)), other=JobClassConfig()
+    )
     found = with_stages(config, {"jobs": {"map_task_s": 7.0, "distribution": "deterministic"}})
     stages = found.classes["jobs"].stages
     assert (stages.map_tasks, stages.map_task_s, stages.distribution) == (4, 7.0, "deterministic")
@@ -80,8 +90,8 @@ def test_a_recorded_trace_says_what_was_left_out(tmp_path: Path) -> None:
         "2 5 -1 -1 2 -1 -1 2 -1 -1 1 1 -1 -1 -1 -1 -1 -1\n"
         "3 9 -1 30 1 -1 -1 1 -1 -1 1 1 -1 -1 -1 -1 -1 -1\n"
     )
-    arrivals = Arrivals("file", format="swf", files={"path": [str(log)]})
-    make_trace(Trace("log", 1, arrivals), PAIR, [SMALL, LARGE], {}, {}, {}, tmp_path)
+    arrivals = ArrivalsConfig("file", format="swf", files={"path": [str(log)]})
+    make_trace(TraceConfig("log", 1, arrivals), PAIR, [SMALL, LARGE], {}, {}, {}, tmp_path)
     facts = json.loads((tmp_path / "trace.json").read_text())
     assert facts["jobs"] == 2 and sum(facts["skipped"].values()) == 1
     assert facts["service_source"] == "recorded trace"

@@ -5,11 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.config.groups.cluster import Cluster
+from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.hardware import FrequencyLevel, Hardware, Probe
 from trimtab.config.groups.objective import ClassLimits, Objective
-from trimtab.config.groups.policy import Policy
-from trimtab.config.groups.trace import Arrivals, JobClass, Stages, Trace, Work
+from trimtab.config.groups.policy import PolicyConfig
+from trimtab.config.groups.trace import (
+    ArrivalsConfig,
+    JobClassConfig,
+    RoundsConfig,
+    TraceConfig,
+    Work,
+)
 from trimtab.errors import UserError
 from trimtab.policies.build import Facts, build_policy
 from trimtab.policies.heats import Heats
@@ -21,21 +27,24 @@ from trimtab.scheduling.schedule import Setting, facts_of, schedule
 LEVELS = [FrequencyLevel(1.0, 0.5, 14.0), FrequencyLevel(2.0, 1.0, 30.0)]
 SMALL = Hardware("small", 2, 10.0, 30.0, 0.0, 8.0, "test", speed=2.0, levels=LEVELS)
 LARGE = Hardware("large", 4, 20.0, 100.0, 0.0, 16.0, "test")
-PAIR = Cluster("pair", {"small": 1, "large": 2})
-ENGINE = Cluster("engine", {"small": 1}, engine_slots=2)
-JOBS = {"one": JobClass(cores=2, memory_gib=1, work=Work(mean_s=10)), "two": JobClass()}
-STAGES = Stages(map_tasks=4, map_task_s=2.0, set_up_s=1.0)
+PAIR = ClusterConfig("pair", {"small": 1, "large": 2})
+ENGINE = ClusterConfig("engine", {"small": 1}, engine_slots=2)
+JOBS = {"one": JobClassConfig(cores=2, memory_gib=1, work=Work(mean_s=10)), "two": JobClassConfig()}
+STAGES = RoundsConfig(map_tasks=4, map_task_s=2.0, set_up_s=1.0)
 LOSS = [[0.0, 0.0], [0.5, 20.0]]
 BY_PRIORITY = {
-    "high": JobClass(priority=1, stages=STAGES),
-    "low": JobClass(priority=0, stages=STAGES, share=3, accuracy_loss=LOSS),
+    "high": JobClassConfig(priority=1, stages=STAGES),
+    "low": JobClassConfig(priority=0, stages=STAGES, share=3, accuracy_loss=LOSS),
 }
 
 
 def setting(
-    folder: Path, cluster: Cluster, hardware: list[Hardware], classes: dict[str, JobClass]
+    folder: Path,
+    cluster: ClusterConfig,
+    hardware: list[Hardware],
+    classes: dict[str, JobClassConfig],
 ) -> Setting:
-    trace = Trace("drawn", 3, Arrivals("poisson", jobs=500, load=0.6), classes)
+    trace = TraceConfig("drawn", 3, ArrivalsConfig("poisson", jobs=500, load=0.6), classes)
     make_trace(trace, cluster, hardware, {}, {}, {}, folder)
     document = json.loads((folder / "trace.json").read_text())
     return Setting(cluster, hardware, trace, folder / "trace.parquet", document)
@@ -43,13 +52,13 @@ def setting(
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Setting:
-    classes = {name: JobClass(cores=facts.cores, memory_gib=1, work=Work(mean_s=10))
+    classes = {name: JobClassConfig(cores=facts.cores, memory_gib=1, work=Work(mean_s=10))
                for name, facts in JOBS.items()}  # fmt: skip
     return setting(tmp_path, PAIR, [SMALL, LARGE], classes)
 
 
 def test_a_cell_leaves_its_tables_and_means_with_intervals(shared: Setting, tmp_path: Path) -> None:
-    policy = Policy("first", "fcfs", label="FCFS")
+    policy = PolicyConfig("first", "fcfs", label="FCFS")
     schedule(shared, policy, replications=3, is_baseline=True, destination=tmp_path / "cell")
     folder = tmp_path / "cell"
     summary = json.loads((folder / "summary.json").read_text())
@@ -67,7 +76,7 @@ def test_a_cell_leaves_its_tables_and_means_with_intervals(shared: Setting, tmp_
 
 
 def test_one_replication_is_what_its_tables_hold(shared: Setting, tmp_path: Path) -> None:
-    policy = Policy("first", "fcfs")
+    policy = PolicyConfig("first", "fcfs")
     schedule(shared, policy, replications=1, is_baseline=False, destination=tmp_path / "cell")
     summary = json.loads((tmp_path / "cell/summary.json").read_text())
     jobs = read_table(tmp_path / "cell/jobs.parquet", SCHEDULED)
@@ -104,8 +113,8 @@ def test_heats_predicts_what_the_nodes_take(shared: Setting) -> None:
 def test_real_probes_are_used_where_every_node_type_has_some(tmp_path: Path) -> None:
     probes = [Probe("k", cores, 1.0, 1.0, 7.0 * cores, 70.0, level=1) for cores in (1, 2, 1, 2)]
     probed = Hardware("small", 2, 10.0, 30.0, 0.0, 8.0, "test", levels=LEVELS, probes=probes)
-    classes = {"one": JobClass(cores=2, memory_gib=1, work=Work(mean_s=10))}
-    alone = heats(facts_of(setting(tmp_path, Cluster("c", {"small": 2}), [probed], classes)))
+    classes = {"one": JobClassConfig(cores=2, memory_gib=1, work=Work(mean_s=10))}
+    alone = heats(facts_of(setting(tmp_path, ClusterConfig("c", {"small": 2}), [probed], classes)))
     assert alone.run_time_s[0, 0, 1] == pytest.approx(14.0)
     cell = setting(tmp_path, PAIR, [probed, LARGE], classes)
     both = heats(facts_of(cell))
@@ -142,7 +151,7 @@ def test_the_deflators_choice_is_confirmed_by_simulation(tmp_path: Path) -> None
 
 def test_dropped_tasks_lose_the_accuracy_that_the_trace_says(tmp_path: Path) -> None:
     cell = setting(tmp_path, ENGINE, [SMALL], BY_PRIORITY)
-    policy = Policy("da", "dias", parameters={"drop_ratio": {"low": 0.25}})
+    policy = PolicyConfig("da", "dias", parameters={"drop_ratio": {"low": 0.25}})
     schedule(cell, policy, replications=1, is_baseline=False, destination=tmp_path / "cell")
     classes = json.loads((tmp_path / "cell/summary.json").read_text())["classes"]
     assert classes["low"]["accuracy_loss_pct"] == pytest.approx(10.0)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType, Outage
-from trimtab.clusters.round_times import Stages
+from trimtab.clusters.round_times import Rounds
 from trimtab.errors import UserError
 from trimtab.policies.base import NodeState, Placement, Policy, Task
 from trimtab.policies.dias import Dias
@@ -21,7 +21,7 @@ from trimtab.simulation.simulate import simulate
 
 NODE = NodeType("node", 2000, 8, 10.0, (Level(0.5, 15.0), Level(1.0, 40.0)), 0, (), 4.0)
 CLUSTER = Cluster((NODE,), (2,))
-STAGES = Stages(0.1, 0.5, 0.1, 0.3)
+STAGES = Rounds(0.1, 0.5, 0.1, 0.3)
 CLASSES = (JobClass("low"), JobClass("high", image_bytes=2, cold_start_s=0.25, stages=STAGES))
 
 

@@ -7,11 +7,11 @@ import numpy as np
 
 from trimtab.binaries.gpu.fatbin import GpuCode, Region
 from trimtab.binaries.rewriting.regions import RewrittenGpuCode
-from trimtab.binaries.rewriting.spans import GPU_REMOVED, Canvas, Reason, Spans
+from trimtab.binaries.rewriting.spans import GPU_REMOVED, Canvas, SpanReason, Spans
 
 
 def with_gpu_code(
-    spans: Spans, gpu_code: GpuCode, reasons: Mapping[int, Reason], rewritten: RewrittenGpuCode
+    spans: Spans, gpu_code: GpuCode, reasons: Mapping[int, SpanReason], rewritten: RewrittenGpuCode
 ) -> Spans:
     """Return `spans` with GPU code painted over data: kept bytes where they are written.
 
@@ -21,12 +21,12 @@ def with_gpu_code(
     as unused.
     """
     free = dict(zip(rewritten.free_end.tolist(), rewritten.free_start.tolist(), strict=True))
-    rows: list[tuple[int, int, Reason]] = []
+    rows: list[tuple[int, int, SpanReason]] = []
     for region in gpu_code.regions:
         rows += _rows(region, free.get(region.end, region.end), reasons)
     rows += [(frame.offset, frame.end, reasons[frame.offset]) for frame in gpu_code.frames]
     padding = (rewritten.padding_start.tolist(), rewritten.padding_end.tolist())
-    rows += [(start, end, Reason.GPU_UNUSED) for start, end in zip(*padding, strict=True)]
+    rows += [(start, end, SpanReason.GPU_UNUSED) for start, end in zip(*padding, strict=True)]
     if not rows:
         return spans
     start, end, codes = np.array(sorted(rows), np.int64).T
@@ -36,9 +36,9 @@ def with_gpu_code(
 
 
 def _rows(
-    region: Region, free_start: int, reasons: Mapping[int, Reason]
-) -> list[tuple[int, int, Reason]]:
-    rows = [(region.offset, free_start, Reason.GPU_USED)] if free_start > region.offset else []
+    region: Region, free_start: int, reasons: Mapping[int, SpanReason]
+) -> list[tuple[int, int, SpanReason]]:
+    rows = [(region.offset, free_start, SpanReason.GPU_USED)] if free_start > region.offset else []
     at = free_start
     for reason in GPU_REMOVED:
         removed = (e for e in region.elements if reasons[e.offset] == reason)
@@ -48,5 +48,5 @@ def _rows(
             rows.append((at, end, reason))
         at = end
     if at < region.end:
-        rows.append((at, region.end, Reason.GPU_UNUSED))
+        rows.append((at, region.end, SpanReason.GPU_UNUSED))
     return rows

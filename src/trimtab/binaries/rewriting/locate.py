@@ -18,7 +18,7 @@ from trimtab.binaries.elf.reader import (
     Elf,
     Section,
 )
-from trimtab.binaries.rewriting.spans import Canvas, Reason, Spans
+from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans
 
 # Stubs that the linker wrote: one FDE may cover a whole table of them.
 LINKAGE_SECTIONS = {".plt", ".plt.got", ".plt.sec", ".plt.bnd", ".iplt", ".init", ".fini"}
@@ -43,23 +43,31 @@ def locate(elf: Elf, functions: Functions, used: NDArray[np.bool_], keep_symbols
     """
     if used.shape != functions.start.shape:
         raise ValueError(f"{used.shape} marks for {functions.start.shape} functions")
-    canvas = Canvas.of(elf.size_bytes, Reason.PADDING)
+    canvas = Canvas.of(elf.size_bytes, SpanReason.PADDING)
     _keep_what_is_not_zero(elf, canvas)
     symbols = [] if keep_symbols else [s for s in elf.sections if is_symbols(elf, s)]
     removed = set(map(id, symbols))
-    _paint(canvas, ((s.offset, s.end) for s in symbols), Reason.SYMBOLS)
-    _paint(canvas, ((s.offset, s.end) for s in elf.sections if id(s) not in removed), Reason.DATA)
-    _paint(canvas, ((s.offset, s.end) for s in elf.segments), Reason.DATA)
+    _paint(canvas, ((s.offset, s.end) for s in symbols), SpanReason.SYMBOLS)
+    _paint(
+        canvas, ((s.offset, s.end) for s in elf.sections if id(s) not in removed), SpanReason.DATA
+    )
+    _paint(canvas, ((s.offset, s.end) for s in elf.segments), SpanReason.DATA)
     code = [s for s in elf.sections if s.flags & SHF_EXECINSTR and s.flags & SHF_ALLOC]
     note = _why_whole(elf, functions)
-    _paint(canvas, ((s.offset, s.end) for s in code), Reason.WHOLE if note else Reason.UNCOVERED)
+    _paint(
+        canvas,
+        ((s.offset, s.end) for s in code),
+        SpanReason.WHOLE if note else SpanReason.UNCOVERED,
+    )
     if not note:
         start, end, unused = _within_sections(elf, functions, used, code)
-        canvas.paint(start, end, np.where(unused, Reason.UNUSED, Reason.USED).astype(np.uint8))
-        canvas.paint(*_alignment(elf, start, end, unused), Reason.UNUSED)
+        canvas.paint(
+            start, end, np.where(unused, SpanReason.UNUSED, SpanReason.USED).astype(np.uint8)
+        )
+        canvas.paint(*_alignment(elf, start, end, unused), SpanReason.UNUSED)
     linkage = (s for s in code if s.name in LINKAGE_SECTIONS)
-    _paint(canvas, ((s.offset, s.end) for s in linkage), Reason.LINKAGE)
-    _paint(canvas, _headers(elf), Reason.DATA)
+    _paint(canvas, ((s.offset, s.end) for s in linkage), SpanReason.LINKAGE)
+    _paint(canvas, _headers(elf), SpanReason.DATA)
     return Spans(canvas.end, canvas.reason, elf.build_id, note)
 
 
@@ -85,17 +93,17 @@ def _keep_what_is_not_zero(elf: Elf, canvas: Canvas) -> None:
 
     Programs carry archives behind their last section; only zeros are padding.
     """
-    known = Canvas.of(elf.size_bytes, Reason.PADDING)
+    known = Canvas.of(elf.size_bytes, SpanReason.PADDING)
     held = [(s.offset, s.end) for s in elf.sections] + [(s.offset, s.end) for s in elf.segments]
-    _paint(known, held, Reason.DATA)
+    _paint(known, held, SpanReason.DATA)
     start = np.concatenate((np.zeros(1, np.int64), known.end[:-1]))
     for low, high, reason in zip(start, known.end, known.reason, strict=True):
-        if reason != Reason.PADDING:
+        if reason != SpanReason.PADDING:
             continue
         for chunk in range(low, high, _PADDING_CHUNK_BYTES):
             end = min(chunk + _PADDING_CHUNK_BYTES, high)
             if elf.data[chunk:end].any():
-                _paint(canvas, [(chunk, end)], Reason.DATA)
+                _paint(canvas, [(chunk, end)], SpanReason.DATA)
 
 
 def _within_sections(
@@ -163,7 +171,7 @@ def _headers(elf: Elf) -> list[tuple[int, int]]:
     ]
 
 
-def _paint(canvas: Canvas, intervals: Iterable[tuple[int, int]], reason: Reason) -> None:
+def _paint(canvas: Canvas, intervals: Iterable[tuple[int, int]], reason: SpanReason) -> None:
     """Paint intervals that may overlap or be empty."""
     pairs = sorted((low, high) for low, high in intervals if high > low)
     if not pairs:

@@ -22,7 +22,7 @@ from trimtab.binaries.elf.reader import (
 from trimtab.binaries.elf.tables import RELOCATION, table_rows
 from trimtab.binaries.rewriting.locate import LINKAGE_SECTIONS
 from trimtab.binaries.rewriting.regions import Patch
-from trimtab.binaries.rewriting.spans import Canvas, Reason, Spans
+from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans
 from trimtab.binaries.rewriting.start_up import SHF_TLS, SHF_WRITE, exported_data
 
 NOTE = "only its start-up code ran: it is loaded, but not started any more"
@@ -50,17 +50,17 @@ def without_start(elf: Elf, spans: Spans) -> Spans:
             continue
         if section.flags & SHF_EXECINSTR:
             if section.name not in LINKAGE_SECTIONS:
-                _paint(canvas, section.offset, section.end, Reason.START_UP_CODE)
+                _paint(canvas, section.offset, section.end, SpanReason.START_UP_CODE)
         elif _is_read_by_code_only(section, packed):
-            _paint(canvas, section.offset, section.end, Reason.START_UP_DATA)
+            _paint(canvas, section.offset, section.end, SpanReason.START_UP_DATA)
             if section.flags & SHF_WRITE:
                 low = np.maximum(relocated, section.offset)
                 high = np.minimum(relocated + PAGE_BYTES, section.end)
-                canvas.paint(low, high, Reason.DATA)
+                canvas.paint(low, high, SpanReason.DATA)
     for start, end in exported_data(elf):
         place = int(elf.offsets_of(np.array([start]))[0])
         if place >= 0:
-            _paint(canvas, place, min(place + end - start, elf.size_bytes), Reason.DATA)
+            _paint(canvas, place, min(place + end - start, elf.size_bytes), SpanReason.DATA)
     return replace(spans, end=canvas.end, reason=canvas.reason, note=NOTE)
 
 
@@ -106,5 +106,5 @@ def _relocated_pages(elf: Elf) -> NDArray[np.int64]:
     return pages
 
 
-def _paint(canvas: Canvas, start: int, end: int, reason: Reason) -> None:
+def _paint(canvas: Canvas, start: int, end: int, reason: SpanReason) -> None:
     canvas.paint(np.array([start], np.int64), np.array([end], np.int64), reason)

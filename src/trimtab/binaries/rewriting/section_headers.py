@@ -5,7 +5,7 @@ from dataclasses import replace
 from trimtab.binaries.elf.reader import PAGE_BYTES, SHF_ALLOC, SHT_NOBITS, SHT_NULL, Elf, Section
 from trimtab.binaries.rewriting.layout import Layout
 from trimtab.binaries.rewriting.locate import is_symbols
-from trimtab.binaries.rewriting.spans import Reason, Spans
+from trimtab.binaries.rewriting.spans import SpanReason, Spans
 
 _GPU_SECTIONS = {".nv_fatbin", "__nv_relfatbin"}
 _GONE = Section("", 0, SHT_NULL, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -16,7 +16,7 @@ def without_symbols(elf: Elf, spans: Spans) -> list[Section]:
 
     The index of a section is part of symbols and other headers, so that none may change.
     """
-    if not spans.bytes_of(Reason.SYMBOLS):
+    if not spans.bytes_of(SpanReason.SYMBOLS):
         return elf.sections
     return [_GONE if is_symbols(elf, section) else section for section in elf.sections]
 

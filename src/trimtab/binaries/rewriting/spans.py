@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from trimtab.errors import UserError
 
 
-class Reason(IntEnum):
+class SpanReason(IntEnum):
     """Why a span is kept or removed; the value is its code in arrays and files."""
 
     DATA = 0
@@ -40,28 +40,28 @@ class Reason(IntEnum):
 
 
 _TEXTS = {
-    Reason.DATA: "headers and data",
-    Reason.USED: "used function",
-    Reason.UNUSED: "unused function",
-    Reason.UNCOVERED: "no function covers it",
-    Reason.LINKAGE: "start-up and linkage code",
-    Reason.WHOLE: "code that cannot be told apart",
-    Reason.SYMBOLS: "symbols",
-    Reason.PADDING: "padding",
-    Reason.GPU_USED: "GPU code that is kept",
-    Reason.GPU_ARCHITECTURE: "GPU code for other architectures",
-    Reason.GPU_UNUSED: "GPU code that was not used",
-    Reason.GPU_PTX: "PTX that no GPU needs",
-    Reason.START_UP_CODE: "code of a library that is not started",
-    Reason.START_UP_DATA: "data of a library that is not started",
+    SpanReason.DATA: "headers and data",
+    SpanReason.USED: "used function",
+    SpanReason.UNUSED: "unused function",
+    SpanReason.UNCOVERED: "no function covers it",
+    SpanReason.LINKAGE: "start-up and linkage code",
+    SpanReason.WHOLE: "code that cannot be told apart",
+    SpanReason.SYMBOLS: "symbols",
+    SpanReason.PADDING: "padding",
+    SpanReason.GPU_USED: "GPU code that is kept",
+    SpanReason.GPU_ARCHITECTURE: "GPU code for other architectures",
+    SpanReason.GPU_UNUSED: "GPU code that was not used",
+    SpanReason.GPU_PTX: "PTX that no GPU needs",
+    SpanReason.START_UP_CODE: "code of a library that is not started",
+    SpanReason.START_UP_DATA: "data of a library that is not started",
 }
 # What is read, never executed: where it is missing, a program finds zeros, and says so in its way.
-GPU_REMOVED = (Reason.GPU_ARCHITECTURE, Reason.GPU_UNUSED, Reason.GPU_PTX)
-READS_AS_ZEROS = (*GPU_REMOVED, Reason.START_UP_DATA)
+GPU_REMOVED = (SpanReason.GPU_ARCHITECTURE, SpanReason.GPU_UNUSED, SpanReason.GPU_PTX)
+READS_AS_ZEROS = (*GPU_REMOVED, SpanReason.START_UP_DATA)
 # What is executed: where it is missing, there are traps and holes.
-REMOVED_CODE = (Reason.UNUSED, Reason.START_UP_CODE)
-_REMOVED = (*REMOVED_CODE, Reason.SYMBOLS, Reason.PADDING, *READS_AS_ZEROS)
-_KEPT = np.array([reason.kept for reason in Reason])
+REMOVED_CODE = (SpanReason.UNUSED, SpanReason.START_UP_CODE)
+_REMOVED = (*REMOVED_CODE, SpanReason.SYMBOLS, SpanReason.PADDING, *READS_AS_ZEROS)
+_KEPT = np.array([reason.kept for reason in SpanReason])
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +104,7 @@ class Spans:
         """The bytes that go; kept and removed add up to the size."""
         return int((self.end - self.start)[~self.kept].sum())
 
-    def bytes_of(self, reason: Reason) -> int:
+    def bytes_of(self, reason: SpanReason) -> int:
         """Return how many bytes have this reason."""
         return int((self.end - self.start)[self.reason == reason].sum())
 
@@ -114,7 +114,7 @@ class Spans:
             raise UserError("spans: expected as many reasons as ends, and at least one")
         if np.any(np.diff(self.end) <= 0) or self.end[0] <= 0 or self.end[-1] != size_bytes:
             raise UserError(f"spans: they do not tile the file's {size_bytes} bytes exactly")
-        if int(self.reason.max()) >= len(Reason):
+        if int(self.reason.max()) >= len(SpanReason):
             raise UserError("spans: unknown reason code; they come from another version")
 
     def to_json(self) -> dict[str, Any]:
@@ -126,8 +126,8 @@ class Spans:
             "size_bytes": self.size_bytes,
             "kept_bytes": self.kept_bytes,
             "removed_bytes": self.removed_bytes,
-            "bytes_by_reason": {reason.text: self.bytes_of(reason) for reason in Reason},
-            "reasons": [{"name": reason.text, "kept": reason.kept} for reason in Reason],
+            "bytes_by_reason": {reason.text: self.bytes_of(reason) for reason in SpanReason},
+            "reasons": [{"name": reason.text, "kept": reason.kept} for reason in SpanReason],
             "spans": rows.tolist(),
         }
 
@@ -137,7 +137,7 @@ class Spans:
 
         Raises UserError when it is something else.
         """
-        expected = [{"name": reason.text, "kept": reason.kept} for reason in Reason]
+        expected = [{"name": reason.text, "kept": reason.kept} for reason in SpanReason]
         try:
             rows = np.array(document["spans"], np.int64).reshape(-1, 3)
             spans = cls(
@@ -164,7 +164,7 @@ class Canvas:
     reason: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, size_bytes: int, reason: Reason) -> "Canvas":
+    def of(cls, size_bytes: int, reason: SpanReason) -> "Canvas":
         """Return a file of one reason."""
         return cls(np.array([size_bytes], np.int64), np.array([reason], np.uint8))
 
@@ -172,14 +172,14 @@ class Canvas:
         self,
         start: NDArray[np.int64],
         end: NDArray[np.int64],
-        reason: NDArray[np.uint8] | Reason,
+        reason: NDArray[np.uint8] | SpanReason,
     ) -> None:
         """Give the bytes of disjoint intervals [start, end), sorted, their reasons."""
         chosen = np.flatnonzero(end > start)
         if not chosen.size:
             return
         start, end = start[chosen], end[chosen]
-        codes = np.full(start.shape, reason) if isinstance(reason, Reason) else reason[chosen]
+        codes = np.full(start.shape, reason) if isinstance(reason, SpanReason) else reason[chosen]
         edges = np.unique(np.concatenate((self.end, start, end)))
         edges = edges[edges > 0]
         first = np.concatenate((np.zeros(1, np.int64), edges[:-1]))

@@ -8,7 +8,7 @@ from trimtab.config.fields import InvalidValueError, about, check_name, check_nu
 
 
 @dataclass
-class Outage:
+class OutageConfig:
     """A time in which one node is down."""
 
     node: int = field(default=MISSING, metadata=about("Number of the node, from 0."))
@@ -22,7 +22,7 @@ class Outage:
 
 
 @dataclass
-class Cluster:
+class ClusterConfig:
     """Nodes by type, and whether one job at a time has them all."""
 
     name: str = field(default=MISSING, metadata=about("Name of the cluster: the stem of its file."))
@@ -40,7 +40,7 @@ class Cluster:
             "a time has to itself, running this many of its tasks at once."
         ),
     )
-    outages: list[Outage] = field(
+    outages: list[OutageConfig] = field(
         default_factory=list, metadata=about("Nodes that fail and come back: node, start_s, end_s.")
     )
     description: str = field(

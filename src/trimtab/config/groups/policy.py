@@ -9,7 +9,7 @@ from trimtab.config.fields import about, check_name
 
 
 @dataclass
-class Policy:
+class PolicyConfig:
     """Which job is next, where it goes, and what happens to those that run."""
 
     name: str = field(default=MISSING, metadata=about("Name of the policy: the stem of its file."))

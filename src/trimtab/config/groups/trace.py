@@ -41,7 +41,7 @@ PROGRAMS = ("", "word_popularity", "triangle_count")
 
 
 @dataclass
-class Arrivals:
+class ArrivalsConfig:
     """When jobs arrive."""
 
     kind: str = field(
@@ -123,7 +123,7 @@ class Work:
 
 
 @dataclass
-class Stages:
+class RoundsConfig:
     """A job of map tasks, a shuffle and reduce tasks (Rocha's thesis, table 4.1)."""
 
     map_tasks: int = field(default=0, metadata=about("Map tasks; 0: not a job of stages."))
@@ -161,7 +161,7 @@ class Stages:
 
 
 @dataclass
-class JobClass:
+class JobClassConfig:
     """Jobs of one kind: what they ask for, how long they take, how important they are."""
 
     priority: int = field(default=0, metadata=about("Higher is more important."))
@@ -170,7 +170,7 @@ class JobClass:
     gpus: float = field(default=0.0, metadata=about("GPUs of a job."))
     memory_gib: float = field(default=0.0, metadata=about("Memory of a job.", unit="GiB"))
     work: Work = field(default_factory=Work)
-    stages: Stages = field(default_factory=Stages)
+    stages: RoundsConfig = field(default_factory=RoundsConfig)
     workload: str = field(
         default="",
         metadata=about(
@@ -223,13 +223,13 @@ class JobClass:
 
 
 @dataclass
-class Trace:
+class TraceConfig:
     """Arrivals and classes of jobs, drawn from one seed or read from a file."""
 
     name: str = field(default=MISSING, metadata=about("Name of the trace: the stem of its file."))
     seed: int = field(default=1, metadata=about("Seed of everything that is drawn."))
-    arrivals: Arrivals = field(default_factory=Arrivals)
-    classes: dict[str, JobClass] = field(
+    arrivals: ArrivalsConfig = field(default_factory=ArrivalsConfig)
+    classes: dict[str, JobClassConfig] = field(
         default_factory=dict,
         metadata=about("The classes of jobs by name. With `file`: those of the file, if empty."),
     )
@@ -244,8 +244,8 @@ class Trace:
             raise InvalidValueError("classes", {}, "at least one class of jobs")
         self._check_arrivals(self.arrivals)
 
-    def _check_arrivals(self, given: Arrivals) -> None:
-        # Here and not in Arrivals, whose defaults alone are no arrivals yet.
+    def _check_arrivals(self, given: ArrivalsConfig) -> None:
+        # Here and not in ArrivalsConfig, whose defaults alone are no arrivals yet.
         if given.kind == "file":
             check_one_of("arrivals.format", given.format, FORMATS)
             if not given.files:

@@ -55,7 +55,7 @@ class Inputs:
 
 
 @dataclass(frozen=True)
-class Target:
+class DebloatedTarget:
     """One target on one hardware: what was removed from its libraries, and the runs after it.
 
     `libraries` has the columns of LIBRARIES, `runs` those of RUNS (conditions original and
@@ -97,7 +97,7 @@ class Measurements:
     """Everything that was measured for an experiment."""
 
     inputs: Inputs
-    targets: tuple[Target, ...]
+    targets: tuple[DebloatedTarget, ...]
     profiles: tuple[Profile, ...]
     schedules: Schedules = field(default_factory=Schedules)
 
@@ -106,7 +106,7 @@ class Measurements:
         """Whether any target holds GPU code."""
         return any(target.has_gpu_code for target in self.targets)
 
-    def usages(self, target: Target) -> dict[str, Mapping[str, Any]]:
+    def usages(self, target: DebloatedTarget) -> dict[str, Mapping[str, Any]]:
         """Return the usage.json of each of the target's workloads, by workload."""
         return {
             profile.workload: profile.usage

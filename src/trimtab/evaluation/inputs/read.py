@@ -8,7 +8,7 @@ import pandas as pd
 
 from trimtab.errors import TrimtabError, UserError
 from trimtab.evaluation.inputs.files import document, refuse_twice, require, table
-from trimtab.evaluation.inputs.measurements import Inputs, Measurements, Profile, Target
+from trimtab.evaluation.inputs.measurements import DebloatedTarget, Inputs, Measurements, Profile
 from trimtab.evaluation.inputs.schedule_files import read_cells, read_deflator, read_trace
 from trimtab.evaluation.inputs.schedules import Schedules
 from trimtab.records.tables import EPOCHS, LIBRARIES, RUNS
@@ -78,7 +78,7 @@ def _profile(folder: Path) -> Profile:
     return Profile(workload, workload, hardware, usage, runs, epochs)
 
 
-def _target(folder: Path) -> Target:
+def _target(folder: Path) -> DebloatedTarget:
     require(folder, DEBLOAT_FILES, "debloat")
     manifest = document(
         folder / "manifest.json", ("target", "hardware", "workloads", "timings", "gpus")
@@ -98,7 +98,7 @@ def _target(folder: Path) -> Target:
         f"{folder / 'verify_runs.parquet'}: run",
         runs[["workload", "condition", "repeat"]].itertuples(index=False, name=None),
     )
-    return Target(
+    return DebloatedTarget(
         label=str(manifest["target"]),
         hardware=str(manifest["hardware"]),
         workloads=tuple(str(name) for name in manifest["workloads"]),

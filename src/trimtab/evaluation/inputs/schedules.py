@@ -94,7 +94,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Setting:
+class CellGroup:
     """One trace on one cluster: the cells that may be compared, the baseline first."""
 
     label: str
@@ -162,7 +162,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ClassOutcome:
     """One class of one cell, simulated or run for real, with the baseline's where there is one."""
 
     cell: Cell
@@ -194,14 +194,14 @@ class Schedules:
     probes: tuple[Probe, ...] = field(default_factory=tuple)
 
     @cached_property
-    def settings(self) -> tuple[Setting, ...]:
+    def settings(self) -> tuple[CellGroup, ...]:
         """The cells by cluster and trace, in the order of the experiment."""
         found: dict[tuple[str, str], list[Cell]] = {}
         for cell in self.cells:
             found.setdefault((cell.cluster, cell.trace), []).append(cell)
         clusters = {cluster for cluster, _ in found}
         return tuple(
-            Setting(
+            CellGroup(
                 trace if len(clusters) == 1 else f"{trace} on {cluster}",
                 cluster,
                 trace,
@@ -211,19 +211,19 @@ class Schedules:
         )
 
 
-def outcomes(setting: Setting) -> Iterator[Outcome]:
+def outcomes(setting: CellGroup) -> Iterator[ClassOutcome]:
     """Yield the classes of every cell, simulated and, where it was run, for real."""
     baseline = setting.baseline
     for cell in setting.cells:
         compared = baseline if cell is not baseline else None
         for name, numbers in cell.classes.items():
             before = compared.classes.get(name) if compared else None
-            yield Outcome(cell, name, cell.engine, False, numbers, before)
+            yield ClassOutcome(cell, name, cell.engine, False, numbers, before)
         if cell.real:
             real = compared.real if compared else None
             for name, numbers in cell.real.classes.items():
                 before = real.classes.get(name) if real else None
-                yield Outcome(cell, name, cell.real.engine, True, numbers, before)
+                yield ClassOutcome(cell, name, cell.real.engine, True, numbers, before)
 
 
 def difference_pct(before: Numbers, after: Numbers, key: str) -> float | None:

@@ -4,14 +4,14 @@ from pathlib import PurePosixPath
 
 import pandas as pd
 
-from trimtab.evaluation.inputs.measurements import Target
+from trimtab.evaluation.inputs.measurements import DebloatedTarget
 
 TENSORFLOW = "libtensorflow_cc"
 # A framework's own kernels are here, although a library of NVIDIA's may be larger.
 _CORES = ("libtorch_cuda", TENSORFLOW, "xla_cuda_plugin", "libtorch_cpu")
 
 
-def core_library(target: Target) -> pd.DataFrame:
+def core_library(target: DebloatedTarget) -> pd.DataFrame:
     """Return the one row of the target's LIBRARIES with its framework's core library.
 
     It is the first of PyTorch's for GPUs, TensorFlow's, XLA's and PyTorch's for CPUs that the
@@ -24,7 +24,7 @@ def core_library(target: Target) -> pd.DataFrame:
     return target.libraries.nlargest(1, "size_before_bytes")
 
 
-def is_tensorflow(target: Target) -> bool:
+def is_tensorflow(target: DebloatedTarget) -> bool:
     """Return whether the target's core library is TensorFlow's."""
     return _stem(str(core_library(target)["library"].iloc[0])) == TENSORFLOW
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from trimtab.evaluation.inputs.measurements import Measurements, Target
+from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
 from trimtab.evaluation.report.figures import (
     BEFORE,
     CPU_COLOUR,
@@ -38,7 +38,7 @@ def figure_1(measurements: Measurements) -> Figure:
 
     Targets with the same four libraries share a panel; those without GPU code have none.
     """
-    panels: dict[tuple[tuple[str, int], ...], list[Target]] = {}
+    panels: dict[tuple[tuple[str, int], ...], list[DebloatedTarget]] = {}
     for target in measurements.targets:
         if target.has_gpu_code:
             largest = target.libraries.nlargest(_LARGEST, "size_before_bytes")
@@ -83,7 +83,7 @@ def figure_7(measurements: Measurements) -> Figure:
     )
 
 
-def _parts(target: Target) -> list[dict[str, Any]]:
+def _parts(target: DebloatedTarget) -> list[dict[str, Any]]:
     rows = target.libraries.nlargest(_LARGEST, "size_before_bytes")
     parts = []
     for row in rows.to_dict("records"):

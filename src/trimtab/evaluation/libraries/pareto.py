@@ -4,7 +4,7 @@ from typing import Any
 
 import altair as alt
 
-from trimtab.evaluation.inputs.measurements import Measurements, Target
+from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
 from trimtab.evaluation.libraries.tables import by_reduction
 from trimtab.evaluation.report.figures import AFTER, HIGHLIGHT, Figure, data, specification
 from trimtab.evaluation.report.published import published
@@ -26,7 +26,7 @@ def figure_6(measurements: Measurements) -> Figure:
     )
 
 
-def _pareto(target: Target) -> Any:
+def _pareto(target: DebloatedTarget) -> Any:
     values = pareto(target)
     tooltip = [
         "rank:Q",
@@ -67,7 +67,7 @@ def _labelled_ranks(count: int) -> list[int]:
     return [rank for rank in range(1, count + 1) if count <= 30 or rank == 1 or rank % 10 == 0]
 
 
-def pareto(target: Target) -> list[dict[str, Any]]:
+def pareto(target: DebloatedTarget) -> list[dict[str, Any]]:
     """Return rank, library, saved_mb and cumulative_pct of each library, most saved first.
 
     The last library's cumulative share is 100 %; where nothing was saved it is None.

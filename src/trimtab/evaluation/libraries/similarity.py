@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from trimtab.evaluation.inputs.measurements import Measurements, Target
+from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
 from trimtab.evaluation.libraries.core_library import core_library, is_tensorflow
 from trimtab.evaluation.report.published import published
 from trimtab.evaluation.report.tables import (
@@ -89,7 +89,9 @@ def published_similarity(name: str) -> Table:
     )
 
 
-def _ours(name: str, title: str, caption: str, targets: Sequence[Target], missing: str) -> Table:
+def _ours(
+    name: str, title: str, caption: str, targets: Sequence[DebloatedTarget], missing: str
+) -> Table:
     cores = [_core(target) for target in targets] if len(targets) > 1 else []
     places = range(len(cores))
     cells = [[_similarity(cores, row, column) for column in places] for row in places]
@@ -99,7 +101,7 @@ def _ours(name: str, title: str, caption: str, targets: Sequence[Target], missin
     return _matrix(name, title, caption, [core.label for core in cores], cells, facts, missing)
 
 
-def _core(target: Target) -> _Core:
+def _core(target: DebloatedTarget) -> _Core:
     row = core_library(target).iloc[0]
     library = str(row["library"])
     return _Core(

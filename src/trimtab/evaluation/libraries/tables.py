@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from trimtab.evaluation.inputs.measurements import Measurements, Target
+from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
 from trimtab.evaluation.libraries.core_library import core_library
 from trimtab.evaluation.libraries.sizes import (
     GPU_SIZE_COLUMNS,
@@ -190,7 +190,7 @@ def by_reduction(libraries: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _size_row(target: Target, kind: str, scope: str, before: int, after: int) -> Row:
+def _size_row(target: DebloatedTarget, kind: str, scope: str, before: int, after: int) -> Row:
     return {
         "name": target.label,
         "kind": kind,

@@ -5,7 +5,7 @@ from typing import cast
 
 import pandas as pd
 
-from trimtab.evaluation.inputs.measurements import Measurements, Target
+from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
 from trimtab.evaluation.inputs.read import TIMINGS
 from trimtab.evaluation.libraries.sizes import NO_GPU_CODE
 from trimtab.evaluation.report.tables import (
@@ -89,7 +89,7 @@ def target_column(rows: Iterable[Row]) -> Column:
     return Column("target", "Target", in_report=any(row["target"] != row["name"] for row in rows))
 
 
-def run_row(target: Target, workload: str) -> dict[str, Value]:
+def run_row(target: DebloatedTarget, workload: str) -> dict[str, Value]:
     """Return RUN_COLUMNS of one workload's interleaved runs; unknown quantities are left out."""
     runs = target.runs[target.runs["workload"] == workload]
     row: dict[str, Value] = {

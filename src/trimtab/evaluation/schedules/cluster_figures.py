@@ -4,7 +4,7 @@ from typing import Any
 
 import altair as alt
 
-from trimtab.evaluation.inputs.schedules import Cell, Schedules, Setting
+from trimtab.evaluation.inputs.schedules import Cell, CellGroup, Schedules
 from trimtab.evaluation.report.figures import AFTER, BEFORE, GPU_COLOUR, Figure, data, specification
 from trimtab.evaluation.report.published import published
 from trimtab.evaluation.report.tables import shown
@@ -82,7 +82,7 @@ def load_values(cell: Cell) -> list[dict[str, Any]]:
     ]
 
 
-def _load_panel(setting: Setting, cells: list[Cell]) -> Any:
+def _load_panel(setting: CellGroup, cells: list[Cell]) -> Any:
     base = alt.Chart().encode(x=alt.X("time_s:Q", title="Time, s"))
     share = alt.Y("p0:Q", title=None, axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
     chart = alt.layer(
@@ -104,7 +104,7 @@ def _load_panel(setting: Setting, cells: list[Cell]) -> Any:
     )
 
 
-def _energy_panel(setting: Setting) -> Any:
+def _energy_panel(setting: CellGroup) -> Any:
     policies = [cell.label for cell in setting.cells]
     y = alt.Y("policy:N", sort=policies, title=None, axis=alt.Axis(labelLimit=260))
     energy = (

@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from trimtab.evaluation.inputs.schedules import Cell, Numbers, Schedules, Setting
+from trimtab.evaluation.inputs.schedules import Cell, CellGroup, Numbers, Schedules
 from trimtab.evaluation.report.figures import Figure, data, in_order, specification
 from trimtab.evaluation.report.published import published
 from trimtab.evaluation.schedules.charts import class_colour, stacked
@@ -52,7 +52,7 @@ def drop_figures(schedules: Schedules) -> list[Figure]:
     ]
 
 
-def series(setting: Setting) -> Iterator[tuple[str, list[Cell]]]:
+def series(setting: CellGroup) -> Iterator[tuple[str, list[Cell]]]:
     """Yield the cells that differ in drop ratios alone: neither in evicting nor in sprinting."""
     groups: dict[tuple[bool, bool], list[Cell]] = {}
     for cell in setting.cells:
@@ -75,7 +75,7 @@ def _own(cells: list[Cell]) -> Iterator[tuple[Cell, str, float]]:
             yield from ((cell, name, ratio) for cell, ratio in ratios)
 
 
-def _lowest(setting: Setting, cells: list[Cell]) -> Iterator[tuple[Cell, str, float]]:
+def _lowest(setting: CellGroup, cells: list[Cell]) -> Iterator[tuple[Cell, str, float]]:
     lowest = setting.classes[-1]
     for cell in cells:
         for name in cell.classes:
@@ -91,7 +91,7 @@ def _ways(cell: Cell) -> Iterator[tuple[str, dict[str, Numbers]]]:
 
 
 def _panel(
-    setting: Setting,
+    setting: CellGroup,
     title: str,
     points: Iterator[tuple[Cell, str, float]],
     measures: dict[str, str],

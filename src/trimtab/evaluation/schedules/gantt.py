@@ -7,7 +7,7 @@ import altair as alt
 import pandas as pd
 import pyarrow.parquet as pq
 
-from trimtab.evaluation.inputs.schedules import Cell, Schedules, Setting
+from trimtab.evaluation.inputs.schedules import Cell, CellGroup, Schedules
 from trimtab.evaluation.inputs.stays import Window, first_stays, lane_height, lanes
 from trimtab.evaluation.report.figures import INK, Figure, data, specification
 from trimtab.evaluation.schedules.charts import class_colour
@@ -34,7 +34,7 @@ def gantt_name(cell: Cell) -> str:
     return re.sub(r"[^\w.-]", "_", f"gantt_{cell.cluster}_{cell.trace}_{cell.policy}")
 
 
-def _gantt(setting: Setting, cell: Cell, window: Window) -> Figure:
+def _gantt(setting: CellGroup, cell: Cell, window: Window) -> Figure:
     bars, bands = layout(cell, window)
     height = bands[-1]["bottom"]
     there = {bar["job_class"] for bar in bars}

@@ -4,7 +4,13 @@ from typing import Any
 
 import altair as alt
 
-from trimtab.evaluation.inputs.schedules import Outcome, Schedules, Setting, outcomes, relative_pct
+from trimtab.evaluation.inputs.schedules import (
+    CellGroup,
+    ClassOutcome,
+    Schedules,
+    outcomes,
+    relative_pct,
+)
 from trimtab.evaluation.report.figures import AFTER, INK, Figure, data, in_order, specification
 from trimtab.evaluation.report.tables import shown
 from trimtab.evaluation.schedules.charts import class_colour, sources_in_words, stacked
@@ -52,7 +58,7 @@ def latency_figures(schedules: Schedules) -> list[Figure]:
     return figures
 
 
-def _latency_values(setting: Setting) -> dict[str, list[dict[str, Any]]]:
+def _latency_values(setting: CellGroup) -> dict[str, list[dict[str, Any]]]:
     """Return the bars by engine; "" stands for the simulation."""
     found: dict[str, list[dict[str, Any]]] = {}
     for outcome in outcomes(setting):
@@ -72,7 +78,7 @@ def _latency_values(setting: Setting) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def _latency_panel(setting: Setting, engine: str, values: list[dict[str, Any]]) -> Any:
+def _latency_panel(setting: CellGroup, engine: str, values: list[dict[str, Any]]) -> Any:
     bars = [f"{name}, {measure}" for name in setting.classes for measure in _MEASURES.values()]
     base = alt.Chart(data(values)).encode(
         x=alt.X(
@@ -114,7 +120,7 @@ def _latency_panel(setting: Setting, engine: str, values: list[dict[str, Any]]) 
     )
 
 
-def _baseline_in_words(setting: Setting, engine: str) -> list[str]:
+def _baseline_in_words(setting: CellGroup, engine: str) -> list[str]:
     """Return lines of a few classes each."""
     said = []
     for outcome in outcomes(setting):
@@ -129,12 +135,12 @@ def _baseline_in_words(setting: Setting, engine: str) -> list[str]:
     return [f"Baseline {label}, mean / 95th percentile: {lines[0]}", *lines[1:]] if lines else []
 
 
-def _seconds(outcome: Outcome, key: str) -> str:
+def _seconds(outcome: ClassOutcome, key: str) -> str:
     value = outcome.numbers[key]
     return shown(value, 1 if value is None or value >= 10 else 3)
 
 
-def energy_values(setting: Setting) -> list[dict[str, Any]]:
+def energy_values(setting: CellGroup) -> list[dict[str, Any]]:
     """Return policy and difference_pct in total energy of each cell but the baseline."""
     if setting.baseline is None:
         return []
@@ -147,7 +153,7 @@ def energy_values(setting: Setting) -> list[dict[str, Any]]:
     ]
 
 
-def _energy_panel(setting: Setting, values: list[dict[str, Any]]) -> Any:
+def _energy_panel(setting: CellGroup, values: list[dict[str, Any]]) -> Any:
     base = alt.Chart(data(values)).encode(
         y=alt.Y(
             "policy:N",

@@ -7,7 +7,7 @@ import altair as alt
 import pandas as pd
 import pyarrow.parquet as pq
 
-from trimtab.evaluation.inputs.schedules import Cell, Schedules, Setting
+from trimtab.evaluation.inputs.schedules import Cell, CellGroup, Schedules
 from trimtab.evaluation.report.figures import AFTER, HIGHLIGHT, INK, Figure, data, specification
 from trimtab.evaluation.schedules.charts import sources_in_words, stacked, statement
 
@@ -18,7 +18,7 @@ _LOOKED_AT = 100  # the first jobs that moved; one of them finished, unless the 
 class Moved:
     """One job that migrated, and the cells that have its stays: the baseline's may come along."""
 
-    setting: Setting
+    setting: CellGroup
     job: int
     cells: tuple[Cell, ...]
 
@@ -46,7 +46,7 @@ def migration_figure(schedules: Schedules) -> Figure | None:
     )
 
 
-def first_moved(setting: Setting) -> Moved | None:
+def first_moved(setting: CellGroup) -> Moved | None:
     """Return the first finished job with a migration under the first policy that has one."""
     for cell in setting.cells:
         moved = pq.read_table(cell.stays, columns=["job"], filters=[("end", "==", "migrated")])

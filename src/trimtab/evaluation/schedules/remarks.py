@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from trimtab.evaluation.inputs.schedules import Schedules, Setting, outcomes, relative_pct
+from trimtab.evaluation.inputs.schedules import CellGroup, Schedules, outcomes, relative_pct
 from trimtab.evaluation.report.key_figures import KeyFigure, change
 from trimtab.evaluation.report.tables import MODELLED, Table, shown
 from trimtab.evaluation.schedules.agreement import ERRORS, MEAN_OF_ERRORS
@@ -32,7 +32,7 @@ def schedule_key_figures(
     return found | ({"How far apart the ways are": errors} if errors else {})
 
 
-def _least_energy(setting: Setting) -> Iterator[KeyFigure]:
+def _least_energy(setting: CellGroup) -> Iterator[KeyFigure]:
     baseline = setting.baseline
     energies = [
         (cell.total_energy_j, cell)
@@ -50,7 +50,7 @@ def _least_energy(setting: Setting) -> Iterator[KeyFigure]:
     )
 
 
-def _shortest(setting: Setting) -> Iterator[KeyFigure]:
+def _shortest(setting: CellGroup) -> Iterator[KeyFigure]:
     """Yield the policy that is best for the lowest class, and what it does to the highest."""
     highest, lowest = setting.classes[0], setting.classes[-1]
     compared = [
@@ -85,7 +85,7 @@ def schedule_caveats(schedules: Schedules) -> list[str]:
     return [f"{', '.join(dict.fromkeys(names))}: {remark}" for remark, names in said.items()]
 
 
-def _of_setting(setting: Setting) -> Iterator[tuple[str, str]]:
+def _of_setting(setting: CellGroup) -> Iterator[tuple[str, str]]:
     if setting.baseline is None:
         yield setting.label, "no policy is the baseline, so there are no differences."
     for cell in setting.cells:

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from trimtab.evaluation.inputs.schedules import Numbers, Outcome, Schedules, outcomes
+from trimtab.evaluation.inputs.schedules import ClassOutcome, Numbers, Schedules, outcomes
 from trimtab.evaluation.report.tables import (
     HARDWARE_COLUMN,
     MEASURED,
@@ -124,7 +124,7 @@ def _difference(key: str) -> str:
     return f"{key.rsplit('_', 1)[0]}_difference_pct"
 
 
-def _row(outcome: Outcome) -> Row:
+def _row(outcome: ClassOutcome) -> Row:
     numbers = outcome.numbers
     row = _identity(outcome)
     for key, *_ in _COMPARED:
@@ -145,7 +145,7 @@ def _row(outcome: Outcome) -> Row:
     }
 
 
-def _identity(outcome: Outcome) -> dict[str, Value]:
+def _identity(outcome: ClassOutcome) -> dict[str, Value]:
     cell = outcome.cell
     return {
         "name": cell.label,
@@ -159,7 +159,7 @@ def _identity(outcome: Outcome) -> dict[str, Value]:
     }
 
 
-def _details(outcome: Outcome) -> str:
+def _details(outcome: ClassOutcome) -> str:
     if outcome.is_real:
         return f"run on {outcome.engine}"
     return "the baseline" if outcome.cell.baseline else ""

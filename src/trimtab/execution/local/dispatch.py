@@ -23,12 +23,12 @@ from types import FrameType
 import pandas as pd
 
 from trimtab.execution.commands import DispatchPolicy, QueuedCommand, check_commands
-from trimtab.execution.history import Outcome, Stay, jobs_table, stays_table
+from trimtab.execution.history import JobOutcome, Stay, jobs_table, stays_table
 from trimtab.execution.local.executions import CANNOT_START, Execution, kill, new_mark
 from trimtab.execution.sprinting.choose import find_sprinter
 from trimtab.execution.sprinting.sprint_timer import SprintBudget, SprintTimer
 from trimtab.execution.sprinting.sprinter import Sprinter
-from trimtab.profiling.meters.active_energy import ActiveEnergyMeter, Reading
+from trimtab.profiling.meters.active_energy import ActiveEnergyMeter, EnergyReading
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
 
 _SPRINT_LEVEL = 1
@@ -45,7 +45,7 @@ def run_commands(
     on_event: Event | None = None,
     sprinter: Sprinter | None = None,
     hardware: HardwareModel = NO_POWER_MODEL,
-) -> Outcome:
+) -> JobOutcome:
     """Run every command and return what became of it; a command that fails is reported.
 
     `log_dir` receives `{job}.stdout` and `.stderr` of each job's last execution. `on_event` is
@@ -75,7 +75,7 @@ def run_commands(
         [(job.job, job.job_class, job.priority, job.arrival_s) for job in jobs],
         columns=["job", "job_class", "priority", "arrival_s"],
     )
-    return Outcome(
+    return JobOutcome(
         jobs_table(trace, queue.stays, sprint_level=_SPRINT_LEVEL, energy_j=queue.energy_j),
         stays_table(queue.stays),
         queue.exit_codes,
@@ -91,7 +91,7 @@ class _Running:
     job: QueuedCommand
     server: int
     execution: Execution
-    reading: Reading
+    reading: EnergyReading
     stay_start_s: float
     level: int = 0
 

@@ -12,7 +12,7 @@ _MIB = 1 << 20
 
 
 @dataclass(frozen=True)
-class Node:
+class SlurmNode:
     """One virtual node; `node_type` is the index of its type."""
 
     name: str
@@ -21,7 +21,7 @@ class Node:
     memory_bytes: int
 
 
-def nodes_of(cluster: Cluster) -> list[Node]:
+def nodes_of(cluster: Cluster) -> list[SlurmNode]:
     """Return the nodes in the order of their numbers.
 
     Raises UserError for a node that Slurm cannot have: a name that its lists of hosts would take
@@ -35,7 +35,7 @@ def nodes_of(cluster: Cluster) -> list[Node]:
                 f"node type {kind.name}: cpu_milli: {kind.cpu_milli}: n * 1000 expected"
             )
     return [
-        Node(f"{kind.name}-{number}", index, kind.cpu_milli // 1000, kind.memory_bytes)
+        SlurmNode(f"{kind.name}-{number}", index, kind.cpu_milli // 1000, kind.memory_bytes)
         for index, (kind, count) in enumerate(zip(cluster.node_types, cluster.counts, strict=True))
         for number in range(1, count + 1)
     ]

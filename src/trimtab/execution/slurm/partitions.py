@@ -6,7 +6,7 @@ import pandas as pd
 
 from trimtab.clusters.cluster import JobClass
 from trimtab.errors import UserError
-from trimtab.execution.history import Outcome
+from trimtab.execution.history import JobOutcome
 from trimtab.execution.slurm import jobs as slurm_jobs
 from trimtab.execution.slurm.cluster import SlurmCluster
 from trimtab.execution.slurm.configuration import partition_of
@@ -22,7 +22,7 @@ def run_partitions(
     *,
     preemptive: bool,
     scale: float = 1.0,
-) -> Outcome:
+) -> JobOutcome:
     """Run `trace` in the cluster's partitions and return what happened, in the trace's seconds.
 
     Slurm alone decides. With `preemptive` (preempt/partition_prio) a job evicts those of lower

@@ -13,7 +13,7 @@ import pandas as pd
 
 from trimtab.clusters.cluster import JobClass
 from trimtab.errors import TrimtabError
-from trimtab.execution.history import Outcome
+from trimtab.execution.history import JobOutcome
 from trimtab.execution.slurm import jobs as slurm_jobs
 from trimtab.execution.slurm.cluster import SlurmCluster
 from trimtab.execution.slurm.trace import SlurmJob, jobs_of
@@ -28,7 +28,7 @@ def run_policy(
     policy: Policy,
     *,
     scale: float = 1.0,
-) -> Outcome:
+) -> JobOutcome:
     """Run `trace` under `policy` and return what happened, in the trace's seconds.
 
     A second of the trace takes `scale` seconds, so what Slurm itself needs counts 1 / scale times

@@ -8,7 +8,7 @@ from typing import Self
 import pandas as pd
 
 from trimtab.errors import TrimtabError, UserError
-from trimtab.execution.history import Outcome, jobs_table, stays_table
+from trimtab.execution.history import JobOutcome, jobs_table, stays_table
 from trimtab.execution.slurm import jobs as slurm_jobs
 from trimtab.execution.slurm.cluster import SlurmCluster
 from trimtab.execution.slurm.reports import Report, Reports
@@ -108,13 +108,13 @@ class TraceRun(ABC):
         speed = self.speed(job, kind, job.placement.level)
         job.leave(time_s, end, speed, keeps_work=keeps_work)
 
-    def outcome(self, trace: pd.DataFrame, *, resumes: bool = False) -> Outcome:
+    def outcome(self, trace: pd.DataFrame, *, resumes: bool = False) -> JobOutcome:
         """Return the tables of the run."""
         stays = sorted(
             (stay for job in self.jobs for stay in job.stays), key=lambda stay: stay.end_s
         )
         codes = {job.task.job: job.exit_code for job in self.jobs if job.exit_code is not None}
-        return Outcome(jobs_table(trace, stays, resumes=resumes), stays_table(stays), codes)
+        return JobOutcome(jobs_table(trace, stays, resumes=resumes), stays_table(stays), codes)
 
     def _wait(self) -> None:
         arrival_s = self._arriving[-1].arrival_s if self._arriving else inf

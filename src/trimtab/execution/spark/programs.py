@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from trimtab.config.groups.trace import JobClass
+from trimtab.config.groups.trace import JobClassConfig
 from trimtab.execution.commands import DispatchPolicy
-from trimtab.execution.spark.run import Program, run_trace
+from trimtab.execution.spark.run import SparkProgram, run_trace
 from trimtab.spark.event_log import job_times
 from trimtab.spark.programs.posts import resize_posts, write_documentation_posts
 from trimtab.spark.programs.triangles import TriangleCount, partition_edges
@@ -23,13 +23,13 @@ WARM_UP, PROFILED = 8, 10  # runs of each class
 _GRAPH_NODES = 5000
 
 
-def prepare(classes: Mapping[str, JobClass], folder: Path) -> dict[str, Program]:
+def prepare(classes: Mapping[str, JobClassConfig], folder: Path) -> dict[str, SparkProgram]:
     """Return the program of each class, its input made in `folder`.
 
     Posts without a file of their own are made of Python's documentation, a graph by the copying
     model.
     """
-    programs: dict[str, Program] = {}
+    programs: dict[str, SparkProgram] = {}
     for name, facts in classes.items():
         source = Path(facts.input) if facts.input else None
         if facts.program == "word_popularity":
@@ -50,7 +50,7 @@ def prepare(classes: Mapping[str, JobClass], folder: Path) -> dict[str, Program]
 
 
 def measure_stages(
-    session: Session, programs: Mapping[str, Program]
+    session: Session, programs: Mapping[str, SparkProgram]
 ) -> dict[str, dict[str, float | str]]:
     """Return, for each class, the keys of `stages` of a trace's YAML, measured.
 
@@ -62,12 +62,12 @@ def measure_stages(
     return {name: _stages(times[times["name"] == name], session.slots) for name in programs}
 
 
-def warm_up(session: Session, programs: Mapping[str, Program], repeats: int) -> None:
+def warm_up(session: Session, programs: Mapping[str, SparkProgram], repeats: int) -> None:
     """Run every program a few times: the first runs of a session take longer than all others."""
     _run(session, programs, repeats)
 
 
-def _run(session: Session, programs: Mapping[str, Program], repeats: int) -> pd.DataFrame:
+def _run(session: Session, programs: Mapping[str, SparkProgram], repeats: int) -> pd.DataFrame:
     names = list(programs) * repeats
     trace = pd.DataFrame(
         {"job": job, "arrival_s": 0.0, "job_class": name, "priority": 0}

@@ -14,9 +14,9 @@ import pandas as pd
 
 from trimtab.errors import UserError
 from trimtab.execution.commands import DispatchPolicy
-from trimtab.execution.history import Outcome
+from trimtab.execution.history import JobOutcome
 from trimtab.execution.queue_file import QueueFile
-from trimtab.execution.spark.run import Program, run_trace
+from trimtab.execution.spark.run import SparkProgram, run_trace
 from trimtab.execution.sprinting.choose import find_sprinter
 from trimtab.spark.session import Session
 
@@ -29,7 +29,7 @@ class UserProgram:
     """A function of a user's file: `function(context, theta, seed)`, as `run.Program` says."""
 
     name: str
-    function: Program
+    function: SparkProgram
 
     def __call__(self, context: SparkContext, theta: float, seed: int) -> object:
         """Run it; UserError with the function's name and what it raised when it fails."""
@@ -59,8 +59,8 @@ def load_programs(session: Session, queue: QueueFile) -> dict[str, UserProgram]:
 
 
 def run_programs(
-    session: Session, programs: Mapping[str, Program], queue: QueueFile, policy: DispatchPolicy
-) -> Outcome:
+    session: Session, programs: Mapping[str, SparkProgram], queue: QueueFile, policy: DispatchPolicy
+) -> JobOutcome:
     """Run every job of `queue` on Spark, one at a time, and return what became of them.
 
     Sprints are by the machine's best sprinter. Energy is not measured. Raises UserError when a
@@ -72,7 +72,7 @@ def run_programs(
     )
     sprinter = find_sprinter() if policy.sprints else None
     ran = run_trace(session, trace, programs, policy, sprinter)
-    return Outcome(ran.jobs, ran.stays, dict.fromkeys(trace["job"].tolist(), 0), ran.sprinter)
+    return JobOutcome(ran.jobs, ran.stays, dict.fromkeys(trace["job"].tolist(), 0), ran.sprinter)
 
 
 def _said(error: Exception) -> str:

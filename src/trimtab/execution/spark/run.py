@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 
-class Program(Protocol):
+class SparkProgram(Protocol):
     """What a job of one class does, e.g. `WordPopularity`."""
 
     def __call__(self, context: SparkContext, theta: float, seed: int) -> object:
@@ -59,7 +59,7 @@ class SparkEngine:
     def __init__(
         self,
         session: Session,
-        programs: Mapping[str, Program],
+        programs: Mapping[str, SparkProgram],
         drop_ratio: Mapping[int, float],
         seed: int = 0,
     ) -> None:
@@ -111,7 +111,7 @@ class SparkEngine:
 def run_trace(
     session: Session,
     trace: pd.DataFrame,
-    programs: Mapping[str, Program],
+    programs: Mapping[str, SparkProgram],
     policy: DispatchPolicy,
     sprinter: Sprinter | None = None,
 ) -> SparkRun:

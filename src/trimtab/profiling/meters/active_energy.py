@@ -13,7 +13,7 @@ from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel, 
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class EnergyReading:
     """The meters at one moment; `time_s` on the caller's clock."""
 
     time_s: float
@@ -38,12 +38,12 @@ class ActiveEnergyMeter:
         else:
             self.method = "unknown"
 
-    def read(self, time_s: float) -> Reading:
+    def read(self, time_s: float) -> EnergyReading:
         """Read the meters."""
         busy_s = rapl.machine_busy_s() if self._rapl.domains else 0.0
-        return Reading(time_s, self._rapl.read_j(), busy_s)
+        return EnergyReading(time_s, self._rapl.read_j(), busy_s)
 
-    def since(self, start: Reading, now_s: float, cpu_s: float) -> float:
+    def since(self, start: EnergyReading, now_s: float, cpu_s: float) -> float:
         """Return the active joules of processes that used `cpu_s` since `start`; NaN: unknown."""
         if not self._rapl.domains:
             if not self._hardware.known:

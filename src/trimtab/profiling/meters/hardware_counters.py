@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Event:
+class CounterEvent:
     """One countable event: `kind` and `number` are perf_event_attr's type and config."""
 
     name: str
@@ -36,12 +36,12 @@ class Event:
 
 # PERF_TYPE_HARDWARE is 0; the numbers are enum perf_hw_id of <linux/perf_event.h>.
 HARDWARE_EVENTS = (
-    Event("cycles", 0, 0),
-    Event("instructions", 0, 1),
-    Event("cache_references", 0, 2),
-    Event("cache_misses", 0, 3),
-    Event("branches", 0, 4),
-    Event("branch_misses", 0, 5),
+    CounterEvent("cycles", 0, 0),
+    CounterEvent("instructions", 0, 1),
+    CounterEvent("cache_references", 0, 2),
+    CounterEvent("cache_misses", 0, 3),
+    CounterEvent("branches", 0, 4),
+    CounterEvent("branch_misses", 0, 5),
 )
 
 _TOTAL_TIMES = 1 | 2  # PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING
@@ -52,7 +52,7 @@ _ATTRIBUTES = struct.Struct("=IIQQQQQIIQ")  # perf_event_attr, its first publish
 
 
 @dataclass(frozen=True)
-class Reading:
+class CounterReading:
     """A counter's value with the nanoseconds it was enabled and really counted."""
 
     count: int
@@ -60,7 +60,7 @@ class Reading:
     running_ns: int
 
 
-def scaled(before: Reading, after: Reading) -> float | None:
+def scaled(before: CounterReading, after: CounterReading) -> float | None:
     """Return the events between two readings, scaled by time enabled / time running.
 
     None when the event had no counter in between, so that nothing is known.
@@ -77,9 +77,9 @@ class HardwareCounters:
     `missing` says in words which events this machine does not count, and why, or is None.
     """
 
-    def __init__(self, events: Sequence[Event] = HARDWARE_EVENTS) -> None:
+    def __init__(self, events: Sequence[CounterEvent] = HARDWARE_EVENTS) -> None:
         self._descriptors: dict[str, int] = {}
-        self._before = {event.name: Reading(0, 0, 0) for event in events}
+        self._before = {event.name: CounterReading(0, 0, 0) for event in events}
         self._counts: dict[str, float] = {}
         refused: dict[str, list[str]] = {}
         for event in events:
@@ -100,7 +100,7 @@ class HardwareCounters:
         """
         enabled = running = 0
         for name, descriptor in self._descriptors.items():
-            now = Reading(*struct.unpack("=QQQ", os.read(descriptor, 24)))
+            now = CounterReading(*struct.unpack("=QQQ", os.read(descriptor, 24)))
             enabled, running = enabled + now.enabled_ns, running + now.running_ns
             events = scaled(self._before[name], now)
             if events is not None:  # else this interval is scaled together with the next
@@ -126,7 +126,7 @@ class HardwareCounters:
         self.close()
 
 
-def _attributes(event: Event) -> bytes:
+def _attributes(event: CounterEvent) -> bytes:
     flags = _DISABLED | _INHERIT | _EXCLUDE_KERNEL | _EXCLUDE_HV | _ENABLE_ON_EXEC
     return _ATTRIBUTES.pack(
         event.kind, _ATTRIBUTES.size, event.number, 0, 0, _TOTAL_TIMES, flags, 0, 0, 0

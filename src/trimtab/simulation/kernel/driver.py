@@ -16,7 +16,7 @@ from trimtab.clusters.layout import (
     NEED_SLOTS,
     SAMPLE,
     STAY_ROW,
-    Output,
+    KernelOutput,
 )
 from trimtab.policies.base import Policy
 from trimtab.simulation.ahead import Ahead
@@ -152,5 +152,5 @@ class KernelEngine:
             self._model = build_model(arrivals.cluster, arrivals.job_classes, policy, stays)
 
 
-def _empty_output(stays: int) -> Output:
-    return Output(np.empty(_ROWS, FINISHED_ROW), np.empty(stays, STAY_ROW))
+def _empty_output(stays: int) -> KernelOutput:
+    return KernelOutput(np.empty(_ROWS, FINISHED_ROW), np.empty(stays, STAY_ROW))

@@ -23,8 +23,8 @@ from trimtab.clusters.layout import (
     NOBODY,
     SAMPLE,
     SWITCH,
+    KernelOutput,
     Model,
-    Output,
     State,
     index,
     never,
@@ -62,7 +62,7 @@ def _victim(s: State, shape: Any) -> int:
 
 
 @inlined
-def _dispatch(m: Model, s: State, out: Output) -> None:
+def _dispatch(m: Model, s: State, out: KernelOutput) -> None:
     """Give places to the jobs that wait, in their order, as far as there is room."""
     rules, clock = m.rules[0], s.clock[0]
     if rules.evicts:  # whom a job may evict changes with every start
@@ -105,7 +105,7 @@ def _arrive(s: State, arrival: Any) -> None:
 
 
 @lean
-def _outage(m: Model, s: State, out: Output) -> None:
+def _outage(m: Model, s: State, out: KernelOutput) -> None:
     clock = s.clock[0]
     outage = m.outages[clock.outage]
     clock.outage += 1
@@ -121,7 +121,7 @@ def _outage(m: Model, s: State, out: Output) -> None:
 
 
 @inlined
-def _own_event(m: Model, s: State, out: Output) -> None:
+def _own_event(m: Model, s: State, out: KernelOutput) -> None:
     """Take the event at the top of the heap."""
     slot = s.heap[0].slot
     kind = s.heap[0].order >> KIND_SHIFT
@@ -156,7 +156,7 @@ def _other_event(m: Model, s: State) -> tuple[float, int]:
 
 
 @lean
-def run(m: Model, s: State, chunk: Any, position: int, last: bool, out: Output) -> Any:
+def run(m: Model, s: State, chunk: Any, position: int, last: bool, out: KernelOutput) -> Any:
     """Go on from `position` of `chunk` until the caller is needed; return why, and the position.
 
     `chunk` is an array of ARRIVAL.

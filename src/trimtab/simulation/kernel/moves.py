@@ -4,8 +4,8 @@ from trimtab.clusters.compiled import lean
 from trimtab.clusters.layout import (
     MIGRATED,
     NOBODY,
+    KernelOutput,
     Model,
-    Output,
     State,
     index,
     never,
@@ -19,7 +19,7 @@ from trimtab.simulation.kernel.running import advance, change_level, write_stay
 
 
 @lean
-def switch(m: Model, s: State, out: Output, slot: int, pause_s: float) -> None:
+def switch(m: Model, s: State, out: KernelOutput, slot: int, pause_s: float) -> None:
     """Go on at the new place, after a pause of `pause_s` in which state moves."""
     job, clock = s.jobs[index(slot)], s.clock[0]
     shape = s.shapes[index(job.shape)]
@@ -49,7 +49,7 @@ def switch(m: Model, s: State, out: Output, slot: int, pause_s: float) -> None:
 
 
 @lean
-def move(m: Model, s: State, out: Output, slot: int, number: int, level: int) -> None:
+def move(m: Model, s: State, out: KernelOutput, slot: int, number: int, level: int) -> None:
     """Reserve a new place for a job and begin to set it up."""
     job, clock = s.jobs[index(slot)], s.clock[0]
     shape, kind = s.shapes[index(job.shape)], s.nodes[index(number)].type
@@ -117,7 +117,7 @@ def _held(s: State) -> bool:
 
 
 @lean
-def reconsider(m: Model, s: State, out: Output) -> None:
+def reconsider(m: Model, s: State, out: KernelOutput) -> None:
     """Move running jobs, the longest-running first, to where the policy would rather have them.
 
     Rocha's thesis, algorithm 3. Jobs that are being set up or moved already are left alone.

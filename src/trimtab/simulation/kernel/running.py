@@ -11,8 +11,8 @@ from trimtab.clusters.layout import (
     LEVEL,
     MIGRATED,
     NOBODY,
+    KernelOutput,
     Model,
-    Output,
     State,
     index,
     never,
@@ -63,7 +63,7 @@ def start(m: Model, s: State, slot: int, number: int, level: int) -> None:
 
 
 @inlined
-def write_stay(m: Model, s: State, out: Output, job: Any, end: int) -> None:
+def write_stay(m: Model, s: State, out: KernelOutput, job: Any, end: int) -> None:
     """Record that a job's stay at its node and level ends now."""
     if m.rules[0].records_stays:
         clock = s.clock[0]
@@ -87,7 +87,7 @@ def advance(m: Model, s: State, slot: int) -> None:
 
 
 @lean
-def forsake(m: Model, s: State, out: Output, slot: int) -> None:
+def forsake(m: Model, s: State, out: KernelOutput, slot: int) -> None:
     """Give up the place that a job was moving to."""
     job, clock = s.jobs[index(slot)], s.clock[0]
     if m.rules[0].records_stays:
@@ -105,7 +105,7 @@ def forsake(m: Model, s: State, out: Output, slot: int) -> None:
 
 
 @inlined
-def leave(m: Model, s: State, out: Output, slot: int, end: int) -> None:
+def leave(m: Model, s: State, out: KernelOutput, slot: int, end: int) -> None:
     """Take a job from its place, whatever for."""
     job, clock = s.jobs[index(slot)], s.clock[0]
     shape = s.shapes[index(job.shape)]
@@ -131,7 +131,7 @@ def leave(m: Model, s: State, out: Output, slot: int, end: int) -> None:
 
 
 @inlined
-def finish(m: Model, s: State, out: Output, slot: int) -> None:
+def finish(m: Model, s: State, out: KernelOutput, slot: int) -> None:
     """End a job, record it, and free its slot."""
     leave(m, s, out, slot, FINISHED)
     job, clock = s.jobs[index(slot)], s.clock[0]
@@ -151,7 +151,7 @@ def finish(m: Model, s: State, out: Output, slot: int) -> None:
 
 
 @lean
-def evict(m: Model, s: State, out: Output, slot: int, end: int) -> None:
+def evict(m: Model, s: State, out: KernelOutput, slot: int, end: int) -> None:
     """Send a job back to its queue; it goes on later, or all that it did is lost.
 
     A failed node (`end` FAILED) loses what was done even where evicted jobs resume.
@@ -171,7 +171,7 @@ def evict(m: Model, s: State, out: Output, slot: int, end: int) -> None:
 
 
 @lean
-def change_level(m: Model, s: State, out: Output, slot: int, level: int) -> None:
+def change_level(m: Model, s: State, out: KernelOutput, slot: int, level: int) -> None:
     """Have a job go on at another frequency level."""
     job = s.jobs[index(slot)]
     advance(m, s, slot)
@@ -195,7 +195,7 @@ def resolved(m: Model, kind: int, level: int) -> int:
 
 
 @lean
-def sprint(m: Model, s: State, out: Output, slot: int) -> None:
+def sprint(m: Model, s: State, out: KernelOutput, slot: int) -> None:
     """Have a job whose timer has run out sprint, if there is a budget and a faster level."""
     job = s.jobs[index(slot)]
     job.sprint_s = never
@@ -211,7 +211,7 @@ def sprint(m: Model, s: State, out: Output, slot: int) -> None:
 
 
 @lean
-def stop_sprints(m: Model, s: State, out: Output) -> None:
+def stop_sprints(m: Model, s: State, out: KernelOutput) -> None:
     """Bring every job that sprints back to its level: the budget is empty."""
     slot = s.clock[0].first_running
     while slot != NOBODY:
@@ -225,7 +225,7 @@ def stop_sprints(m: Model, s: State, out: Output) -> None:
 
 
 @lean
-def fail(m: Model, s: State, out: Output, number: int) -> None:
+def fail(m: Model, s: State, out: KernelOutput, number: int) -> None:
     """Take a node down: its jobs go back to their queues, moves to it are given up."""
     node: Any = s.nodes[index(number)]
     node.up = 0

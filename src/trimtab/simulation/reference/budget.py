@@ -9,7 +9,7 @@ from trimtab.policies.dias import Dias
 
 
 @dataclass
-class SprintBudget:
+class SimulatedSprintBudget:
     """Seconds of one job's sprinting, `left_s` at `at_s`, which come back over time.
 
     `empty_s` is when nothing of them will be left, if nothing changes before.
@@ -22,7 +22,7 @@ class SprintBudget:
     empty_s: float = never
 
     @classmethod
-    def of(cls, policy: Policy) -> "SprintBudget":
+    def of(cls, policy: Policy) -> "SimulatedSprintBudget":
         """Return the budget of a policy, full; without end where the policy has none."""
         if isinstance(policy, Dias):
             return cls(policy.budget_s, policy.replenish_s_per_s, policy.budget_s)

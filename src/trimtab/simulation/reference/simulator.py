@@ -34,7 +34,7 @@ from trimtab.policies.dias import Dias
 from trimtab.simulation.arrivals import Arrivals
 from trimtab.simulation.batches import Batch, Demand, End, LoadRow
 from trimtab.simulation.kernel.model import outage_events
-from trimtab.simulation.reference.budget import SprintBudget
+from trimtab.simulation.reference.budget import SimulatedSprintBudget
 from trimtab.simulation.reference.system import Job, Place, System
 
 _BATCH = 1 << 14
@@ -59,7 +59,7 @@ class ReferenceEngine:
         dias = self._policy if isinstance(self._policy, Dias) else None
         self._timeout_s = dias.timeout_s if dias else {}
         self._sprint_level = dias.sprint_level if dias else -1
-        self._budget = SprintBudget.of(self._policy)
+        self._budget = SimulatedSprintBudget.of(self._policy)
         self._rows: list[tuple[Any, ...]] = []
         self._stays: list[tuple[Any, ...]] = []
         self._load: list[LoadRow] = []

@@ -12,7 +12,7 @@ from trimtab.simulation.kernel.model import class_tables
 
 
 @dataclass(eq=False)
-class Node:
+class SimulatedNode:
     """A node, and the places on it."""
 
     number: int
@@ -31,7 +31,7 @@ class Place:
     """A job's share of a node since `since_s` at one level; `drawing`: it takes power."""
 
     job: "Job"
-    node: Node
+    node: SimulatedNode
     level: int
     since_s: float
     drawing: bool = False
@@ -69,9 +69,11 @@ class System:
     def __init__(self, arrivals: Arrivals) -> None:
         self.types = arrivals.cluster.node_types
         self.paces, self.sites = class_tables(arrivals.cluster, arrivals.job_classes)
-        self.nodes = [Node(*pair) for pair in enumerate(arrivals.cluster.type_of_node.tolist())]
+        self.nodes = [
+            SimulatedNode(*pair) for pair in enumerate(arrivals.cluster.type_of_node.tolist())
+        ]
 
-    def powers(self, node: Node) -> list[tuple[Place, float]]:
+    def powers(self, node: SimulatedNode) -> list[tuple[Place, float]]:
         """Return the active power of each place on a node that draws some."""
         drawing = [place for place in node.places if place.drawing]
         node_type = self.types[node.kind]
@@ -119,7 +121,7 @@ class System:
         here = job.here
         return float(self.paces[job.task.job_class, here.node.kind, here.level]["speed"])
 
-    def free(self, node: Node, without: Job | None = None) -> tuple[int, int, int]:
+    def free(self, node: SimulatedNode, without: Job | None = None) -> tuple[int, int, int]:
         """Return the CPU, GPU and memory that are free, what `without` holds counted as free."""
         node_type = self.types[node.kind]
         tasks = [place.job.task for place in node.places if place.job is not without]
@@ -129,7 +131,7 @@ class System:
             node_type.memory_bytes - sum(task.memory_bytes for task in tasks),
         )
 
-    def state(self, node: Node, task: Task, without: Job | None = None) -> NodeState:
+    def state(self, node: SimulatedNode, task: Task, without: Job | None = None) -> NodeState:
         """Return a node as a policy sees it when it is asked about `task`."""
         node_type = self.types[node.kind]
         return NodeState(
@@ -151,11 +153,11 @@ class System:
         ]
         return [state for state in states if state.has_room(task)]
 
-    def has_image(self, node: Node, task: Task) -> bool:
+    def has_image(self, node: SimulatedNode, task: Task) -> bool:
         """Return whether a node holds the image of the task's class."""
         pull_s = self.sites[task.job_class, node.kind]["pull_s"]
         return bool(pull_s == 0) or task.job_class in node.images
 
-    def level(self, node: Node, level: int) -> int:
+    def level(self, node: SimulatedNode, level: int) -> int:
         """Return a level's number; a negative one counts from the highest, -1."""
         return level + len(self.types[node.kind].levels) if level < 0 else level

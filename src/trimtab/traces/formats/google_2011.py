@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from trimtab.traces.arrival_order import sorted_by_arrival
 from trimtab.traces.formats.csv_table import read_csv
-from trimtab.traces.formats.task_events import EVENT_COLUMNS, Event, check_order, finished_tasks
+from trimtab.traces.formats.task_events import EVENT_COLUMNS, TaskEvent, check_order, finished_tasks
 from trimtab.traces.jobs import as_trace, usable
 
 _EXPECTED = "task_events of Google's cluster trace of 2011: 13 columns without a header"
@@ -40,15 +40,15 @@ _TYPES = {
     **dict.fromkeys(["time_us", "collection", "index", "type", "priority"], pa.int64()),
     **dict.fromkeys(["cpus", "memory"], pa.float64()),
 }
-_EVENTS = np.full(9, Event.OTHER)
+_EVENTS = np.full(9, TaskEvent.OTHER)
 _EVENTS[:7] = (
-    Event.SUBMIT,
-    Event.SCHEDULE,
-    Event.EVICT,
-    Event.END,
-    Event.FINISH,
-    Event.END,
-    Event.END,
+    TaskEvent.SUBMIT,
+    TaskEvent.SCHEDULE,
+    TaskEvent.EVICT,
+    TaskEvent.END,
+    TaskEvent.FINISH,
+    TaskEvent.END,
+    TaskEvent.END,
 )
 
 

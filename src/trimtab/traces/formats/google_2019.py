@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from trimtab.errors import UserError
 from trimtab.traces.arrival_order import ROWS_PER_CHUNK, sorted_by_arrival
 from trimtab.traces.formats.csv_table import csv_header, read_csv
-from trimtab.traces.formats.task_events import EVENT_COLUMNS, Event, check_order, finished_tasks
+from trimtab.traces.formats.task_events import EVENT_COLUMNS, TaskEvent, check_order, finished_tasks
 from trimtab.traces.jobs import as_trace, usable
 
 _EXPECTED = "instance_events of Google's cluster traces of 2019, as .json, .csv or .parquet"
@@ -34,9 +34,9 @@ _REQUEST = "resource_request."
 _WHOLE = ["time", "type", "collection_id", "collection_type", "priority", "instance_index"]
 _NAMES = [*_WHOLE, "cpus", "memory"]
 _RENAMED = {"time": "time_us", "collection_id": "collection", "instance_index": "index"}
-_EVENTS = np.full(11, Event.OTHER)
-_EVENTS[[0, 3, 4, 6]] = Event.SUBMIT, Event.SCHEDULE, Event.EVICT, Event.FINISH
-_EVENTS[[5, 7, 8]] = Event.END
+_EVENTS = np.full(11, TaskEvent.OTHER)
+_EVENTS[[0, 3, 4, 6]] = TaskEvent.SUBMIT, TaskEvent.SCHEDULE, TaskEvent.EVICT, TaskEvent.FINISH
+_EVENTS[[5, 7, 8]] = TaskEvent.END
 
 
 def read_google_2019(
@@ -63,7 +63,7 @@ def read_google_2019(
                 last_us = check_order(path, whole["time"].to_numpy(np.int64), last_us)
                 kind = _EVENTS[np.clip(whole["type"].to_numpy(np.int64), 0, 10)]
                 task = whole["collection_type"].to_numpy() == 0
-                skipped["reservation"] += int((~task & (kind == Event.SUBMIT)).sum())
+                skipped["reservation"] += int((~task & (kind == TaskEvent.SUBMIT)).sum())
                 yield whole.assign(event=kind).rename(columns=_RENAMED)[EVENT_COLUMNS][task]
 
     tasks = finished_tasks(events(), machine_cpu_milli, machine_memory_bytes, skipped)

@@ -15,7 +15,7 @@ from trimtab.traces.jobs import jobs_frame
 EVENT_COLUMNS = ["event", "collection", "index", "time_us", "priority", "cpus", "memory"]
 
 
-class Event(IntEnum):
+class TaskEvent(IntEnum):
     """What happened to a task, as far as it matters here."""
 
     OTHER = 0
@@ -61,22 +61,22 @@ def finished_tasks(
     submitted: dict[tuple[int, int], int] = {}
     running: dict[tuple[int, int], tuple[int, int, float, float]] = {}
     for frame in frames:
-        frame = frame[frame["event"] != Event.OTHER]
+        frame = frame[frame["event"] != TaskEvent.OTHER]
         columns = [frame[name].tolist() for name in EVENT_COLUMNS]
         rows: list[tuple[float, float, int, float, float]] = []
         for event, collection, index, time_us, priority, cpus, memory in zip(*columns, strict=True):
             task = (collection, index)
-            if event == Event.SUBMIT:
+            if event == TaskEvent.SUBMIT:
                 # Time 0 stands for all that happened before the trace began.
                 if time_us > 0:
                     submitted.setdefault(task, time_us)
-            elif event == Event.SCHEDULE:
+            elif event == TaskEvent.SCHEDULE:
                 running[task] = (time_us, priority, cpus, memory)
-            elif event == Event.EVICT:
+            elif event == TaskEvent.EVICT:
                 running.pop(task, None)
             else:
                 arrival_us, start = submitted.pop(task, None), running.pop(task, None)
-                if event == Event.END:
+                if event == TaskEvent.END:
                     skipped["failed, killed or lost"] += 1
                 elif arrival_us is None or start is None:
                     skipped["began before the trace, or incomplete"] += 1

@@ -26,7 +26,7 @@ from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import PAGE_BYTES, Elf, read_elf
 from trimtab.binaries.rewriting.compact import MINIMUM_HOLE_BYTES, Mode, RewriteResult, rewrite
 from trimtab.binaries.rewriting.locate import locate
-from trimtab.binaries.rewriting.spans import Canvas, Reason, Spans
+from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans
 from trimtab.errors import TrimtabError, UserError
 
 Compiled = Callable[[str], Path]
@@ -181,7 +181,7 @@ def test_gpu_code_that_left_reads_as_zeros(tmp_path: Path) -> None:
         functions = read_functions(elf)
         spans = locate(elf, functions, np.ones(len(functions), bool), keep_symbols=False)
         canvas = Canvas(spans.end, spans.reason)
-        canvas.paint(np.array([offset]), np.array([offset + (1 << 18)]), Reason.GPU_UNUSED)
+        canvas.paint(np.array([offset]), np.array([offset + (1 << 18)]), SpanReason.GPU_UNUSED)
         slim = tmp_path / "slim.so"
         result = rewrite(elf, Spans(canvas.end, canvas.reason), "compact", slim)
         assert result.size_after_bytes < elf.size_bytes - (1 << 17)
@@ -255,8 +255,8 @@ def test_zero_and_punch_fill_with_traps_and_zeros(c_library: Compiled, tmp_path:
     reasons = np.repeat(spans.reason, spans.end - spans.start)
     rewrite(elf, spans, "zero", tmp_path / "zero.so")
     zero = np.frombuffer((tmp_path / "zero.so").read_bytes(), np.uint8)
-    assert set(zero[reasons == Reason.UNUSED].tolist()) == {0xCC}
-    assert set(zero[reasons == Reason.SYMBOLS].tolist()) == {0}
+    assert set(zero[reasons == SpanReason.UNUSED].tolist()) == {0xCC}
+    assert set(zero[reasons == SpanReason.SYMBOLS].tolist()) == {0}
     rewrite(elf, spans, "punch", tmp_path / "punch.so")
     punched = np.frombuffer((tmp_path / "punch.so").read_bytes(), np.uint8)
     kept = np.repeat(spans.kept, spans.end - spans.start)

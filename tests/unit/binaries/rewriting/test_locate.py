@@ -10,7 +10,7 @@ from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.rewriting.locate import LINKAGE_SECTIONS, locate
-from trimtab.binaries.rewriting.spans import Reason, Spans
+from trimtab.binaries.rewriting.spans import SpanReason, Spans
 
 Compiled = Callable[[str], Path]
 
@@ -33,20 +33,20 @@ def test_every_byte_has_its_reason(c_library: Compiled, layout: str, keep_symbol
     offsets = elf.offsets_of(functions.start.astype(np.int64))
     for offset, size, mark in zip(offsets.tolist(), functions.size.tolist(), used, strict=True):
         if text.offset <= offset < text.end:
-            expected = Reason.USED if mark else Reason.UNUSED
+            expected = SpanReason.USED if mark else SpanReason.UNUSED
             assert set(by_byte[offset : offset + size].tolist()) == {expected}
     for section in elf.sections:
         found = set(by_byte[section.offset : section.end].tolist())
         if section.name in LINKAGE_SECTIONS and section.size:
-            assert found == {Reason.LINKAGE}
+            assert found == {SpanReason.LINKAGE}
         elif section.name in (".symtab", ".strtab", ".debug_info", ".comment"):
-            assert found == {Reason.DATA if keep_symbols else Reason.SYMBOLS}
+            assert found == {SpanReason.DATA if keep_symbols else SpanReason.SYMBOLS}
         elif section.name not in (".text", "") and section.end > section.offset:
-            assert found <= {Reason.DATA, Reason.SYMBOLS}
-    assert set(by_byte[: 64 + 56 * len(elf.segments)].tolist()) == {Reason.DATA}
-    assert set(by_byte[elf.section_header_offset :][: len(elf.sections) * 64]) == {Reason.DATA}
+            assert found <= {SpanReason.DATA, SpanReason.SYMBOLS}
+    assert set(by_byte[: 64 + 56 * len(elf.segments)].tolist()) == {SpanReason.DATA}
+    assert set(by_byte[elf.section_header_offset :][: len(elf.sections) * 64]) == {SpanReason.DATA}
     data = elf.data[:]
-    assert not np.any(data[by_byte == Reason.PADDING])
+    assert not np.any(data[by_byte == SpanReason.PADDING])
 
 
 def test_gaps_before_unused_functions_go_with_them(c_library: Compiled) -> None:
@@ -58,9 +58,9 @@ def test_gaps_before_unused_functions_go_with_them(c_library: Compiled) -> None:
     names = function_names(elf)
     at = {names.of(int(a)): int(elf.offsets_of(np.array([int(a)]))[0]) for a in functions.start}
     between = by_byte[at["function_11"] : at["function_30"]]
-    assert set(between.tolist()) == {Reason.UNUSED}
+    assert set(between.tolist()) == {SpanReason.UNUSED}
     before_used = by_byte[at["function_10"] - 16 : at["function_10"]]
-    assert set(before_used.tolist()) == {Reason.UNCOVERED}
+    assert set(before_used.tolist()) == {SpanReason.UNCOVERED}
 
 
 def test_code_without_functions_stays(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_code_without_functions_stays(tmp_path: Path) -> None:
     table = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
     address = next(int(row.split()[0], 16) for row in table.splitlines() if "by_hand" in row)
     offset = int(elf.offsets_of(np.array([address]))[0])
-    assert set(reasons_by_byte(spans)[offset : offset + 6].tolist()) == {Reason.UNCOVERED}
+    assert set(reasons_by_byte(spans)[offset : offset + 6].tolist()) == {SpanReason.UNCOVERED}
 
 
 def test_data_behind_the_last_section_stays(c_library: Compiled, tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_kept_and_removed_add_up_for_every_library_of_a_package() -> None:
         spans = locate(elf, functions, generator.random(len(functions)) < 0.3, False)
         spans.validate(path.stat().st_size)
         assert spans.kept_bytes + spans.removed_bytes == path.stat().st_size
-        assert spans.bytes_of(Reason.UNUSED) > 0
+        assert spans.bytes_of(SpanReason.UNUSED) > 0
 
 
 def test_a_mask_of_another_length_is_refused(c_library: Compiled) -> None:

@@ -3,16 +3,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.binaries.rewriting.spans import Canvas, Reason, Spans
+from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans
 from trimtab.errors import UserError
 
-reasons = st.sampled_from(list(Reason))
+reasons = st.sampled_from(list(SpanReason))
 intervals = st.lists(st.integers(0, 60), max_size=8, unique=True).map(sorted)
 
 
 @given(st.lists(st.tuples(intervals, reasons), max_size=6))
-def test_painting_equals_painting_byte_by_byte(layers: list[tuple[list[int], Reason]]) -> None:
-    canvas, expected = Canvas.of(60, Reason.DATA), np.full(60, Reason.DATA, np.uint8)
+def test_painting_equals_painting_byte_by_byte(layers: list[tuple[list[int], SpanReason]]) -> None:
+    canvas, expected = Canvas.of(60, SpanReason.DATA), np.full(60, SpanReason.DATA, np.uint8)
     for edges, reason in layers:
         start = np.array(edges[0 : len(edges) // 2 * 2 : 2], np.int64)
         end = np.array(edges[1::2], np.int64)
@@ -24,8 +24,8 @@ def test_painting_equals_painting_byte_by_byte(layers: list[tuple[list[int], Rea
     assert np.repeat(spans.reason, spans.end - spans.start).tolist() == expected.tolist()
     assert np.all(spans.reason[1:] != spans.reason[:-1])  # neighbours are merged
     assert spans.kept_bytes + spans.removed_bytes == 60
-    assert spans.kept_bytes == sum(Reason(code).kept for code in expected.tolist())
-    assert sum(spans.bytes_of(reason) for reason in Reason) == 60
+    assert spans.kept_bytes == sum(SpanReason(code).kept for code in expected.tolist())
+    assert sum(spans.bytes_of(reason) for reason in SpanReason) == 60
     again = Spans.from_json(spans.to_json())
     assert (again.end.tolist(), again.reason.tolist()) == (
         spans.end.tolist(),

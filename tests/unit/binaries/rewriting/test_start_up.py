@@ -15,7 +15,7 @@ from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.rewriting.compact import Mode, rewrite
 from trimtab.binaries.rewriting.locate import locate
 from trimtab.binaries.rewriting.not_started import NOTE, stop_patches, without_start
-from trimtab.binaries.rewriting.spans import Reason
+from trimtab.binaries.rewriting.spans import SpanReason
 from trimtab.binaries.rewriting.start_up import why_started
 
 # What runs at its start only fills memory of its own; `api_*` are for others.
@@ -231,9 +231,11 @@ def test_only_what_code_reads_is_removed(tmp_path: Path, only_api: str) -> None:
     for name in (".dynsym", ".dynstr", ".gnu.hash", ".rela.dyn", ".rela.plt", ".dynamic", ".got",
                  ".tdata", ".init_array", ".data.rel.ro"):  # fmt: skip
         section = elf.section(name)
-        assert section is None or (reasons[section.offset : section.end] == Reason.DATA).all(), name
+        assert (
+            section is None or (reasons[section.offset : section.end] == SpanReason.DATA).all()
+        ), name
     text, tables = elf.section(".text"), elf.section(".gcc_except_table")
     assert text is not None and tables is not None
-    assert (reasons[text.offset : text.end] == Reason.START_UP_CODE).all()
-    assert (reasons[tables.offset : tables.end] == Reason.START_UP_DATA).all()
-    assert not spans.bytes_of(Reason.UNUSED)
+    assert (reasons[text.offset : text.end] == SpanReason.START_UP_CODE).all()
+    assert (reasons[tables.offset : tables.end] == SpanReason.START_UP_DATA).all()
+    assert not spans.bytes_of(SpanReason.UNUSED)

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.evaluation.inputs.measurements import Measurements, Target
+from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.libraries.pareto import figure_6, pareto
 
 
-def target_of(rows: list[dict[str, Any]]) -> Target:
-    return Target("t", "desk", ("w",), {}, {}, pd.DataFrame(rows), pd.DataFrame())
+def target_of(rows: list[dict[str, Any]]) -> DebloatedTarget:
+    return DebloatedTarget("t", "desk", ("w",), {}, {}, pd.DataFrame(rows), pd.DataFrame())
 
 
 def test_the_pareto_chart_ranks_and_accumulates(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import experiment_files as files
 import pandas as pd
 import pytest
 
-from trimtab.evaluation.inputs.measurements import Measurements, Target
+from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.libraries.violins import figure_5
 from trimtab.evaluation.report.figures import Figure
@@ -80,6 +80,6 @@ def test_only_the_medians_that_the_paper_states_are_marked(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("rows", [[files.library("only.so", (10, 10), (0, 0), (0, 0), "no code")]])
 def test_an_experiment_with_nothing_to_show_still_draws(rows: list[dict[str, Any]]) -> None:
-    target = Target("t", "desk", ("w",), {}, {}, pd.DataFrame(rows), pd.DataFrame())
+    target = DebloatedTarget("t", "desk", ("w",), {}, {}, pd.DataFrame(rows), pd.DataFrame())
     for figure in figure_5(Measurements(files.inputs([], []), (target,), ())):
         assert "<svg" in figure.svg

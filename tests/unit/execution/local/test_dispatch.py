@@ -16,7 +16,7 @@ from real_queue import Gate, alive, queued
 
 from trimtab.errors import UserError
 from trimtab.execution.commands import DispatchPolicy, QueuedCommand
-from trimtab.execution.history import Outcome
+from trimtab.execution.history import JobOutcome
 from trimtab.execution.local.dispatch import run_commands
 from trimtab.execution.local.executions import CANNOT_START, living
 from trimtab.execution.sprinting.sprinter import Sprinter
@@ -52,7 +52,7 @@ def nothing() -> None:
 
 def run(
     folder: Path, jobs: list[QueuedCommand], policy: DispatchPolicy, log: Log | None = None
-) -> Outcome:
+) -> JobOutcome:
     return run_commands(jobs, policy, log_dir=folder / "log", on_event=log or Log())
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from trimtab.clusters.cluster import Cluster, JobClass
 from trimtab.errors import TrimtabError, UserError
-from trimtab.execution.history import Outcome
+from trimtab.execution.history import JobOutcome
 from trimtab.execution.slurm.cluster import SlurmCluster
 from trimtab.execution.slurm.partitions import run_partitions
 from trimtab.execution.slurm.run import run_policy
@@ -52,7 +52,7 @@ class Engine(Priority):
         return super().evict(task, [other for other in running if other.node == 0])
 
 
-def column(outcome: Outcome, name: str) -> list[float]:
+def column(outcome: JobOutcome, name: str) -> list[float]:
     values: list[float] = outcome.jobs.set_index("job").sort_index()[name].tolist()
     return values
 

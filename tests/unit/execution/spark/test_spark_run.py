@@ -9,7 +9,7 @@ import pytest
 
 from trimtab.errors import UserError
 from trimtab.execution.commands import DispatchPolicy
-from trimtab.execution.spark.run import Program, run_trace
+from trimtab.execution.spark.run import SparkProgram, run_trace
 from trimtab.execution.sprinting.control_groups import group_of, make_cpu_group
 from trimtab.execution.sprinting.core_sprinting import AffinitySprinter, QuotaSprinter
 from trimtab.records.tables import SCHEDULED, STAYS, write_table
@@ -80,7 +80,7 @@ def trace_of(*jobs: tuple[float, str, int]) -> pd.DataFrame:
 def test_priorities_are_kept_and_tasks_dropped(spark: Session, tmp_path: Path) -> None:
     # The first job lasts until the last has come, and all but it wait meanwhile.
     trace = trace_of((0.0, "wait", 0), (0.2, "low", 0), (0.3, "high", 1), (0.4, "low", 0))
-    programs: dict[str, Program] = {"wait": Sum(4, 0.4), "low": Sum(10), "high": Sum(10)}
+    programs: dict[str, SparkProgram] = {"wait": Sum(4, 0.4), "low": Sum(10), "high": Sum(10)}
     ran = run_trace(spark, trace, programs, DispatchPolicy(drop_ratio={0: 0.25}))
     assert ran.jobs.job.tolist() == [0, 2, 1, 3]
     assert ran.jobs.dropped_tasks.tolist() == [1, 0, 2, 2]
@@ -96,7 +96,7 @@ def test_priorities_are_kept_and_tasks_dropped(spark: Session, tmp_path: Path) -
 def test_an_evicted_job_repeats_and_its_time_is_wasted(spark: Session, tmp_path: Path) -> None:
     # The low job cannot end before the high one has run: it has to be evicted for that.
     flag = tmp_path / "the high job was here"
-    programs: dict[str, Program] = {
+    programs: dict[str, SparkProgram] = {
         "low": Relay(flag, waits=True),
         "high": Relay(flag, waits=False),
     }
@@ -121,7 +121,7 @@ def test_an_evicted_job_repeats_and_its_time_is_wasted(spark: Session, tmp_path:
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one core only")
 def test_a_job_sprints_on_more_cores(spark: Session) -> None:
     trace = trace_of((0.0, "high", 1))
-    programs: dict[str, Program] = {"high": Cores()}
+    programs: dict[str, SparkProgram] = {"high": Cores()}
     policy = DispatchPolicy(sprint_timeout_s={1: 0.2})
     ran = run_trace(spark, trace, programs, policy, AffinitySprinter())
     assert ran.stays.level.tolist() == [0, 1]

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from trimtab.errors import UserError
 from trimtab.policies.maintenance import DAY_S, Finished, SlidingWindow, retrained
-from trimtab.policies.predictions import Model, Observation, Requirement, fit
+from trimtab.policies.predictions import Observation, PredictionModel, Requirement, fit
 
 GRID = [(cores, memory) for cores in (1, 2, 4) for memory in (0.5, 1.0)]
 
@@ -13,12 +13,12 @@ def observations(factor: float = 1.0) -> list[Observation]:
     return [Observation(c, m, factor * (10 - c + m), factor * (5 + 2 * c)) for c, m in GRID]
 
 
-def model() -> Model:
+def model() -> PredictionModel:
     return fit({"a": observations(), "b": observations(2.0)})
 
 
 def ended(
-    known: Model, node_type: str, actual: list[Observation], end_s: float = 0.0
+    known: PredictionModel, node_type: str, actual: list[Observation], end_s: float = 0.0
 ) -> list[Finished]:
     return [
         Finished(
