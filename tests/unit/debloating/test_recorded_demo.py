@@ -14,7 +14,7 @@ from cuda_sources import TOOLKIT, listed_elements
 
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.gpu.fatbin import Kind, find_gpu_code
-from trimtab.cli.main import workspace
+from trimtab.cli import workspace
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.debloat import debloat_target

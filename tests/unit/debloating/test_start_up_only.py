@@ -14,11 +14,11 @@ from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.rewriting.not_started import NOTE
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
-from trimtab.cli.main import workspace
+from trimtab.cli import workspace
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.debloat import debloat_target
-from trimtab.debloating.elements import SpanReason as GpuReason
+from trimtab.debloating.elements import ElementReason as GpuReason
 from trimtab.debloating.environment import build_environment
 from trimtab.debloating.gpu_code import GpuTarget
 from trimtab.debloating.libraries import ProfiledLibrary, locate_used

@@ -2,7 +2,7 @@
 
 import pytest
 
-from trimtab.clusters.cluster import OutageConfig as NodeOutage
+from trimtab.clusters.cluster import Outage
 from trimtab.config.groups.cluster import ClusterConfig, OutageConfig
 from trimtab.config.groups.hardware import FrequencyLevel, Hardware
 from trimtab.config.groups.trace import JobClassConfig, RoundsConfig
@@ -27,7 +27,7 @@ def test_nodes_have_the_power_of_memory_and_gpus_in_their_idle_power() -> None:
     )
     small, large = cluster.node_types
     assert cluster.counts == (3, 1)
-    assert cluster.outages == (NodeOutage(3, 5.0, 9.0),)
+    assert cluster.outages == (Outage(3, 5.0, 9.0),)
     assert (small.cpu_milli, small.memory_bytes, small.gpu_milli) == (2000, 8 * GIB, 0)
     assert small.idle_w == 10 + 0.5 * 8
     assert [(level.speed, level.active_w) for level in small.levels] == [(2.0, 20.0)]
