@@ -10,25 +10,25 @@ import pandas as pd
 from trimtab.binaries.elf.reader import ElfError, read_elf
 from trimtab.binaries.gpu.fatbin import find_gpu_code
 from trimtab.binaries.rewriting.compact import rewrite
-from trimtab.binaries.rewriting.not_started import NOTE as NOT_STARTED
 from trimtab.binaries.rewriting.not_started import stop_patches
 from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
-from trimtab.binaries.rewriting.spans import Spans
 from trimtab.config import dump, load
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.workload import Output, Workload
 from trimtab.debloating.debloat import complete_usages, debloat_target, write_spans
-from trimtab.debloating.elements import kept_pieces
 from trimtab.debloating.environment import build_environment
 from trimtab.debloating.gpu_code import gpu_target_of
 from trimtab.debloating.learning import run_with_restored_code, with_calls
 from trimtab.debloating.libraries import locate_used, targets_of
 from trimtab.debloating.prefix import prefix_of
+from trimtab.debloating.span_document import spans_of
 from trimtab.debloating.verify import verify_environment
 from trimtab.errors import UserError
-from trimtab.files import read_json, whole_file
+from trimtab.files import whole_file
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import trace_workload
+from trimtab.records.library_spans import LibrarySpans
+from trimtab.records.manifest import Manifest
 from trimtab.records.tables import LIBRARIES, read_table
 from trimtab.records.usage import Usage, UsedLibrary
 
@@ -181,7 +181,7 @@ def learn(folder: Path, repeats: int, on_progress: OnProgress) -> int:
         prefix = prefix_of(Path(workload.python))
         with_calls(usage, prefix, calls).write(folder / "usage.json")
         options = load((folder / "options.json").read_text(), Debloat)
-        gpus = [str(gpu["architecture"]) for gpu in read_json(folder / "manifest.json")["gpus"]]
+        gpus = [str(gpu.architecture) for gpu in Manifest.read(folder / "manifest.json").gpus]
         debloat(folder, options, gpus, on_progress)
         build(folder, options)
     return len(calls)
@@ -200,14 +200,10 @@ def verify(folder: Path, repeats: int) -> Path:
 def reconstruct(span_path: Path, output_dir: Path, mode: str) -> Path:
     """Rebuild the library of `span_path` in `output_dir` and return its path there.
 
-    Raises UserError when the spans are no spans, or the library is not the one they are about.
+    Raises UserError when the library is not the one that the spans are about.
     """
-    try:
-        document = read_json(span_path)
-        library = Path(document["library"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{span_path}: not a file of spans ({error!r})") from None
-    spans = Spans.from_json(document)
+    document = LibrarySpans.read(span_path)
+    library, spans = Path(document.library), spans_of(document)
     elf = read_elf(library)
     if (elf.build_id, elf.size_bytes) != (spans.build_id, spans.size_bytes):
         raise UserError(f"{span_path}: {library} is not the library that these spans are about")
@@ -215,15 +211,14 @@ def reconstruct(span_path: Path, output_dir: Path, mode: str) -> Path:
     if destination.resolve() == library.resolve():
         raise UserError(f"{output_dir}: holds the original {library.name}; choose another folder")
     patches: tuple[Patch, ...] = ()
-    if "gpu_code" in document:
-        if document["gpu_code"]["pruned_elements"]:
+    if document.gpu_code is not None:
+        if document.gpu_code.pruned_elements:
             raise UserError(
                 f"{span_path}: unused kernels were pruned within modules, which spans do not hold;"
                 f" {library.name} without them is in libraries.tar"
             )
-        kept = kept_pieces(document["gpu_code"])
-        patches = rewrite_regions(elf.data, find_gpu_code(elf), kept).patches
-    if spans.note == NOT_STARTED:
+        patches = rewrite_regions(elf.data, find_gpu_code(elf), document.gpu_code.kept).patches
+    if not document.started:
         patches = stop_patches(elf)
     rewrite(elf, spans, mode, destination, patches=patches)  # type: ignore[arg-type]
     return destination

@@ -23,9 +23,12 @@ from trimtab.debloating.outcome import (
     used_code,
 )
 from trimtab.debloating.prefix import prefix_of
+from trimtab.debloating.span_document import document_of
 from trimtab.errors import UserError
-from trimtab.files import whole_file, write_json
+from trimtab.files import whole_file
 from trimtab.profiling.runs.from_workload import absolute
+from trimtab.records.library_spans import spans_file
+from trimtab.records.manifest import Environment, Manifest, Timings
 from trimtab.records.tables import LIBRARIES, write_table
 from trimtab.records.usage import Usage
 
@@ -44,18 +47,16 @@ def complete_usages(paths: Sequence[Path]) -> list[Usage]:
     return usages
 
 
-def spans_file(folder: Path, name: str) -> Path:
-    """Return where the spans of the library `name` are written: one flat file a library."""
-    return folder / f"{name.replace('/', '__')}.json"
-
-
 def write_spans(folder: Path, target: ProfiledLibrary, located: Located) -> None:
     """Write what of a library is kept and removed, and why, as `spans/{library}.json`."""
-    document = {"library": str(target.path), "name": target.name, **located.spans.to_json()}
-    if located.gpu.decisions is not None:
-        pruned = {"pruned_elements": located.gpu.pruned}
-        document["gpu_code"] = located.gpu.decisions.to_json() | pruned
-    write_json(spans_file(folder, target.name), document)
+    document_of(
+        target.path,
+        target.name,
+        located.spans,
+        started=located.started,
+        decisions=located.gpu.decisions,
+        pruned=located.gpu.pruned,
+    ).write(spans_file(folder, target.name))
 
 
 def debloat_target(
@@ -93,7 +94,7 @@ def debloat_target(
     spans = destination / "spans"
     shutil.rmtree(spans, ignore_errors=True)
     try:
-        slim, timings = _slim(libraries, options, gpu, scratch, spans, on_progress)
+        slim, locate_s, rewrite_s = _slim(libraries, options, gpu, scratch, spans, on_progress)
         rows, entries = measure(slim, target, hardware, _WORKERS)
         with (
             whole_file(destination / "libraries.tar") as temporary,
@@ -104,24 +105,20 @@ def debloat_target(
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     write_table(destination / "libraries.parquet", LIBRARIES, pd.DataFrame(rows))
-    write_json(destination / "used.json", {"libraries": used_code(slim)})
-    timings["trace_s"] = sum(usage.trace_s for usage in records)
-    write_json(
-        destination / "manifest.json",
-        {
-            "target": target,
-            "hardware": hardware,
-            "workloads": [workload.name for workload in workloads],
-            "prefix": str(prefix),
-            "mode": options.mode,
-            "symbols": options.symbols,
-            "gpus": gpus_of(gpu, records),
-            "gpu_code_kept_because": gpu.why_all,
-            "modules_made_at_run_time": modules_made_at_run_time(gpu, slim),
-            "timings": timings,
-            "files": entries,
-        },
-    )
+    used_code(slim).write(destination / "used.json")
+    Manifest(
+        target=target,
+        hardware=hardware,
+        workloads=[workload.name for workload in workloads],
+        environment=Environment("python_prefix", str(prefix)),
+        mode=options.mode,
+        symbols=options.symbols,
+        gpus=gpus_of(gpu, records),
+        gpu_code_kept_because=gpu.why_all,
+        modules_made_at_run_time=modules_made_at_run_time(gpu, slim),
+        timings=Timings(sum(usage.trace_s for usage in records), locate_s, rewrite_s),
+        files=entries,
+    ).write(destination / "manifest.json")
 
 
 def _slim(
@@ -131,7 +128,7 @@ def _slim(
     scratch: Path,
     spans: Path,
     on_progress: Callable[[str, int, int], None],
-) -> tuple[list[SlimLibrary], dict[str, float]]:
+) -> tuple[list[SlimLibrary], float, float]:
     """Rewrite all libraries; the timings are wall time, shared out as the threads spent it."""
     locating_s = rewriting_s = 0.0
     begun_s = time.perf_counter()
@@ -168,7 +165,7 @@ def _slim(
             on_progress(each.target.name, len(slim), len(libraries))
     slim.sort(key=lambda each: each.target.name)
     share = (time.perf_counter() - begun_s) / (locating_s + rewriting_s)
-    return slim, {"locate_s": locating_s * share, "rewrite_s": rewriting_s * share}
+    return slim, locating_s * share, rewriting_s * share
 
 
 def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -11,7 +11,8 @@ from pathlib import Path
 from trimtab.debloating.fallback import add_fallback
 from trimtab.debloating.prefix import prefix_of
 from trimtab.errors import TrimtabError, UserError
-from trimtab.files import read_json, sha256_of
+from trimtab.files import sha256_of
+from trimtab.records.manifest import DebloatedFile, Manifest
 
 _FICLONE = 0x40049409  # ioctl_ficlonerange(2): share the blocks of another file
 _NO_REFLINK = {errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS}
@@ -40,14 +41,14 @@ def build_environment(
     manifest lists.
     """
     prefix = prefix_of(python)
-    document = read_json(manifest)
-    files = document["files"]
+    document = Manifest.read(manifest)
+    files = document.files
     destination = Path(os.path.abspath(destination))
     if destination.is_relative_to(prefix) or prefix.is_relative_to(destination):
         raise UserError(f"{destination}: inside the environment {prefix} that it is a copy of")
     for name, entry in files.items():
         original = prefix / name
-        if not original.is_file() or original.stat().st_size != entry["size_before_bytes"]:
+        if not original.is_file() or original.stat().st_size != entry.size_before_bytes:
             raise UserError(f"{original}: not the library that was debloated; profile it again")
     destination.parent.mkdir(parents=True, exist_ok=True)
     partial = destination.with_name(f".{destination.name}.partial")
@@ -56,7 +57,7 @@ def build_environment(
         _copy_tree(prefix, partial, set(files), share)
         _extract(libraries_tar, partial, files)
         _name_new_prefix(partial / "bin", prefix, destination)
-        if fallback != "none" and document["mode"] != "punch":
+        if fallback != "none" and document.mode != "punch":
             add_fallback(partial, prefix, spans_dir, manifest, fallback)  # type: ignore[arg-type]
     except BaseException:
         _remove(partial)
@@ -118,7 +119,7 @@ def _reflink(source: Path, destination: Path) -> bool:
     return True
 
 
-def _extract(archive: Path, destination: Path, files: dict[str, dict[str, str]]) -> None:
+def _extract(archive: Path, destination: Path, files: dict[str, DebloatedFile]) -> None:
     with tarfile.open(archive) as tar:
         members = {member.name: member for member in tar.getmembers()}
         if set(members) != set(files):
@@ -131,7 +132,7 @@ def _extract(archive: Path, destination: Path, files: dict[str, dict[str, str]])
             with source, path.open("wb") as file:
                 _write_sparsely(source.read, file, member.size)
             path.chmod(member.mode)
-            if sha256_of(path) != files[name]["sha256_after"]:
+            if sha256_of(path) != files[name].sha256_after:
                 raise TrimtabError(f"{archive}: {name} was damaged; debloat again")
 
 

@@ -4,11 +4,10 @@ The library `native/fallback` does the work in the program. What it needs of eac
 is written here, in the layout of `native/fallback/sidecar.h`.
 """
 
-import json
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -19,9 +18,12 @@ from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import PROGRAM_HEADER, PT_LOAD, PT_PHDR, Elf, read_elf
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
+from trimtab.debloating.span_document import spans_of
 from trimtab.errors import UserError
-from trimtab.files import read_json, whole_file
+from trimtab.files import whole_file
 from trimtab.native import native_path
+from trimtab.records.library_spans import LibrarySpans, spans_file
+from trimtab.records.manifest import Manifest
 
 Source = Literal["original", "packed"]
 
@@ -37,20 +39,6 @@ _MAGIC = b"TRIMTABR"
 _FUNCTION = np.dtype([("address", "<u4"), ("size", "<u4"), ("offset", "<u4"), ("name", "<u4")])
 
 
-@dataclass(frozen=True)
-class RemovedCall:
-    """A removed function that was called: its library's path in the environment, its address there.
-
-    `name` is mangled, and empty where the original names none; `processes` called it first in
-    theirs.
-    """
-
-    library: str
-    address: int
-    name: str
-    processes: int
-
-
 def add_fallback(
     environment: Path, prefix: Path, spans_dir: Path, manifest: Path, source: Source
 ) -> None:
@@ -62,8 +50,8 @@ def add_fallback(
     Python loads the fallback library at its start. Raises UserError when the
     environment has no `site-packages`, was made with mode `punch`, or when an original was changed.
     """
-    document = read_json(manifest)
-    if document["mode"] == "punch":
+    document = Manifest.read(manifest)
+    if document.mode == "punch":
         raise UserError(
             f"{manifest}: mode punch leaves zeros where code was, which run instead of stopping;"
             " a fallback needs mode compact or zero"
@@ -73,14 +61,14 @@ def add_fallback(
         raise UserError(f"{environment}: no lib/python3*/site-packages, so no Python to fall back")
     folder = environment / _FOLDER
     shutil.rmtree(folder, ignore_errors=True)
-    for name in document["files"]:
-        flat = name.replace("/", "__")
-        spans = Spans.from_json(read_json(spans_dir / f"{flat}.json"))
+    for name in document.files:
+        spans = spans_of(LibrarySpans.read(spans_file(spans_dir, name)))
+        sidecar = spans_file(folder / "removed", name).with_suffix(".removed")
         if spans.bytes_of(SpanReason.UNUSED):
-            _write_sidecar(folder / "removed" / f"{flat}.removed", prefix / name, spans, source)
+            _write_sidecar(sidecar, prefix / name, spans, source)
             _unmap_headers(environment / name)
         elif spans.bytes_of(SpanReason.START_UP_CODE):
-            _write_not_started(folder / "removed" / f"{flat}.removed")
+            _write_not_started(sidecar)
     (folder / "removed").mkdir(parents=True, exist_ok=True)
     with whole_file(folder / _LIBRARY, 0o755) as temporary:
         shutil.copyfile(native_path(_LIBRARY), temporary)
@@ -176,23 +164,3 @@ def fallback_environment(
         "TRIMTAB_FALLBACK": behaviour,
         "TRIMTAB_FALLBACK_RECORD": os.path.abspath(record),
     }
-
-
-def read_events(path: Path) -> list[RemovedCall]:
-    """Return the removed functions that a record of the fallback names, the first called first.
-
-    They are what a new profile has to include. Lines of the behaviour `report` hold only a number
-    and add nothing. Raises UserError for a line that the fallback did not write; a last line that
-    is not whole is of a process that was killed while it wrote it.
-    """
-    processes: dict[tuple[str, int, str], set[int]] = {}
-    lines = path.read_text().split("\n")
-    for number, line in enumerate(lines[:-1], 1):
-        try:
-            event = json.loads(line)
-            if "functions" not in event:
-                key = (event["library"], int(event["address"]), event["function"])
-                processes.setdefault(key, set()).add(event["pid"])
-        except (ValueError, KeyError, TypeError):
-            raise UserError(f"{path}: line {number} is no record of a removed function") from None
-    return [RemovedCall(*key, len(pids)) for key, pids in processes.items()]

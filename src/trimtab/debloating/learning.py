@@ -10,11 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from trimtab.config.groups.workload import Workload
-from trimtab.debloating.fallback import RemovedCall, fallback_environment, read_events
+from trimtab.debloating.fallback import fallback_environment
 from trimtab.errors import TrimtabError
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.runs.from_workload import program_of
 from trimtab.profiling.runs.run import measure_run
+from trimtab.records.removed_calls import RemovedCall, read_removed_calls
 from trimtab.records.usage import Usage, UsedLibrary
 
 
@@ -42,7 +43,7 @@ def run_with_restored_code(
         )
         if run.failure:
             raise TrimtabError(f"in {environment}, with removed functions put back: {run.failure}")
-    return read_events(record) if record.exists() else []
+    return read_removed_calls(record)
 
 
 def with_calls(usage: Usage, prefix: Path, calls: Sequence[RemovedCall]) -> Usage:

@@ -10,7 +10,9 @@ from trimtab.binaries.rewriting.compact import RewriteResult
 from trimtab.debloating.elements import ElementReason
 from trimtab.debloating.gpu_code import GpuTarget
 from trimtab.debloating.libraries import Located, ProfiledLibrary, size_of
-from trimtab.records.usage import Usage
+from trimtab.records.manifest import DebloatedFile, RunTimeModule
+from trimtab.records.usage import Usage, UsedGpu
+from trimtab.records.used import UsedCode, UsedCodeByLibrary
 
 
 @dataclass(frozen=True)
@@ -23,21 +25,18 @@ class SlimLibrary:
     path: Path
 
 
-def used_code(slim: list[SlimLibrary]) -> dict[str, Any]:
+def used_code(slim: list[SlimLibrary]) -> UsedCodeByLibrary:
     """Return the functions, by ELF address, and kernels that were used of each traced library."""
-    return {
-        each.target.name: {
-            "functions": each.target.used.tolist(),
-            "kernels": sorted(each.located.gpu.decisions.kernels)
-            if each.located.gpu.decisions
-            else [],
-        }
-        for each in slim
-        if not each.target.why_not
-    }
+    used = {}
+    for library in slim:
+        if not library.target.why_not:
+            decisions = library.located.gpu.decisions
+            kernels = frozenset() if decisions is None else decisions.kernels
+            used[library.target.name] = UsedCode(frozenset(library.target.used.tolist()), kernels)
+    return UsedCodeByLibrary(libraries=used)
 
 
-def modules_made_at_run_time(gpu: GpuTarget, slim: list[SlimLibrary]) -> list[dict[str, Any]]:
+def modules_made_at_run_time(gpu: GpuTarget, slim: list[SlimLibrary]) -> list[RunTimeModule]:
     """Return the used modules that are in no library: compiled or linked while the program ran."""
     if gpu.use is None:
         return []
@@ -48,24 +47,21 @@ def modules_made_at_run_time(gpu: GpuTarget, slim: list[SlimLibrary]) -> list[di
         for digest in each.located.gpu.decisions.modules
     }
     return [
-        {"sha256": digest, "size_bytes": module.size_bytes, "kernels": module.kernels}
+        RunTimeModule(digest, module.size_bytes, module.kernels)
         for digest, module in sorted(gpu.use.modules.items())
         if digest not in shipped
     ]
 
 
-def gpus_of(gpu: GpuTarget, usages: Sequence[Usage]) -> list[dict[str, Any]]:
+def gpus_of(gpu: GpuTarget, usages: Sequence[Usage]) -> list[UsedGpu]:
     """Return the GPUs that GPU code is kept for, with the names of those traced on."""
     names = {each.architecture: each.name for usage in usages for each in usage.gpus}
-    return [
-        {"name": names.get(architecture, ""), "architecture": architecture}
-        for architecture in gpu.gpus
-    ]
+    return [UsedGpu(names.get(number, ""), number) for number in gpu.gpus]
 
 
 def measure(
     slim: list[SlimLibrary], target: str, hardware: str, workers: int
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], dict[str, DebloatedFile]]:
     """Return a row of LIBRARIES for each library, and what the manifest says of its files.
 
     Both files of each are read once, by `workers` threads.
@@ -107,10 +103,10 @@ def measure(
                 "overhead_bytes": each.result.overhead_bytes,
             }
         )
-        entries[each.target.name] = {
-            "sha256_before": before.sha256,
-            "sha256_after": after.sha256,
-            "size_before_bytes": before.length_bytes,
-            "size_after_bytes": after.length_bytes,
-        }
+        entries[each.target.name] = DebloatedFile(
+            sha256_before=before.sha256,
+            sha256_after=after.sha256,
+            size_before_bytes=before.length_bytes,
+            size_after_bytes=after.length_bytes,
+        )
     return rows, entries

@@ -2,17 +2,15 @@
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.crash import find_crash
-from trimtab.debloating.fallback import RemovedCall, fallback_environment, read_events
+from trimtab.debloating.fallback import fallback_environment
 from trimtab.errors import TrimtabError, UserError
-from trimtab.files import read_json, write_json
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.runs.compare import compare_outputs
 from trimtab.profiling.runs.from_workload import absolute, program_of
@@ -20,7 +18,10 @@ from trimtab.profiling.runs.interleave import measure_interleaved
 from trimtab.profiling.runs.measured import MeasuredRun, runs_table
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.resident import resident_library_bytes
+from trimtab.records.manifest import Manifest
+from trimtab.records.removed_calls import RemovedCall, read_removed_calls
 from trimtab.records.tables import RUNS, write_table
+from trimtab.records.verdict import ResidentBytes, Verdict, VerifiedWorkload
 
 
 class VerificationError(TrimtabError):
@@ -44,23 +45,15 @@ def verify_environment(
     raised. Raises UserError when the
     workload's output changes from run to run in the original environment already.
     """
-    kept = read_json(manifest)
-    slim, original = absolute(environment), Path(kept["prefix"])
-    libraries = sorted(kept["files"])
+    debloated = Manifest.read(manifest)
+    slim, original = absolute(environment), Path(debloated.environment.location)
     destination.mkdir(parents=True, exist_ok=True)
     failure_folder = destination / "failure"
     shutil.rmtree(failure_folder, ignore_errors=True)
     (destination / "verify.json").unlink(missing_ok=True)
     runs_folder = destination / "verification"
     shutil.rmtree(runs_folder, ignore_errors=True)
-    verdict: dict[str, Any] = {
-        "target": target,
-        "hardware": hardware.name,
-        "passed": True,
-        "workloads": [],
-        "removed_calls": [],
-        "resident_bytes": {},
-    }
+    verdict = Verdict(target=target, hardware=hardware.name, passed=True)
     frames = []
     for workload in workloads:
         folder = runs_folder / workload.name
@@ -71,29 +64,31 @@ def verify_environment(
         }
         runs = measure_interleaved(programs, repeats, hardware=hardware, log_dir=folder / "logs")
         equal_runs = _equal(programs["original"], runs)
-        calls = read_events(record) if record.exists() else []
+        calls = read_removed_calls(record)
         problem = _problem(workload, programs["original"], runs, calls)
-        verdict["workloads"].append(
-            {
-                "workload": workload.name,
-                "repeats": repeats,
-                "equal": equal_runs == repeats,
-                "equal_runs": equal_runs,
-                "comparison": workload.output.compare,
-            }
+        verdict.workloads.append(
+            VerifiedWorkload(
+                workload=workload.name,
+                repeats=repeats,
+                equal=equal_runs == repeats,
+                equal_runs=equal_runs,
+                comparison=workload.output.compare,
+            )
         )
-        verdict["removed_calls"] += [asdict(call) for call in calls]
+        verdict.removed_calls.extend(calls)
         if problem:
             _fail(verdict, problem, workload, destination, slim, original)
         frames.append(runs_table(workload.name, runs))
-        verdict["resident_bytes"][workload.name] = {
-            condition: resident_library_bytes(
-                programs[condition], {prefix / name for name in libraries}
-            )
-            for condition, prefix in (("original", original), ("debloated", slim))
-        }
+        verdict.resident_bytes[workload.name] = ResidentBytes(
+            original=resident_library_bytes(
+                programs["original"], {original / name for name in debloated.files}
+            ),
+            debloated=resident_library_bytes(
+                programs["debloated"], {slim / name for name in debloated.files}
+            ),
+        )
     write_table(destination / "verify_runs.parquet", RUNS, pd.concat(frames, ignore_index=True))
-    write_json(destination / "verify.json", verdict)
+    verdict.write(destination / "verify.json")
 
 
 def _strict_program(workload: Workload, run_folder: Path, slim: Path, record: Path) -> Program:
@@ -149,7 +144,7 @@ def _problem(
 
 
 def _fail(
-    verdict: dict[str, Any],
+    verdict: Verdict,
     problem: str,
     workload: Workload,
     destination: Path,
@@ -163,12 +158,11 @@ def _fail(
     again = _strict_program(workload, folder / "diagnosis", slim, folder / "diagnosis.jsonl")
     crash = find_crash(again, evidence, slim, original)
     problem = problem.replace(str(destination / "verification"), str(evidence))
-    verdict |= {"passed": False, "failed_workload": workload.name, "problem": problem}
-    if crash:
-        verdict |= asdict(crash)
-    write_json(evidence / "verify.json", verdict)
+    failure = {"failed_workload": workload.name, "problem": problem, "crash": crash}
+    verdict = verdict.model_copy(update={"passed": False, **failure})
+    verdict.write(evidence / "verify.json")
     where = f"; {crash}" if crash else ""
     raise VerificationError(
-        f"target {verdict['target']}, workload {workload.name}: {problem}{where};"
+        f"target {verdict.target}, workload {workload.name}: {problem}{where};"
         f" everything needed to look is in {evidence}"
     )

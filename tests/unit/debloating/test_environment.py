@@ -11,7 +11,8 @@ import pytest
 from trimtab.debloating.environment import build_environment
 from trimtab.debloating.prefix import prefix_of
 from trimtab.errors import TrimtabError, UserError
-from trimtab.files import sha256_of, write_json
+from trimtab.files import sha256_of
+from trimtab.records.manifest import DebloatedFile, Environment, Manifest, Timings
 
 LIBRARY = "lib/module.so"
 
@@ -36,13 +37,17 @@ def slim(venv: Path, folder: Path, content: bytes) -> tuple[Path, Path]:
     path.write_bytes(content)
     with tarfile.open(folder / "libraries.tar", "w") as archive:
         archive.add(path, LIBRARY)
-    entry = {
-        "size_before_bytes": (venv / LIBRARY).stat().st_size,
-        "size_after_bytes": len(content),
-        "sha256_before": sha256_of(venv / LIBRARY),
-        "sha256_after": sha256_of(path),
-    }
-    write_json(folder / "manifest.json", {"files": {LIBRARY: entry}})
+    entry = DebloatedFile(
+        size_before_bytes=(venv / LIBRARY).stat().st_size,
+        size_after_bytes=len(content),
+        sha256_before=sha256_of(venv / LIBRARY),
+        sha256_after=sha256_of(path),
+    )
+    Manifest(
+        target="t", hardware="h", workloads=["w"], mode="zero", symbols="strip",
+        environment=Environment("python_prefix", str(venv)), timings=Timings(0, 0, 0),
+        files={LIBRARY: entry},
+    ).write(folder / "manifest.json")  # fmt: skip
     return folder / "libraries.tar", folder / "manifest.json"
 
 

@@ -14,8 +14,8 @@ from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.environment import build_environment
-from trimtab.debloating.fallback import read_events
 from trimtab.profiling.profile import trace_workload
+from trimtab.records.removed_calls import read_removed_calls
 
 PROGRAM = """
 import json, sys
@@ -110,10 +110,10 @@ def test_an_operation_that_was_not_profiled(folder: Path, operation: str) -> Non
     named, removed = text.removeprefix("trimtab: ").split(" was removed: no profiled run used it")
     assert "TRIMTAB_FALLBACK=restore" in removed
     function, library = named.rsplit(" in ", 1)
-    called = [event for event in read_events(record) if event.library.endswith(library)]
+    called = [event for event in read_removed_calls(record) if event.library.endswith(library)]
     assert function in readable([event.name for event in called])
     record.unlink()
     both = ("multiply", operation)
     assert run(folder, "env", *both, behaviour="restore") == run(folder, "original", *both)
-    assert any(LIBRARY[operation] in event.library for event in read_events(record))
+    assert any(LIBRARY[operation] in event.library for event in read_removed_calls(record))
     record.unlink()

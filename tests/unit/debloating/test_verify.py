@@ -12,11 +12,12 @@ from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.environment import build_environment
 from trimtab.debloating.verify import VerificationError, verify_environment
 from trimtab.errors import UserError
-from trimtab.files import read_json, sha256_of
+from trimtab.files import sha256_of
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.meters.rapl import Rapl
 from trimtab.profiling.profile import trace_workload
 from trimtab.records.tables import LIBRARIES, RUNS, read_table
+from trimtab.records.verdict import Verdict, VerifiedWorkload
 
 MANIFEST = "manifest.json"
 LIBRARY = r"""
@@ -82,13 +83,11 @@ def test_equal_output_passes(venv: Path, tmp_path: Path, mode: str) -> None:
     env = slim(mine, venv, tmp_path, mode)
     verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 2, tmp_path)
     assert sha256_of(venv / "lib/libmine.so") == before
-    verdict = read_json(tmp_path / "verify.json")
-    assert verdict["passed"] is True and verdict["removed_calls"] == []
+    verdict = Verdict.read(tmp_path / "verify.json")
+    assert verdict.passed and verdict.removed_calls == []
     assert (env / "trimtab/removed").is_dir() == (mode != "punch")
-    assert verdict["workloads"] == [
-        {"workload": "mine", "repeats": 2, "equal": True, "equal_runs": 2,
-         "comparison": "digest_file"}
-    ]  # fmt: skip
+    assert verdict.workloads == [VerifiedWorkload("mine", 2, True, 2, "digest_file")]
+    assert list(verdict.resident_bytes) == ["mine"]
     runs = read_table(tmp_path / "verify_runs.parquet", RUNS)
     assert list(runs["condition"]) == ["original", "debloated", "debloated", "original"]
     assert runs["output_digest"].nunique() == 1
@@ -121,10 +120,10 @@ def test_a_call_into_removed_code_fails_though_the_output_is_equal(
     with pytest.raises(VerificationError) as error:
         verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 2, tmp_path)
     assert "removed code was called: small in lib/libmine.so; profile more runs" in str(error.value)
-    verdict = read_json(tmp_path / "failure/verify.json")
-    assert verdict["passed"] is False and verdict["workloads"][0]["equal"] is True
-    [call] = verdict["removed_calls"]
-    assert (call["library"], call["name"], call["processes"]) == ("lib/libmine.so", "small", 2)
+    verdict = Verdict.read(tmp_path / "failure/verify.json")
+    assert not verdict.passed and verdict.workloads[0].equal
+    [call] = verdict.removed_calls
+    assert (call.library, call.name, call.processes) == ("lib/libmine.so", "small", 2)
     assert not (env / "trimtab/fallback.jsonl").exists()
 
 
@@ -137,7 +136,7 @@ def test_an_exception_for_removed_code_is_told(venv: Path, tmp_path: Path) -> No
     assert "exit code 1" in str(error.value) and "called: unused in lib/libmine.so" in str(
         error.value
     )
-    assert "signal" not in read_json(tmp_path / "failure/verify.json")
+    assert Verdict.read(tmp_path / "failure/verify.json").crash is None
     stderr = (tmp_path / "failure/mine/logs/debloated-0.stderr").read_text()
     assert "RuntimeError: trimtab: unused in libmine.so was removed" in stderr
 
@@ -153,8 +152,8 @@ def test_another_crash_is_named_beside_a_fallback(venv: Path, tmp_path: Path) ->
     env = slim(mine, venv, tmp_path, "compact")
     with pytest.raises(VerificationError, match=r"ended by signal 11.*; SIGSEGV in "):
         verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 1, tmp_path)
-    verdict = read_json(tmp_path / "failure/verify.json")
-    assert verdict["signal"] == "SIGSEGV" and verdict["removed_calls"] == []
+    verdict = Verdict.read(tmp_path / "failure/verify.json")
+    assert verdict.crash and verdict.crash.signal == "SIGSEGV" and verdict.removed_calls == []
 
 
 @pytest.mark.parametrize("function", ["unused", "small"])
@@ -169,8 +168,8 @@ def test_a_crash_without_a_fallback_names_library_and_function(
         verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 2, tmp_path)
     assert "libmine.so" in str(error.value) and f", {function} at 0x" in str(error.value)
     assert not (tmp_path / "verify.json").exists()
-    verdict = read_json(tmp_path / "failure/verify.json")
-    assert verdict["passed"] is False and verdict["function"] == function
+    verdict = Verdict.read(tmp_path / "failure/verify.json")
+    assert not verdict.passed and verdict.crash and verdict.crash.function == function
     assert (tmp_path / "failure/mine/logs/debloated-0.stderr").is_file()
 
 

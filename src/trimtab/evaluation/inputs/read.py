@@ -12,7 +12,7 @@ from trimtab.evaluation.inputs.measurements import DebloatedTarget, Inputs, Meas
 from trimtab.evaluation.inputs.schedule_files import read_cells, read_deflator, read_trace
 from trimtab.evaluation.inputs.schedules import Schedules
 from trimtab.records.tables import EPOCHS, LIBRARIES, RUNS
-from trimtab.records.used import read_used
+from trimtab.records.used import UsedCodeByLibrary
 
 PROFILE_FILES = ("usage.json", "runs.parquet", "epochs.parquet")
 DEBLOAT_FILES = (
@@ -89,7 +89,7 @@ def _target(folder: Path) -> DebloatedTarget:
         raise TrimtabError(f"{folder / 'manifest.json'}: timings lacks {', '.join(missing)}")
     libraries = table(folder / "libraries.parquet", LIBRARIES)
     _check_sums(folder / "libraries.parquet", libraries)
-    used = read_used(folder / "used.json")
+    used = UsedCodeByLibrary.read(folder / "used.json").libraries
     unknown = set(used) - set(libraries["library"])
     if unknown:
         raise TrimtabError(f"{folder / 'used.json'}: {min(unknown)}: not in libraries.parquet")
