@@ -19,14 +19,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common import machine
+from trimtab.debloating.environment import build_environment
 
 from trimtab.config import Configurations
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.workload import Workload
 from trimtab.config.profiling import Profiling
 from trimtab.debloating.debloat import debloat_target
-from trimtab.debloating.environment import build_environment
-from trimtab.debloating.verify import verify_environment
+from trimtab.debloating.verification.verify import verify_environment
 from trimtab.errors import TrimtabError
 from trimtab.files import write_json
 from trimtab.profiling.profile import model_of, profile_workload

@@ -10,14 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from common import save
+from trimtab.debloating.prefix import prefix_of
 
 from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.config import Configurations
 from trimtab.config.groups.debloat import Debloat
 from trimtab.debloating.debloat import debloat_target
-from trimtab.debloating.gpu_code import GpuTarget
+from trimtab.debloating.gpu.gpu_code import GpuTarget
 from trimtab.debloating.libraries import locate_used, targets_of
-from trimtab.debloating.prefix import prefix_of
 from trimtab.records.tables import LIBRARIES, read_table
 from trimtab.records.usage import Usage
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.debloating.elements import ElementReason
+from trimtab.debloating.gpu.elements import ElementReason
 from trimtab.records.library_spans import LibrarySpans
 from trimtab.records.usage import Usage
 

@@ -51,7 +51,6 @@ class DebloatStage:
 class EnvironmentStage:
     """What building a slim environment depends on, besides the slim libraries."""
 
-    python: str = MISSING
     share: str = MISSING
     fallback: str = MISSING
 

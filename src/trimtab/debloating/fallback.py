@@ -27,11 +27,9 @@ from trimtab.records.manifest import Manifest
 
 Source = Literal["original", "packed"]
 
-_FOLDER = "trimtab"
-_LIBRARY = "libtrimtab-fallback.so"
-_HOOK = "00_trimtab_fallback.pth"  # before the other hooks, in the order that Python runs them
-# Of the limited API's kind, so that interpreters with other objects (free-threaded) refuse it.
-_MODULE = "trimtab_fallback.abi3.so"
+# In a slim environment: the library finds the folder by its own place.
+FALLBACK_LIBRARY = Path("trimtab/libtrimtab-fallback.so")
+_REMOVED = Path("trimtab/removed")
 _PT_NULL = 0
 _HEADER_BYTES, _SOURCE_BYTES = 4096, 4064
 _LARGEST_BYTES = (1 << 32) - 1  # of a file, by the width of its offsets in a sidecar
@@ -40,43 +38,34 @@ _FUNCTION = np.dtype([("address", "<u4"), ("size", "<u4"), ("offset", "<u4"), ("
 
 
 def add_fallback(
-    environment: Path, prefix: Path, spans_dir: Path, manifest: Path, source: Source
+    environment: Path, original: Path, manifest: Manifest, spans: Path, source: Source
 ) -> None:
-    """Let the programs of the slim `environment` survive calls into removed code.
+    """Lay down in the slim `environment` what its programs need to survive calls into removed code.
 
-    `trimtab/removed` in it says for every library of `manifest` that lost code what went, and
-    where it is: in the library under `prefix` (`original`), or beside it in the same file
-    (`packed`). A call into a library that is not started any more ends the program with a message.
-    Python loads the fallback library at its start. Raises UserError when the
-    environment has no `site-packages`, was made with mode `punch`, or when an original was changed.
+    `trimtab/removed` says for every library of `manifest` that lost code what went, by its document
+    in the folder `spans`, and where it is: in the library below `original` (`original`), or beside
+    it in the same file (`packed`). A call into a library that is not started any more ends the
+    program with a message. Beside it is FALLBACK_LIBRARY, which programs have to load. Raises
+    UserError when the libraries were made with mode `punch`, or when an original was changed.
     """
-    document = Manifest.read(manifest)
-    if document.mode == "punch":
+    if manifest.mode == "punch":
         raise UserError(
-            f"{manifest}: mode punch leaves zeros where code was, which run instead of stopping;"
-            " a fallback needs mode compact or zero"
+            "mode punch leaves zeros where code was, which run instead of stopping; a fallback"
+            " needs mode compact or zero"
         )
-    packages = sorted(environment.glob("lib/python3*/site-packages"))
-    if not packages:
-        raise UserError(f"{environment}: no lib/python3*/site-packages, so no Python to fall back")
-    folder = environment / _FOLDER
-    shutil.rmtree(folder, ignore_errors=True)
-    for name in document.files:
-        spans = spans_of(LibrarySpans.read(spans_file(spans_dir, name)))
-        sidecar = spans_file(folder / "removed", name).with_suffix(".removed")
-        if spans.bytes_of(SpanReason.UNUSED):
-            _write_sidecar(sidecar, prefix / name, spans, source)
+    removed = environment / _REMOVED
+    shutil.rmtree(removed.parent, ignore_errors=True)
+    removed.mkdir(parents=True)
+    for name in manifest.files:
+        kept = spans_of(LibrarySpans.read(spans_file(spans, name)))
+        sidecar = spans_file(removed, name).with_suffix(".removed")
+        if kept.bytes_of(SpanReason.UNUSED):
+            _write_sidecar(sidecar, original / name, kept, source)
             _unmap_headers(environment / name)
-        elif spans.bytes_of(SpanReason.START_UP_CODE):
+        elif kept.bytes_of(SpanReason.START_UP_CODE):
             _write_not_started(sidecar)
-    (folder / "removed").mkdir(parents=True, exist_ok=True)
-    with whole_file(folder / _LIBRARY, 0o755) as temporary:
-        shutil.copyfile(native_path(_LIBRARY), temporary)
-    for package in packages:
-        (package / _MODULE).unlink(missing_ok=True)
-        (package / _MODULE).symlink_to(os.path.relpath(folder / _LIBRARY, package))
-        with whole_file(package / _HOOK) as temporary:
-            temporary.write_text("import trimtab_fallback\n")
+    with whole_file(environment / FALLBACK_LIBRARY, 0o755) as temporary:
+        shutil.copyfile(native_path(FALLBACK_LIBRARY.name), temporary)
 
 
 def _write_sidecar(path: Path, original: Path, spans: Spans, source: Source) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
-from trimtab.debloating.elements import Decisions, ElementReason
+from trimtab.debloating.gpu.elements import Decisions, ElementReason
 from trimtab.errors import TrimtabError
 from trimtab.records.library_spans import GpuCodeSpans, LibrarySpans, Reason, Row
 

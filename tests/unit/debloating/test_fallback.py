@@ -19,6 +19,7 @@ from trimtab.binaries.rewriting.locate import locate
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
 from trimtab.debloating.fallback import Source, add_fallback
 from trimtab.debloating.span_document import document_of
+from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.errors import UserError
 from trimtab.records.library_spans import spans_file
 from trimtab.records.manifest import DebloatedFile, Environment, Manifest, Timings
@@ -109,8 +110,8 @@ def build(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..
             name = f"lib/{path.name}"
             document_of(path, name, spans).write(spans_file(folder / "spans", name))
         names = [f"lib/{path.name}" for path in (origin / "lib").iterdir()]
-        manifest_of(mode, names).write(folder / "manifest.json")
-        add_fallback(environment, origin, folder / "spans", folder / "manifest.json", source)
+        add_fallback(environment, origin, manifest_of(mode, names), folder / "spans", source)
+        PythonPrefix(origin).adapt(environment, environment)
         return environment
 
     return make
@@ -417,14 +418,13 @@ def test_what_cannot_fall_back_is_refused(
 ) -> None:
     with pytest.raises(UserError, match="mode punch leaves zeros"):
         build("punch")
-    manifest_of("compact", []).write(tmp_path / "manifest.json")
+    add_fallback(tmp_path, prefix, manifest_of("compact", []), tmp_path, "original")
+    (tmp_path / "bin").mkdir()
     with pytest.raises(UserError, match="no lib/python3"):
-        add_fallback(tmp_path, prefix, tmp_path, tmp_path / "manifest.json", "original")
+        PythonPrefix(prefix).adapt(tmp_path, tmp_path)
     elf = read_elf(prefix / "lib/libmine.so")
     other = Spans(np.array([elf.size_bytes]), np.array([SpanReason.UNUSED], np.uint8), "another")
     name = "lib/libmine.so"
     document_of(prefix / name, name, other).write(spans_file(tmp_path, name))
-    manifest_of("compact", [name]).write(tmp_path / "manifest.json")
-    (tmp_path / "lib/python3.11/site-packages").mkdir(parents=True)
     with pytest.raises(UserError, match="not the library that was debloated"):
-        add_fallback(tmp_path, prefix, tmp_path, tmp_path / "manifest.json", "original")
+        add_fallback(tmp_path, prefix, manifest_of("compact", [name]), tmp_path, "original")

@@ -12,8 +12,9 @@ import pytest
 
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.workload import Workload
+from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
-from trimtab.debloating.environment import build_environment
+from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.profiling.profile import trace_workload
 from trimtab.records.removed_calls import read_removed_calls
 
@@ -65,13 +66,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     usage = trace_workload(product, folder / "trace", 1)
     assert usage.complete, usage.incomplete_because
     usage.write(folder / "usage.json")
-    debloat_target(
-        "product", "here", [folder / "usage.json"], [product], Debloat(name="x"), [], folder
-    )
-    build_environment(
-        original / "bin/python", folder / "libraries.tar", folder / "manifest.json", "hardlink",
-        folder / "env", folder / "spans", "original",
-    )  # fmt: skip
+    stage = DebloatStage("product", "here", [], [product], Debloat(name="x"))
+    debloat_target(stage, [folder / "usage.json"], folder)
+    PythonPrefix(original).build(folder, "hardlink", "original", folder / "env")
     return folder
 
 

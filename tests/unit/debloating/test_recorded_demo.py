@@ -17,8 +17,9 @@ from trimtab.binaries.gpu.fatbin import Kind, find_gpu_code
 from trimtab.cli import workspace
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.workload import Workload
+from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
-from trimtab.debloating.elements import ElementReason
+from trimtab.debloating.gpu.elements import ElementReason
 from trimtab.records.library_spans import LibrarySpans
 from trimtab.records.manifest import Manifest, RunTimeModule
 from trimtab.records.tables import LIBRARIES, read_table
@@ -46,10 +47,9 @@ def environment(tmp_path: Path) -> Path:
 def debloat(environment: Path, **options: str) -> Path:
     folder = environment.parent / "target"
     workload = Workload(name="demo", command=["python"], python=str(environment / "bin/python"))
-    debloat_target(
-        "demo", "h200", [environment.parent / "usage.json"], [workload],
-        Debloat(name="x", **options), [], folder,  # type: ignore[arg-type]
-    )  # fmt: skip
+    chosen = Debloat(name="x", **options)  # type: ignore[arg-type]
+    stage = DebloatStage("demo", "h200", [], [workload], chosen)
+    debloat_target(stage, [environment.parent / "usage.json"], folder)
     return folder
 
 
@@ -103,10 +103,8 @@ def test_other_gpus_by_name(environment: Path) -> None:
     """For a GPU that was not traced on, a module that holds a used kernel's name is kept."""
     folder = environment.parent / "target"
     workload = Workload(name="demo", command=["python"], python=str(environment / "bin/python"))
-    debloat_target(
-        "demo", "h200", [environment.parent / "usage.json"], [workload], Debloat(name="x"),
-        ["8.0", "9.0"], folder,
-    )  # fmt: skip
+    stage = DebloatStage("demo", "h200", ["8.0", "9.0"], [workload], Debloat(name="x"))
+    debloat_target(stage, [environment.parent / "usage.json"], folder)
     rebuilt = workspace.reconstruct(
         folder / "spans/lib__libdemo.so.json", environment.parent / "both", "compact"
     )

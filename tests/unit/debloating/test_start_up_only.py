@@ -17,11 +17,12 @@ from trimtab.binaries.rewriting.spans import SpanReason
 from trimtab.cli import workspace
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.workload import Workload
+from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
-from trimtab.debloating.elements import ElementReason as GpuReason
-from trimtab.debloating.environment import build_environment
-from trimtab.debloating.gpu_code import GpuTarget
+from trimtab.debloating.gpu.elements import ElementReason as GpuReason
+from trimtab.debloating.gpu.gpu_code import GpuTarget
 from trimtab.debloating.libraries import ProfiledLibrary, locate_used
+from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.records.library_spans import LibrarySpans
 from trimtab.records.tables import LIBRARIES, read_table
 from trimtab.records.usage import Usage, UsedLibrary
@@ -71,16 +72,13 @@ def debloat(environment: Path, *used: str, traced: bool = True, **options: str) 
     workload = Workload(name="table", command=["python"], python=str(environment / "bin/python"))
     folder = environment.parent / "target"
     chosen = Debloat(name="x", **options)  # type: ignore[arg-type]
-    debloat_target("table", "here", [usage], [workload], chosen, [], folder)
+    debloat_target(DebloatStage("table", "here", [], [workload], chosen), [usage], folder)
     return folder
 
 
 def slim_environment(environment: Path, target: Path, fallback: str = "original") -> Path:
     slim = target / "env"
-    build_environment(
-        environment / "bin/python", target / "libraries.tar", target / "manifest.json", "copy",
-        slim, target / "spans", fallback,
-    )  # fmt: skip
+    PythonPrefix(environment).build(target, "copy", fallback, slim)
     return slim
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
-from trimtab.debloating.elements import Decisions, ElementReason
+from trimtab.debloating.gpu.elements import Decisions, ElementReason
 from trimtab.debloating.span_document import document_of, spans_of
 from trimtab.errors import TrimtabError
 from trimtab.files import write_json
@@ -18,6 +18,7 @@ from trimtab.records.library_spans import LibrarySpans, spans_file
 LIBRARY = Path("/env/lib/a.so")
 
 
+@settings(deadline=None)  # it writes files
 @given(
     st.lists(st.tuples(st.integers(1, 1 << 30), st.sampled_from(SpanReason)), min_size=1),
     st.none() | st.text("0123456789abcdef"),

@@ -8,9 +8,10 @@ import pytest
 
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.workload import Marks, Output, Workload
+from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
-from trimtab.debloating.environment import build_environment
-from trimtab.debloating.verify import VerificationError, verify_environment
+from trimtab.debloating.targets.registry import target_of
+from trimtab.debloating.verification.verify import VerificationError, verify_environment
 from trimtab.errors import UserError
 from trimtab.files import sha256_of
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
@@ -68,11 +69,11 @@ def slim(mine: Workload, venv: Path, folder: Path, mode: str, fallback: str = "o
     assert usage.complete, usage.incomplete_because
     usage.write(folder / "usage.json")
     options = Debloat(name=mode, mode=mode, minimum_hole_bytes=4096)
-    debloat_target("mine", "test_machine", [folder / "usage.json"], [mine], options, [], folder)
-    build_environment(
-        venv / "bin/python", folder / "libraries.tar", folder / "manifest.json", "copy",
-        folder / "env", folder / "spans", fallback,
-    )  # fmt: skip
+    stage = DebloatStage(
+        target="mine", hardware="test_machine", gpus=[], workloads=[mine], debloat=options
+    )
+    debloat_target(stage, [folder / "usage.json"], folder)
+    target_of("mine", [mine]).build(folder, "copy", fallback, folder / "env")
     return folder / "env"
 
 
@@ -208,8 +209,8 @@ def test_an_incomplete_record_removes_nothing(venv: Path, tmp_path: Path) -> Non
     assert not usage.complete and "was killed" in usage.incomplete_because[0]
     usage.write(tmp_path / "usage.json")
     with pytest.raises(UserError, match="incomplete, so nothing is removed"):
-        debloat_target("mine", "m", [tmp_path / "usage.json"], [mine],
-                       Debloat(name="x"), [], tmp_path)  # fmt: skip
+        stage = DebloatStage("mine", "m", [], [mine], Debloat(name="x"))
+        debloat_target(stage, [tmp_path / "usage.json"], tmp_path)
     mine.accept_killed_processes = True
     accepted = trace_workload(mine, tmp_path / "trace")
     assert accepted.complete and "was killed" in accepted.notes[0]

@@ -12,7 +12,7 @@ import zstandard
 from trimtab.binaries.gpu.architecture import Architecture, parse_architecture
 from trimtab.binaries.gpu.fatbin import Element, Frame, GpuCode, Kind, Region
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
-from trimtab.debloating.elements import Decisions, ElementReason, GpuUse, decide
+from trimtab.debloating.gpu.elements import Decisions, ElementReason, GpuUse, decide
 from trimtab.debloating.span_document import document_of
 from trimtab.records.usage import UsedModule
 

@@ -15,8 +15,8 @@ from trimtab.binaries.rewriting.prune_cubin import prune_element
 from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
 from trimtab.config.groups.debloat import Debloat
-from trimtab.debloating.element_programs import Piece
-from trimtab.debloating.elements import Decisions, ElementReason, GpuUse, decide
+from trimtab.debloating.gpu.element_programs import Piece
+from trimtab.debloating.gpu.elements import Decisions, ElementReason, GpuUse, decide
 from trimtab.records.usage import Usage, UsedLibrary
 
 # Functions that link programs for a GPU, by a part of their name, in the libraries that have them.

@@ -22,9 +22,11 @@ def find_crash(program: Program, folder: Path, slim: Path, original: Path) -> Cr
     folder.mkdir(parents=True, exist_ok=True)
     record = folder / "crash.txt"
     record.unlink(missing_ok=True)
+    preloaded = program.environment.get("LD_PRELOAD")
+    reporter = str(native_path("libtrimtab-crash.so"))
     environment = {
         **program.environment,
-        "LD_PRELOAD": str(native_path("libtrimtab-crash.so")),
+        "LD_PRELOAD": f"{reporter}:{preloaded}" if preloaded else reporter,
         "TRIMTAB_CRASH": str(record.resolve()),
     }
     with (folder / "diagnosis.out").open("wb") as out, (folder / "diagnosis.err").open("wb") as err:

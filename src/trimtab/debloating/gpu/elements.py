@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from trimtab.binaries.gpu.architecture import can_load, preference, ptx_fits
 from trimtab.binaries.gpu.fatbin import GpuCode, Kind
-from trimtab.debloating.element_programs import GpuProgram, Piece, kind_of, read_programs
+from trimtab.debloating.gpu.element_programs import GpuProgram, Piece, kind_of, read_programs
 from trimtab.records.usage import UsedModule
 
 
