@@ -13,7 +13,7 @@ from trimtab.binaries.rewriting.not_started import stop_patches
 from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
 from trimtab.config import dump, load
 from trimtab.config.groups.debloat import Debloat
-from trimtab.config.groups.workload import Output, Workload
+from trimtab.config.groups.workload import Comparison, Output, Workload
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import OnProgress, complete_usages, debloat_target, locate_in
 from trimtab.debloating.gpu.gpu_code import gpu_target_of
@@ -68,7 +68,7 @@ def trace(
             f"{command[0]} is no Python program by its first line: name the interpreter whose"
             " environment is to be debloated with --python ENV/bin/python"
         )
-    compared = Output("digest_file", str(output.absolute())) if output else Output()
+    compared = Output(Comparison.DIGEST_FILE, str(output.absolute())) if output else Output()
     workload = Workload(
         name=_NAME, command=command, python=str(interpreter), workdir=str(Path.cwd()),
         output=compared,

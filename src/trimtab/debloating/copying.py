@@ -9,6 +9,7 @@ from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from typing import IO
 
+from trimtab.config.groups.debloat import Share
 from trimtab.errors import TrimtabError
 from trimtab.files import sha256_of
 from trimtab.records.manifest import DebloatedFile
@@ -18,7 +19,7 @@ _NO_REFLINK = {errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.
 _PAGE_BYTES = 4096
 
 
-def copy_tree(source: Path, destination: Path, left_out: Container[str], share: str) -> None:
+def copy_tree(source: Path, destination: Path, left_out: Container[str], share: Share) -> None:
     """Copy the folder `source`, but for the files of `left_out`, to `destination`.
 
     Unchanged files are shared as `share` says: reflink where the file system can, else a copy; or
@@ -46,11 +47,11 @@ def _moved_link(link: Path, source: Path, destination: Path) -> str:
     return os.path.relpath(source / Path(text).relative_to(source), link.parent)
 
 
-def _share(source: Path, destination: Path, how: str) -> None:
-    if how == "hardlink":
+def _share(source: Path, destination: Path, how: Share) -> None:
+    if how == Share.HARDLINK:
         destination.hardlink_to(source)
         return
-    if how == "reflink" and _reflink(source, destination):
+    if how == Share.REFLINK and _reflink(source, destination):
         shutil.copystat(source, destination)
     else:
         shutil.copy2(source, destination)  # keeps the time stamp that a .pyc names

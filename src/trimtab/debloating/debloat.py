@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from trimtab.binaries.rewriting.compact import rewrite
-from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.debloat import Debloat, StartUpOnly, Symbols
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.gpu.gpu_code import GpuTarget, gpu_target_of
 from trimtab.debloating.libraries import Located, ProfiledLibrary, locate_used
@@ -51,7 +51,7 @@ def complete_usages(paths: Sequence[Path]) -> list[Usage]:
 def locate_in(library: ProfiledLibrary, options: Debloat, gpu: GpuTarget, spans: Path) -> Located:
     """Return what of a library is kept and removed, and write it to the folder `spans`."""
     located = locate_used(
-        library, options.symbols == "keep", gpu, options.start_up_only == "remove"
+        library, options.symbols == Symbols.KEEP, gpu, options.start_up_only == StartUpOnly.REMOVE
     )
     document_of(
         library.path,
@@ -131,7 +131,7 @@ def _slim(
         rewritten = rewrite(
             located.elf,
             located.spans,
-            options.mode,  # type: ignore[arg-type]  # OmegaConf knows no Literal
+            options.mode,  # type: ignore[arg-type]  # an option of the same words
             path,
             minimum_hole_bytes=options.minimum_hole_bytes,
             patches=located.patches,

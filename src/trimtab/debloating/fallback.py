@@ -8,8 +8,8 @@ import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import PROGRAM_HEADER, PT_LOAD, PT_PHDR, Elf, read_elf
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
+from trimtab.config.groups.debloat import Fallback, Mode
 from trimtab.debloating.span_document import spans_of
 from trimtab.errors import UserError
 from trimtab.files import whole_file
@@ -25,7 +26,13 @@ from trimtab.native import native_path
 from trimtab.records.library_spans import LibrarySpans, spans_file
 from trimtab.records.manifest import Manifest
 
-Source = Literal["original", "packed"]
+
+class Behaviour(StrEnum):
+    """What becomes of a call into removed code, besides that it is recorded."""
+
+    STRICT = "strict"
+    RESTORE = "restore"
+
 
 # In a slim environment: the library finds the folder by its own place.
 FALLBACK_LIBRARY = Path("trimtab/libtrimtab-fallback.so")
@@ -38,7 +45,7 @@ _FUNCTION = np.dtype([("address", "<u4"), ("size", "<u4"), ("offset", "<u4"), ("
 
 
 def add_fallback(
-    environment: Path, original: Path, manifest: Manifest, spans: Path, source: Source
+    environment: Path, original: Path, manifest: Manifest, spans: Path, source: Fallback
 ) -> None:
     """Lay down in the slim `environment` what its programs need to survive calls into removed code.
 
@@ -48,7 +55,7 @@ def add_fallback(
     program with a message. Beside it is FALLBACK_LIBRARY, which programs have to load. Raises
     UserError when the libraries were made with mode `punch`, or when an original was changed.
     """
-    if manifest.mode == "punch":
+    if manifest.mode == Mode.PUNCH:
         raise UserError(
             "mode punch leaves zeros where code was, which run instead of stopping; a fallback"
             " needs mode compact or zero"
@@ -68,7 +75,7 @@ def add_fallback(
         shutil.copyfile(native_path(FALLBACK_LIBRARY.name), temporary)
 
 
-def _write_sidecar(path: Path, original: Path, spans: Spans, source: Source) -> None:
+def _write_sidecar(path: Path, original: Path, spans: Spans, source: Fallback) -> None:
     elf = read_elf(original)
     if (elf.build_id, elf.size_bytes) != (spans.build_id, spans.size_bytes):
         raise UserError(f"{original}: not the library that was debloated; profile it again")
@@ -77,7 +84,7 @@ def _write_sidecar(path: Path, original: Path, spans: Spans, source: Source) -> 
     rows = np.zeros(start.size, _FUNCTION)
     rows["address"], rows["size"] = address, end - start
     header, text, packed = np.array([rows.size, 0, 0], "<u8"), b"", b""
-    if source == "original":
+    if source == Fallback.ORIGINAL:
         status = original.stat()
         header[1:] = status.st_size, status.st_mtime_ns
         text, last = bytes(original.resolve()), elf.size_bytes
@@ -145,11 +152,11 @@ def _packed_names(names: list[str | None]) -> tuple[bytes, NDArray[np.int64]]:
 
 
 def fallback_environment(
-    environment: Mapping[str, str], behaviour: Literal["strict", "restore"], record: Path
+    environment: Mapping[str, str], behaviour: Behaviour, record: Path
 ) -> dict[str, str]:
     """Return `environment` in which removed functions that are called are written to `record`."""
     return {
         **environment,
-        "TRIMTAB_FALLBACK": behaviour,
+        "TRIMTAB_FALLBACK": behaviour.value,
         "TRIMTAB_FALLBACK_RECORD": os.path.abspath(record),
     }

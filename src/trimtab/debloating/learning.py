@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from trimtab.config.groups.workload import Workload
-from trimtab.debloating.fallback import fallback_environment
+from trimtab.debloating.fallback import Behaviour, fallback_environment
 from trimtab.debloating.targets.base import Target
 from trimtab.errors import TrimtabError
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
@@ -30,7 +30,7 @@ def run_with_restored_code(
     record = folder / "removed_calls.jsonl"
     record.unlink(missing_ok=True)
     program = target.program(workload, folder / "output", slim)
-    restoring = fallback_environment(program.environment, "restore", record)
+    restoring = fallback_environment(program.environment, Behaviour.RESTORE, record)
     program = replace(program, environment=restoring)
     for repeat in range(repeats):
         run = measure_run(

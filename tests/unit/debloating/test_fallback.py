@@ -17,7 +17,8 @@ from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.rewriting.compact import Mode, rewrite
 from trimtab.binaries.rewriting.locate import locate
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
-from trimtab.debloating.fallback import Source, add_fallback
+from trimtab.config.groups.debloat import Fallback
+from trimtab.debloating.fallback import add_fallback
 from trimtab.debloating.span_document import document_of
 from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.errors import UserError
@@ -92,7 +93,9 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def build(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Makes a slim environment around this interpreter, with a fallback."""
 
-    def make(mode: Mode = "compact", source: Source = "original", origin: Path = prefix) -> Path:
+    def make(
+        mode: Mode = "compact", source: Fallback = Fallback.ORIGINAL, origin: Path = prefix
+    ) -> Path:
         folder = tmp_path_factory.mktemp("slim")
         environment = folder / "env"
         (environment / f"lib/python3.{sys.version_info.minor}/site-packages").mkdir(parents=True)
@@ -149,10 +152,10 @@ def address_of(prefix: Path, name: str) -> int:
     return next(int(at) for at in starts if names.of(at) == name)
 
 
-@pytest.mark.parametrize("source", ["original", "packed"])
+@pytest.mark.parametrize("source", [Fallback.ORIGINAL, Fallback.PACKED])
 @pytest.mark.parametrize("library", ["libmine.so", "libthrows.so"])
 def test_the_sidecar_holds_every_removed_byte_of_code_and_no_other(
-    build: Callable[..., Path], prefix: Path, source: Source, library: str
+    build: Callable[..., Path], prefix: Path, source: Fallback, library: str
 ) -> None:
     environment = build(source=source)
     sidecar = (environment / f"trimtab/removed/lib__{library}.removed").read_bytes()
@@ -160,11 +163,11 @@ def test_the_sidecar_holds_every_removed_byte_of_code_and_no_other(
     count, size, modified = np.frombuffer(sidecar[8:32], "<u8").tolist()
     path = sidecar[32:4096].rstrip(b"\0").decode()
     original = prefix / "lib" / library
-    if source == "original":
+    if source == Fallback.ORIGINAL:
         status = original.stat()
         assert (path, size, modified) == (str(original), status.st_size, status.st_mtime_ns)
         assert len(sidecar) == 4096 + 16 * count  # code and names stay in the original
-    where = original.read_bytes() if source == "original" else sidecar
+    where = original.read_bytes() if source == Fallback.ORIGINAL else sidecar
     elf = read_elf(original)
     functions, names = read_functions(elf), function_names(elf)
     kept = [(names.of(at) or "").startswith("used") for at in functions.start.tolist()]
@@ -209,10 +212,10 @@ print(mine.used(2), mine.{function}(7))
     assert all(event.processes == 2 for event in read_removed_calls(record))
 
 
-@pytest.mark.parametrize("source", ["original", "packed"])
+@pytest.mark.parametrize("source", [Fallback.ORIGINAL, Fallback.PACKED])
 @pytest.mark.parametrize("mode", ["compact", "zero"])
 def test_restore_goes_on_and_records(
-    build: Callable[..., Path], prefix: Path, record: Path, mode: Mode, source: Source
+    build: Callable[..., Path], prefix: Path, record: Path, mode: Mode, source: Fallback
 ) -> None:
     environment = build(mode, source)
     program = "print(mine.far(7), mine.near(8), mine.used(1), mine.far(8), mine.outer(6))"
@@ -418,7 +421,7 @@ def test_what_cannot_fall_back_is_refused(
 ) -> None:
     with pytest.raises(UserError, match="mode punch leaves zeros"):
         build("punch")
-    add_fallback(tmp_path, prefix, manifest_of("compact", []), tmp_path, "original")
+    add_fallback(tmp_path, prefix, manifest_of("compact", []), tmp_path, Fallback.ORIGINAL)
     (tmp_path / "bin").mkdir()
     with pytest.raises(UserError, match="no lib/python3"):
         PythonPrefix(prefix).adapt(tmp_path, tmp_path)
@@ -427,4 +430,4 @@ def test_what_cannot_fall_back_is_refused(
     name = "lib/libmine.so"
     document_of(prefix / name, name, other).write(spans_file(tmp_path, name))
     with pytest.raises(UserError, match="not the library that was debloated"):
-        add_fallback(tmp_path, prefix, manifest_of("compact", [name]), tmp_path, "original")
+        add_fallback(tmp_path, prefix, manifest_of("compact", [name]), tmp_path, Fallback.ORIGINAL)

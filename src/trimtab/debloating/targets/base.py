@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
+from trimtab.config.groups.debloat import Fallback, Share
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.libraries import ProfiledLibrary
 from trimtab.profiling.runs.program import Program
@@ -55,7 +56,7 @@ class Target(ABC):
         """
 
     @abstractmethod
-    def build(self, debloated: Path, share: str, fallback: str, destination: Path) -> None:
+    def build(self, debloated: Path, share: Share, fallback: Fallback, destination: Path) -> None:
         """Make `destination` the slim environment, whole or not at all.
 
         `debloated` is the folder that debloat_target wrote, `share` how unchanged files are taken

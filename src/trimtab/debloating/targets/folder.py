@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from trimtab.config.groups.debloat import Fallback, Mode, Share
 from trimtab.debloating.copying import copy_tree, extract
 from trimtab.debloating.fallback import add_fallback
 from trimtab.debloating.libraries import ProfiledLibrary, profiled_libraries
@@ -37,7 +38,7 @@ class Folder(Target):
         """Return the libraries below the folder that were loaded."""
         return profiled_libraries(usages, self.root)
 
-    def build(self, debloated: Path, share: str, fallback: str, destination: Path) -> None:
+    def build(self, debloated: Path, share: Share, fallback: Fallback, destination: Path) -> None:
         """Make `destination` a runnable copy of the folder, slim libraries inside.
 
         Unchanged files are shared as `share` says. With mode punch there is no fallback. An earlier
@@ -53,8 +54,8 @@ class Folder(Target):
         try:
             copy_tree(self.root, partial, set(manifest.files), share)
             extract(debloated / "libraries.tar", partial, manifest.files)
-            if fallback != "none" and manifest.mode != "punch":
-                add_fallback(partial, self.root, manifest, debloated / "spans", fallback)  # type: ignore[arg-type]
+            if fallback != Fallback.NONE and manifest.mode != Mode.PUNCH:
+                add_fallback(partial, self.root, manifest, debloated / "spans", fallback)
             self.adapt(partial, destination)
         except BaseException:
             _remove(partial)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from trimtab.config.groups.workload import Workload
-from trimtab.debloating.fallback import fallback_environment
+from trimtab.debloating.fallback import Behaviour, fallback_environment
 from trimtab.debloating.targets.base import Target
 from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.compare import equal_runs, problem_of
@@ -49,7 +49,7 @@ class _Verification:
     def strict_program(self, workload: Workload, run_folder: Path, record: Path) -> Program:
         """The workload in the slim environment; removed functions it calls go to `record`."""
         program = self.target.program(workload, run_folder, self.slim)
-        strict = fallback_environment(program.environment, "strict", record)
+        strict = fallback_environment(program.environment, Behaviour.STRICT, record)
         return replace(program, environment=strict)
 
 
