@@ -6,7 +6,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.binaries.elf.reader import SHT_DYNSYM, SHT_SYMTAB, Elf
+from trimtab.binaries.elf.headers import SHT_DYNSYM, SHT_SYMTAB
+from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.elf.tables import SYMBOL
 
 _STT_FUNC, _STT_GNU_IFUNC = 2, 10

@@ -5,13 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.binaries.elf.reader import (
-    PAGE_BYTES,
-    PROGRAM_HEADER,
-    PT_LOAD,
-    SECTION_HEADER,
-    Elf,
-)
+from trimtab.binaries.elf.headers import PAGE_BYTES, PROGRAM_HEADER, PT_LOAD, SECTION_HEADER
+from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.rewriting.spans import READS_AS_ZEROS, Spans
 
 # Each hole takes up to two program headers, and glibc keeps a library's load commands, of 56 bytes

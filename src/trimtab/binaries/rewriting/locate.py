@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.binaries.elf.functions import Functions
-from trimtab.binaries.elf.reader import (
+from trimtab.binaries.elf.headers import (
     HEADER,
     PROGRAM_HEADER,
     SECTION_HEADER,
@@ -15,9 +15,9 @@ from trimtab.binaries.elf.reader import (
     SHT_NOBITS,
     SHT_STRTAB,
     SHT_SYMTAB,
-    Elf,
     Section,
 )
+from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans
 
 # Stubs that the linker wrote: one FDE may cover a whole table of them.

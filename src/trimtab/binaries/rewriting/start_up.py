@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.binaries.elf.functions import Functions
+from trimtab.binaries.elf.headers import SHF_ALLOC, SHF_EXECINSTR, SHT_NOBITS, Section
 from trimtab.binaries.elf.imports import imported_names
-from trimtab.binaries.elf.reader import SHF_ALLOC, SHF_EXECINSTR, SHT_NOBITS, Elf, Section
+from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.elf.tables import RELOCATION, SYMBOL, symbol_name, table_rows
 from trimtab.binaries.rewriting.locate import LINKAGE_SECTIONS
 
