@@ -93,11 +93,11 @@ def _keep_what_is_not_zero(elf: Elf, canvas: Canvas) -> None:
 
     Programs carry archives behind their last section; only zeros are padding.
     """
-    known = Canvas.of(elf.size_bytes, SpanReason.PADDING)
+    painted = Canvas.of(elf.size_bytes, SpanReason.PADDING)
     held = [(s.offset, s.end) for s in elf.sections] + [(s.offset, s.end) for s in elf.segments]
-    _paint(known, held, SpanReason.DATA)
-    start = np.concatenate((np.zeros(1, np.int64), known.end[:-1]))
-    for low, high, reason in zip(start, known.end, known.reason, strict=True):
+    _paint(painted, held, SpanReason.DATA)
+    start = np.concatenate((np.zeros(1, np.int64), painted.end[:-1]))
+    for low, high, reason in zip(start, painted.end, painted.reason, strict=True):
         if reason != SpanReason.PADDING:
             continue
         for chunk in range(low, high, _PADDING_CHUNK_BYTES):
