@@ -11,7 +11,7 @@ import pytest
 
 from trimtab.debloating.elements import ElementReason
 from trimtab.files import read_json
-from trimtab.records.usage import read_usage
+from trimtab.records.usage import Usage
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo"
 CLI = "import sys; sys.argv[0] = 'trimtab'; from trimtab.cli.main import main; main()"
@@ -48,7 +48,7 @@ def test_the_demo(environment: Path) -> None:
     python = environment / "bin/python"
     trimtab("debloat", *folder, "--runs", "1", "--", python, DEMO / "demo.py", "matmul")
     trimtab("verify", *folder, "--repeats", "2")
-    usage = read_usage(workspace / "usage.json")
+    usage = Usage.read(workspace / "usage.json")
     assert usage.kernels_traced
     assert {name for module in usage.modules for name in module.kernels} == {
         "_Z12matrixMulGPUPKiS0_Pii"
