@@ -26,7 +26,7 @@ rule debloat_target:
             stages.DebloatStage(
                 target=wildcards.target,
                 hardware=wildcards.hardware,
-                gpus=CONFIG.hardware(wildcards.hardware).gpus,
+                gpus=CONFIG.option("hardware", wildcards.hardware).gpus,
                 workloads=CONFIG.workloads(wildcards.target),
                 debloat=CONFIG.root.debloat,
             )
@@ -92,7 +92,7 @@ rule verify_environment:
             stages.VerifyStage(
                 target=wildcards.target,
                 workloads=CONFIG.workloads(wildcards.target),
-                hardware=CONFIG.hardware(wildcards.hardware),
+                hardware=CONFIG.option("hardware", wildcards.hardware),
                 verify=CONFIG.root.verify,
             )
         ),

@@ -17,7 +17,7 @@ from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
 from trimtab.binaries.rewriting.spans import Spans
 from trimtab.config import dump, load
 from trimtab.config.groups.debloat import Debloat
-from trimtab.config.groups.workload import Output, Workload
+from trimtab.config.groups.workload import Comparison, Output, Workload
 from trimtab.debloating.debloat import complete_usages, debloat_target, write_spans
 from trimtab.debloating.elements import kept_pieces
 from trimtab.debloating.environment import build_environment
@@ -72,7 +72,7 @@ def trace(
             " environment is to be debloated with --python ENV/bin/python"
         )
     prefix_of(interpreter)
-    compared = Output("digest_file", str(output.absolute())) if output else Output()
+    compared = Output(Comparison.DIGEST_FILE, str(output.absolute())) if output else Output()
     workload = Workload(
         name=_NAME, command=command, python=str(interpreter), workdir=str(Path.cwd()),
         output=compared,
