@@ -1,3 +1,7 @@
+# A kind of target is a module that nothing imports by its name.
+KINDS_OF_TARGETS = "src/trimtab/debloating/targets/*.py"
+
+
 rule debloat_target:
     input:
         usages=lambda wildcards: expand(
@@ -5,7 +9,7 @@ rule debloat_target:
             workload=EXPERIMENT.targets[wildcards.target],
             hardware=wildcards.hardware,
         ),
-        code=code("scripts/debloat_target.py"),
+        code=code("scripts/debloat_target.py", KINDS_OF_TARGETS),
     output:
         manifest="results/debloat/{target}/{hardware}/manifest.json",
         table="results/debloat/{target}/{hardware}/libraries.parquet",
@@ -41,7 +45,9 @@ rule build_environment:
         libraries=rules.debloat_target.output.libraries,
         manifest=rules.debloat_target.output.manifest,
         # The spans lie beside the manifest, and are no input: a folder has no checksum.
-        code=code("scripts/build_environment.py", "native/fallback/*.[ch]"),
+        code=code(
+            "scripts/build_environment.py", KINDS_OF_TARGETS, "native/fallback/*.[ch]"
+        ),
     output:
         environment=directory("results/debloat/{target}/{hardware}/env"),
     log:
@@ -69,6 +75,7 @@ rule verify_environment:
         manifest=rules.debloat_target.output.manifest,
         code=code(
             "scripts/verify_environment.py",
+            KINDS_OF_TARGETS,
             "src/trimtab/profiling/meters/*.py",
             "native/**/*.[ch]",
         ),

@@ -16,8 +16,9 @@ def program_of(workload: Workload, run_folder: Path, python: Path | None = None)
     `run_folder` is emptied. Relative paths start at the current folder. Raises UserError when the
     interpreter, the working directory or the command does not exist.
     """
-    interpreter = absolute(python or Path(workload.python))
-    if not interpreter.is_file():
+    named = python or workload.python
+    interpreter = absolute(Path(named)) if named else None
+    if interpreter and not interpreter.is_file():
         raise UserError(f"workload {workload.name}: python: {interpreter} does not exist")
     workdir = absolute(Path(workload.workdir))
     if not workdir.is_dir():
@@ -29,13 +30,14 @@ def program_of(workload: Workload, run_folder: Path, python: Path | None = None)
     def placed(text: str | None) -> str | None:
         return None if text is None else text.replace("{output}", output)
 
-    path = f"{interpreter.parent}:{os.environ.get('PATH', os.defpath)}"
-    command = (_moved(workload, interpreter), *workload.command[1:])
-    command = tuple(word.replace("{output}", output) for word in command)
+    path, first = os.environ.get("PATH", os.defpath), workload.command[0]
+    if interpreter:
+        path, first = f"{interpreter.parent}:{path}", _moved(workload, interpreter)
+    command = tuple(word.replace("{output}", output) for word in (first, *workload.command[1:]))
     if not shutil.which(workdir / command[0] if "/" in command[0] else command[0], path=path):
         raise UserError(
             f"workload {workload.name}: command: {command[0]} was not found"
-            f" as a program in {interpreter.parent} or on the PATH"
+            f" as a program on the PATH, {path}"
         )
     return Program(
         command=command,
@@ -65,7 +67,7 @@ def _moved(workload: Workload, interpreter: Path) -> str:
     first = workload.command[0]
     if first == "python":
         return str(interpreter)
-    own = absolute(Path(workload.python))
+    own = absolute(Path(workload.python or ""))
     path = absolute(Path(workload.workdir, first))
     if "/" in first and path == own:
         return str(interpreter)
