@@ -90,7 +90,7 @@ def _import(path: Path) -> object:
     if loaded is not None and getattr(loaded, "__file__", None) == str(path):
         return loaded
     other = importlib.util.find_spec(path.stem)
-    # A mere folder of that name, whose origin is None, is no rival: Python prefers the module.
+    # Of a folder without an `__init__.py`, which a file of its name precedes, there is no origin.
     if loaded is not None or (other is not None and other.origin is not None):
         raise UserError(f"{path}: there is another module {path.stem}: give it another name")
     spec = importlib.util.spec_from_file_location(path.stem, path)
