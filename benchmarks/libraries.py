@@ -19,7 +19,7 @@ from trimtab.debloating.gpu_code import GpuTarget
 from trimtab.debloating.libraries import locate_used, targets_of
 from trimtab.debloating.prefix import prefix_of
 from trimtab.records.tables import LIBRARIES, read_table
-from trimtab.records.usage import read_usage
+from trimtab.records.usage import Usage
 
 USAGE = Path("results/profile/lenet5_train/this_machine/usage.json")
 
@@ -27,7 +27,7 @@ USAGE = Path("results/profile/lenet5_train/this_machine/usage.json")
 def locate_and_compact(usage: Path) -> dict[str, float]:
     """Locate and compact all libraries as the stage does, without measuring their sizes."""
     workload = Configurations(Path("conf")).option("workload", "lenet5_train")
-    targets = targets_of([read_usage(usage)], prefix_of(Path(workload.python)))
+    targets = targets_of([Usage.read(usage)], prefix_of(Path(workload.python)))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:

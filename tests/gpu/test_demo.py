@@ -9,16 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from trimtab.cli.doctor import missing
 from trimtab.debloating.elements import ElementReason
 from trimtab.files import read_json
-from trimtab.records.usage import read_usage
+from trimtab.records.usage import Usage
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo"
 CLI = "import sys; sys.argv[0] = 'trimtab'; from trimtab.cli.main import main; main()"
-pytestmark = pytest.mark.skipif(
-    not shutil.which("nvcc") or not Path("/dev/nvidiactl").exists(),
-    reason="needs an NVIDIA GPU and nvcc",
-)
+pytestmark = [
+    pytest.mark.skipif(bool(reason := missing("NVIDIA GPU")), reason=reason),
+    pytest.mark.skipif(not shutil.which("nvcc"), reason="nvcc is missing: install NVIDIA's CUDA"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def test_the_demo(environment: Path) -> None:
     python = environment / "bin/python"
     trimtab("debloat", *folder, "--runs", "1", "--", python, DEMO / "demo.py", "matmul")
     trimtab("verify", *folder, "--repeats", "2")
-    usage = read_usage(workspace / "usage.json")
+    usage = Usage.read(workspace / "usage.json")
     assert usage.kernels_traced
     assert {name for module in usage.modules for name in module.kernels} == {
         "_Z12matrixMulGPUPKiS0_Pii"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from trimtab.binaries.elf.reader import ElfError, read_elf
+from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.errors import ElfError
 from trimtab.binaries.gpu.fatbin import find_gpu_code
 from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.binaries.rewriting.not_started import NOTE as NOT_STARTED
@@ -30,7 +31,7 @@ from trimtab.files import read_json, whole_file
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import trace_workload
 from trimtab.records.tables import LIBRARIES, read_table
-from trimtab.records.usage import Usage, UsedLibrary, read_usage, write_usage
+from trimtab.records.usage import Usage, UsedLibrary
 
 OnProgress = Callable[[str, int, int], None]
 _NAME = "program"
@@ -79,7 +80,7 @@ def trace(
     usage = trace_workload(workload, folder / "runs", traced_runs)
     with whole_file(folder / "workload.json") as temporary:
         temporary.write_text(dump(workload))
-    write_usage(folder / "usage.json", usage)
+    usage.write(folder / "usage.json")
     return usage
 
 
@@ -108,7 +109,7 @@ def list_libraries(folder: Path, python: Path) -> Usage:
     workload = Workload(name=_NAME, command=[str(python)], python=str(python))
     with whole_file(folder / "workload.json") as temporary:
         temporary.write_text(dump(workload))
-    write_usage(folder / "usage.json", usage)
+    usage.write(folder / "usage.json")
     return usage
 
 
@@ -164,7 +165,7 @@ def _slim_environment(folder: Path) -> Path:
     environment = folder / "env"
     if not environment.is_dir():
         raise UserError(f"{environment}: missing; run `trimtab debloat` first")
-    if not read_usage(folder / "usage.json").command:
+    if not Usage.read(folder / "usage.json").command:
         raise UserError(f"{folder}: no program was traced, so there is none to run")
     return environment
 
@@ -177,9 +178,9 @@ def learn(folder: Path, repeats: int, on_progress: OnProgress) -> int:
     environment, workload = _slim_environment(folder), _workload(folder)
     calls = run_with_restored_code(workload, environment, repeats, folder / "learning")
     if calls:
-        usage = read_usage(folder / "usage.json")
+        usage = Usage.read(folder / "usage.json")
         prefix = prefix_of(Path(workload.python))
-        write_usage(folder / "usage.json", with_calls(usage, prefix, calls))
+        with_calls(usage, prefix, calls).write(folder / "usage.json")
         options = load((folder / "options.json").read_text(), Debloat)
         gpus = [str(gpu["architecture"]) for gpu in read_json(folder / "manifest.json")["gpus"]]
         debloat(folder, options, gpus, on_progress)

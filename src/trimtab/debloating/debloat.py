@@ -27,7 +27,7 @@ from trimtab.errors import UserError
 from trimtab.files import whole_file, write_json
 from trimtab.profiling.runs.from_workload import absolute
 from trimtab.records.tables import LIBRARIES, write_table
-from trimtab.records.usage import Usage, read_usage
+from trimtab.records.usage import Usage
 
 # The work is reading and writing; numpy and zstd release the interpreter's lock. Each worker
 # holds a few chunks of a library.
@@ -36,7 +36,7 @@ _WORKERS = min(8, len(os.sched_getaffinity(0)))
 
 def complete_usages(paths: Sequence[Path]) -> list[Usage]:
     """Return the usages in `paths`; raises UserError when one is not the whole of its run."""
-    usages = [read_usage(path) for path in paths]
+    usages = [Usage.read(path) for path in paths]
     for path, usage in zip(paths, usages, strict=True):
         if not usage.complete:
             reasons = "; ".join(usage.incomplete_because)

@@ -53,7 +53,7 @@ def with_calls(usage: Usage, prefix: Path, calls: Sequence[RemovedCall]) -> Usag
         addresses.setdefault(str(root / call.library), set()).add(call.address)
     libraries = [_with(library, addresses.get(library.path, ())) for library in usage.libraries]
     note = f"{len(calls)} functions were called in the slim environment alone"
-    return replace(usage, libraries=libraries, notes=[*usage.notes, note])
+    return usage.model_copy(update={"libraries": libraries, "notes": [*usage.notes, note]})
 
 
 def _with(library: UsedLibrary, addresses: Iterable[int]) -> UsedLibrary:

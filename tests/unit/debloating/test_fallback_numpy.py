@@ -16,7 +16,6 @@ from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.environment import build_environment
 from trimtab.debloating.fallback import read_events
 from trimtab.profiling.profile import trace_workload
-from trimtab.records.usage import write_usage
 
 PROGRAM = """
 import json, sys
@@ -65,7 +64,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )  # fmt: skip
     usage = trace_workload(product, folder / "trace", 1)
     assert usage.complete, usage.incomplete_because
-    write_usage(folder / "usage.json", usage)
+    usage.write(folder / "usage.json")
     debloat_target(
         "product", "here", [folder / "usage.json"], [product], Debloat(name="x"), [], folder
     )

@@ -28,7 +28,7 @@ def usage(path: Path, used: list[int], traced: bool = True) -> Usage:
         not_traced_because="" if traced else "text relocations", functions_total=9,
         functions_used=len(used), used_functions=used,
     )  # fmt: skip
-    return Usage("w", ["python"], True, [], [], [], [library], [])
+    return Usage(workload="w", command=["python"], complete=True, libraries=[library])
 
 
 def test_the_union_over_workloads_is_kept() -> None:

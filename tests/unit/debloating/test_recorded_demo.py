@@ -21,7 +21,7 @@ from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.elements import ElementReason
 from trimtab.files import read_json
 from trimtab.records.tables import LIBRARIES, read_table
-from trimtab.records.usage import UsedModule, read_usage, write_usage
+from trimtab.records.usage import Usage, UsedModule
 
 DATA = Path(__file__).parent / "data"
 MATMUL = "_Z12matrixMulGPUPKiS0_Pii"
@@ -34,11 +34,10 @@ def environment(tmp_path: Path) -> Path:
     venv.create(folder, symlinks=True)
     library = folder / "lib" / "libdemo.so"
     library.write_bytes(lzma.decompress((DATA / "libdemo_h200.so.xz").read_bytes()))
-    usage = read_usage(DATA / "demo_h200.json")
+    usage = Usage.read(DATA / "demo_h200.json")
     (traced,) = usage.libraries
-    write_usage(
-        tmp_path / "usage.json", replace(usage, libraries=[replace(traced, path=str(library))])
-    )
+    moved = usage.model_copy(update={"libraries": [replace(traced, path=str(library))]})
+    moved.write(tmp_path / "usage.json")
     return folder
 
 
@@ -78,9 +77,9 @@ def test_only_the_used_kernels_module_stays(environment: Path) -> None:
 
 def test_modules_of_no_library_were_made_at_run_time(environment: Path) -> None:
     record = environment.parent / "usage.json"
-    usage = read_usage(record)
+    usage = Usage.read(record)
     compiled = UsedModule("ab" * 32, 4096, ["triton_kernel"], [], False, [1])
-    write_usage(record, replace(usage, modules=[*usage.modules, compiled]))
+    usage.model_copy(update={"modules": [*usage.modules, compiled]}).write(record)
     manifest = read_json(debloat(environment) / "manifest.json")
     assert manifest["modules_made_at_run_time"] == [
         {"sha256": "ab" * 32, "size_bytes": 4096, "kernels": ["triton_kernel"]}

@@ -24,7 +24,7 @@ from trimtab.debloating.gpu_code import GpuTarget
 from trimtab.debloating.libraries import ProfiledLibrary, locate_used
 from trimtab.files import read_json
 from trimtab.records.tables import LIBRARIES, read_table
-from trimtab.records.usage import Usage, UsedLibrary, write_usage
+from trimtab.records.usage import Usage, UsedLibrary
 
 SOURCE = """
 static int table[100];
@@ -67,7 +67,7 @@ def debloat(environment: Path, *used: str, traced: bool = True, **options: str) 
         functions_used=len(used), used_functions=functions,
     )  # fmt: skip
     usage = environment.parent / "usage.json"
-    write_usage(usage, Usage("table", ["python"], True, [], [], [], [record], []))
+    Usage(workload="table", command=["python"], complete=True, libraries=[record]).write(usage)
     workload = Workload(name="table", command=["python"], python=str(environment / "bin/python"))
     folder = environment.parent / "target"
     chosen = Debloat(name="x", **options)  # type: ignore[arg-type]

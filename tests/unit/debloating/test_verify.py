@@ -17,7 +17,6 @@ from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.meters.rapl import Rapl
 from trimtab.profiling.profile import trace_workload
 from trimtab.records.tables import LIBRARIES, RUNS, read_table
-from trimtab.records.usage import write_usage
 
 MANIFEST = "manifest.json"
 LIBRARY = r"""
@@ -66,7 +65,7 @@ def slim(mine: Workload, venv: Path, folder: Path, mode: str, fallback: str = "o
     """Trace, debloat and build the environment of `mine`."""
     usage = trace_workload(mine, folder / "trace")
     assert usage.complete, usage.incomplete_because
-    write_usage(folder / "usage.json", usage)
+    usage.write(folder / "usage.json")
     options = Debloat(name=mode, mode=mode, minimum_hole_bytes=4096)
     debloat_target("mine", "test_machine", [folder / "usage.json"], [mine], options, [], folder)
     build_environment(
@@ -208,7 +207,7 @@ def test_an_incomplete_record_removes_nothing(venv: Path, tmp_path: Path) -> Non
     mine.output = Output()
     usage = trace_workload(mine, tmp_path / "trace")
     assert not usage.complete and "was killed" in usage.incomplete_because[0]
-    write_usage(tmp_path / "usage.json", usage)
+    usage.write(tmp_path / "usage.json")
     with pytest.raises(UserError, match="incomplete, so nothing is removed"):
         debloat_target("mine", "m", [tmp_path / "usage.json"], [mine],
                        Debloat(name="x"), [], tmp_path)  # fmt: skip
