@@ -24,7 +24,7 @@ import simpy
 from common import save, spread
 
 from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType
-from trimtab.policies.heats import Heats
+from trimtab.policies.heats.policy import Heats
 from trimtab.policies.priority import Priority
 from trimtab.simulation.simulate import simulate
 

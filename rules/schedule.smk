@@ -64,7 +64,7 @@ rule simulate:
         compiled=rules.compile_simulator.output,
         trace=rules.make_trace.output.trace,
         facts=rules.make_trace.output.facts,
-        code=code("scripts/simulate.py", "src/trimtab/policies/*.py"),
+        code=code("scripts/simulate.py", "src/trimtab/policies/**/*.py"),
     output:
         summary="results/schedule/{cluster}/{trace}/{policy}/summary.json",
         jobs="results/schedule/{cluster}/{trace}/{policy}/jobs.parquet",
@@ -89,8 +89,9 @@ rule simulate:
 
 rule calculate:
     input:
+        trace=rules.make_trace.output.trace,
         facts=rules.make_trace.output.facts,
-        code=code("scripts/calculate.py"),
+        code=code("scripts/calculate.py", "src/trimtab/policies/**/*.py"),
     output:
         "results/schedule/{cluster}/{trace}/{policy}/analytic.json",
     log:
@@ -103,8 +104,8 @@ rule calculate:
     params:
         cfg=lambda wildcards: dump(schedule_stage(wildcards)),
     shell:
-        "python scripts/calculate.py --config {params.cfg:q} --facts {input.facts:q}"
-        " --output {output:q} > {log:q} 2>&1"
+        "python scripts/calculate.py --config {params.cfg:q} --trace {input.trace:q}"
+        " --facts {input.facts:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule deflate:
@@ -112,7 +113,7 @@ rule deflate:
         compiled=rules.compile_simulator.output,
         trace=rules.make_trace.output.trace,
         facts=rules.make_trace.output.facts,
-        code=code("scripts/deflate.py"),
+        code=code("scripts/deflate.py", "src/trimtab/policies/**/*.py"),
     output:
         "results/schedule/{cluster}/{trace}/deflator_{objective}.json",
     log:
@@ -134,7 +135,7 @@ rule run_for_real:
         trace=rules.make_trace.output.trace,
         facts=rules.make_trace.output.facts,
         simulated=rules.simulate.output.jobs,
-        code=code("scripts/run_for_real.py"),
+        code=code("scripts/run_for_real.py", "src/trimtab/policies/**/*.py"),
     output:
         real="results/schedule/{cluster}/{trace}/{policy}/real.json",
         jobs="results/schedule/{cluster}/{trace}/{policy}/real.parquet",

@@ -6,7 +6,7 @@ from typing import Any
 
 from trimtab.config.groups.objective import ClassLimits, Objective
 from trimtab.config.groups.policy import PolicyConfig
-from trimtab.policies.build import build_policy
+from trimtab.policies.registry import build_policy
 from trimtab.scheduling.deflator import Choice, Limits, search
 from trimtab.scheduling.engine_model import engine_classes, engine_power
 from trimtab.scheduling.measured import workloads_of

@@ -10,14 +10,16 @@ import pandas as pd
 
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.errors import UserError
-from trimtab.execution.queue_file import dispatch_policy
+from trimtab.execution.dispatch_policy import dispatch_policy
 from trimtab.execution.slurm.cluster import SlurmCluster
 from trimtab.execution.slurm.run import run_policy
 from trimtab.execution.spark.programs import WARM_UP, prepare, warm_up
 from trimtab.execution.spark.run import run_trace
 from trimtab.execution.sprinting.choose import find_sprinter
 from trimtab.files import write_json
-from trimtab.policies.build import build_policy
+from trimtab.policies.base import Policy
+from trimtab.policies.facts import Facts
+from trimtab.policies.registry import build_policy
 from trimtab.records.tables import SCHEDULED, read_table, write_table
 from trimtab.scheduling.schedule import Setting, facts_of
 from trimtab.spark.session import spark_session
@@ -41,14 +43,15 @@ def run_for_real(
     UserError where the engine is missing or cannot run the trace.
     """
     trace = pd.concat(list(read_trace(setting.trace_path)), ignore_index=True)
+    facts = facts_of(setting)
+    built = build_policy(policy.kind, policy.parameters, facts)
     load_average = os.getloadavg()[0]
     if engine == "spark":
-        jobs, sprinter = _on_spark(setting, policy, trace)
+        jobs, sprinter = _on_spark(setting, built, policy, trace)
         name, scale = f"Spark local[{setting.cluster.engine_slots}]", 1.0
     else:
-        jobs, sprinter, name = _on_slurm(setting, policy, trace, scale), "none", "Slurm"
+        jobs, sprinter, name = _on_slurm(facts, built, trace, scale), "none", "Slurm"
     write_table(destination / "real.parquet", SCHEDULED, jobs)
-    drop_ratio = policy.parameters.get("drop_ratio", {})
     write_json(
         destination / "real.json",
         {
@@ -60,7 +63,7 @@ def run_for_real(
             "energy_source": "unknown",
             "per_job": _per_job(jobs, read_table(simulated, SCHEDULED)),
             "classes": {
-                str(job_class): _figures(group, drop_ratio.get(str(job_class), 0.0))
+                str(job_class): _figures(group, built.drop_ratio.get(str(job_class), 0.0))
                 for job_class, group in jobs.groupby("job_class", observed=True)
             },
         },
@@ -68,7 +71,7 @@ def run_for_real(
 
 
 def _on_spark(
-    setting: Setting, policy: PolicyConfig, trace: pd.DataFrame
+    setting: Setting, policy: Policy, config: PolicyConfig, trace: pd.DataFrame
 ) -> tuple[pd.DataFrame, str]:
     classes = setting.trace.classes
     without = [name for name, facts in classes.items() if not facts.program]
@@ -77,7 +80,8 @@ def _on_spark(
             f"trace {setting.trace.name} on {setting.cluster.name}: Spark needs engine_slots and a "
             f"program for each class; {', '.join(without) or 'engine_slots'} missing"
         )
-    driven = dispatch_policy(policy, {name: facts.priority for name, facts in classes.items()})
+    priorities = {name: facts.priority for name, facts in classes.items()}
+    driven = dispatch_policy(policy, config, priorities)
     with TemporaryDirectory(prefix="trimtab-spark-") as folder:
         programs = prepare(classes, Path(folder))
         with spark_session(Path(folder) / "log", setting.cluster.engine_slots) as session:
@@ -87,19 +91,10 @@ def _on_spark(
     return ran.jobs, ran.sprinter
 
 
-def _on_slurm(
-    setting: Setting, policy: PolicyConfig, trace: pd.DataFrame, scale: float
-) -> pd.DataFrame:
-    facts = facts_of(setting)
+def _on_slurm(facts: Facts, policy: Policy, trace: pd.DataFrame, scale: float) -> pd.DataFrame:
     priorities = tuple(sorted({one.priority for one in facts.job_classes}))
     with SlurmCluster(facts.cluster, priorities) as cluster:
-        outcome = run_policy(
-            cluster,
-            trace,
-            facts.job_classes,
-            build_policy(policy.kind, policy.parameters, facts),
-            scale=scale,
-        )
+        outcome = run_policy(cluster, trace, facts.job_classes, policy, scale=scale)
     failed = [job for job, code in outcome.exit_codes.items() if code]
     if failed:
         raise UserError(f"jobs {failed} failed on Slurm")

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t as student
 
 from trimtab.clusters.cluster import Cluster, JobClass
 from trimtab.config.groups.cluster import ClusterConfig
@@ -18,18 +17,18 @@ from trimtab.config.groups.policy import PolicyConfig
 from trimtab.config.groups.trace import JobClassConfig, TraceConfig
 from trimtab.config.stages import TraceStage
 from trimtab.files import write_json
-from trimtab.policies.build import Asked, Facts, ProbeRun, build_policy
-from trimtab.policies.heats_training import HeatsParameters, Maintenance
+from trimtab.policies.facts import Asked, Facts, ProbeRun
+from trimtab.policies.registry import build_policy
 from trimtab.policies.simulated_probes import probe_nodes
 from trimtab.scheduling.deflator import loss_pct
 from trimtab.scheduling.from_config import GIB, cluster_of, job_classes_of
 from trimtab.scheduling.make_trace import frames_of, with_stages
 from trimtab.scheduling.measured import MeasuredWorkload, workloads_of
-from trimtab.simulation.simulate import Maintain, simulate
+from trimtab.simulation.confidence import half_width
+from trimtab.simulation.simulate import simulate
 from trimtab.traces.statistics import class_statistics
 
 _SAMPLES = 200
-_CONFIDENCE = 0.99
 _WITH_INTERVAL = ("response_mean_s", "response_p95_s", "waiting_mean_s", "execution_mean_s",
                   "waste_share", "makespan_s", "idle_energy_j", "active_energy_j")  # fmt: skip
 
@@ -91,22 +90,21 @@ def schedule(
     span_s = max(setting.document["arrivals"]["bin_s"] * len(_first(setting.document)), 1e-9)
     summaries = []
     for replication in range(replications):
+        given = replace(facts, seed=facts.seed + replication)
+        built = build_policy(policy.kind, policy.parameters, given)
         result = simulate(
             facts.cluster,
             facts.job_classes,
             setting.frames(replication),
-            build_policy(
-                policy.kind, policy.parameters, replace(facts, seed=facts.seed + replication)
-            ),
+            built,
             seed=setting.trace.seed + replication,
             folder=destination if replication == 0 else None,
             keep_jobs=replication == 0,
             keep_stays=replication == 0,
             sample_s=span_s / _SAMPLES if replication == 0 else None,
-            maintain=_maintenance(policy, facts),
         )
         summaries.append(result.summary)
-    drop_ratio = policy.parameters.get("drop_ratio", {})
+    drop_ratio = built.drop_ratio
     write_json(
         destination / "summary.json",
         {
@@ -115,7 +113,7 @@ def schedule(
             "policy": policy.name,
             "policy_label": policy.label or policy.name,
             "baseline": is_baseline,
-            "engine": summaries[0]["engine"],
+            "simulator": summaries[0]["simulator"],
             "seed": setting.trace.seed,
             "offered_load": summaries[0]["offered_load"],
             "classes": {
@@ -133,15 +131,6 @@ def schedule(
             "service_source": setting.document["service_source"],
         },
     )
-
-
-def _maintenance(policy: PolicyConfig, facts: Facts) -> tuple[float, Maintain] | None:
-    """Return how often HEATS trains its model again, and what does it; None: never."""
-    if policy.kind != "heats" or policy.parameters.get("maintenance_s") is None:
-        return None
-    given = HeatsParameters(**policy.parameters)
-    assert given.maintenance_s is not None
-    return given.maintenance_s, Maintenance(facts, given)
 
 
 def facts_of(setting: Setting) -> Facts:
@@ -211,7 +200,5 @@ def _mean(summaries: Sequence[Mapping[str, Any]]) -> dict[str, float]:
         values = np.array([one.get(key, 0.0) for one in summaries], dtype=float)
         found[key] = first if len(values) == 1 or (values == first).all() else float(values.mean())
         if len(values) > 1 and key in _WITH_INTERVAL:
-            quantile = student.ppf((1 + _CONFIDENCE) / 2, len(values) - 1)
-            half_width = quantile * values.std(ddof=1) / np.sqrt(len(values))
-            found[f"{key}_half_width_99"] = float(half_width)
+            found[f"{key}_half_width_99"] = half_width(values, confidence=0.99)
     return found

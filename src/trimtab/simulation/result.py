@@ -26,7 +26,7 @@ class Result:
     """A simulation's tables and figures.
 
     `jobs`, `stays` and `load` are tables.SCHEDULED, STAYS and LOAD; None where they were
-    streamed to files, or not asked for. `nodes` is tables.NODES. `summary` has the `engine`
+    streamed to files, or not asked for. `nodes` is tables.NODES. `summary` has the `simulator`
     (kernel or reference), `seed`, `events`, `offered_load`, the figures of `classes` by name, and
     those of `all`.
     """

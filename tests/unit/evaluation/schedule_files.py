@@ -153,7 +153,7 @@ def write_cell(
         "policy": policy,
         "policy_label": label,
         "baseline": False,
-        "engine": "kernel",
+        "simulator": "kernel",
         "seed": 7,
         "classes": {
             name: of_class(of_it, **(classes or {}).get(name, {}))

@@ -17,10 +17,12 @@ from trimtab.config.groups.trace import (
     Work,
 )
 from trimtab.errors import UserError
-from trimtab.policies.build import Facts, build_policy
-from trimtab.policies.heats import Heats
+from trimtab.policies.facts import Facts
+from trimtab.policies.heats.policy import Heats
+from trimtab.policies.registry import build_policy
 from trimtab.records.tables import LOAD, NODES, SCHEDULED, STAYS, read_table
 from trimtab.scheduling.deflate import deflate
+from trimtab.scheduling.formula import calculate
 from trimtab.scheduling.make_trace import make_trace
 from trimtab.scheduling.schedule import Setting, facts_of, schedule
 
@@ -67,7 +69,7 @@ def test_a_cell_leaves_its_tables_and_means_with_intervals(shared: Setting, tmp_
     for name, schema in (("stays", STAYS), ("nodes", NODES), ("load", LOAD)):
         assert len(read_table(folder / f"{name}.parquet", schema))
     assert summary["policy_label"] == "FCFS" and summary["baseline"] is True
-    assert summary["all"]["replications"] == 3 and summary["engine"] == "kernel"
+    assert summary["all"]["replications"] == 3 and summary["simulator"] == "kernel"
     one = summary["classes"]["one"]
     assert one["response_mean_s_half_width_99"] > 0  # other seeds, other traces
     first_s = jobs[jobs["job_class"] == "one"]["response_s"].mean()
@@ -135,6 +137,18 @@ def test_policies_that_are_not_there_are_errors(
 ) -> None:
     with pytest.raises(UserError, match=expected):
         build_policy(kind, parameters, facts_of(shared))
+
+
+def test_a_cell_by_formula_or_why_there_is_none(tmp_path: Path) -> None:
+    cell = setting(tmp_path, ENGINE, [SMALL], BY_PRIORITY)
+    dropping = {"drop_ratio": {"low": 0.5}}
+    found = calculate(cell, PolicyConfig("da", "dias", parameters=dropping))
+    assert found["model"] and not found["not_possible_because"]
+    assert found["classes"]["low"]["execution_mean_s"] == pytest.approx(1 + 1 + 2)  # two tasks at once
+    assert found["classes"]["high"]["execution_mean_s"] == pytest.approx(1 + 1 + 1 + 1 + 2)
+    none = calculate(cell, PolicyConfig("first", "fcfs"))
+    assert none["not_possible_because"] == "policy first: no formula for the kind fcfs"
+    assert not none["model"] and not none["classes"]
 
 
 def test_the_deflators_choice_is_confirmed_by_simulation(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from trimtab.errors import UserError
 from trimtab.policies.base import NodeState, Placement, Policy, Task
 from trimtab.policies.dias import Dias
 from trimtab.policies.fcfs import FirstComeFirstServed
-from trimtab.policies.heats import Heats
+from trimtab.policies.heats.policy import Heats
 from trimtab.policies.priority import Priority
 from trimtab.records.tables import LOAD, NODES, SCHEDULED, STAYS, TRACE, read_table, write_table
 from trimtab.simulation.simulate import simulate
@@ -59,7 +59,7 @@ def test_files_hold_what_frames_do(tmp_path: Path) -> None:
         frame = read_table(tmp_path / "out" / f"{name}.parquet", schema)
         pd.testing.assert_frame_equal(frame, getattr(kept, name), check_dtype=False)
     assert json.loads((tmp_path / "out" / "summary.json").read_text()) == kept.summary
-    assert kept.summary["engine"] == "kernel"
+    assert kept.summary["simulator"] == "kernel"
 
 
 def test_a_failed_simulation_leaves_no_files(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ class WorstFit(FirstComeFirstServed):
 
 def test_a_users_policy_runs_in_the_reference() -> None:
     result = simulate(CLUSTER, CLASSES, trace(200, rate=0.5), WorstFit())
-    assert result.summary["engine"] == "reference"
+    assert result.summary["simulator"] == "reference"
     known = simulate(CLUSTER, CLASSES, trace(200, rate=0.5), FirstComeFirstServed())
     assert result.jobs is not None and known.jobs is not None
     assert len(result.jobs) == len(known.jobs) == 200
@@ -184,21 +184,22 @@ def test_maintenance_sees_each_finished_job_once_and_may_change_the_policy(refer
 
     def heats(first: float, second: float) -> Heats:
         table = np.array([[[first, first], [second, second]]] * 2)
-        return Heats(table, table, [2, 1], energy_weight=0.0, tick_s=math.inf)
+        return Heats(
+            table, table, [2, 1], energy_weight=0.0, tick_s=math.inf, maintain_s=100.0,
+            maintenance=maintenance,
+        )  # fmt: skip
 
     seen: list[int] = []
     times: list[float] = []
 
-    def maintain(finished: pd.DataFrame, now_s: float) -> Policy | None:
+    def maintenance(finished: pd.DataFrame, now_s: float) -> Heats:
         seen.extend(finished["job"])
         times.append(now_s)
         assert (finished["finish_s"] <= now_s).all()
         return heats(2.0, 1.0)
 
     frame = trace(300, rate=0.5)
-    result = simulate(
-        cluster, CLASSES, frame, heats(1.0, 2.0), maintain=(100.0, maintain), reference=reference
-    )
+    result = simulate(cluster, CLASSES, frame, heats(1.0, 2.0), reference=reference)
     jobs = result.jobs
     assert jobs is not None
     assert seen == jobs["job"].iloc[: len(seen)].tolist()

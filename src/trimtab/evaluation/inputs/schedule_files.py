@@ -54,7 +54,7 @@ TOTAL_NUMBERS = (
     "active_energy_j",
     "replications",
 )
-_SUMMARY = ("cluster", "trace", "policy", "policy_label", "baseline", "engine", "seed")
+_SUMMARY = ("cluster", "trace", "policy", "policy_label", "baseline", "simulator", "seed")
 _SEARCHED = ("response_mean_s", "response_p95_s", "accuracy_loss_pct")
 _SOURCES = ("energy_source", "service_source")
 
@@ -95,7 +95,7 @@ def _cell(folder: Path) -> Cell:
         policy=str(summary["policy"]),
         label=str(summary["policy_label"]),
         baseline=summary["baseline"] is True,
-        engine=str(summary["engine"]),
+        engine=str(summary["simulator"]),
         seed=int(summary["seed"] or 0),
         classes={name: classes[name] for name in by_priority},
         totals=numbers(f"{path}: all", summary["all"], TOTAL_NUMBERS),

@@ -12,19 +12,20 @@ The score of a candidate, in exactly this order of operations (64-bit floating p
 where the largest are those of the candidates: the nodes with room, at their highest level or, with
 `choose_level`, at each. It lies between 0 and 1; the best wins, among equals the node of the lowest
 number and then the lowest level. It hangs on a node only by its type and on whether the image is
-there: of such nodes an engine needs to look at the first one with room alone.
+there: of such nodes a simulator needs to look at the first one with room alone.
 """
 
-import dataclasses
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from trimtab.clusters.layout import HEATS, Model
 from trimtab.errors import UserError
 from trimtab.policies.base import NodeState, Placement, Policy, Running, Task
-from trimtab.policies.build import Facts
 
 RAND = 0.618  # the fixed weight "rand" of the thesis, section 3.4.5
 _MASK = (1 << 64) - 1
@@ -60,12 +61,12 @@ class Heats(Policy):
     node will do, while an equal one never does. `set_up_s` and `set_up_j`, [image is there (0, 1),
     job class, node type], are added to the predictions of a node that the task does not run on.
 
-    `hold_when_pending`: the engine asks `reconsider` of nobody while tasks wait and the cluster's
-    free capacity is above the sum of what they ask for (section 3.3.4).
+    Running tasks stay where they are while pending ones have room (section 3.3.4). `maintenance`,
+    asked every `maintain_s`, returns the policy to go on with (section 3.3.3).
     """
 
-    hold_when_pending: bool = True
-    free_migration: bool = False
+    hold_when_pending = True
+    placement_rule = HEATS
 
     def __init__(
         self,
@@ -80,6 +81,8 @@ class Heats(Policy):
         tick_s: float = 60.0,
         set_up_s: ArrayLike | None = None,
         set_up_j: ArrayLike | None = None,
+        maintain_s: float = math.inf,
+        maintenance: Callable[[pd.DataFrame, float], "Heats"] | None = None,
     ) -> None:
         """Raise UserError for shapes that do not fit or figures out of range."""
         self.run_time_s: NDArray[np.float64] = np.asarray(run_time_s, dtype=np.float64)
@@ -100,6 +103,7 @@ class Heats(Policy):
         self.choose_level = choose_level
         self.migration_gain = migration_gain
         self.tick_s = tick_s
+        self.maintain_s, self._maintenance = maintain_s, maintenance
         self._check()
         # Plain lists: reading single numbers out of arrays is slow.
         self._time, self._energy = self.run_time_s.tolist(), self.energy_j.tolist()
@@ -164,6 +168,27 @@ class Heats(Policy):
             return Placement(best.node, best.level)
         return None
 
+    def maintain(self, finished: pd.DataFrame, now_s: float) -> Policy | None:
+        """Return a policy over predictions that have learnt from `finished`."""
+        return self._maintenance(finished, now_s) if self._maintenance else None
+
+    def fill_kernel(self, model: Model) -> None:
+        """Put predictions, set-up costs and weights into the tables."""
+        classes, types, most = model.paces.shape
+        if self.run_time_s.shape[:2] != (classes, types) or self.run_time_s.shape[2] < most:
+            message = f"predictions of shape {self.run_time_s.shape}, expected {model.paces.shape}"
+            raise UserError(f"heats: {message}: job class, node type, level")
+        rules = model.rules
+        rules["choose_level"], rules["migration_gain"] = self.choose_level, self.migration_gain
+        rules["random_weights"] = self.weight_seed is not None
+        rules["weight_seed"] = self.weight_seed or 0
+        rules["scores_images"] = self.set_up_s.any() or self.set_up_j.any()
+        model.classes["energy_weight"] = self.energy_weight
+        model.paces["run_time_s"] = self.run_time_s[:, :, :most]
+        model.paces["energy_j"] = self.energy_j[:, :, :most]
+        model.sites["absent_s"], model.sites["present_s"] = self.set_up_s
+        model.sites["absent_j"], model.sites["present_j"] = self.set_up_j
+
     def _check(self) -> None:
         if self.levels.min(initial=1) < 1 or self.levels.max(initial=1) > self.run_time_s.shape[2]:
             raise UserError(
@@ -187,7 +212,7 @@ class Heats(Policy):
 
 def best_of(candidates: Sequence[Candidate]) -> Candidate:
     """Return the highest score's; among equals the lowest node, then the lowest level."""
-    return min(candidates, key=lambda one: (-one.score, one.node, one.level))
+    return min(candidates, key=lambda best: (-best.score, best.node, best.level))
 
 
 def _set_up(key: str, given: ArrayLike | None, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -199,19 +224,3 @@ def _set_up(key: str, given: ArrayLike | None, shape: tuple[int, ...]) -> NDArra
             f"(0, 1), job class, node type; the shape given is {values.shape}"
         )
     return values
-
-
-def keys() -> list[str]:
-    """Return the keys of a YAML of the kind `heats`; heats_training.HeatsParameters says more."""
-    from trimtab.policies.heats_training import HeatsParameters
-
-    return [spec.name for spec in dataclasses.fields(HeatsParameters)]
-
-
-def build(facts: Facts, **parameters: Any) -> Heats:
-    """Return the policy that a YAML of the kind `heats` describes."""
-    # Inside, as it makes objects of the class above.
-    from trimtab.policies.heats_training import HeatsParameters, from_model, train
-
-    given = HeatsParameters(**parameters)
-    return from_model(train(facts, given), facts, given)

@@ -107,11 +107,11 @@ class PredictionModel:
             raise UserError(f"no predictions for node type {node_type!r}; there are: {known}")
         return self.by_type[node_type]
 
-    def _rows(self, asked: Sequence[Requirement], levels: Sequence[int]) -> NDArray[np.float64]:
+    def _rows(self, classes: Sequence[Requirement], levels: Sequence[int]) -> NDArray[np.float64]:
         return np.array(
             [
-                [float(level if name == "level" else getattr(one, name)) for name in self.features]
-                for one, level in zip(asked, levels, strict=True)
+                [float(level if name == "level" else getattr(task, name)) for name in self.features]
+                for task, level in zip(classes, levels, strict=True)
             ]
         )
 
@@ -153,17 +153,14 @@ def _fit_type(
     node_type: str, observations: Sequence[Observation], kind: type, features: tuple[str, ...]
 ) -> tuple[_Regression, _Regression]:
     if not enough(observations, features):
-        counted = len(_counted(observations, features))
+        count = len(_counted(observations, features))
         raise UserError(
-            f"node type {node_type}: {counted} probes, too few for a regression over "
+            f"node type {node_type}: {count} probes, too few for a regression over "
             f"{', '.join(features)}; it needs at least {len(features) + 1}: run `trimtab probe`"
         )
-    counted_ones = _counted(observations, features)
-    rows = np.array([[float(getattr(one, name)) for name in features] for one in counted_ones])
-    targets = (
-        np.array([one.wall_s for one in counted_ones]),
-        np.array([one.energy_j for one in counted_ones]),
-    )
+    counted = _counted(observations, features)
+    rows = np.array([[float(getattr(run, name)) for name in features] for run in counted])
+    targets = np.array([run.wall_s for run in counted]), np.array([run.energy_j for run in counted])
     for key, values in zip(("wall_s", "energy_j"), targets, strict=True):
         if not ((values > 0) & np.isfinite(values)).all():
             raise UserError(f"node type {node_type}: a probe's {key} is not a number above 0")
@@ -177,8 +174,8 @@ def _fit_type(
 def _counted(observations: Sequence[Observation], features: Sequence[str]) -> list[Observation]:
     if "level" in features:
         return list(observations)
-    highest = max((one.level for one in observations), default=0)
-    return [one for one in observations if one.level == highest]
+    highest = max((run.level for run in observations), default=0)
+    return [run for run in observations if run.level == highest]
 
 
 def _regressor_class(name: str) -> type:

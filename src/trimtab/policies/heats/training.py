@@ -1,5 +1,7 @@
 """HEATS' predictions trained on what was probed, and kept up to date while jobs finish."""
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,10 +11,10 @@ from numpy.typing import NDArray
 
 from trimtab.clusters.cluster import NodeType
 from trimtab.errors import UserError
-from trimtab.policies.build import Asked, Facts
-from trimtab.policies.heats import Heats
-from trimtab.policies.maintenance import DAY_S, Finished, SlidingWindow, retrained
-from trimtab.policies.predictions import (
+from trimtab.policies.facts import Asked, Facts
+from trimtab.policies.heats.maintenance import DAY_S, Finished, SlidingWindow, retrained
+from trimtab.policies.heats.policy import Heats
+from trimtab.policies.heats.predictions import (
     PUBLISHED_FEATURES,
     Observation,
     PredictionModel,
@@ -64,17 +66,22 @@ def train(facts: Facts, given: HeatsParameters) -> PredictionModel:
             )
         )
     features = list(PUBLISHED_FEATURES)
-    if any(one.gpus for one in facts.asked):
+    if any(asked.gpus for asked in facts.asked):
         features.append("gpus")
     if given.choose_level:
         features.append("level")
     return fit(observed, regressor=given.regressor, features=features)
 
 
-def from_model(model: PredictionModel, facts: Facts, given: HeatsParameters) -> Heats:
-    """Return the policy that places tasks by what `model` predicts."""
-    levels = {one.name: len(one.levels) for one in facts.cluster.node_types}
-    predictions = model.predictions([_requirement(one) for one in facts.asked], levels)
+def from_model(
+    model: PredictionModel,
+    facts: Facts,
+    given: HeatsParameters,
+    maintenance: Callable[[pd.DataFrame, float], Heats] | None = None,
+) -> Heats:
+    """Return the policy that places tasks by what `model` predicts, and asks `maintenance`."""
+    levels = {kind.name: len(kind.levels) for kind in facts.cluster.node_types}
+    predictions = model.predictions([_requirement(asked) for asked in facts.asked], levels)
     energy_j = predictions.energy_j
     if given.idle_in_energy:
         energy_j = energy_j + predictions.run_time_s * _idle_w(facts)[:, :, np.newaxis]
@@ -91,19 +98,20 @@ def from_model(model: PredictionModel, facts: Facts, given: HeatsParameters) -> 
         tick_s=given.tick_s,
         set_up_s=set_up_s,
         set_up_j=set_up_j,
+        maintain_s=math.inf if given.maintenance_s is None else given.maintenance_s,
+        maintenance=maintenance,
     )
 
 
 class Maintenance:
-    """Trains the model again on finished jobs (Rocha's thesis, section 3.3.3); simulate asks it."""
+    """Trains `model` again on finished jobs (Rocha's thesis, section 3.3.3); the policy asks it."""
 
-    def __init__(self, facts: Facts, given: HeatsParameters) -> None:
-        self._facts, self._given = facts, given
-        self._model = train(facts, given)
+    def __init__(self, model: PredictionModel, facts: Facts, given: HeatsParameters) -> None:
+        self._model, self._facts, self._given = model, facts, given
         self._window = SlidingWindow(given.window_s)
         types = facts.cluster.type_of_node
         self._type_names = [facts.cluster.node_types[number].name for number in types]
-        self._classes = {one.name: number for number, one in enumerate(facts.job_classes)}
+        self._classes = {kind.name: number for number, kind in enumerate(facts.job_classes)}
 
     def __call__(self, finished: pd.DataFrame, now_s: float) -> Heats:
         """Return the policy to go on with, after `finished` (SCHEDULED) at the time `now_s`."""
@@ -116,7 +124,7 @@ class Maintenance:
         recent = self._window.finished(now_s)
         threshold = self._given.error_threshold
         self._model = retrained(self._model, recent, error_threshold=threshold)
-        return from_model(self._model, self._facts, self._given)
+        return from_model(self._model, self._facts, self._given, maintenance=self)
 
     def _finished(self, row: Any) -> Finished:
         node_type = self._type_names[row.node]
@@ -141,7 +149,7 @@ def _idle_w(facts: Facts) -> NDArray[np.float64]:
     """
     return np.array(
         [
-            [one.idle_w * _share(asked, one) for one in facts.cluster.node_types]
+            [kind.idle_w * _share(asked, kind) for kind in facts.cluster.node_types]
             for asked in facts.asked
         ]
     )

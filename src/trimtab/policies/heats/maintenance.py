@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from trimtab.errors import UserError
-from trimtab.policies.predictions import Observation, PredictionModel, enough, fit
+from trimtab.policies.heats.predictions import Observation, PredictionModel, enough, fit
 
 DAY_S = 86_400.0
 
