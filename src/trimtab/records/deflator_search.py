@@ -33,8 +33,8 @@ class Candidate:
 class SimulatedResponse:
     """The response times of the chosen candidate by class, as its simulation has them."""
 
-    response_mean_s: dict[str, float]
-    response_p95_s: dict[str, float]
+    response_mean_s: dict[str, float | None]
+    response_p95_s: dict[str, float | None]
 
 
 class DeflatorSearch(Document):

@@ -4,6 +4,7 @@ from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART
 
+RANKS = (50, 95, 99)  # the percentiles of response times
 Count = int | float  # the mean of a count over replications need not be whole
 
 
