@@ -142,10 +142,11 @@ def test_policies_that_are_not_there_are_errors(
 
 def test_a_cell_by_formula_or_why_there_is_none(tmp_path: Path) -> None:
     cell = setting(tmp_path, ENGINE, [SMALL], BY_PRIORITY)
+    # Exponential tasks on two slots: ends at their joint rate, and the last one alone.
     dropping = {"drop_ratio": {"low": 0.5}}
     found = calculate(cell, PolicyConfig("da", "dias", parameters=dropping))
     assert found.model and not found.not_possible_because
-    assert found.classes["low"].execution_mean_s == pytest.approx(1 + 1 + 2)  # two tasks at once
+    assert found.classes["low"].execution_mean_s == pytest.approx(1 + 1 + 2)
     assert found.classes["high"].execution_mean_s == pytest.approx(1 + 1 + 1 + 1 + 2)
     none = calculate(cell, PolicyConfig("first", "fcfs"))
     assert none.not_possible_because == "policy first: no formula for the kind fcfs"
