@@ -55,7 +55,7 @@ class Bench:
 
     def workload(self, name: str) -> Workload:
         """The workload `name`, in the environment that is measured."""
-        return replace(self.configurations.workload(name), python=str(self.python))
+        return replace(self.configurations.option("workload", name), python=str(self.python))
 
     def profile_of(self, name: str) -> Path:
         """Where the profile of a workload is written."""
@@ -81,7 +81,7 @@ def main() -> None:
     given = parser.parse_args()
     configurations = Configurations(Path("conf"), [f"experiment={given.experiment}"])
     experiment = configurations.root.experiment
-    hardware = configurations.hardware(given.hardware or experiment.hardware[0])
+    hardware = configurations.option("hardware", given.hardware or experiment.hardware[0])
     bench = Bench(
         configurations, hardware, given.python, given.output, given.repeats, given.traced_runs
     )

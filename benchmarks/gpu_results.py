@@ -71,7 +71,7 @@ def main() -> None:
     workloads = Configurations(Path("conf"))
     facts = {}
     for profile in profiles:
-        workload = workloads.workload(profile.parent.name)
+        workload = workloads.option("workload", profile.parent.name)
         facts[workload.name] = WorkloadFacts(
             workload.dataset, workload.model, workload.framework, workload.env
         )

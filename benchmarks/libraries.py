@@ -26,7 +26,7 @@ USAGE = Path("results/profile/lenet5_train/this_machine/usage.json")
 
 def locate_and_compact(usage: Path) -> dict[str, float]:
     """Locate and compact all libraries as the stage does, without measuring their sizes."""
-    workload = Configurations(Path("conf")).workload("lenet5_train")
+    workload = Configurations(Path("conf")).option("workload", "lenet5_train")
     targets = targets_of([Usage.read(usage)], prefix_of(Path(workload.python)))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     begun = time.perf_counter()
@@ -58,7 +58,7 @@ def main() -> None:
         env={"PYTHONPATH": str(Path(__file__).parent), "PATH": "/usr/bin:/bin"},
     )
     figures: dict[str, object] = {"locate_and_compact": json.loads(child.stdout)}
-    workload = Configurations(Path("conf")).workload("lenet5_train")
+    workload = Configurations(Path("conf")).option("workload", "lenet5_train")
     for mode in ("zero", "punch", "compact"):
         with tempfile.TemporaryDirectory() as folder:
             debloat_target(

@@ -26,7 +26,7 @@ rule debloat_target:
             stages.DebloatStage(
                 target=wildcards.target,
                 hardware=wildcards.hardware,
-                gpus=CONFIG.hardware(wildcards.hardware).gpus,
+                gpus=CONFIG.option("hardware", wildcards.hardware).gpus,
                 workloads=CONFIG.workloads(wildcards.target),
                 debloat=CONFIG.root.debloat,
             )
@@ -70,7 +70,11 @@ rule verify_environment:
     input:
         environment=rules.build_environment.output.environment,
         manifest=rules.debloat_target.output.manifest,
-        code=code("scripts/verify_environment.py", "native/**/*.[ch]"),
+        code=code(
+            "scripts/verify_environment.py",
+            "src/trimtab/profiling/meters/*.py",
+            "native/**/*.[ch]",
+        ),
     output:
         verdict="results/debloat/{target}/{hardware}/verify.json",
         runs="results/debloat/{target}/{hardware}/verify_runs.parquet",
@@ -88,7 +92,7 @@ rule verify_environment:
             stages.VerifyStage(
                 target=wildcards.target,
                 workloads=CONFIG.workloads(wildcards.target),
-                hardware=CONFIG.hardware(wildcards.hardware),
+                hardware=CONFIG.option("hardware", wildcards.hardware),
                 verify=CONFIG.root.verify,
             )
         ),

@@ -1,7 +1,11 @@
 rule profile_workload:
     input:
         programs=programs,
-        code=code("scripts/profile_workload.py", "native/**/*.[ch]"),
+        code=code(
+            "scripts/profile_workload.py",
+            "src/trimtab/profiling/meters/*.py",
+            "native/**/*.[ch]",
+        ),
     output:
         usage="results/profile/{workload}/{hardware}/usage.json",
         runs="results/profile/{workload}/{hardware}/runs.parquet",
@@ -18,8 +22,8 @@ rule profile_workload:
     params:
         cfg=lambda wildcards: dump(
             stages.ProfileStage(
-                workload=CONFIG.workload(wildcards.workload),
-                hardware=CONFIG.hardware(wildcards.hardware),
+                workload=CONFIG.option("workload", wildcards.workload),
+                hardware=CONFIG.option("hardware", wildcards.hardware),
                 profiling=CONFIG.root.profiling,
             )
         ),

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from trimtab.binaries.elf.reader import ElfError, read_elf
+from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.errors import ElfError
 from trimtab.binaries.gpu.fatbin import find_gpu_code
 from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.binaries.rewriting.not_started import NOTE as NOT_STARTED
@@ -16,7 +17,7 @@ from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
 from trimtab.binaries.rewriting.spans import Spans
 from trimtab.config import dump, load
 from trimtab.config.groups.debloat import Debloat
-from trimtab.config.groups.workload import Output, Workload
+from trimtab.config.groups.workload import Comparison, Output, Workload
 from trimtab.debloating.debloat import complete_usages, debloat_target, write_spans
 from trimtab.debloating.elements import kept_pieces
 from trimtab.debloating.environment import build_environment
@@ -71,7 +72,7 @@ def trace(
             " environment is to be debloated with --python ENV/bin/python"
         )
     prefix_of(interpreter)
-    compared = Output("digest_file", str(output.absolute())) if output else Output()
+    compared = Output(Comparison.DIGEST_FILE, str(output.absolute())) if output else Output()
     workload = Workload(
         name=_NAME, command=command, python=str(interpreter), workdir=str(Path.cwd()),
         output=compared,

@@ -147,7 +147,7 @@ def _slim(
         result = rewrite(
             located.elf,
             located.spans,
-            options.mode,  # type: ignore[arg-type]  # OmegaConf knows no Literal
+            options.mode,  # type: ignore[arg-type]  # an option of the same words
             path,
             minimum_hole_bytes=options.minimum_hole_bytes,
             patches=located.patches,

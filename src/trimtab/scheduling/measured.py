@@ -62,7 +62,7 @@ def read_measured(
 def with_rounds(trace: TraceConfig, rounds: Mapping[str, RoundTimes]) -> TraceConfig:
     """Return the trace whose classes have the measured `rounds`, by class, in place of theirs."""
     classes = {
-        name: replace(facts, stages=replace(facts.stages, **vars(rounds[name])))
+        name: replace(facts, rounds=replace(facts.rounds, **vars(rounds[name])))
         if name in rounds
         else facts
         for name, facts in trace.classes.items()

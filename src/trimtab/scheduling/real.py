@@ -2,12 +2,13 @@
 
 import math
 import os
-import platform as system
 from pathlib import Path
+from platform import machine, system
 from tempfile import TemporaryDirectory
 
 import pandas as pd
 
+from trimtab.config.groups.experiment import Platform
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.errors import UserError
 from trimtab.execution.dispatch_policy import dispatch_policy
@@ -30,14 +31,14 @@ from trimtab.traces.table import read_trace
 def run_for_real(
     setting: Setting,
     policy: PolicyConfig,
-    platform: str,
+    platform: Platform,
     scale: float,
     simulated: Path,
     destination: Path,
 ) -> None:
     """Run the jobs of a trace for real and write `real.parquet` (SCHEDULED) and `real.json`.
 
-    `platform` is `spark` or `slurm`; on Slurm a second of the trace lasts `scale` seconds.
+    On Slurm a second of the trace lasts `scale` seconds.
     `simulated` are the simulated jobs (SCHEDULED), which each real one is compared with. Raises
     UserError where the platform is missing or cannot run the trace.
     """
@@ -45,7 +46,7 @@ def run_for_real(
     facts = facts_of(setting)
     built = build_policy(policy.kind, policy.parameters, facts)
     load_average = os.getloadavg()[0]
-    if platform == "spark":
+    if platform is Platform.SPARK:
         jobs, sprinter = _on_spark(setting, built, policy, trace)
         name, scale = f"Spark local[{setting.cluster.engine_slots}]", 1.0
     else:
@@ -54,7 +55,7 @@ def run_for_real(
     RealRun(
         platform=name,
         scale=scale,
-        machine=f"{system.system()} {system.machine()}, {os.cpu_count()} CPUs",
+        machine=f"{system()} {machine()}, {os.cpu_count()} CPUs",
         load_average_before=load_average,
         sprint=sprinter,
         energy_source="unknown",

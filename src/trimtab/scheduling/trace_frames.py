@@ -62,7 +62,7 @@ def frames_of(
     UserError for a trace that is none, or that its files do not hold.
     """
     arrivals = config.arrivals
-    if arrivals.kind == "file":
+    if arrivals.kind == "file" and arrivals.format is not None:
         if arrivals.format == "parquet":
             return (frame for paths in arrivals.files.values() for path in paths
                     for frame in read_trace(Path(path)))  # fmt: skip
@@ -133,12 +133,12 @@ def _work(
     if measured is not None:
         (machine,) = [node_type for node_type in hardware if node_type.name == measured.hardware]
         return Empirical(measured_work(measured, machine))
-    if facts.stages.map_tasks:
+    if facts.rounds.map_tasks:
         # A round without tasks is left out by the rounds' own times; its count has to be 1 or more.
-        scv = facts.stages.size_scv
+        scv = facts.rounds.size_scv
         return StageCounts(
-            TaskCounts((facts.stages.map_tasks,), (1.0,)),
-            TaskCounts((max(1, facts.stages.reduce_tasks),), (1.0,)),
+            TaskCounts((facts.rounds.map_tasks,), (1.0,)),
+            TaskCounts((max(1, facts.rounds.reduce_tasks),), (1.0,)),
             distribution.LogNormal(1.0, scv) if scv else distribution.Deterministic(1.0),
         )
     return _distribution(facts.work)
@@ -171,7 +171,7 @@ def _demand(
     maps = np.full(_SAMPLE, synthetic.work.map_tasks.counts[0])
     reduces = np.full(_SAMPLE, synthetic.work.reduce_tasks.counts[0])
     slots = np.full(_SAMPLE, max(1, cluster.engine_slots or synthetic.cpu_milli // 1000))
-    return float(service_times(rounds_of(facts.stages), seed, jobs, maps, reduces, slots)[0].mean())
+    return float(service_times(rounds_of(facts.rounds), seed, jobs, maps, reduces, slots)[0].mean())
 
 
 def _capacity(cluster: ClusterConfig, hardware: Sequence[Hardware]) -> float:

@@ -9,11 +9,11 @@ import pytest
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.trace import (
-    FORMATS,
     ArrivalsConfig,
     JobClassConfig,
     RoundsConfig,
     TraceConfig,
+    TraceFormat,
     Work,
 )
 from trimtab.config.stages import TraceStage
@@ -49,8 +49,8 @@ def test_the_load_is_of_all_cores_at_their_speed() -> None:
 
 
 def test_an_engine_has_one_job_at_a_time() -> None:
-    stages = RoundsConfig(map_tasks=4, set_up_s=1, map_task_s=2, distribution="deterministic")
-    config = drawn(jobs=JobClassConfig(stages=stages))
+    rounds = RoundsConfig(map_tasks=4, set_up_s=1, map_task_s=2, distribution="deterministic")
+    config = drawn(jobs=JobClassConfig(rounds=rounds))
     engine = ClusterConfig("engine", {"large": 1}, engine_slots=4)
     assert rates_of(config, engine, [LARGE], {})["jobs"] * 3 == pytest.approx(0.5)
 
@@ -77,12 +77,12 @@ def test_both_environments_meet_the_same_arrivals(tmp_path: Path) -> None:
 
 def test_measured_rounds_replace_those_of_the_yaml(tmp_path: Path) -> None:
     config = drawn(
-        jobs=JobClassConfig(stages=RoundsConfig(map_tasks=4, map_task_s=2)),
+        jobs=JobClassConfig(rounds=RoundsConfig(map_tasks=4, map_task_s=2)),
         other=JobClassConfig(work=Work(mean_s=4)),
     )
     times = RoundTimes(1.0, 7.0, 0.5, 0.0, "deterministic", 0.0)
     trace = with_rounds(config, {"jobs": times})
-    rounds = trace.classes["jobs"].stages
+    rounds = trace.classes["jobs"].rounds
     assert (rounds.map_tasks, rounds.map_task_s, rounds.distribution) == (4, 7.0, "deterministic")
     assert trace.classes["other"] == config.classes["other"]
     engine = ClusterConfig("engine", {"large": 1}, engine_slots=4)
@@ -108,7 +108,7 @@ def test_a_recorded_trace_says_what_was_left_out(tmp_path: Path) -> None:
 
 
 def test_every_format_of_the_configuration_has_a_reader() -> None:
-    assert {*READERS, "parquet"} == set(FORMATS)
+    assert {*READERS, "parquet"} == set(TraceFormat)
 
 
 @pytest.mark.parametrize(

@@ -143,9 +143,9 @@ class Spans:
             spans = cls(
                 rows[:, 1], rows[:, 2].astype(np.uint8), document["build_id"], document["note"]
             )
-            known = expected[: len(document["reasons"])]  # new ones are added at the end
-            if document["reasons"] != known or np.any(
-                (rows[:, 2] < 0) | (rows[:, 2] >= len(known))
+            back_then = expected[: len(document["reasons"])]  # new ones are added at the end
+            if document["reasons"] != back_then or np.any(
+                (rows[:, 2] < 0) | (rows[:, 2] >= len(back_then))
             ):
                 raise UserError("spans: unknown reasons; they come from another version")
             spans.validate(int(document["size_bytes"]))

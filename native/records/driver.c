@@ -1,14 +1,14 @@
 #define _GNU_SOURCE
-#include "driver_api.h"
+#include "driver.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-#include "record.h"
+#include "kernels.h"
 
 enum { MAJOR = 75, MINOR = 76 }; /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_* of cuda.h */
 
-void record_gpus(void) {
+void record_gpus(driver_lookup *driver_function) {
   static pid_t done;
   if (done == getpid()) return;
   int (*count_of)(int *) = (int (*)(int *))driver_function("cuDeviceGetCount");
@@ -37,7 +37,8 @@ void record_gpus(void) {
   }
 }
 
-void record_list(void *const *handles, unsigned int limit, void *container, int of_library) {
+void record_list(driver_lookup *driver_function, void *const *handles, unsigned int limit,
+                 void *container, int of_library) {
   int (*count_of)(unsigned int *, void *) = (int (*)(unsigned int *, void *))driver_function(
       of_library ? "cuLibraryGetKernelCount" : "cuModuleGetFunctionCount");
   int (*name_of)(const char **, void *) = (int (*)(const char **, void *))driver_function(

@@ -1,5 +1,5 @@
 #define _GNU_SOURCE
-#include "record.h"
+#include "kernels.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -67,7 +67,7 @@ static void own_record(void) {
   snprintf(numbers, sizeof numbers, "process %d %d ", getpid(), getppid());
   struct event event;
   start_line(&event, numbers);
-  if (event.line) fputs(trimtab_way, event.line);
+  if (event.line) fputs(TRIMTAB_WAY, event.line);
   add_word(&event, executable);
   finish_line(&event);
 }

@@ -3,7 +3,8 @@
  * A line is a kind and its words, parted by single spaces; bytes up to the space, '%' and DEL are
  * written as %XX in a word. src/trimtab/profiling/tracing/kernel_records.py reads the same format:
  *
- *   process PID PARENT WAY EXECUTABLE  first line; WAY is `cupti` or `driver`
+ *   process PID PARENT WAY EXECUTABLE  first line; WAY is `cupti` or `driver`: how the library came
+ *                                      to see the events, which the Makefile says (TRIMTAB_WAY)
  *   cupti PATH                         the CUPTI library that watches
  *   gpu BUS ARCHITECTURE NAME          a GPU that the process sees, e.g. 90 for 9.0
  *   kernel NAME                        a kernel was looked up
@@ -27,9 +28,6 @@ struct event {
   size_t bytes;
   FILE *line;
 };
-
-/* How this library came to see the events: the WAY of the first line. Each library defines it. */
-extern const char trimtab_way[];
 
 void begin_event(struct event *event, const char *kind);
 void add_word(struct event *event, const char *word);

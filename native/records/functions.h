@@ -1,10 +1,10 @@
-/* What the tracer leaves behind: one file a process, one file a loaded object.
+/* What the tracer of functions leaves behind: one file a process, one file a loaded object.
  *
  * Every file is a shared mapping, so that a process that is killed loses nothing, and a forked
  * child goes on marking in its parent's object files: marks are only ever set. src/trimtab/
  * profiling/tracing/function_records.py reads the same layout. */
-#ifndef TRIMTAB_RECORD_H
-#define TRIMTAB_RECORD_H
+#ifndef TRIMTAB_FUNCTIONS_RECORD_H
+#define TRIMTAB_FUNCTIONS_RECORD_H
 
 #include <stdint.h>
 
@@ -50,14 +50,5 @@ struct object_record {
   uint32_t changed_functions; /* code in memory differed from the file; counted as used */
   char path[TRIMTAB_PATH_BYTES];
 };
-
-/* How the guard, which lives among the program's own libraries, and the tracer, which the
- * loader keeps apart from them, meet: the tracer finds this variable in the guard by name. */
-struct guard_link {
-  struct process_record *volatile process;             /* set by the tracer */
-  void (*volatile after_fork)(void);                   /* set by the tracer */
-  void (*foreign_trap)(int, void *info, void *context); /* set by the guard */
-};
-#define TRIMTAB_GUARD_LINK "trimtab_guard_link"
 
 #endif

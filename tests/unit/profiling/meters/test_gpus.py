@@ -2,7 +2,7 @@
 
 import pytest
 
-from trimtab.profiling.meters.nvml import Gpus, visible_devices
+from trimtab.profiling.meters.gpus import Gpus, visible_devices
 
 UUIDS = ["GPU-aa11", "GPU-ab22", "GPU-cc33"]
 
