@@ -69,8 +69,8 @@ class TotalFigures(JobFigures):
 
     makespan_s: float
     utilisation: float
-    idle_energy_j: float
-    active_energy_j: float
+    idle_energy_j: float | None
+    active_energy_j: float | None
     unfinished: Count
     replications: int = 1
     makespan_s_half_width_99: float | None = None

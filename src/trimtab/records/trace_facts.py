@@ -89,3 +89,10 @@ class TraceFacts(Document):
             for name, facts in self.classes.items()
             if facts.measured is not None
         }
+
+    @property
+    def accuracy_loss(self) -> dict[str, list[tuple[float, float]]]:
+        """What dropping tasks costs the classes of which that is known."""
+        return {
+            name: facts.accuracy_loss for name, facts in self.classes.items() if facts.accuracy_loss
+        }
