@@ -3,7 +3,12 @@
 import re
 import signal
 
+import hypothesis
 import pytest
+
+# How long an example takes says more of the machine than of the code.
+hypothesis.settings.register_profile("trimtab", deadline=None)
+hypothesis.settings.load_profile("trimtab")
 
 KEPT = "trimtab/skipped"
 

@@ -91,14 +91,17 @@ class MachineMeters:
 def machine_meters(hardware: HardwareModel, gpus: Gpus | None = None) -> MachineMeters:
     """Return the best meters of this machine; without `gpus` those are not looked at.
 
-    Every class of a meter in a module of this package is asked.
+    Every class of a meter in a module of this package is asked. The processors' is chosen first,
+    so that their energy is never missing; the others join where they count nothing twice.
     """
     for module in pkgutil.iter_modules([str(Path(__file__).parent)], f"{__package__}."):
         importlib.import_module(module.name)
     asked = (kind.find(hardware, gpus) for kind in Meter.__subclasses__())
     meters = [meter for meter in asked if meter is not None]
     by_part: dict[Part, Meter] = {}
-    for meter in sorted(meters, key=lambda meter: (_RANK[meter.source], meter.name)):
+    for meter in sorted(
+        meters, key=lambda m: (Part.PROCESSORS not in m.parts, _RANK[m.source], m.name)
+    ):
         if by_part.keys().isdisjoint(meter.parts):
             by_part |= dict.fromkeys(meter.parts, meter)
     return MachineMeters(list(dict.fromkeys(by_part[part] for part in Part if part in by_part)))

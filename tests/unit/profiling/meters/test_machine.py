@@ -2,6 +2,8 @@
 
 import math
 import os
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -45,6 +47,17 @@ class BoardMeter(Meter):
     def share(self, counted_j: float, use: Use) -> Share:
         active_j = counted_j - 2.0 * use.wall_s
         return Share(counted_j, active_j, 1.1 * counted_j, active_j)
+
+
+class MemoryMeter(BoardMeter, Meter):  # named again: only those of `Meter` itself are asked
+    """A meter of memory alone, which the power model's joules hold already."""
+
+    name = method = "memory rail"
+    parts = frozenset({Part.MEMORY})
+
+    @classmethod
+    def find(cls, hardware: HardwareModel, gpus: Gpus | None) -> Self | None:
+        return cls() if hardware.name == "memory_rail" else None
 
 
 class Boards(Gpus):
@@ -129,6 +142,15 @@ def test_with_rapl(
     meters = machine_meters(hardware, gpus)
     assert (meters.source, meters.method) == (source, method)
     assert ActiveEnergyMeter(hardware).method == "measured, rapl dram+package-0"
+
+
+def test_no_part_is_missing_or_counted_twice(packages: Path) -> None:
+    hardware = replace(HARDWARE, name="memory_rail")
+    assert machine_meters(hardware).method == "rapl package+dram"
+    shutil.rmtree(packages / "intel-rapl:0:0")
+    assert machine_meters(hardware).method == "rapl package, memory rail"
+    shutil.rmtree(packages / "intel-rapl:0")
+    assert machine_meters(hardware).method == "power model"
 
 
 def test_a_run_is_charged_its_parts_and_their_errors(no_packages: None) -> None:
