@@ -1,7 +1,3 @@
-# A kind of target is a module that nothing imports by its name.
-KINDS_OF_TARGETS = "src/trimtab/debloating/targets/*.py"
-
-
 rule debloat_target:
     input:
         usages=lambda wildcards: expand(
@@ -9,7 +5,7 @@ rule debloat_target:
             workload=EXPERIMENT.targets[wildcards.target],
             hardware=wildcards.hardware,
         ),
-        code=code("scripts/debloat_target.py", KINDS_OF_TARGETS),
+        code=code("scripts/debloat_target.py"),
     output:
         manifest="results/debloat/{target}/{hardware}/manifest.json",
         table="results/debloat/{target}/{hardware}/libraries.parquet",
@@ -45,9 +41,7 @@ rule build_environment:
         libraries=rules.debloat_target.output.libraries,
         manifest=rules.debloat_target.output.manifest,
         # The spans lie beside the manifest, and are no input: a folder has no checksum.
-        code=code(
-            "scripts/build_environment.py", KINDS_OF_TARGETS, "native/fallback/*.[ch]"
-        ),
+        code=code("scripts/build_environment.py", "native/fallback/*.[ch]"),
     output:
         environment=directory("results/debloat/{target}/{hardware}/env"),
     log:
@@ -75,7 +69,6 @@ rule verify_environment:
         manifest=rules.debloat_target.output.manifest,
         code=code(
             "scripts/verify_environment.py",
-            KINDS_OF_TARGETS,
             "src/trimtab/profiling/meters/*.py",
             "native/**/*.[ch]",
         ),
@@ -88,9 +81,9 @@ rule verify_environment:
         "results/benchmarks/verify/{target}/{hardware}.tsv"
     threads: EVERY_CORE
     resources:
-        mem_mb=8000,
-        runtime=120,
-        gpu=0,
+        mem_mb=lambda wildcards: memory_mb(CONFIG.workloads(wildcards.target)),
+        runtime=verified_min,
+        gpu=gpus,
     params:
         cfg=lambda wildcards: dump(
             stages.VerifyStage(

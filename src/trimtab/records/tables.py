@@ -63,6 +63,7 @@ EPOCHS = pa.schema(
         ("epoch", _int),
         ("start_s", _float),  # since the run's start
         ("duration_s", _float),
+        ("scores", _text),  # JSON: what the mark said of it, name -> number; null without any
         *_OS_COUNTERS,
         ("cycles", _float),  # hardware counters are null where the machine has none;
         ("instructions", _float),  # scaled by time enabled / time running

@@ -3,7 +3,7 @@
 import re
 from enum import StrEnum
 from importlib.util import find_spec
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, model_validator
 from pydantic.dataclasses import dataclass
@@ -49,6 +49,19 @@ Variable = Annotated[
     satisfying(
         lambda name: name and not {"=", "\0"} & set(name),
         "names of environment variables, without `=`",
+    ),
+]
+
+
+ParameterName = Annotated[
+    Name,
+    satisfying(lambda name: name != "output", "another name: {output} is the folder of the run"),
+]
+Scalar = Annotated[
+    Any,
+    satisfying(
+        lambda value: value is None or isinstance(value, str | int | float),
+        "a text, a number, true, false or null",
     ),
 ]
 
@@ -102,7 +115,9 @@ class Marks:
         default=None,
     )
     epoch: Pattern | None = about(
-        "Every line that matches ends an epoch. Without it the run is one epoch.", default=None
+        "Every line that matches ends an epoch. Without it the run is one epoch. What its named "
+        "groups capture, as `(?P<loss>\\S+)` does, are the epoch's scores: numbers.",
+        default=None,
     )
     file: Text | None = about(
         "A file to which the program appends its marks, relative to `workdir`; `{output}` is the "
@@ -145,8 +160,8 @@ class Workload:
     name: Name = about("Name of the workload: the stem of its file.")
     command: Annotated[list[Text], satisfying(len, "at least one word")] = about(
         "The command, one word an item. A first word `python` is the interpreter named by "
-        "`python`. In every word `{output}` is a fresh folder of the run, and `\\${` stands for a "
-        "dollar sign and a brace."
+        "`python`. In every word `{NAME}` is the parameter NAME, `{output}` is a fresh folder of "
+        "the run, and `\\${` stands for a dollar sign and a brace."
     )
     python: Text | None = about(
         "The interpreter of the Python environment that is to be debloated; none where `target` "
@@ -154,6 +169,12 @@ class Workload:
         default=None,
     )
     target: TargetConfig = about("The environment that is debloated.", factory=TargetConfig)
+    parameters: dict[ParameterName, Scalar] = about(
+        "The program's parameters. One that no word of `command` has as `{batch_size}` is "
+        "appended as `--batch-size 16`; `true` as `--batch-size` alone, `false` and null not at "
+        "all.",
+        factory=dict,
+    )
     description: str = about("What the program does, for the report.", default="", report_only=True)
     workdir: Text = about("The folder that the command runs in.", default=".")
     env: dict[Variable, str] = about(
@@ -181,6 +202,12 @@ class Workload:
         "signal; `true` for programs that end their workers so.",
         default=False,
     )
+    memory_gib: Positive = about(
+        "Memory that a run may need: what its jobs ask for where the workflow runs on a cluster.",
+        default=8.0,
+        unit="GiB",
+        report_only=True,  # no result depends on it
+    )
     own_profiler: bool = about(
         "Whether the program uses CUDA's profiling interface itself, as torch.profiler does: "
         "kernels are then traced by their names only.",
@@ -193,3 +220,16 @@ class Workload:
             expected = "an interpreter, or a `target` with a `location`"
             raise InvalidValueError("python", None, expected)
         return self
+
+    @model_validator(mode="after")
+    def _placeholders_have_values(self) -> Self:
+        for name in self.placed_parameters:
+            if self.parameters[name] is None:
+                expected = f"a value, as a word of the command has {{{name}}}"
+                raise InvalidValueError(f"parameters.{name}", None, expected)
+        return self
+
+    @property
+    def placed_parameters(self) -> list[str]:
+        """The parameters that a word of the command has a place for."""
+        return [name for name in self.parameters if f"{{{name}}}" in " ".join(self.command)]
