@@ -19,6 +19,10 @@ from trimtab.records.manifest import Environment, Manifest
 from trimtab.records.usage import Usage
 
 
+# Folders that hold far more than what a program came with.
+OF_THE_SYSTEM = {Path("/"), Path("/usr"), Path("/usr/local")}
+
+
 @dataclass(frozen=True)
 class Folder(Target):
     """A target that is the folder `root`: its libraries are those that lie below."""
