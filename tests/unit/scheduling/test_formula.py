@@ -86,7 +86,7 @@ def test_a_sprint_timeout_changes_the_service_time_and_nothing_else(after_s: flo
     policy = Dias(timeout_s={"high": after_s, "low": after_s})
     found = response_by_formula([high, low], power, policy, PolicyConfig("sprint", "dias"))
     services = [Sprinted(one.processing_time(0.0), after_s, 2.5) for one in (high, low)]
-    means = [found[name]["response_mean_s"] for name in ("high", "low")]
+    means = [found[name].response_mean_s for name in ("high", "low")]
     assert means == pytest.approx(cobham(high, low, services), rel=1e-9)
 
 
@@ -102,9 +102,9 @@ def test_waste_is_that_of_preemptive_repeat_alone() -> None:
         )
         for preemption in ("repeat", "none")
     )
-    assert 0.03 < repeat["low"]["waste_share"] < 0.06  # published: roughly 4 %
-    assert none["low"]["waste_share"] == 0
-    assert repeat["high"]["response_mean_s"] < none["high"]["response_mean_s"]
+    assert 0.03 < repeat["low"].waste_share < 0.06  # published: roughly 4 %
+    assert none["low"].waste_share == 0
+    assert repeat["high"].response_mean_s < none["high"].response_mean_s
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,20 @@
 """The figures of a simulation by class, gathered while it runs, in memory that does not grow."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.clusters.compiled import compiled
+from trimtab.records.figures import RANKS, ClassFigures, ResponseFigures, TotalFigures
 
 # Response times by the bits of their floating-point number: 512 bins an octave, 1e-9 to 2e10 s.
 _BINS_LOG2, _LOWEST, _OCTAVES = 9, -30, 64
 _SHIFT = np.int64(52 - _BINS_LOG2)
 _FIRST = np.int64((1023 + _LOWEST) << _BINS_LOG2)
 _BINS = _OCTAVES << _BINS_LOG2
-RANKS = (50, 95, 99)
 
 _SUM = np.dtype(
     [
@@ -57,7 +58,7 @@ def _add(rows: Any, sums: Any, histogram: Any) -> None:
         histogram[row.job_class, min(max(number, 0), _BINS - 1)] += 1
 
 
-class Summary:
+class FigureSums:
     """Sums and percentiles of finished jobs by class.
 
     Means are exact. A percentile is the middle of a bin, within 0.1 % of the exact one; those of
@@ -73,39 +74,41 @@ class Summary:
         """Add finished jobs, layout.FINISHED_ROW."""
         _add(rows, self._sums, self._histogram)
 
-    def classes(self) -> dict[str, dict[str, float | int]]:
+    def classes(self) -> dict[str, ClassFigures]:
         """Return the figures of each class that has finished jobs."""
         return {
-            name: _figures(self._sums[at : at + 1], self._histogram[at])
-            | {"priority": int(self._sums[at]["priority"])}
+            name: ClassFigures(
+                **_figures(self._sums[at : at + 1], self._histogram[at]),
+                priority=int(self._sums[at]["priority"]),
+            )
             for at, name in enumerate(self._names)
             if self._sums[at]["jobs"]
         }
 
-    def all(self) -> dict[str, float | int]:
-        """Return the same figures over all classes."""
-        return _figures(self._sums, self._histogram.sum(axis=0))
+    def total(self, **of_cluster: Any) -> TotalFigures:
+        """Return the same figures over all classes, with those of the cluster."""
+        return TotalFigures(**_figures(self._sums, self._histogram.sum(axis=0)), **of_cluster)
 
 
-def _figures(sums: NDArray[np.void], histogram: NDArray[np.int64]) -> dict[str, float | int]:
-    names = _SUM.names or ()
-    total = {name: sums[name].sum().item() for name in names}
+def _figures(sums: NDArray[np.void], histogram: NDArray[np.int64]) -> dict[str, Any]:
+    total = {name: sums[name].sum().item() for name in _SUM.names or ()}
+    counts = ("jobs", "evictions", "migrations", "dropped_tasks", "sprint_s", "energy_j")
+    return {name: total[name] for name in counts} | _means(total, histogram)
+
+
+def _means(total: dict[str, Any], histogram: NDArray[np.int64]) -> dict[str, float | None]:
     jobs = total["jobs"]
     if jobs == 0:
-        return {"jobs": 0}
+        return dict.fromkeys(["set_up_mean_s", *(field.name for field in fields(ResponseFigures))])
     response_s, execution_s = total["response_s"] / jobs, total["execution_s"] / jobs
-    shares = zip(RANKS, _percentiles(histogram), strict=True)
+    percentiles_s = zip(RANKS, _percentiles(histogram), strict=True)
     return {
-        "jobs": jobs,
         "response_mean_s": response_s,
-        **{f"response_p{rank}_s": value for rank, value in shares},
+        **{f"response_p{rank}_s": value_s for rank, value_s in percentiles_s},
         "waiting_mean_s": response_s - execution_s,
         "execution_mean_s": execution_s,
         "set_up_mean_s": total["set_up_s"] / jobs,
         "waste_share": total["wasted_core_s"] / total["core_s"] if total["core_s"] else 0.0,
-        "sprint_s": total["sprint_s"],
-        "energy_j": total["energy_j"],
-        **{name: total[name] for name in ("evictions", "migrations", "dropped_tasks")},
     }
 
 
