@@ -49,7 +49,6 @@ class DebloatStage:
 class EnvironmentStage:
     """What building a slim environment depends on, besides the slim libraries."""
 
-    python: str
     share: Share
     fallback: Fallback
 

@@ -2,6 +2,7 @@
 
 import re
 from enum import StrEnum
+from importlib.util import find_spec
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, model_validator
@@ -130,11 +131,30 @@ class Marks:
         return self.first_iteration is not None or self.epoch is not None
 
 
+def _is_kind(name: str) -> bool:
+    return find_spec(f"trimtab.debloating.targets.{name}") is not None
+
+
+@dataclass(config=CHECKED, frozen=True)
+class TargetConfig:
+    """The environment that the program runs in: it is what is debloated."""
+
+    kind: Annotated[Name, satisfying(_is_kind, "a module of trimtab.debloating.targets")] = about(
+        "What kind of environment it is: a module of `trimtab.debloating.targets`.",
+        default="python_prefix",
+    )
+    location: Text | None = about(
+        "Where it is, as the kind's module says: a folder for most. `python_prefix` needs none: it "
+        "is the environment of `python`.",
+        default=None,
+    )
+
+
 @dataclass(config=CHECKED)
 class Workload:
     """A program as its user runs it today; it needs no change.
 
-    A relative `python` or `workdir` starts at the folder that holds `conf/`.
+    A relative `python`, `workdir` or `target.location` starts at the folder that holds `conf/`.
     """
 
     name: Name = about("Name of the workload: the stem of its file.")
@@ -143,7 +163,12 @@ class Workload:
         "`python`. In every word `{NAME}` is the parameter NAME, `{output}` is a fresh folder of "
         "the run, and `\\${` stands for a dollar sign and a brace."
     )
-    python: Text = about("The interpreter of the environment that is to be debloated.")
+    python: Text | None = about(
+        "The interpreter of the Python environment that is to be debloated; none where `target` "
+        "is of another kind.",
+        default=None,
+    )
+    target: TargetConfig = about("The environment that is debloated.", factory=TargetConfig)
     parameters: dict[ParameterName, Scalar] = about(
         "The program's parameters. One that no word of `command` has as `{batch_size}` is "
         "appended as `--batch-size 16`; `true` as `--batch-size` alone, `false` and null not at "
@@ -188,6 +213,13 @@ class Workload:
         "kernels are then traced by their names only.",
         default=False,
     )
+
+    @model_validator(mode="after")
+    def _names_its_environment(self) -> Self:
+        if self.python is None and self.target.location is None:
+            expected = "an interpreter, or a `target` with a `location`"
+            raise InvalidValueError("python", None, expected)
+        return self
 
     @model_validator(mode="after")
     def _placeholders_have_values(self) -> Self:

@@ -14,7 +14,7 @@ from trimtab.evaluation.inputs.schedules import Schedules
 from trimtab.records.deflator_search import DeflatorSearch
 from trimtab.records.tables import EPOCHS, LIBRARIES, RUNS
 from trimtab.records.trace_facts import TraceFacts
-from trimtab.records.used import read_used
+from trimtab.records.used import UsedCodeByLibrary
 
 PROFILE_FILES = ("usage.json", "runs.parquet", "epochs.parquet")
 DEBLOAT_FILES = (
@@ -91,7 +91,7 @@ def _target(folder: Path) -> DebloatedTarget:
         raise TrimtabError(f"{folder / 'manifest.json'}: timings lacks {', '.join(missing)}")
     libraries = table(folder / "libraries.parquet", LIBRARIES)
     _check_sums(folder / "libraries.parquet", libraries)
-    used = read_used(folder / "used.json")
+    used = UsedCodeByLibrary.read(folder / "used.json").libraries
     unknown = set(used) - set(libraries["library"])
     if unknown:
         raise TrimtabError(f"{folder / 'used.json'}: {min(unknown)}: not in libraries.parquet")

@@ -19,8 +19,9 @@ def program_of(workload: Workload, run_folder: Path, python: Path | None = None)
     `run_folder` is emptied. Relative paths start at the current folder. Raises UserError when the
     interpreter, the working directory or the command does not exist.
     """
-    interpreter = absolute(python or Path(workload.python))
-    if not interpreter.is_file():
+    named = python or workload.python
+    interpreter = absolute(Path(named)) if named else None
+    if interpreter and not interpreter.is_file():
         raise UserError(f"workload {workload.name}: python: {interpreter} does not exist")
     workdir = absolute(Path(workload.workdir))
     if not workdir.is_dir():
@@ -32,14 +33,15 @@ def program_of(workload: Workload, run_folder: Path, python: Path | None = None)
     def placed(text: str | None) -> str | None:
         return None if text is None else text.replace("{output}", output)
 
-    path = f"{interpreter.parent}:{os.environ.get('PATH', os.defpath)}"
+    path = os.environ.get("PATH", os.defpath)
     first, *others = command_line(workload)
-    command = (_moved(first, workload, interpreter), *others)
-    command = tuple(word.replace("{output}", output) for word in command)
+    if interpreter:
+        path, first = f"{interpreter.parent}:{path}", _moved(first, workload, interpreter)
+    command = tuple(word.replace("{output}", output) for word in (first, *others))
     if not shutil.which(workdir / command[0] if "/" in command[0] else command[0], path=path):
+        where = f"in {interpreter.parent} or on the PATH" if interpreter else "on the PATH"
         raise UserError(
-            f"workload {workload.name}: command: {command[0]} was not found"
-            f" as a program in {interpreter.parent} or on the PATH"
+            f"workload {workload.name}: command: {command[0]} was not found as a program {where}"
         )
     return Program(
         command=command,
@@ -82,7 +84,7 @@ def _moved(first: str, workload: Workload, interpreter: Path) -> str:
     """
     if first == "python":
         return str(interpreter)
-    own = absolute(Path(workload.python))
+    own = absolute(Path(workload.python or ""))
     path = absolute(Path(workload.workdir, first))
     if "/" in first and path == own:
         return str(interpreter)
