@@ -20,7 +20,7 @@ from trimtab.scheduling.measured import MeasuredWorkload
 from trimtab.traces import distribution
 from trimtab.traces.formats.registry import read_format
 from trimtab.traces.generators import (
-    StageCounts,
+    RoundCounts,
     SyntheticClass,
     TaskCounts,
     bursts,
@@ -182,14 +182,14 @@ def _synthetic(
 
 def _work(
     facts: JobClassConfig, hardware: Sequence[Hardware], measured: MeasuredWorkload | None
-) -> distribution.Distribution | StageCounts:
+) -> distribution.Distribution | RoundCounts:
     if measured is not None:
         (machine,) = [one for one in hardware if one.name == measured.hardware]
         return Empirical(measured_work(measured, machine))
     if facts.stages.map_tasks:
         # A stage without tasks is left out by the stages' own times; its count has to be 1 or more.
         scv = facts.stages.size_scv
-        return StageCounts(
+        return RoundCounts(
             TaskCounts((facts.stages.map_tasks,), (1.0,)),
             TaskCounts((max(1, facts.stages.reduce_tasks),), (1.0,)),
             distribution.LogNormal(1.0, scv) if scv else distribution.Deterministic(1.0),
@@ -215,7 +215,7 @@ def _distribution(work: Work) -> distribution.Distribution:
 
 def _demand(facts: JobClassConfig, one: SyntheticClass, cluster: ClusterConfig, seed: int) -> float:
     """Return what an average job asks of the capacity: core seconds, or seconds of an engine."""
-    if not isinstance(one.work, StageCounts):
+    if not isinstance(one.work, RoundCounts):
         cores = 1.0 if cluster.engine_slots else one.cpu_milli / 1000
         return one.work.mean * cores
     jobs = np.arange(_SAMPLE)

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import pandas as pd
 
-from trimtab.execution.spark.run import SparkProgram
+from trimtab.spark.program import SparkProgram
 from trimtab.spark.session import Session
 
 

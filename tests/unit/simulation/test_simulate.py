@@ -21,14 +21,14 @@ from trimtab.simulation.simulate import simulate
 
 NODE = NodeType("node", 2000, 8, 10.0, (Level(0.5, 15.0), Level(1.0, 40.0)), 0, (), 4.0)
 CLUSTER = Cluster((NODE,), (2,))
-STAGES = Rounds(0.1, 0.5, 0.1, 0.3)
-CLASSES = (JobClass("low"), JobClass("high", image_bytes=2, cold_start_s=0.25, stages=STAGES))
+ROUNDS = Rounds(0.1, 0.5, 0.1, 0.3)
+CLASSES = (JobClass("low"), JobClass("high", image_bytes=2, cold_start_s=0.25, rounds=ROUNDS))
 
 
 def trace(jobs: int = 2000, seed: int = 1, rate: float = 2.0) -> pd.DataFrame:
     numbers = np.random.default_rng(seed)
     high = numbers.random(jobs) < 0.3
-    staged = high & (numbers.random(jobs) < 0.5)
+    in_rounds = high & (numbers.random(jobs) < 0.5)
     return pd.DataFrame(
         {
             "job": np.arange(jobs),
@@ -38,10 +38,10 @@ def trace(jobs: int = 2000, seed: int = 1, rate: float = 2.0) -> pd.DataFrame:
             "cpu_milli": numbers.integers(1, 3, jobs) * 1000,
             "gpu_milli": 0,
             "memory_bytes": numbers.integers(0, 5, jobs),
-            "work_s": np.where(staged, np.nan, numbers.exponential(0.7, jobs)),
-            "map_tasks": np.where(staged, 4, 0),
-            "reduce_tasks": np.where(staged, 2, 0),
-            "size": np.where(staged, 1.5, 1.0),
+            "work_s": np.where(in_rounds, np.nan, numbers.exponential(0.7, jobs)),
+            "map_tasks": np.where(in_rounds, 4, 0),
+            "reduce_tasks": np.where(in_rounds, 2, 0),
+            "size": np.where(in_rounds, 1.5, 1.0),
         }
     )
 
@@ -133,9 +133,9 @@ def test_a_seed_decides_the_stages_times() -> None:
 def test_dropping_shortens_and_counts() -> None:
     whole = simulate(CLUSTER, CLASSES, trace(), Dias(level=-1))
     fewer = simulate(CLUSTER, CLASSES, trace(), Dias(drop_ratio={"high": 0.5}, level=-1))
-    staged = int((trace()["map_tasks"] > 0).sum())
+    in_rounds = int((trace()["map_tasks"] > 0).sum())
     assert whole.summary["all"]["dropped_tasks"] == 0
-    assert fewer.summary["classes"]["high"]["dropped_tasks"] == staged * (2 + 1)
+    assert fewer.summary["classes"]["high"]["dropped_tasks"] == in_rounds * (2 + 1)
     means = [r.summary["classes"]["high"]["execution_mean_s"] for r in (whole, fewer)]
     assert means[1] < means[0]
 

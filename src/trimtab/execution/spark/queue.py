@@ -16,8 +16,9 @@ from trimtab.errors import UserError
 from trimtab.execution.commands import DispatchPolicy
 from trimtab.execution.history import JobOutcome
 from trimtab.execution.queue_file import QueueFile
-from trimtab.execution.spark.run import SparkProgram, run_trace
+from trimtab.execution.spark.run import run_trace
 from trimtab.execution.sprinting.choose import find_sprinter
+from trimtab.spark.program import SparkProgram
 from trimtab.spark.session import Session
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class UserProgram:
-    """A function of a user's file: `function(context, theta, seed)`, as `run.Program` says."""
+    """A function of a user's file: `function(context, theta, seed)`, as `SparkProgram` says."""
 
     name: str
     function: SparkProgram
@@ -89,7 +90,9 @@ def _import(path: Path) -> object:
     loaded = sys.modules.get(path.stem)
     if loaded is not None and getattr(loaded, "__file__", None) == str(path):
         return loaded
-    if loaded is not None or importlib.util.find_spec(path.stem) is not None:
+    other = importlib.util.find_spec(path.stem)
+    # Of a folder without an `__init__.py`, which a file of its name precedes, there is no origin.
+    if loaded is not None or (other is not None and other.origin is not None):
         raise UserError(f"{path}: there is another module {path.stem}: give it another name")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None or not path.is_file():
