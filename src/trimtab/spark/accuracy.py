@@ -1,4 +1,7 @@
-"""What dropped tasks cost in accuracy, measured (Rocha's thesis, figure 4.5)."""
+"""What dropped tasks cost in accuracy, measured (Rocha's thesis, figure 4.5).
+
+For use from Python (docs/reference/library.md); benchmarks/spark.py does.
+"""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
