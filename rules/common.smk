@@ -1,7 +1,9 @@
+import math
 import os
 from pathlib import Path
 
 from trimtab.config import dump, stages
+from trimtab.profiling.runs.from_workload import command_line
 from trimtab.sources import sources_of
 
 
@@ -16,13 +18,40 @@ def code(*patterns):
 
 def programs(wildcards):
     """The files that a workload's command names, and the modules of ours that they import."""
-    workload = CONFIG.workload(wildcards.workload)
-    named = [Path(workload.workdir, word) for word in workload.command]
+    workload = CONFIG.option("workload", wildcards.workload)
+    named = [Path(workload.workdir, word) for word in command_line(workload)]
     files = [path for path in named if path.is_file()]
     return [
         os.path.relpath(path)
         for path in sources_of(files, Path(workflow.basedir, "src"))
     ]
+
+
+def gpus(wildcards):
+    """The GPUs that a run on a machine may use: all of them, as it has all of its cores."""
+    return CONFIG.option("hardware", wildcards.hardware).gpu_count
+
+
+def memory_mb(workloads):
+    """Memory for the largest of these workloads, MB."""
+    return math.ceil(max(workload.memory_gib for workload in workloads) * 2**30 / 1e6)
+
+
+def longest_min(workloads, runs):
+    """Minutes until `runs` runs of each were ended for taking too long, and ten for the rest."""
+    return math.ceil(sum(workload.timeout_s for workload in workloads) * runs / 60) + 10
+
+
+def profiled_min(wildcards):
+    """The plain and the traced runs of `profile`, one more for eager loading, one for files."""
+    runs = CONFIG.root.profiling.repeats + CONFIG.root.profiling.traced_runs + 2
+    return longest_min([CONFIG.option("workload", wildcards.workload)], runs)
+
+
+def verified_min(wildcards):
+    """The runs in both environments, those for resident memory, and one to find a crash."""
+    runs = 2 * (CONFIG.root.verify.repeats + 1) + 1
+    return longest_min(CONFIG.workloads(wildcards.target), runs)
 
 
 def profiles(file):
@@ -86,7 +115,7 @@ def debloated(file):
 
 def named_workloads(trace):
     """The workloads that the classes of a trace name, each once."""
-    classes = CONFIG.trace(trace).classes.values()
+    classes = CONFIG.option("trace", trace).classes.values()
     return list(dict.fromkeys(facts.workload for facts in classes if facts.workload))
 
 
@@ -98,18 +127,18 @@ def target_of(workload):
 
 
 def trace_stage(wildcards):
-    cluster = CONFIG.cluster(wildcards.cluster)
+    cluster = CONFIG.option("cluster", wildcards.cluster)
     return stages.TraceStage(
         cluster=cluster,
-        hardware=[CONFIG.hardware(name) for name in cluster.nodes],
-        trace=CONFIG.trace(wildcards.trace),
+        hardware=CONFIG.options("hardware", cluster.nodes),
+        trace=CONFIG.option("trace", wildcards.trace),
     )
 
 
 def schedule_stage(wildcards):
     return stages.ScheduleStage(
         **vars(trace_stage(wildcards)),
-        policy=CONFIG.policy(wildcards.policy),
+        policy=CONFIG.option("policy", wildcards.policy),
         replications=EXPERIMENT.schedule.replications,
         baseline=wildcards.policy == EXPERIMENT.schedule.baseline_policy,
     )
@@ -118,14 +147,14 @@ def schedule_stage(wildcards):
 def deflate_stage(wildcards):
     return stages.DeflateStage(
         **vars(trace_stage(wildcards)),
-        objective=CONFIG.objective(wildcards.objective),
+        objective=CONFIG.option("objective", wildcards.objective),
     )
 
 
 def real_stage(wildcards):
     return stages.RealStage(
         **vars(schedule_stage(wildcards)),
-        engine=EXPERIMENT.schedule.real,
+        platform=EXPERIMENT.schedule.real,
         scale=EXPERIMENT.schedule.real_scale,
     )
 
@@ -135,24 +164,24 @@ def machines():
     node_types = [
         node_type
         for name in EXPERIMENT.schedule.clusters
-        for node_type in CONFIG.cluster(name).nodes
+        for node_type in CONFIG.option("cluster", name).nodes
     ]
     return list(dict.fromkeys([*EXPERIMENT.hardware, *node_types]))
 
 
 def policies():
-    return [CONFIG.policy(name) for name in EXPERIMENT.schedule.policies]
+    return CONFIG.options("policy", EXPERIMENT.schedule.policies)
 
 
-def stage_times(wildcards):
-    """The measured times of stages, where the trace's jobs are programs on a real engine."""
-    classes = CONFIG.trace(wildcards.trace).classes.values()
+def round_times(wildcards):
+    """The measured times of rounds, where the trace's jobs are programs on a real engine."""
+    classes = CONFIG.option("trace", wildcards.trace).classes.values()
     if any(facts.program for facts in classes):
-        return rules.profile_engine.output.stages
+        return rules.profile_engine.output.rounds
     return []
 
 
 def recorded(wildcards):
     """The files of a trace that was recorded."""
-    files = CONFIG.trace(wildcards.trace).arrivals.files.values()
+    files = CONFIG.option("trace", wildcards.trace).arrivals.files.values()
     return [path for paths in files for path in paths]

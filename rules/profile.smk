@@ -1,7 +1,11 @@
 rule profile_workload:
     input:
         programs=programs,
-        code=code("scripts/profile_workload.py", "native/**/*.[ch]"),
+        code=code(
+            "scripts/profile_workload.py",
+            "src/trimtab/profiling/meters/*.py",
+            "native/**/*.[ch]",
+        ),
     output:
         usage="results/profile/{workload}/{hardware}/usage.json",
         runs="results/profile/{workload}/{hardware}/runs.parquet",
@@ -12,14 +16,16 @@ rule profile_workload:
         "results/benchmarks/profile/{workload}/{hardware}.tsv"
     threads: EVERY_CORE
     resources:
-        mem_mb=8000,
-        runtime=120,
-        gpu=0,
+        mem_mb=lambda wildcards: memory_mb(
+            [CONFIG.option("workload", wildcards.workload)]
+        ),
+        runtime=profiled_min,
+        gpu=gpus,
     params:
         cfg=lambda wildcards: dump(
             stages.ProfileStage(
-                workload=CONFIG.workload(wildcards.workload),
-                hardware=CONFIG.hardware(wildcards.hardware),
+                workload=CONFIG.option("workload", wildcards.workload),
+                hardware=CONFIG.option("hardware", wildcards.hardware),
                 profiling=CONFIG.root.profiling,
             )
         ),

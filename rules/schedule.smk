@@ -2,7 +2,7 @@ rule profile_engine:
     input:
         code=code("scripts/profile_engine.py"),
     output:
-        stages="results/schedule/{cluster}/{trace}/stages.json",
+        rounds="results/schedule/{cluster}/{trace}/rounds.json",
     log:
         "logs/engine/{cluster}/{trace}.log",
     threads: EVERY_CORE
@@ -13,13 +13,13 @@ rule profile_engine:
     params:
         cfg=lambda wildcards: dump(trace_stage(wildcards)),
     shell:
-        "python scripts/profile_engine.py --config {params.cfg:q} --output {output.stages:q}"
+        "python scripts/profile_engine.py --config {params.cfg:q} --output {output.rounds:q}"
         " > {log:q} 2>&1"
 
 
 rule make_trace:
     input:
-        stages=stage_times,
+        rounds=round_times,
         # What the chain measured of the workloads that the trace's classes name.
         verify_runs=debloated("verify_runs.parquet"),
         libraries=debloated("libraries.parquet"),
@@ -38,7 +38,7 @@ rule make_trace:
     params:
         cfg=lambda wildcards: dump(trace_stage(wildcards)),
     shell:
-        "python scripts/make_trace.py --config {params.cfg:q} --stages {input.stages:q} --verify-runs {input.verify_runs:q} --libraries {input.libraries:q}"
+        "python scripts/make_trace.py --config {params.cfg:q} --rounds {input.rounds:q} --verify-runs {input.verify_runs:q} --libraries {input.libraries:q}"
         " --output $(dirname {output.trace:q}) > {log:q} 2>&1"
 
 
@@ -93,7 +93,7 @@ rule calculate:
         facts=rules.make_trace.output.facts,
         code=code("scripts/calculate.py", "src/trimtab/policies/**/*.py"),
     output:
-        "results/schedule/{cluster}/{trace}/{policy}/analytic.json",
+        "results/schedule/{cluster}/{trace}/{policy}/formula.json",
     log:
         "logs/calculate/{cluster}/{trace}/{policy}.log",
     threads: 1

@@ -5,9 +5,8 @@ from pathlib import Path
 
 from trimtab.config.stages import ScheduleStage, load
 from trimtab.errors import exit_on_error
-from trimtab.files import write_json
 from trimtab.scheduling.formula import calculate
-from trimtab.scheduling.schedule import setting_of
+from trimtab.scheduling.setting import setting_of
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", required=True, help="a ScheduleStage as JSON")
@@ -19,4 +18,4 @@ arguments = parser.parse_args()
 with exit_on_error():
     stage = load(arguments.config, ScheduleStage)
     setting = setting_of(stage, arguments.trace, arguments.facts)
-    write_json(arguments.output, calculate(setting, stage.policy))
+    calculate(setting, stage.policy).write(arguments.output)

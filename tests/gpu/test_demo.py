@@ -9,16 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.debloating.elements import ElementReason
-from trimtab.files import read_json
-from trimtab.records.usage import read_usage
+from trimtab.cli.doctor import missing
+from trimtab.debloating.gpu.elements import ElementReason
+from trimtab.records.library_spans import LibrarySpans
+from trimtab.records.usage import Usage
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo"
 CLI = "import sys; sys.argv[0] = 'trimtab'; from trimtab.cli.main import main; main()"
-pytestmark = pytest.mark.skipif(
-    not shutil.which("nvcc") or not Path("/dev/nvidiactl").exists(),
-    reason="needs an NVIDIA GPU and nvcc",
-)
+pytestmark = [
+    pytest.mark.skipif(bool(reason := missing("NVIDIA GPU")), reason=reason),
+    pytest.mark.skipif(not shutil.which("nvcc"), reason="nvcc is missing: install NVIDIA's CUDA"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +49,14 @@ def test_the_demo(environment: Path) -> None:
     python = environment / "bin/python"
     trimtab("debloat", *folder, "--runs", "1", "--", python, DEMO / "demo.py", "matmul")
     trimtab("verify", *folder, "--repeats", "2")
-    usage = read_usage(workspace / "usage.json")
+    usage = Usage.read(workspace / "usage.json")
     assert usage.kernels_traced
     assert {name for module in usage.modules for name in module.kernels} == {
         "_Z12matrixMulGPUPKiS0_Pii"
     }
-    document = read_json(workspace / "spans/lib__libdemo.so.json")["gpu_code"]
-    by_reason = document["elements_by_reason"]
+    gpu_code = LibrarySpans.read(workspace / "spans/lib__libdemo.so.json").gpu_code
+    assert gpu_code is not None
+    by_reason = gpu_code.elements_by_reason
     assert by_reason[ElementReason.USED.text] == 1
     assert by_reason[ElementReason.ARCHITECTURE.text] >= 2  # sm_80, of each file
     assert by_reason[ElementReason.UNUSED.text] >= 1  # setScalarItems for this GPU

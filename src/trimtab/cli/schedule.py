@@ -90,7 +90,7 @@ def run(
     from trimtab.policies.registry import build_policy
 
     given = read_queue(queue)
-    chosen = Configurations(conf, [f"policy={policy}"]).root.policy
+    chosen = Configurations(conf).option("policy", policy)
     built = build_policy(chosen.kind, chosen.parameters, machine_facts(given.priorities))
     driven = dispatch_policy(built, chosen, given.priorities)
     if given.programs:
@@ -139,4 +139,5 @@ def _on_spark(queue: "QueueFile", policy: "DispatchPolicy", slots: int) -> "JobO
 
 
 def _machine(conf: Path, name: str) -> Hardware:
-    return Configurations(conf, [f"hardware={name}"]).root.hardware
+    machine: Hardware = Configurations(conf).option("hardware", name)
+    return machine

@@ -2,37 +2,35 @@
 
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 
-from trimtab.binaries.elf.reader import ElfError, read_elf
+from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.gpu.fatbin import find_gpu_code
 from trimtab.binaries.rewriting.compact import rewrite
-from trimtab.binaries.rewriting.not_started import NOTE as NOT_STARTED
 from trimtab.binaries.rewriting.not_started import stop_patches
 from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
-from trimtab.binaries.rewriting.spans import Spans
-from trimtab.config import dump, load
-from trimtab.config.groups.debloat import Debloat
-from trimtab.config.groups.workload import Output, Workload
-from trimtab.debloating.debloat import complete_usages, debloat_target, write_spans
-from trimtab.debloating.elements import kept_pieces
-from trimtab.debloating.environment import build_environment
-from trimtab.debloating.gpu_code import gpu_target_of
+from trimtab.cli.documents import DebloatOptions, TracedProgram
+from trimtab.config.groups.debloat import Debloat, Mode
+from trimtab.config.groups.workload import Comparison, Output, TargetConfig, Workload
+from trimtab.config.stages import DebloatStage
+from trimtab.debloating.debloat import OnProgress, complete_usages, debloat_target, locate_in
+from trimtab.debloating.gpu.gpu_code import gpu_target_of
 from trimtab.debloating.learning import run_with_restored_code, with_calls
-from trimtab.debloating.libraries import locate_used, targets_of
-from trimtab.debloating.prefix import prefix_of
-from trimtab.debloating.verify import verify_environment
+from trimtab.debloating.libraries import untraced_libraries
+from trimtab.debloating.span_document import spans_of
+from trimtab.debloating.targets.base import Target
+from trimtab.debloating.targets.registry import target_of
+from trimtab.debloating.verification.verify import verify_environment
 from trimtab.errors import UserError
-from trimtab.files import read_json, whole_file
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import trace_workload
+from trimtab.records.library_spans import LibrarySpans
+from trimtab.records.manifest import Manifest
 from trimtab.records.tables import LIBRARIES, read_table
-from trimtab.records.usage import Usage, UsedLibrary, read_usage, write_usage
+from trimtab.records.usage import Usage
 
-OnProgress = Callable[[str, int, int], None]
 _NAME = "program"
 
 
@@ -56,83 +54,80 @@ def trace(
     python: Path | None = None,
     output: Path | None = None,
     traced_runs: int = 3,
+    target: TargetConfig = TargetConfig(),  # noqa: B008  it is frozen
 ) -> Usage:
     """Trace `command` and keep its workload and usage in `folder`.
 
-    `output` is a file that the program writes, compared later instead of its standard output.
+    `output` is a file that the program writes, compared later instead of its standard output;
+    `target` what is debloated, by default the environment of `python` or of the command's own.
     Raises UserError when the command does not exist, fails, or its interpreter is not known.
     """
     if not shutil.which(command[0]):
         raise UserError(f"{command[0]}: no such program; give the command as you run it, after --")
     interpreter = python or find_interpreter(command)
-    if interpreter is None:
+    if interpreter is None and target.location is None:
         raise UserError(
             f"{command[0]} is no Python program by its first line: name the interpreter whose"
             " environment is to be debloated with --python ENV/bin/python"
         )
-    prefix_of(interpreter)
-    compared = Output("digest_file", str(output.absolute())) if output else Output()
-    workload = Workload(
-        name=_NAME, command=command, python=str(interpreter), workdir=str(Path.cwd()),
-        output=compared,
-    )  # fmt: skip
+    compared = Output(Comparison.DIGEST_FILE, str(output.absolute())) if output else Output()
+    workload = _program(command, interpreter, target, compared)
+    _target(workload)
     usage = trace_workload(workload, folder / "runs", traced_runs)
-    with whole_file(folder / "workload.json") as temporary:
-        temporary.write_text(dump(workload))
-    write_usage(folder / "usage.json", usage)
+    TracedProgram(workload=workload).write(folder / "workload.json")
+    usage.write(folder / "usage.json")
     return usage
 
 
-def list_libraries(folder: Path, python: Path) -> Usage:
-    """Keep in `folder` all shared libraries of the environment of `python`, none of them traced.
+def _program(
+    command: list[str],
+    python: Path | None,
+    target: TargetConfig,
+    output: Output = Output(),  # noqa: B008  it is frozen
+) -> Workload:
+    """Return the workload that a command line describes; paths start at the current folder."""
+    return Workload(
+        name=_NAME,
+        command=command,
+        python=None if python is None else str(python),
+        target=target,
+        workdir=str(Path.cwd()),
+        output=output,
+    )
+
+
+def list_libraries(folder: Path, python: Path | None, target: TargetConfig) -> Usage:
+    """Keep in `folder` all shared libraries of an environment, none of them traced.
 
     What a GPU can never load may be removed from them without running anything.
     """
-    prefix = prefix_of(python).resolve()
-    libraries = []
-    for path in sorted(prefix.rglob("*.so*")):
-        try:
-            elf = read_elf(path) if path.is_file() and not path.is_symlink() else None
-        except ElfError:
-            continue  # linker scripts and libraries for other machines
-        if elf is not None:
-            library = UsedLibrary(
-                path=str(path), build_id=elf.build_id, size_bytes=elf.size_bytes, traced=False,
-                not_traced_because="no program was traced", functions_total=0, functions_used=0,
-            )  # fmt: skip
-            libraries.append(library)
-    usage = Usage(
-        workload=_NAME, command=[], complete=True, incomplete_because=[], notes=[], processes=[],
-        libraries=libraries, files=[],
-    )  # fmt: skip
-    workload = Workload(name=_NAME, command=[str(python)], python=str(python))
-    with whole_file(folder / "workload.json") as temporary:
-        temporary.write_text(dump(workload))
-    write_usage(folder / "usage.json", usage)
+    workload = _program([str(python or target.location)], python, target)
+    libraries = untraced_libraries(_target(workload).root)
+    usage = Usage(workload=_NAME, command=[], complete=True, libraries=libraries)
+    TracedProgram(workload=workload).write(folder / "workload.json")
+    usage.write(folder / "usage.json")
     return usage
 
 
 def _workload(folder: Path) -> Workload:
-    path = folder / "workload.json"
-    if not path.is_file():
-        raise UserError(f"{path}: missing; run `trimtab trace` first")
-    return load(path.read_text(), Workload)
+    return TracedProgram.read(folder / "workload.json").workload
+
+
+def _target(workload: Workload) -> Target:
+    return target_of(_NAME, [workload])
 
 
 def locate(folder: Path, options: Debloat, gpus: list[str], on_progress: OnProgress) -> Path:
     """Write the spans of every traced library and return their folder."""
-    workload = _workload(folder)
     usages = complete_usages([folder / "usage.json"])
-    targets = targets_of(usages, prefix_of(Path(workload.python)))
+    libraries = _target(_workload(folder)).libraries(usages)
     gpu = gpu_target_of(options, usages, gpus)
     spans = folder / "spans"
     shutil.rmtree(spans, ignore_errors=True)
     spans.mkdir(parents=True)
-    for done, target in enumerate(targets, 1):
-        remove_start_up = options.start_up_only == "remove"
-        located = locate_used(target, options.symbols == "keep", gpu, remove_start_up)
-        write_spans(spans, target, located)
-        on_progress(target.name, done, len(targets))
+    for done, library in enumerate(libraries, 1):
+        locate_in(library, options, gpu, spans)
+        on_progress(library.name, done, len(libraries))
     return spans
 
 
@@ -141,22 +136,18 @@ def debloat(
 ) -> pd.DataFrame:
     """Write the slim libraries of the traced program; returns a row of LIBRARIES for each."""
     workload = _workload(folder)
-    with whole_file(folder / "options.json") as temporary:
-        temporary.write_text(dump(options))
-    debloat_target(
-        _NAME, "this_machine", [folder / "usage.json"], [workload], options, gpus, folder,
-        on_progress,
-    )  # fmt: skip
+    DebloatOptions(options=options).write(folder / "options.json")
+    stage = DebloatStage(
+        target=_NAME, hardware="this_machine", gpus=gpus, workloads=[workload], debloat=options
+    )
+    debloat_target(stage, [folder / "usage.json"], folder, on_progress)
     return read_table(folder / "libraries.parquet", LIBRARIES)
 
 
 def build(folder: Path, options: Debloat) -> Path:
     """Make the slim environment and return its folder."""
     environment = folder / "env"
-    build_environment(
-        Path(_workload(folder).python), folder / "libraries.tar", folder / "manifest.json",
-        options.share, environment, folder / "spans", options.fallback,
-    )  # fmt: skip
+    _target(_workload(folder)).build(folder, options.share, options.fallback, environment)
     return environment
 
 
@@ -164,7 +155,7 @@ def _slim_environment(folder: Path) -> Path:
     environment = folder / "env"
     if not environment.is_dir():
         raise UserError(f"{environment}: missing; run `trimtab debloat` first")
-    if not read_usage(folder / "usage.json").command:
+    if not Usage.read(folder / "usage.json").command:
         raise UserError(f"{folder}: no program was traced, so there is none to run")
     return environment
 
@@ -175,13 +166,13 @@ def learn(folder: Path, repeats: int, on_progress: OnProgress) -> int:
     Returns how many removed functions the runs called.
     """
     environment, workload = _slim_environment(folder), _workload(folder)
-    calls = run_with_restored_code(workload, environment, repeats, folder / "learning")
+    target = _target(workload)
+    calls = run_with_restored_code(target, workload, environment, repeats, folder / "learning")
     if calls:
-        usage = read_usage(folder / "usage.json")
-        prefix = prefix_of(Path(workload.python))
-        write_usage(folder / "usage.json", with_calls(usage, prefix, calls))
-        options = load((folder / "options.json").read_text(), Debloat)
-        gpus = [str(gpu["architecture"]) for gpu in read_json(folder / "manifest.json")["gpus"]]
+        usage = Usage.read(folder / "usage.json")
+        with_calls(usage, target, calls).write(folder / "usage.json")
+        options = DebloatOptions.read(folder / "options.json").options
+        gpus = [str(gpu.architecture) for gpu in Manifest.read(folder / "manifest.json").gpus]
         debloat(folder, options, gpus, on_progress)
         build(folder, options)
     return len(calls)
@@ -197,17 +188,13 @@ def verify(folder: Path, repeats: int) -> Path:
     return folder / "verify.json"
 
 
-def reconstruct(span_path: Path, output_dir: Path, mode: str) -> Path:
+def reconstruct(span_path: Path, output_dir: Path, mode: Mode) -> Path:
     """Rebuild the library of `span_path` in `output_dir` and return its path there.
 
-    Raises UserError when the spans are no spans, or the library is not the one they are about.
+    Raises UserError when the library is not the one that the spans are about.
     """
-    try:
-        document = read_json(span_path)
-        library = Path(document["library"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{span_path}: not a file of spans ({error!r})") from None
-    spans = Spans.from_json(document)
+    document = LibrarySpans.read(span_path)
+    library, spans = Path(document.library), spans_of(document)
     elf = read_elf(library)
     if (elf.build_id, elf.size_bytes) != (spans.build_id, spans.size_bytes):
         raise UserError(f"{span_path}: {library} is not the library that these spans are about")
@@ -215,15 +202,14 @@ def reconstruct(span_path: Path, output_dir: Path, mode: str) -> Path:
     if destination.resolve() == library.resolve():
         raise UserError(f"{output_dir}: holds the original {library.name}; choose another folder")
     patches: tuple[Patch, ...] = ()
-    if "gpu_code" in document:
-        if document["gpu_code"]["pruned_elements"]:
+    if document.gpu_code is not None:
+        if document.gpu_code.pruned_elements:
             raise UserError(
                 f"{span_path}: unused kernels were pruned within modules, which spans do not hold;"
                 f" {library.name} without them is in libraries.tar"
             )
-        kept = kept_pieces(document["gpu_code"])
-        patches = rewrite_regions(elf.data, find_gpu_code(elf), kept).patches
-    if spans.note == NOT_STARTED:
+        patches = rewrite_regions(elf.data, find_gpu_code(elf), document.gpu_code.kept).patches
+    if not document.started:
         patches = stop_patches(elf)
     rewrite(elf, spans, mode, destination, patches=patches)  # type: ignore[arg-type]
     return destination

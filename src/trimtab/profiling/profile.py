@@ -29,7 +29,7 @@ from trimtab.profiling.tracing.kernels import (
     read_kernel_trace,
 )
 from trimtab.records.tables import EPOCHS, RUNS, write_table
-from trimtab.records.usage import Usage, UsedFile, UsedLibrary, UsedProcess, write_usage
+from trimtab.records.usage import Usage, UsedFile, UsedLibrary, UsedProcess
 
 _LAST_LINES = 20
 
@@ -53,7 +53,7 @@ def profile_workload(
     runs += traced
     write_table(destination / "runs.parquet", RUNS, runs_table(workload.name, runs))
     write_table(destination / "epochs.parquet", EPOCHS, epochs_table(workload.name, runs))
-    write_usage(destination / "usage.json", usage)
+    usage.write(destination / "usage.json")
 
 
 def trace_workload(workload: Workload, folder: Path, traced_runs: int = 3) -> Usage:
@@ -104,7 +104,10 @@ def _trace(
         traced = tracing_environment(padded, record)
         if repeat >= kernels_from:
             traced = kernel_tracing_environment(
-                traced, record / "kernels", Path(workload.python), workload.own_profiler
+                traced,
+                record / "kernels",
+                Path(workload.python or program.command[0]),
+                workload.own_profiler,
             )
         watched = replace(program, environment=traced)
         runs.append(_run(watched, "traced_functions", repeat, hardware, folder))
@@ -123,7 +126,8 @@ def _trace(
         difference = compare_outputs(reference.output, run.output, program.output)
         if difference:
             problems.append(f"output of the traced run differs from an untraced one: {difference}")
-    return replace(usage, complete=not problems, incomplete_because=problems), runs
+    whole = {"complete": not problems, "incomplete_because": problems}
+    return usage.model_copy(update=whole), runs
 
 
 def _run(

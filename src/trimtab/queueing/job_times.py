@@ -1,4 +1,4 @@
-"""How long a job in rounds seizes the engine: setup, map tasks, shuffle, reduce tasks."""
+"""How long a job of rounds seizes the engine: setup, map tasks, shuffle, reduce tasks."""
 
 import math
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ def effective_tasks(tasks: int, drop_ratio: float) -> int:
 class TaskModel:
     """A class of jobs by its tasks, all exponential (Rocha's thesis, section 4.3.1).
 
-    Means of the setup, a map task, the shuffle and a reduce task, s; 0: there is no such part.
+    Means of the setup, a map task, the shuffle and a reduce task, s; 0: there is no such round.
     `map_tasks` and `reduce_tasks` give the probability of each number of tasks, `slots` is how
     many run at a time (C of table 4.1). Raises ModelError for values that are none of these.
     """
@@ -65,7 +65,7 @@ class TaskModel:
             ]
         )
 
-    def _round(self, tasks: Mapping[int, float], drop_ratio: float, task_s: float) -> "_Part":
+    def _round(self, tasks: Mapping[int, float], drop_ratio: float, task_s: float) -> "_Round":
         left = _after_dropping(tasks, drop_ratio)
         most = max(left) if task_s else 0
         if not most:
@@ -74,7 +74,7 @@ class TaskModel:
         number = np.arange(most, 0, -1)
         rates = np.minimum(number, self.slots) / task_s
         alpha = np.array([left.get(int(n), 0.0) for n in number])
-        return _Part(alpha, rates[:, None] * (np.eye(most, k=1) - np.eye(most)))
+        return _Round(alpha, rates[:, None] * (np.eye(most, k=1) - np.eye(most)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ class WaveModel:
             ]
         )
 
-    def _round(self, tasks: Mapping[int, float], drop_ratio: float, wave: PhaseType) -> "_Part":
+    def _round(self, tasks: Mapping[int, float], drop_ratio: float, wave: PhaseType) -> "_Round":
         waves: dict[int, float] = {}
         for left, chance in _after_dropping(tasks, drop_ratio).items():
             count = -(-left // self.slots)
@@ -125,26 +125,26 @@ class WaveModel:
         chances = np.array([waves.get(count, 0.0) for count in range(most, 0, -1)])
         following = np.outer(wave.exit_rates, wave.alpha)
         matrix = np.kron(np.eye(most), wave.matrix) + np.kron(np.eye(most, k=1), following)
-        return _Part(np.kron(chances, wave.alpha), matrix)
+        return _Round(np.kron(chances, wave.alpha), matrix)
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
-    """A phase-type time whose `alpha` may sum to less than 1: with the rest there is no part."""
+class _Round:
+    """A phase-type time whose `alpha` may sum to less than 1: with the rest there is no round."""
 
     alpha: NDArray[np.float64]
     matrix: NDArray[np.float64]
 
 
-def _once(time: PhaseType | None) -> _Part:
+def _once(time: PhaseType | None) -> _Round:
     if time is None:
-        return _Part(np.zeros(0), np.zeros((0, 0)))
-    return _Part(time.alpha, time.matrix)
+        return _Round(np.zeros(0), np.zeros((0, 0)))
+    return _Round(time.alpha, time.matrix)
 
 
-def _in_sequence(parts: list[_Part]) -> PhaseType:
+def _in_sequence(rounds: list[_Round]) -> PhaseType:
     alpha, matrix = np.zeros(0), np.zeros((0, 0))
-    for part in parts:
+    for part in rounds:
         skipped = 1 - alpha.sum()
         following = np.outer(exit_rates(matrix), part.alpha)
         # Where `part` is absent, the rest of an exit rate leads to a later one or ends the job.

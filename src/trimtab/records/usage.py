@@ -1,17 +1,15 @@
 """`usage.json`: what a workload used, and whether that is all of it."""
 
 import json
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import ClassVar, Literal
 
-from trimtab.errors import TrimtabError
-from trimtab.files import read_json, whole_file
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 
-_VERSION = 2
+from trimtab.records.document import PART, Document
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=PART)
 class UsedLibrary:
     """A library that was loaded: which file it is, and the functions that ran.
 
@@ -26,10 +24,10 @@ class UsedLibrary:
     not_traced_because: str
     functions_total: int
     functions_used: int
-    used_functions: list[int] = field(default_factory=list)
+    used_functions: list[int] = Field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=PART)
 class UsedFile:
     """A path that was used, and how: read, write, execute, map, stat, readlink, list, missing."""
 
@@ -38,7 +36,7 @@ class UsedFile:
     uses: list[str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=PART)
 class UsedProcess:
     """A process of the run; `end` is exit, exec or killed."""
 
@@ -48,7 +46,7 @@ class UsedProcess:
     end: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=PART)
 class UsedGpu:
     """A GPU of the machine: its name and compute capability, e.g. 90 for 9.0."""
 
@@ -56,7 +54,7 @@ class UsedGpu:
     architecture: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=PART)
 class UsedModule:
     """A GPU module that was loaded, named by the SHA-256 of its bytes, and what was asked of it.
 
@@ -72,55 +70,32 @@ class UsedModule:
     processes: list[int]
 
 
-@dataclass(frozen=True)
-class Usage:
+class Usage(Document):
     """What a workload used in the traced runs; `notes` are remarks that make nothing invalid."""
 
+    stage: ClassVar[str] = "profile"
+    version: Literal[3] = 3
     workload: str
     command: list[str]
     complete: bool
-    incomplete_because: list[str]
-    notes: list[str]
-    processes: list[UsedProcess]
-    libraries: list[UsedLibrary]
-    files: list[UsedFile]
-    gpus: list[UsedGpu] = field(default_factory=list)
-    modules: list[UsedModule] = field(default_factory=list)
+    incomplete_because: list[str] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list)
+    processes: list[UsedProcess] = Field(default_factory=list)
+    libraries: list[UsedLibrary] = Field(default_factory=list)
+    files: list[UsedFile] = Field(default_factory=list)
+    gpus: list[UsedGpu] = Field(default_factory=list)
+    modules: list[UsedModule] = Field(default_factory=list)
     kernels_traced: bool = False  # whether `modules` are all that were loaded
     kernels_not_traced_because: str = ""
     trace_s: float = 0.0  # wall time of the runs with functions traced
 
-
-def write_usage(path: Path, usage: Usage) -> None:
-    """Write `usage` as JSON, one line an entry, so that large files stay readable."""
-    document = {"version": _VERSION, **asdict(usage)}
-    lines = []
-    for key, value in sorted(document.items()):
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            entries = ",\n  ".join(json.dumps(each, sort_keys=True) for each in value)
-            lines.append(f" {json.dumps(key)}: [\n  {entries}\n ]")
-        else:
-            lines.append(f" {json.dumps(key)}: {json.dumps(value)}")
-    with whole_file(path) as temporary:
-        temporary.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-
-
-def read_usage(path: Path) -> Usage:
-    """Return the usage in `path`; raises TrimtabError when it is no such document."""
-    try:
-        document: dict[str, Any] = read_json(path)
-        version = document.pop("version")
-        if version != _VERSION:
-            raise TrimtabError(f"{path}: version {version}, this trimtab reads {_VERSION}")
-        lists = {
-            "processes": UsedProcess,
-            "libraries": UsedLibrary,
-            "files": UsedFile,
-            "gpus": UsedGpu,
-            "modules": UsedModule,
-        }
-        for key, kind in lists.items():
-            document[key] = [kind(**entry) for entry in document[key]]
-        return Usage(**document)
-    except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
-        raise TrimtabError(f"{path}: not a usage record ({error}); profile again") from None
+    def to_text(self) -> str:
+        """Return the document with one line an entry, so that large files stay readable."""
+        lines = []
+        for key, value in sorted(self.to_json().items()):
+            if isinstance(value, list) and value and isinstance(value[0], dict):
+                entries = ",\n  ".join(json.dumps(entry, sort_keys=True) for entry in value)
+                lines.append(f" {json.dumps(key)}: [\n  {entries}\n ]")
+            else:
+                lines.append(f" {json.dumps(key)}: {json.dumps(value)}")
+        return "{\n" + ",\n".join(lines) + "\n}\n"

@@ -194,12 +194,12 @@ class Arrivals:
                 at = int(np.argmax(tasks < 0))
                 message = f"{name}: {tasks[at]}, expected at least 0"
                 raise UserError(f"{self._where(jobs, at)}: {message}")
-        in_rounds = (maps > 0) & np.isnan(work_s)
-        if not in_rounds.any():
+        of_rounds = (maps > 0) & np.isnan(work_s)
+        if not of_rounds.any():
             return work_s, dropped
         work_s = work_s.copy()
         for number, job_class in enumerate(self.job_classes):
-            rows = np.flatnonzero(in_rounds & (codes == number))
+            rows = np.flatnonzero(of_rounds & (codes == number))
             if len(rows) == 0:
                 continue
             if job_class.rounds is None:
@@ -215,7 +215,7 @@ class Arrivals:
                 self.drop_ratio.get(job_class.name, 0.0),
             )
         if "size" in frame:
-            work_s[in_rounds] *= frame["size"].to_numpy(np.float64)[in_rounds]
+            work_s[of_rounds] *= frame["size"].to_numpy(np.float64)[of_rounds]
         return work_s, dropped
 
     def _grow(self) -> None:

@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,12 +14,13 @@ from numpy.typing import NDArray
 from trimtab.clusters.cluster import Cluster, JobClass, check_classes
 from trimtab.clusters.layout import never
 from trimtab.errors import UserError
-from trimtab.files import write_json
 from trimtab.policies.base import Policy
+from trimtab.records.summary import Simulator
 from trimtab.records.tables import NODES, TRACE, write_table
 from trimtab.simulation.ahead import Ahead
 from trimtab.simulation.arrivals import Arrivals
 from trimtab.simulation.batches import Demand, End, Maintain
+from trimtab.simulation.figures import FigureSums
 from trimtab.simulation.kernel.driver import KernelSimulator
 from trimtab.simulation.offered_load import offered_load
 from trimtab.simulation.reference.simulator import ReferenceSimulator
@@ -32,7 +32,6 @@ from trimtab.simulation.result import (
     load_table,
     stays_table,
 )
-from trimtab.simulation.summary import Summary
 
 Trace = pd.DataFrame | Path | Iterable[pd.DataFrame]
 _CHUNK = 1 << 17
@@ -54,10 +53,10 @@ def simulate(
     """Return what `policy` does to `trace` (tables.TRACE: a frame, a Parquet file, or chunks).
 
     A frame or a file is checked whole before the simulation begins; chunks, which are read once,
-    as they come. With `folder` the tables are streamed to jobs, stays, nodes and load.parquet and
-    summary.json in it, and memory holds only the jobs in the system; without, they are in the
-    result. `keep_jobs` and `keep_stays` False leave a table out. The load is sampled every
-    `sample_s`. `seed` is that of the times of staged jobs' tasks.
+    as they come. With `folder` the tables are streamed to jobs, stays, nodes and load.parquet in
+    it, and memory holds only the jobs in the system; without, they are in the result. `keep_jobs`
+    and `keep_stays` False leave a table out. The load is sampled every `sample_s`. `seed` is that
+    of the times of the tasks of jobs of rounds.
 
     The compiled kernel runs the policies that have a `placement_rule`; any other, and every one
     with `reference`, runs in the plain simulator, which gives the same and is slow.
@@ -78,13 +77,13 @@ def simulate(
     compiled = policy.placement_rule is not None and not reference
     arrivals = Arrivals(cluster, job_classes, policy.drop_ratio, seed)
     simulator = (KernelSimulator if compiled else ReferenceSimulator)(arrivals, policy, demand)
-    summary, frames = Summary(names), Frames()
+    sums, frames = FigureSums(names), Frames()
     kept = ["load", *["jobs"] * keep_jobs, *["stays"] * keep_stays]
     with ExitStack() as stack:
         sink = frames if folder is None else stack.enter_context(Files(folder, kept))
         # The kernel goes on while what it has given out is added up and written.
         for batch in stack.enter_context(Ahead(simulator.run(_chunks(trace)))):
-            summary.add(batch.rows)
+            sums.add(batch.rows)
             if batch.load:
                 sink.add("load", load_table(batch.load))
             if keep_jobs:
@@ -95,20 +94,19 @@ def simulate(
     if not isinstance(trace, pd.DataFrame | Path):
         _warn_of_load(load)
     nodes = _nodes(cluster, end)
-    document = {
-        "simulator": "kernel" if compiled else "reference",
-        "seed": seed,
-        "events": end.events,
-        "offered_load": load,
-        "classes": summary.classes(),
-        "all": summary.all() | _totals(nodes, end),
-    }
     if end.unfinished:
         warnings.warn(f"{end.unfinished} jobs never found a place", stacklevel=2)
     if folder is not None:
         write_table(folder / "nodes.parquet", NODES, nodes)
-        write_json(folder / "summary.json", document)
-    return Result(document, nodes, **frames.frames())
+    return Result(
+        simulator=Simulator.KERNEL if compiled else Simulator.REFERENCE,
+        events=end.events,
+        offered_load=load,
+        classes=sums.classes(),
+        total=sums.total(**_totals(nodes, end)),
+        nodes=nodes,
+        **frames.frames(),
+    )
 
 
 def _chunks(trace: Trace) -> Iterator[pd.DataFrame]:
@@ -162,7 +160,7 @@ def _nodes(cluster: Cluster, end: End) -> pd.DataFrame:
     )
 
 
-def _totals(nodes: pd.DataFrame, end: End) -> dict[str, Any]:
+def _totals(nodes: pd.DataFrame, end: End) -> dict[str, float]:
     core_s = float((nodes["cpu_milli"] * 1e-3 * (end.end_s - nodes["down_s"])).sum())
     return {
         "makespan_s": end.end_s,

@@ -43,8 +43,8 @@ def test_bars_end_when_the_job_does_and_keep_to_the_slots(
     bars = task_bars(rounds, 11, 5, maps, reduces, slots)
     assert max(b.end_s for b in bars) == pytest.approx(one(rounds, maps, reduces, slots)[0])
     assert len(bars) == maps + reduces + 2
-    for part in ("map", "reduce"):
-        ours = [bar for bar in bars if bar.part == part]
+    for name_of_round in ("map", "reduce"):
+        ours = [bar for bar in bars if bar.round == name_of_round]
         for bar in ours:
             just_after_s = bar.begin_s + 1e-9
             assert sum(o.begin_s < just_after_s < o.end_s for o in ours) <= slots
@@ -54,8 +54,8 @@ def test_bars_end_when_the_job_does_and_keep_to_the_slots(
 
 def test_dropping_tasks_leaves_the_others_as_they_were() -> None:
     rounds = Rounds(1.0, 2.0, 0.5, 1.5)
-    every = {(b.part, b.task): b.end_s - b.begin_s for b in task_bars(rounds, 3, 9, 20, 6, 4)}
-    fewer = {(b.part, b.task): b.end_s - b.begin_s for b in task_bars(rounds, 3, 9, 20, 6, 4, 0.3)}
+    every = {(b.round, b.task): b.end_s - b.begin_s for b in task_bars(rounds, 3, 9, 20, 6, 4)}
+    fewer = {(b.round, b.task): b.end_s - b.begin_s for b in task_bars(rounds, 3, 9, 20, 6, 4, 0.3)}
     assert len(fewer) == 2 + 14 + 5
     assert fewer == {task: pytest.approx(every[task], rel=1e-9) for task in fewer}
     assert one(rounds, 20, 6, 4, 0.3)[1] == 6 + 1
@@ -103,7 +103,7 @@ def test_exponential_tasks_take_the_mean_of_equation_4_1() -> None:
     "wrong",
     [{"map_task_s": -1.0}, {"distribution": "gamma"}, {"scv": 0.0}],
 )
-def test_bad_stages_are_refused(wrong: dict) -> None:
+def test_bad_rounds_are_refused(wrong: dict) -> None:
     good = {"setup_s": 1.0, "map_task_s": 1.0, "shuffle_s": 1.0, "reduce_task_s": 1.0}
     with pytest.raises(UserError, match="rounds"):
         Rounds(**(good | wrong))

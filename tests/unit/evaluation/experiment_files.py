@@ -120,7 +120,7 @@ def epoch(workload: str, repeat: int, number: int, **changes: Any) -> dict[str, 
     """A row of EPOCHS without hardware counters."""
     row: dict[str, Any] = dict.fromkeys(EPOCHS.names, 0)
     row |= dict.fromkeys(("cycles", "instructions", "cache_references", "cache_misses"))
-    row |= dict.fromkeys(("branches", "branch_misses", "counters_running_share"))
+    row |= dict.fromkeys(("branches", "branch_misses", "counters_running_share", "scores"))
     row |= {
         "workload": workload,
         "hardware": HARDWARE,
@@ -212,7 +212,7 @@ def write_debloat(
         "gpus": gpus or [],
     }
     write_json(folder / "manifest.json", manifest)
-    write_json(folder / "used.json", {"libraries": used or {}})
+    write_json(folder / "used.json", {"version": 1, "libraries": used or {}})
     outcome = {
         "target": target,
         "hardware": HARDWARE,

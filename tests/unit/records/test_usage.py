@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.errors import TrimtabError
@@ -13,8 +13,6 @@ from trimtab.records.usage import (
     UsedFile,
     UsedLibrary,
     UsedProcess,
-    read_usage,
-    write_usage,
 )
 
 libraries = st.builds(
@@ -45,15 +43,16 @@ usages = st.builds(
 )
 
 
+@settings(deadline=None)  # it writes files
 @given(usage=usages)
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, usage: Usage) -> None:
     path = tmp_path_factory.getbasetemp() / "usage.json"
-    write_usage(path, usage)
-    assert read_usage(path) == usage
+    usage.write(path)
+    assert Usage.read(path) == usage
 
 
 @pytest.mark.parametrize("document", [{}, [], {"version": 1}, {"version": 99}, "text"])
 def test_something_else_is_refused(tmp_path: Path, document: object) -> None:
     write_json(tmp_path / "usage.json", document)
     with pytest.raises(TrimtabError, match=r"usage\.json"):
-        read_usage(tmp_path / "usage.json")
+        Usage.read(tmp_path / "usage.json")

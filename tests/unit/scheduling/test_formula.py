@@ -20,7 +20,7 @@ PROJECT = Path(__file__).resolve().parents[3]
 EXPONENTIAL = [
     "trace=dias_two_priorities",
     *(
-        f"trace.classes.{name}.stages.{key}"
+        f"trace.classes.{name}.rounds.{key}"
         for name in ("high", "low")
         for key in ("distribution=exponential", "size_scv=0")
     ),
@@ -32,8 +32,8 @@ def configurations(*overrides: str) -> Configurations:
 
 
 def classes_of(given: Configurations) -> list[EngineClass]:
-    cluster = given.cluster("dias_engine")
-    hardware = [given.hardware(name) for name in cluster.nodes]
+    cluster = given.option("cluster", "dias_engine")
+    hardware = given.options("hardware", cluster.nodes)
     return engine_classes(given.root.trace, cluster, hardware, {})
 
 
@@ -66,7 +66,7 @@ def test_exponential_tasks_have_the_mean_of_equation_4_1() -> None:
 
 
 def test_sizes_spread_the_drawn_processing_times_of_other_distributions() -> None:
-    sizes = [f"trace.classes.{name}.stages.size_scv" for name in ("high", "low")]
+    sizes = [f"trace.classes.{name}.rounds.size_scv" for name in ("high", "low")]
     narrow, wide = (
         classes_of(configurations("trace=dias_two_priorities", *(f"{key}={scv}" for key in sizes)))
         for scv in (0.1, 0.4)
@@ -80,29 +80,31 @@ def test_sizes_spread_the_drawn_processing_times_of_other_distributions() -> Non
 def test_a_sprint_timeout_changes_the_service_time_and_nothing_else(after_s: float) -> None:
     given = configurations("trace=dias_two_priorities")
     high, low = classes_of(given)
-    cluster = given.cluster("dias_engine")
-    power = engine_power(cluster, [given.hardware("dias_server")])
+    cluster = given.option("cluster", "dias_engine")
+    power = engine_power(cluster, [given.option("hardware", "dias_server")])
     assert power.speed_up == pytest.approx(2.5)
     policy = Dias(timeout_s={"high": after_s, "low": after_s})
     found = response_by_formula([high, low], power, policy, PolicyConfig("sprint", "dias"))
     services = [Sprinted(one.processing_time(0.0), after_s, 2.5) for one in (high, low)]
-    means = [found[name]["response_mean_s"] for name in ("high", "low")]
+    means = [found[name].response_mean_s for name in ("high", "low")]
     assert means == pytest.approx(cobham(high, low, services), rel=1e-9)
 
 
 def test_waste_is_that_of_preemptive_repeat_alone() -> None:
     given = configurations("trace=dias_two_priorities")
     classes = classes_of(given)
-    power = engine_power(given.cluster("dias_engine"), [given.hardware("dias_server")])
+    power = engine_power(
+        given.option("cluster", "dias_engine"), [given.option("hardware", "dias_server")]
+    )
     repeat, none = (
         response_by_formula(
             classes, power, Priority(preemption), PolicyConfig(preemption, "priority")
         )
         for preemption in ("repeat", "none")
     )
-    assert 0.03 < repeat["low"]["waste_share"] < 0.06  # published: roughly 4 %
-    assert none["low"]["waste_share"] == 0
-    assert repeat["high"]["response_mean_s"] < none["high"]["response_mean_s"]
+    assert 0.03 < repeat["low"].waste_share < 0.06  # published: roughly 4 %
+    assert none["low"].waste_share == 0
+    assert repeat["high"].response_mean_s < none["high"].response_mean_s
 
 
 @pytest.mark.parametrize(
@@ -114,14 +116,16 @@ def test_waste_is_that_of_preemptive_repeat_alone() -> None:
 )
 def test_what_no_formula_covers_is_said(policy: Policy, expected: str) -> None:
     given = configurations("trace=dias_two_priorities")
-    power = engine_power(given.cluster("dias_engine"), [given.hardware("dias_server")])
+    power = engine_power(
+        given.option("cluster", "dias_engine"), [given.option("hardware", "dias_server")]
+    )
     with pytest.raises(UserError, match=expected):
         response_by_formula(classes_of(given), power, policy, PolicyConfig("given", "k"))
 
 
 def test_a_cluster_that_jobs_share_has_no_formula() -> None:
     given = Configurations(PROJECT / "conf", ["experiment=heats", "trace=heats_bursts"])
-    cluster = given.cluster("heats_testbed")
-    hardware = [given.hardware(name) for name in cluster.nodes]
+    cluster = given.option("cluster", "heats_testbed")
+    hardware = given.options("hardware", cluster.nodes)
     with pytest.raises(UserError, match="formulas need an engine"):
         engine_classes(given.root.trace, cluster, hardware, {})

@@ -7,8 +7,8 @@ from trimtab.config.groups.cluster import ClusterConfig, OutageConfig
 from trimtab.config.groups.hardware import FrequencyLevel, Hardware
 from trimtab.config.groups.trace import JobClassConfig, RoundsConfig
 from trimtab.errors import UserError
+from trimtab.records.trace_facts import MeasuredWorkload
 from trimtab.scheduling.from_config import GIB, cluster_of, job_classes_of, measured_work
-from trimtab.scheduling.measured import MeasuredWorkload
 
 SMALL = Hardware("small", 2, 10.0, 30.0, 0.5, 8.0, "test", speed=2.0)
 LARGE = Hardware(
@@ -61,7 +61,7 @@ def test_a_measured_class_draws_its_own_power_where_it_was_measured() -> None:
 def test_other_classes_are_what_their_yaml_says() -> None:
     facts = JobClassConfig(
         image_gb=2.0, cold_start_s=3.0, state_gb=0.5,
-        stages=RoundsConfig(map_tasks=5, map_task_s=2.0, distribution="erlang", phases=4),
+        rounds=RoundsConfig(map_tasks=5, map_task_s=2.0, distribution="erlang", phases=4),
     )  # fmt: skip
     (found,) = job_classes_of([SMALL], {"jobs": facts}, {})
     assert (found.image_bytes, found.cold_start_s, found.state_bytes) == (2 * 10**9, 3.0, 5 * 10**8)

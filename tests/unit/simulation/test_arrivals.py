@@ -124,7 +124,7 @@ def test_staged_jobs_draw_their_times_and_drop_tasks() -> None:
     assert frame["work_s"].isna().sum() == 2  # the caller's frame is as it was
 
 
-def test_staged_jobs_need_stages() -> None:
+def test_staged_jobs_need_rounds() -> None:
     frame = trace(work_s=np.nan, map_tasks=3)
     with pytest.raises(UserError, match=r"job 0 .*class 'plain' no rounds"):
         arrivals().chunk(frame)

@@ -1,4 +1,3 @@
-import json
 import math
 import warnings
 from collections.abc import Sequence
@@ -28,7 +27,7 @@ CLASSES = (JobClass("low"), JobClass("high", image_bytes=2, cold_start_s=0.25, r
 def trace(jobs: int = 2000, seed: int = 1, rate: float = 2.0) -> pd.DataFrame:
     numbers = np.random.default_rng(seed)
     high = numbers.random(jobs) < 0.3
-    in_rounds = high & (numbers.random(jobs) < 0.5)
+    staged = high & (numbers.random(jobs) < 0.5)
     return pd.DataFrame(
         {
             "job": np.arange(jobs),
@@ -38,10 +37,10 @@ def trace(jobs: int = 2000, seed: int = 1, rate: float = 2.0) -> pd.DataFrame:
             "cpu_milli": numbers.integers(1, 3, jobs) * 1000,
             "gpu_milli": 0,
             "memory_bytes": numbers.integers(0, 5, jobs),
-            "work_s": np.where(in_rounds, np.nan, numbers.exponential(0.7, jobs)),
-            "map_tasks": np.where(in_rounds, 4, 0),
-            "reduce_tasks": np.where(in_rounds, 2, 0),
-            "size": np.where(in_rounds, 1.5, 1.0),
+            "work_s": np.where(staged, np.nan, numbers.exponential(0.7, jobs)),
+            "map_tasks": np.where(staged, 4, 0),
+            "reduce_tasks": np.where(staged, 2, 0),
+            "size": np.where(staged, 1.5, 1.0),
         }
     )
 
@@ -58,8 +57,8 @@ def test_files_hold_what_frames_do(tmp_path: Path) -> None:
     for name, schema in (("jobs", SCHEDULED), ("stays", STAYS), ("load", LOAD), ("nodes", NODES)):
         frame = read_table(tmp_path / "out" / f"{name}.parquet", schema)
         pd.testing.assert_frame_equal(frame, getattr(kept, name), check_dtype=False)
-    assert json.loads((tmp_path / "out" / "summary.json").read_text()) == kept.summary
-    assert kept.summary["simulator"] == "kernel"
+    assert (streamed.classes, streamed.total) == (kept.classes, kept.total)
+    assert kept.simulator == "kernel"
 
 
 def test_a_failed_simulation_leaves_no_files(tmp_path: Path) -> None:
@@ -98,7 +97,7 @@ def test_the_summary_is_that_of_the_jobs() -> None:
     jobs = jobs.assign(wasted=jobs["wasted_s"] * cpu, ran=jobs["execution_s"] * cpu)
     groups = {**dict(iter(jobs.groupby("job_class"))), "all": jobs}
     for name, of_one in groups.items():
-        found = result.summary["all"] if name == "all" else result.summary["classes"][name]
+        found = vars(result.total if name == "all" else result.classes[name])
         assert found["jobs"] == len(of_one)
         assert found["response_mean_s"] == pytest.approx(of_one["response_s"].mean())
         assert found["execution_mean_s"] == pytest.approx(of_one["execution_s"].mean())
@@ -113,18 +112,16 @@ def test_the_summary_is_that_of_the_jobs() -> None:
         for key in ("evictions", "migrations", "dropped_tasks", "energy_j"):
             assert found[key] == pytest.approx(of_one[key].sum())
     nodes = result.nodes
-    every = result.summary["all"]
-    assert every["makespan_s"] == jobs["finish_s"].max()
-    assert every["idle_energy_j"] == pytest.approx(2 * 10.0 * every["makespan_s"])
-    assert every["active_energy_j"] == pytest.approx(nodes["active_energy_j"].sum())
-    assert every["utilisation"] == pytest.approx(
-        nodes["busy_core_s"].sum() / every["makespan_s"] / 4
-    )
+    every = result.total
+    assert every.makespan_s == jobs["finish_s"].max()
+    assert every.idle_energy_j == pytest.approx(2 * 10.0 * every.makespan_s)
+    assert every.active_energy_j == pytest.approx(nodes["active_energy_j"].sum())
+    assert every.utilisation == pytest.approx(nodes["busy_core_s"].sum() / every.makespan_s / 4)
 
 
-def test_a_seed_decides_the_stages_times() -> None:
+def test_a_seed_decides_the_rounds_times() -> None:
     responses = [
-        simulate(CLUSTER, CLASSES, trace(), Priority(), seed=seed).summary["all"]["response_mean_s"]
+        simulate(CLUSTER, CLASSES, trace(), Priority(), seed=seed).total.response_mean_s
         for seed in (1, 1, 2)
     ]
     assert responses[0] == responses[1] != responses[2]
@@ -133,10 +130,10 @@ def test_a_seed_decides_the_stages_times() -> None:
 def test_dropping_shortens_and_counts() -> None:
     whole = simulate(CLUSTER, CLASSES, trace(), Dias(level=-1))
     fewer = simulate(CLUSTER, CLASSES, trace(), Dias(drop_ratio={"high": 0.5}, level=-1))
-    in_rounds = int((trace()["map_tasks"] > 0).sum())
-    assert whole.summary["all"]["dropped_tasks"] == 0
-    assert fewer.summary["classes"]["high"]["dropped_tasks"] == in_rounds * (2 + 1)
-    means = [r.summary["classes"]["high"]["execution_mean_s"] for r in (whole, fewer)]
+    staged = int((trace()["map_tasks"] > 0).sum())
+    assert whole.total.dropped_tasks == 0
+    assert fewer.classes["high"].dropped_tasks == staged * (2 + 1)
+    means = [r.classes["high"].execution_mean_s for r in (whole, fewer)]
     assert means[1] < means[0]
 
 
@@ -149,7 +146,7 @@ class WorstFit(FirstComeFirstServed):
 
 def test_a_users_policy_runs_in_the_reference() -> None:
     result = simulate(CLUSTER, CLASSES, trace(200, rate=0.5), WorstFit())
-    assert result.summary["simulator"] == "reference"
+    assert result.simulator == "reference"
     known = simulate(CLUSTER, CLASSES, trace(200, rate=0.5), FirstComeFirstServed())
     assert result.jobs is not None and known.jobs is not None
     assert len(result.jobs) == len(known.jobs) == 200
@@ -173,8 +170,8 @@ def test_jobs_that_never_find_a_place_are_warned_of() -> None:
     cluster = Cluster((NODE,), (2,), (Outage(0, 0.0), Outage(1, 0.0)))
     with pytest.warns(UserWarning, match="10 jobs never found a place"):
         result = simulate(cluster, CLASSES, trace(10), Priority())
-    assert result.summary["all"]["unfinished"] == 10
-    assert result.summary["classes"] == {}
+    assert result.total.unfinished == 10
+    assert result.classes == {}
 
 
 @pytest.mark.parametrize("reference", [False, True])

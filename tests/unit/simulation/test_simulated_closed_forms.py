@@ -75,7 +75,7 @@ def assert_mean(result: Result, name: str, expected: float, column: str = "respo
 def test_mm1() -> None:
     result = queue(FirstComeFirstServed(), [0.7], [exponential(1.0)], 1)
     assert_mean(result, "low", 1 / (1 - 0.7))
-    assert result.summary["all"]["utilisation"] == pytest.approx(0.7, rel=0.02)
+    assert result.total.utilisation == pytest.approx(0.7, rel=0.02)
 
 
 def test_mmc() -> None:
@@ -104,15 +104,15 @@ def test_cobham() -> None:
         waiting_s = residual_s / (1 - above) / (1 - with_own)
         assert_mean(result, CLASSES[number], waiting_s, "waiting_s")
         above = with_own
-    assert result.summary["all"]["waste_share"] == 0
+    assert result.total.waste_share == 0
 
 
 def test_mm1_preemptive_resume() -> None:
     result = queue(Priority("resume"), [0.4, 0.0, 0.3], [exponential(1.0)] * 3, 5)
     assert_mean(result, "high", 1 / (1 - 0.3))
     assert_mean(result, "low", 1 / (1 - 0.3) / (1 - 0.7))
-    assert result.summary["all"]["waste_share"] == 0
-    assert result.summary["classes"]["low"]["evictions"] > 0
+    assert result.total.waste_share == 0
+    assert result.classes["low"].evictions > 0
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_mm1_preemptive_resume() -> None:
 def test_preemptive_repeat_is_gavers(service: Draw, sojourn_s: float, waste: float) -> None:
     result = queue(Priority("repeat"), [0.4, 0.0, 0.2], [service] * 3, 6)
     assert_mean(result, "low", sojourn_s)
-    assert result.summary["all"]["waste_share"] == pytest.approx(waste, rel=0.05)
+    assert result.total.waste_share == pytest.approx(waste, rel=0.05)
 
 
 @pytest.mark.filterwarnings("ignore:offered load 1 ")  # of jobs that never sprint
@@ -142,6 +142,6 @@ def test_the_budget_limits_the_share_of_time_that_is_sprinted() -> None:
     # Jobs want to sprint all the time (load 0.5); no more comes back than a tenth of it.
     policy = Dias(timeout_s={"low": 0.0}, budget_s=5.0, replenish_s_per_s=0.1)
     result = queue(policy, [0.3], [exponential(1.0)], 8)
-    every = result.summary["all"]
-    assert every["sprint_s"] <= 5.0 + 0.1 * every["makespan_s"]
-    assert every["sprint_s"] == pytest.approx(0.1 * every["makespan_s"], rel=0.02)
+    every = result.total
+    assert every.sprint_s <= 5.0 + 0.1 * every.makespan_s
+    assert every.sprint_s == pytest.approx(0.1 * every.makespan_s, rel=0.02)

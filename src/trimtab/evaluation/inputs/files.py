@@ -1,13 +1,11 @@
 """Files of the earlier stages, read so that each error names its file."""
 
-import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from trimtab.errors import TrimtabError, UserError
 from trimtab.files import read_json
@@ -35,24 +33,6 @@ def document(path: Path, keys: Iterable[str]) -> dict[str, Any]:
     return found
 
 
-def numbers(where: str, found: Any, keys: Iterable[str]) -> dict[str, Any]:
-    """Return an object whose `keys` all hold a finite number or null; raises TrimtabError."""
-    if not isinstance(found, Mapping):
-        raise TrimtabError(f"{where}: expected an object")
-    for key in keys:
-        if key not in found:
-            raise TrimtabError(f"{where}: lacks {key}; make it again")
-        if found[key] is not None and not is_number(found[key]):
-            raise TrimtabError(f"{where}: {key}: expected a number or null, found {found[key]!r}")
-    return dict(found)
-
-
-def is_number(value: object) -> bool:
-    """Return whether a value of a JSON document is a finite number."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return number and math.isfinite(value)  # type: ignore[arg-type]
-
-
 def table(path: Path, schema: pa.Schema, may_be_empty: bool = False) -> pd.DataFrame:
     """Return a Parquet table of `schema`; raises TrimtabError."""
     try:
@@ -62,20 +42,6 @@ def table(path: Path, schema: pa.Schema, may_be_empty: bool = False) -> pd.DataF
     if frame.empty and not may_be_empty:
         raise TrimtabError(f"{path}: no rows")
     return frame
-
-
-def check_columns(path: Path, schema: pa.Schema) -> Path:
-    """Return `path` after checking the columns, not the rows, of a Parquet file that may be large.
-
-    Raises TrimtabError.
-    """
-    try:
-        names = pq.read_schema(path).names
-    except pa.ArrowInvalid as error:
-        raise TrimtabError(f"{path}: not a Parquet file: {error}") from None
-    if names != schema.names:
-        raise TrimtabError(f"{path}: columns {names}, expected {schema.names}")
-    return path
 
 
 def refuse_twice(what: str, keys: Iterable[tuple[Any, ...]]) -> None:

@@ -9,10 +9,12 @@ import pandas as pd
 from trimtab.errors import TrimtabError, UserError
 from trimtab.evaluation.inputs.files import document, refuse_twice, require, table
 from trimtab.evaluation.inputs.measurements import DebloatedTarget, Inputs, Measurements, Profile
-from trimtab.evaluation.inputs.schedule_files import read_cells, read_deflator, read_trace
+from trimtab.evaluation.inputs.schedule_files import read_cells
 from trimtab.evaluation.inputs.schedules import Schedules
+from trimtab.records.deflator_search import DeflatorSearch
 from trimtab.records.tables import EPOCHS, LIBRARIES, RUNS
-from trimtab.records.used import read_used
+from trimtab.records.trace_facts import TraceFacts
+from trimtab.records.used import UsedCodeByLibrary
 
 PROFILE_FILES = ("usage.json", "runs.parquet", "epochs.parquet")
 DEBLOAT_FILES = (
@@ -52,8 +54,8 @@ def load(inputs: Inputs) -> Measurements:
         profiles = [replace(p, label=f"{p.label} on {p.hardware}") for p in profiles]
     schedules = Schedules(
         read_cells(inputs.schedules),
-        tuple(read_deflator(path) for path in inputs.deflators),
-        tuple(read_trace(path) for path in inputs.traces),
+        tuple(DeflatorSearch.read(path) for path in inputs.deflators),
+        tuple(TraceFacts.read(path) for path in inputs.traces),
         inputs.probes,
     )
     return Measurements(inputs, tuple(targets), tuple(profiles), schedules)
@@ -89,7 +91,7 @@ def _target(folder: Path) -> DebloatedTarget:
         raise TrimtabError(f"{folder / 'manifest.json'}: timings lacks {', '.join(missing)}")
     libraries = table(folder / "libraries.parquet", LIBRARIES)
     _check_sums(folder / "libraries.parquet", libraries)
-    used = read_used(folder / "used.json")
+    used = UsedCodeByLibrary.read(folder / "used.json").libraries
     unknown = set(used) - set(libraries["library"])
     if unknown:
         raise TrimtabError(f"{folder / 'used.json'}: {min(unknown)}: not in libraries.parquet")

@@ -31,7 +31,7 @@ def agreement_table(schedules: Schedules) -> Table:
         row
         for setting in schedules.settings
         for cell in setting.cells
-        if cell.analytic or cell.real
+        if cell.formula or cell.real
         for row in _rows(cell)
     ]
     return Table(
@@ -65,11 +65,12 @@ def agreement_table(schedules: Schedules) -> Table:
 
 def _rows(cell: Cell) -> Iterator[Row]:
     for name, simulated in cell.classes.items():
-        formulas = cell.analytic.classes.get(name, {}) if cell.analytic else {}
-        reals = cell.real.classes.get(name, {}) if cell.real else {}
-        both = _in_both(cell.jobs, cell.real.jobs, name) if cell.real else None
+        by_formula = cell.formula.classes.get(name) if cell.formula else None
+        for_real = cell.real.classes.get(name) if cell.real else None
+        both = _in_both(cell.jobs, cell.real_jobs, name) if cell.real_jobs else None
         for key, quantity in _QUANTITIES.items():
-            formula, middle, real = formulas.get(key), simulated[key], reals.get(key)
+            formula, real = getattr(by_formula, key, None), getattr(for_real, key, None)
+            middle = getattr(simulated, key)
             ends = interval(simulated, key)
             row: dict[str, Value] = {
                 "name": cell.label,
@@ -102,12 +103,12 @@ def _rows(cell: Cell) -> Iterator[Row]:
 
 def _details(cell: Cell) -> str:
     said = []
-    if cell.analytic:
-        reason = cell.analytic.not_possible_because
-        said.append(f"no formula: {reason}" if reason else f"formula: {cell.analytic.model}")
+    if cell.formula:
+        reason = cell.formula.not_possible_because
+        said.append(f"no formula: {reason}" if reason else f"formula: {cell.formula.model}")
     if cell.real:
         scaled = "" if cell.real.scale == 1 else f", times scaled by {cell.real.scale:g}"
-        said.append(f"real: {cell.real.engine}, {cell.real.machine}{scaled}")
+        said.append(f"real: {cell.real.platform}, {cell.real.machine}{scaled}")
     return "; ".join(said)
 
 

@@ -53,7 +53,10 @@ def _row(cell: Cell, baseline: Cell | None) -> Row:
         "cluster": cell.cluster,
         "policy": cell.policy,
         "hardware": cell.cluster,
-        **{key: cell.totals[key] for key in ("idle_energy_j", "active_energy_j", "makespan_s")},
+        **{
+            key: getattr(cell.totals, key)
+            for key in ("idle_energy_j", "active_energy_j", "makespan_s")
+        },
         "total_energy_j": cell.total_energy_j,
         "total_energy_difference_pct": relative_pct(
             compared.total_energy_j if compared else None, cell.total_energy_j
@@ -63,11 +66,11 @@ def _row(cell: Cell, baseline: Cell | None) -> Row:
             compared.processing_energy_j if compared else None, cell.processing_energy_j
         ),
         "makespan_difference_pct": relative_pct(
-            compared.totals["makespan_s"] if compared else None, cell.totals["makespan_s"]
+            compared.totals.makespan_s if compared else None, cell.totals.makespan_s
         ),
-        "utilisation_pct": percent(cell.totals["utilisation"]),
+        "utilisation_pct": percent(cell.totals.utilisation),
         "waste_pct": percent(waste_share(cell)),
-        "energy_source": cell.energy_source,
+        "energy_source": cell.summary.energy_source,
         "details": "" if compared else "the baseline" if cell.baseline else "no baseline",
         "source": SIMULATED,
     }

@@ -40,7 +40,7 @@ def cluster_figures(schedules: Schedules) -> list[Figure]:
         if any(cell.total_energy_j is not None for cell in setting.cells)
     ]
     if energy:
-        sources = sources_in_words(cell.energy_source for s in energy for cell in s.cells)
+        sources = sources_in_words(cell.summary.energy_source for s in energy for cell in s.cells)
         figures.append(
             Figure(
                 "figure_3_6",
@@ -115,7 +115,7 @@ def _energy_panel(setting: CellGroup) -> Any:
                         "policy": cell.label,
                         "kind": kind,
                         "order": order,
-                        "energy_kj": (cell.totals[key] or 0.0) / 1e3,
+                        "energy_kj": (getattr(cell.totals, key) or 0.0) / 1e3,
                     }
                     for cell in setting.cells
                     for order, (key, kind) in enumerate(_KINDS.items())
@@ -138,7 +138,7 @@ def _energy_panel(setting: CellGroup) -> Any:
     )
     time = (
         alt.Chart(
-            data([{"policy": c.label, "makespan_s": c.totals["makespan_s"]} for c in setting.cells])
+            data([{"policy": c.label, "makespan_s": c.totals.makespan_s} for c in setting.cells])
         )
         .mark_bar(height=16, color=GPU_COLOUR)
         .encode(

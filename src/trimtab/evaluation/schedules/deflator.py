@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from trimtab.evaluation.inputs.schedules import Deflator, Schedules, relative_pct
+from trimtab.evaluation.inputs.schedules import Schedules, relative_pct
 from trimtab.evaluation.report.tables import (
     HARDWARE_COLUMN,
     MODELLED,
@@ -16,6 +16,7 @@ from trimtab.evaluation.report.tables import (
 )
 from trimtab.evaluation.schedules.published import published_of
 from trimtab.evaluation.schedules.tables import percent
+from trimtab.records.deflator_search import DeflatorSearch
 
 
 def deflator_table(schedules: Schedules) -> Table:
@@ -61,7 +62,7 @@ def without_dominated(table: Table) -> Table:
     return replace(table, rows=tuple(rows))
 
 
-def _rows(deflator: Deflator) -> Iterator[Row]:
+def _rows(deflator: DeflatorSearch) -> Iterator[Row]:
     for candidate, found in enumerate(deflator.rows):
         for name in deflator.classes:
             row: dict[str, Value] = {
@@ -71,18 +72,20 @@ def _rows(deflator: Deflator) -> Iterator[Row]:
                 "hardware": deflator.cluster,
                 "candidate": candidate,
                 "job_class": name,
-                "drop_ratio_pct": percent(found["drop_ratio"][name]),
-                "timeout_s": found["timeout_s"][name],
-                "response_mean_s": found["response_mean_s"][name],
-                "response_p95_s": found["response_p95_s"][name],
-                "accuracy_loss_pct": found["accuracy_loss_pct"][name],
-                "energy_j_per_job": found["energy_j_per_job"],
-                **{key: found.get(key) is True for key in ("feasible", "pareto", "chosen")},
+                "drop_ratio_pct": percent(found.drop_ratio[name]),
+                "timeout_s": found.timeout_s[name],
+                "response_mean_s": found.response_mean_s[name],
+                "response_p95_s": found.response_p95_s[name],
+                "accuracy_loss_pct": found.accuracy_loss_pct[name],
+                "energy_j_per_job": found.energy_j_per_job,
+                **{key: getattr(found, key) for key in ("feasible", "pareto", "chosen")},
                 "source": MODELLED,
             }
             if row["chosen"]:
                 for short, key in (("mean", "response_mean_s"), ("p95", "response_p95_s")):
-                    simulated = deflator.confirmed.get(key, {}).get(name)
+                    simulated = getattr(deflator.confirmed, key, {}).get(name)
                     row[f"confirmed_{short}_s"] = simulated
-                    row[f"confirmed_{short}_error_pct"] = relative_pct(simulated, found[key][name])
+                    row[f"confirmed_{short}_error_pct"] = relative_pct(
+                        simulated, getattr(found, key)[name]
+                    )
             yield row

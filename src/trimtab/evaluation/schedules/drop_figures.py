@@ -1,14 +1,15 @@
 """Figures 4.3 and 4.4 of Rocha's thesis: what dropping tasks does to time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import altair as alt
 
-from trimtab.evaluation.inputs.schedules import Cell, CellGroup, Numbers, Schedules
+from trimtab.evaluation.inputs.schedules import Cell, CellGroup, Schedules
 from trimtab.evaluation.report.figures import Figure, data, in_order, specification
 from trimtab.evaluation.report.published import published
 from trimtab.evaluation.schedules.charts import class_colour, stacked
+from trimtab.records.figures import ClassFigures, ResponseFigures
 
 _WAYS = ("formula", "simulated", "real")
 _RESPONSE = {"response_mean_s": "mean", "response_p95_s": "95th percentile"}
@@ -63,9 +64,9 @@ def series(setting: CellGroup) -> Iterator[tuple[str, list[Cell]]]:
             yield ", ".join([setting.label, *said]), cells
 
 
-def drop_ratio(numbers: Numbers) -> float:
+def drop_ratio(numbers: ClassFigures) -> float:
     """Return the share of a class's tasks that is dropped, 0 to 1."""
-    return numbers["drop_ratio"] or 0.0
+    return numbers.drop_ratio
 
 
 def _own(cells: list[Cell]) -> Iterator[tuple[Cell, str, float]]:
@@ -82,12 +83,12 @@ def _lowest(setting: CellGroup, cells: list[Cell]) -> Iterator[tuple[Cell, str, 
             yield cell, name, drop_ratio(cell.classes[lowest])
 
 
-def _ways(cell: Cell) -> Iterator[tuple[str, dict[str, Numbers]]]:
-    if cell.analytic:
-        yield "formula", dict(cell.analytic.classes)
-    yield "simulated", dict(cell.classes)
+def _ways(cell: Cell) -> Iterator[tuple[str, Mapping[str, ResponseFigures]]]:
+    if cell.formula:
+        yield "formula", cell.formula.classes
+    yield "simulated", cell.classes
     if cell.real:
-        yield "real", dict(cell.real.classes)
+        yield "real", cell.real.classes
 
 
 def _panel(
@@ -109,7 +110,7 @@ def _panel(
         for cell, name, ratio in points
         for way, classes in _ways(cell)
         for key, measure in measures.items()
-        if (seconds := classes.get(name, {}).get(key)) is not None
+        if (seconds := getattr(classes.get(name), key, None)) is not None
     ]
     base = (
         alt.Chart(data(values))

@@ -98,12 +98,10 @@ def _caption(cell: Cell, window: Window) -> str:
         if window.of == len(window.stays)
         else f"The first {len(window.stays)} of {window.of} stays, up to the start of the next"
     )
-    if cell.stays_jobs is not None:
-        said += f", of the first {cell.stays_jobs} jobs"
     return (
         f"{said}. A bar is a job on a node, as high as its share of the cores; its lighter part "
         "is image pull and cold start, and a mark says where it ended other than by finishing. "
-        f"Simulated ({cell.engine})."
+        f"Simulated ({cell.summary.simulator})."
     )
 
 

@@ -44,7 +44,7 @@ def latency_figures(schedules: Schedules) -> list[Figure]:
         )
     if energy:
         sources = sources_in_words(
-            cell.energy_source for setting, _ in energy for cell in setting.cells
+            cell.summary.energy_source for setting, _ in energy for cell in setting.cells
         )
         figures.append(
             Figure(
@@ -71,7 +71,7 @@ def _latency_values(setting: CellGroup) -> dict[str, list[dict[str, Any]]]:
                         "job_class": outcome.job_class,
                         "measure": measure,
                         "bar": f"{outcome.job_class}, {measure}",
-                        "seconds": outcome.numbers[key],
+                        "seconds": getattr(outcome.numbers, key),
                         "difference_pct": difference,
                     }
                 )
@@ -136,7 +136,7 @@ def _baseline_in_words(setting: CellGroup, engine: str) -> list[str]:
 
 
 def _seconds(outcome: ClassOutcome, key: str) -> str:
-    value = outcome.numbers[key]
+    value = getattr(outcome.numbers, key)
     return shown(value, 1 if value is None or value >= 10 else 3)
 
 

@@ -28,7 +28,9 @@ def migration_figure(schedules: Schedules) -> Figure | None:
     found = [moved for setting in schedules.settings if (moved := first_moved(setting))]
     if not found:
         return None
-    sources = sources_in_words(cell.energy_source for moved in found for cell in moved.cells)
+    sources = sources_in_words(
+        cell.summary.energy_source for moved in found for cell in moved.cells
+    )
     stays, moves = (
         statement("Figure 3.1, k-means that stays"),
         statement("Figure 3.1, k-means that moves"),

@@ -22,7 +22,7 @@ def _chapters(schedules: Schedules) -> set[str]:
     for cell in schedules.cells:
         if cell.nodes["hardware"].nunique() > 1:
             found.add(_HEATS)
-        if len({numbers["priority"] for numbers in cell.classes.values()}) > 1:
+        if len({numbers.priority for numbers in cell.classes.values()}) > 1:
             found.add(_DIAS)
     return found
 

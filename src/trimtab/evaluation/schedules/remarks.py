@@ -6,7 +6,6 @@ from trimtab.evaluation.inputs.schedules import CellGroup, Schedules, outcomes, 
 from trimtab.evaluation.report.key_figures import KeyFigure, change
 from trimtab.evaluation.report.tables import MODELLED, Table, shown
 from trimtab.evaluation.schedules.agreement import ERRORS, MEAN_OF_ERRORS
-from trimtab.evaluation.schedules.tables import HALF_WIDTH
 
 
 def schedule_key_figures(
@@ -43,7 +42,7 @@ def _least_energy(setting: CellGroup) -> Iterator[KeyFigure]:
         return
     energy_j, cell = min(energies, key=lambda pair: pair[0])
     yield KeyFigure(
-        f"Least energy ({cell.energy_source}): {cell.label}",
+        f"Least energy ({cell.summary.energy_source}): {cell.label}",
         change(relative_pct(baseline.total_energy_j, energy_j)),
         f"{baseline.total_energy_j / 1e3:,.1f} → {energy_j / 1e3:,.1f} kJ, "
         f"against {baseline.label}",
@@ -61,10 +60,10 @@ def _shortest(setting: CellGroup) -> Iterator[KeyFigure]:
     of_lowest = [outcome for outcome in compared if outcome.job_class == lowest]
     if not of_lowest:
         return
-    best = min(of_lowest, key=lambda outcome: outcome.numbers["response_mean_s"] or 0.0).cell
+    best = min(of_lowest, key=lambda outcome: outcome.numbers.response_mean_s or 0.0).cell
     for outcome in compared:
         if outcome.cell is best and outcome.job_class in (highest, lowest) and outcome.baseline:
-            before, after = (n["response_mean_s"] for n in (outcome.baseline, outcome.numbers))
+            before, after = (n.response_mean_s for n in (outcome.baseline, outcome.numbers))
             yield KeyFigure(
                 f"Mean response of {outcome.job_class}: {best.label}",
                 change(outcome.difference_pct("response_mean_s")),
@@ -81,7 +80,7 @@ def schedule_caveats(schedules: Schedules) -> list[str]:
     for trace in schedules.traces:
         for reason, rows in trace.skipped.items():
             remark = f"{rows:,} rows of the recorded trace were left out: {reason.rstrip('.')}."
-            said.setdefault(remark, []).append(trace.name)
+            said.setdefault(remark, []).append(trace.trace)
     return [f"{', '.join(dict.fromkeys(names))}: {remark}" for remark, names in said.items()]
 
 
@@ -89,12 +88,12 @@ def _of_setting(setting: CellGroup) -> Iterator[tuple[str, str]]:
     if setting.baseline is None:
         yield setting.label, "no policy is the baseline, so there are no differences."
     for cell in setting.cells:
-        if cell.energy_source == MODELLED:
+        if cell.summary.energy_source == MODELLED:
             yield setting.label, "energy of the schedules is modelled, not measured."
-        if not any(key.endswith(HALF_WIDTH) for c in cell.classes.values() for key in c):
+        if cell.totals.replications == 1:
             yield setting.label, "simulated once: there are no confidence intervals."
-        if cell.analytic and cell.analytic.not_possible_because:
-            reason = cell.analytic.not_possible_because.rstrip(".")
+        if cell.formula and cell.formula.not_possible_because:
+            reason = cell.formula.not_possible_because.rstrip(".")
             yield f"{setting.label}, {cell.label}", f"no formula: {reason}."
         if cell.real and cell.real.scale != 1:
             yield (

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from trimtab.evaluation.inputs.schedules import ClassOutcome, Numbers, Schedules, outcomes
+from trimtab.evaluation.inputs.schedules import ClassOutcome, Schedules, outcomes
 from trimtab.evaluation.report.tables import (
     HARDWARE_COLUMN,
     MEASURED,
@@ -13,6 +13,7 @@ from trimtab.evaluation.report.tables import (
     Value,
 )
 from trimtab.evaluation.schedules.published import published_of
+from trimtab.records.figures import ClassFigures
 
 SIMULATED = "simulated"
 HALF_WIDTH = "_half_width_99"
@@ -80,7 +81,7 @@ def table_4_2(schedules: Schedules) -> Table:
     """Return Table 4.2: mean queueing and execution time of each class under each policy."""
     rows: list[Row] = [
         _identity(outcome)
-        | {key: outcome.numbers[key] for key in ("waiting_mean_s", "execution_mean_s")}
+        | {key: getattr(outcome.numbers, key) for key in ("waiting_mean_s", "execution_mean_s")}
         for setting in schedules.settings
         for outcome in outcomes(setting)
     ]
@@ -101,9 +102,9 @@ def table_4_2(schedules: Schedules) -> Table:
     )
 
 
-def interval(numbers: Numbers, key: str) -> tuple[float, float] | None:
+def interval(numbers: ClassFigures, key: str) -> tuple[float, float] | None:
     """Return the 99 % confidence interval of a number; None where it was not repeated."""
-    middle, half = numbers.get(key), numbers.get(key + HALF_WIDTH)
+    middle, half = getattr(numbers, key), getattr(numbers, key + HALF_WIDTH)
     return None if middle is None or half is None else (middle - half, middle + half)
 
 
@@ -128,18 +129,18 @@ def _row(outcome: ClassOutcome) -> Row:
     numbers = outcome.numbers
     row = _identity(outcome)
     for key, *_ in _COMPARED:
-        row[key] = numbers[key]
+        row[key] = getattr(numbers, key)
         row |= dict(zip(spread_keys(key), interval(numbers, key) or (), strict=False))
         row[_difference(key)] = outcome.difference_pct(key)
-    row |= {key: numbers[key] for key, *_ in _PLAIN}
-    row |= {key: whole(numbers[key]) for key in ("priority", "jobs", *dict(_COUNTS))}
+    row |= {key: getattr(numbers, key) for key, *_ in _PLAIN}
+    row |= {key: whole(getattr(numbers, key)) for key in ("priority", "jobs", *dict(_COUNTS))}
     return row | {
-        "waste_pct": percent(numbers["waste_share"]),
-        "energy_j": numbers["energy_j"],
+        "waste_pct": percent(numbers.waste_share),
+        "energy_j": numbers.energy_j,
         "energy_difference_pct": outcome.difference_pct("energy_j"),
-        "sprint_s": numbers["sprint_s"],
-        "drop_ratio_pct": percent(numbers["drop_ratio"]),
-        "accuracy_loss_pct": numbers["accuracy_loss_pct"],
+        "sprint_s": numbers.sprint_s,
+        "drop_ratio_pct": percent(numbers.drop_ratio),
+        "accuracy_loss_pct": numbers.accuracy_loss_pct,
         "energy_source": outcome.energy_source,
         "details": _details(outcome),
     }

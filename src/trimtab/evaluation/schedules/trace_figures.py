@@ -4,7 +4,7 @@ from typing import Any
 
 import altair as alt
 
-from trimtab.evaluation.inputs.schedules import Probe, Schedules, Trace
+from trimtab.evaluation.inputs.schedules import Probe, Schedules
 from trimtab.evaluation.report.figures import Figure, data, in_order, specification
 from trimtab.evaluation.schedules.charts import (
     PALETTE,
@@ -13,6 +13,7 @@ from trimtab.evaluation.schedules.charts import (
     stacked,
     statement,
 )
+from trimtab.records.trace_facts import TraceFacts
 
 _BINS = 400
 
@@ -22,7 +23,9 @@ def trace_figures(schedules: Schedules) -> list[Figure]:
     figures = []
     if schedules.probes:
         figures.append(_probing(schedules.probes))
-    arriving = [trace for trace in schedules.traces if any(map(sum, trace.arrivals.values()))]
+    arriving = [
+        trace for trace in schedules.traces if any(map(sum, trace.arrivals.classes.values()))
+    ]
     if arriving:
         figures.append(
             Figure(
@@ -39,13 +42,13 @@ def trace_figures(schedules: Schedules) -> list[Figure]:
     return figures
 
 
-def _setting(schedules: Schedules, trace: Trace) -> tuple[str, list[str]]:
+def _setting(schedules: Schedules, trace: TraceFacts) -> tuple[str, list[str]]:
     """Return the trace's label, and its classes in the order that gives them their colours."""
-    label, known = trace.name, list[str]()
+    label, known = trace.trace, list[str]()
     for setting in schedules.settings:
-        if (setting.trace, setting.cluster) == (trace.name, trace.cluster):
+        if (setting.trace, setting.cluster) == (trace.trace, trace.cluster):
             label, known = setting.label, setting.classes
-    return label, in_order([*known, *trace.arrivals, *trace.accuracy_loss])
+    return label, in_order([*known, *trace.arrivals.classes, *trace.accuracy_loss])
 
 
 def most_work(probes: tuple[Probe, ...]) -> list[Probe]:
@@ -110,23 +113,23 @@ def _probing(probes: tuple[Probe, ...]) -> Figure:
     )
 
 
-def arrival_values(trace: Trace) -> list[dict[str, Any]]:
+def arrival_values(trace: TraceFacts) -> list[dict[str, Any]]:
     """Return time_s (a bin's start), job_class and jobs of at most _BINS bins for each class."""
-    length = max(map(len, trace.arrivals.values()))
+    length = max(map(len, trace.arrivals.classes.values()))
     width = -(-length // _BINS)
     return [
         {
-            "time_s": start * trace.bin_s,
-            "end_s": (start + width) * trace.bin_s,
+            "time_s": start * trace.arrivals.bin_s,
+            "end_s": (start + width) * trace.arrivals.bin_s,
             "job_class": name,
             "jobs": sum(counts[start : start + width]),
         }
-        for name, counts in trace.arrivals.items()
+        for name, counts in trace.arrivals.classes.items()
         for start in range(0, len(counts), width)
     ]
 
 
-def _arrivals(trace: Trace, setting: tuple[str, list[str]]) -> Any:
+def _arrivals(trace: TraceFacts, setting: tuple[str, list[str]]) -> Any:
     label, classes = setting
     values = arrival_values(trace)
     bin_s = values[0]["end_s"] - values[0]["time_s"]
@@ -144,7 +147,7 @@ def _arrivals(trace: Trace, setting: tuple[str, list[str]]) -> Any:
     )
 
 
-def _accuracy(traces: list[tuple[Trace, tuple[str, list[str]]]]) -> Figure:
+def _accuracy(traces: list[tuple[TraceFacts, tuple[str, list[str]]]]) -> Figure:
     panels = []
     for trace, (label, classes) in traces:
         values = [

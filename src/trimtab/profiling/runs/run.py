@@ -16,14 +16,14 @@ import pandas as pd
 
 from trimtab.errors import UserError
 from trimtab.files import whole_file
+from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.hardware_counters import HardwareCounters
-from trimtab.profiling.meters.nvml import Gpus
 from trimtab.profiling.meters.os_counters import OS_COUNTERS
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.meters.processes import adopting_orphans
 from trimtab.profiling.runs.compare import output_digest
 from trimtab.profiling.runs.launch import Launched, launched
-from trimtab.profiling.runs.measured import MeasuredRun
+from trimtab.profiling.runs.measured import MeasuredRun, with_scores
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.sampling import Sampler
 
@@ -97,7 +97,9 @@ def measure_run(
         output=output,
         stdout=stdout,
         stderr=stderr,
-        epochs=_epochs(sampler, run.marks.epoch_ends_s, wall_s),
+        epochs=with_scores(
+            _epochs(sampler, run.marks.epoch_ends_s, wall_s), run.marks.epoch_scores
+        ),
         samples=sampler.frame(),
         counters_missing=counters.missing,
     )
@@ -160,12 +162,12 @@ def _epochs(sampler: Sampler, ends_s: list[float], wall_s: float) -> pd.DataFram
 
 def _check_marks(program: Program, run: Launched) -> None:
     source = program.marks.file or "standard output"
-    for key, found in (
+    for key, is_there in (
         ("first_iteration", run.marks.first_iteration_s is not None),
         ("epoch", bool(run.marks.epoch_ends_s)),
     ):
         pattern = getattr(program.marks, key)
-        if pattern is not None and not found:
+        if pattern is not None and not is_there:
             raise UserError(f"marks.{key}: no line of {source} matches {pattern!r}")
 
 

@@ -28,12 +28,12 @@ def prepare(classes: Mapping[str, JobClassConfig], folder: Path) -> dict[str, Sp
                 resize_posts(source, path, size_bytes)
             else:
                 write_documentation_posts(path, size_bytes)
-            stages = facts.stages
-            programs[name] = WordPopularity(path, stages.map_tasks, stages.reduce_tasks)
+            rounds = facts.rounds
+            programs[name] = WordPopularity(path, rounds.map_tasks, rounds.reduce_tasks)
         else:
             if source is None:
                 source = folder / f"{name}.txt"
                 write_web_graph(source, _GRAPH_NODES)
-            partition_edges(source, folder / name, facts.stages.map_tasks)
+            partition_edges(source, folder / name, facts.rounds.map_tasks)
             programs[name] = TriangleCount(folder / name)
     return programs

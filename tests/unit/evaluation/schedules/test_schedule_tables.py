@@ -154,7 +154,7 @@ def test_cells_answered_in_one_way_are_not_in_the_agreement(found: Schedules) ->
 
 def test_a_formula_without_a_real_run_is_compared_with_the_simulation(tmp_path: Path) -> None:
     folders = schedule_files.write_dias(tmp_path)
-    schedule_files.write_analytic(folders[2])
+    schedule_files.write_formula(folders[2])
     found = load(files.inputs([], [], schedules=tuple(folders))).schedules
     (row,) = ours(agreement_table(found), policy="da_0_20", job_class="low",
                   quantity="mean response")  # fmt: skip

@@ -1,0 +1,152 @@
+"""The GPU code of a library: what of it is kept, and what the file becomes without the rest."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from trimtab.binaries.elf.names import function_names
+from trimtab.binaries.elf.reader import Elf, read_elf
+from trimtab.binaries.gpu.architecture import parse_architecture
+from trimtab.binaries.gpu.fatbin import GpuCode, find_gpu_code
+from trimtab.binaries.rewriting.gpu_spans import with_gpu_code
+from trimtab.binaries.rewriting.prune_cubin import prune_element
+from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
+from trimtab.binaries.rewriting.spans import SpanReason, Spans
+from trimtab.config.groups.debloat import Debloat, Gpu, Kernels
+from trimtab.debloating.gpu.element_programs import Piece
+from trimtab.debloating.gpu.elements import Decisions, ElementReason, GpuUse, decide
+from trimtab.records.usage import Usage, UsedLibrary
+
+# Functions that link programs for a GPU, by a part of their name, in the libraries that have them.
+_LINKERS = {"libnvJitLink": "nvJitLink", "libcuda": "cuLink"}
+_SPAN_REASONS = {
+    ElementReason.ARCHITECTURE: SpanReason.GPU_ARCHITECTURE,
+    ElementReason.UNUSED: SpanReason.GPU_UNUSED,
+    ElementReason.PTX: SpanReason.GPU_PTX,
+}
+
+
+@dataclass(frozen=True)
+class GpuTarget:
+    """What GPU code is kept for: compute capabilities (90 for 9.0), and what was used on them.
+
+    Without `gpus` all is kept, and `why_all` says why; with `use` None all that a GPU can load.
+    """
+
+    gpus: tuple[int, ...] = ()
+    use: GpuUse | None = None
+    prune: bool = False
+    why_all: str = ""
+
+
+def gpu_target_of(options: Debloat, usages: Sequence[Usage], gpus: Sequence[str]) -> GpuTarget:
+    """Return what GPU code is kept for; `gpus` are a hardware YAML's, else those traced on count.
+
+    Raises UserError for a compute capability that is none.
+    """
+    if options.gpu == Gpu.KEEP:
+        return GpuTarget(why_all="debloat.gpu is keep")
+    traced_on = {gpu.architecture for usage in usages for gpu in usage.gpus}
+    targets = tuple(sorted({parse_architecture(gpu).number for gpu in gpus} or traced_on))
+    if not targets:
+        return GpuTarget(why_all="no GPU was traced on, and the hardware names none")
+    if options.gpu == Gpu.ARCHITECTURE:
+        return GpuTarget(targets)
+    for usage in usages:
+        if not usage.kernels_traced:
+            return GpuTarget(why_all=usage.kernels_not_traced_because or "no kernels were traced")
+    modules = [module for usage in usages for module in usage.modules]
+    linked = any(_links(library) for usage in usages for library in usage.libraries)
+    use = GpuUse.of(modules, traced_on, linked)
+    return GpuTarget(targets, use, prune=options.kernels == Kernels.PRUNE)
+
+
+def _links(library: UsedLibrary) -> bool:
+    """Whether programs for a GPU were linked at run time: by nvJitLink, or by the driver.
+
+    What was linked is loaded as another module than its parts, which are then known by no digest.
+    """
+    stem = Path(library.path).name.split(".")[0]
+    if stem not in _LINKERS or not Path(library.path).is_file():
+        return False
+    if not library.traced:
+        return True
+    names = function_names(read_elf(Path(library.path)))
+    called = (names.of(address) or "" for address in library.used_functions)
+    return any(_LINKERS[stem] in name for name in called)
+
+
+@dataclass(frozen=True, eq=False)
+class LocatedGpuCode:
+    """A library's GPU code, what becomes of each piece (None: all is kept), and the patches."""
+
+    code: GpuCode
+    decisions: Decisions | None
+    patches: tuple[Patch, ...]
+    bytes_total: int
+    bytes_kept: int
+    pruned: int = 0  # elements within which unused kernels went
+
+    @property
+    def elements_total(self) -> int:
+        """How many elements and bare frames there are."""
+        return sum(len(region.elements) for region in self.code.regions) + len(self.code.frames)
+
+    @property
+    def elements_kept(self) -> int:
+        """How many of them stay."""
+        return self.elements_total if self.decisions is None else len(self.decisions.kept)
+
+    def removed_because(self, reason: ElementReason) -> int:
+        """Return how many elements are removed for this reason."""
+        return 0 if self.decisions is None else self.decisions.count_of(reason)
+
+
+def has_gpu_code(elf: Elf) -> bool:
+    """Whether a library holds any GPU code."""
+    code = find_gpu_code(elf)
+    return bool(code.regions or code.frames)
+
+
+def locate_gpu_code(
+    elf: Elf, spans: Spans, target: GpuTarget, started: bool = True
+) -> tuple[Spans, LocatedGpuCode]:
+    """Return `spans` with what is removed of GPU code, and what that is.
+
+    A library that is not `started` hands none of its GPU code over: all is removed.
+    """
+    code = find_gpu_code(elf)
+    pieces: list[Piece] = [element for region in code.regions for element in region.elements]
+    total = sum(piece.end - piece.offset for piece in [*pieces, *code.frames])
+    if not target.gpus or not total:
+        return spans, LocatedGpuCode(code, None, (), total, total)
+    decisions = decide(elf.data, code, target.gpus, target.use)
+    if not started:
+        decisions = decisions.without_use()
+    replacements = _pruned(elf, code, decisions) if target.prune and target.use else {}
+    rewritten = rewrite_regions(elf.data, code, decisions.kept, replacements)
+    reasons = {
+        offset: _SPAN_REASONS.get(ElementReason(reason), SpanReason.GPU_USED)
+        for offset, reason in zip(decisions.offset.tolist(), decisions.reason.tolist(), strict=True)
+    }
+    spans = with_gpu_code(spans, code, reasons, rewritten)
+    kept = int(np.isin(decisions.offset, list(decisions.kept)) @ (decisions.end - decisions.offset))
+    lengths = {element.offset: element.end - element.offset for element in pieces}
+    kept -= sum(lengths[offset] - len(program) for offset, program in replacements.items())
+    patches = rewritten.patches
+    return spans, LocatedGpuCode(code, decisions, patches, total, kept, len(replacements))
+
+
+def _pruned(elf: Elf, code: GpuCode, decisions: Decisions) -> dict[int, bytes]:
+    """Return the new bytes of the used elements that hold unused kernels too, by offset."""
+    used = set(decisions.offset[decisions.reason == ElementReason.USED].tolist())
+    chosen = [e for region in code.regions for e in region.elements if e.offset in used]
+    pruned = {}
+    for element in chosen:
+        kernels = decisions.used_kernels.get(element.offset, frozenset())
+        result = prune_element(elf.data, element, kernels) if kernels else None
+        if result is not None:
+            pruned[element.offset] = result.element
+    return pruned

@@ -1,0 +1,73 @@
+"""A JSON document that one stage hands to another: typed, versioned, whole or not there."""
+
+import json
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import from_json
+
+from trimtab.errors import TrimtabError, UserError
+from trimtab.files import whole_file
+
+# Of every part of a document: it has neither unknown keys nor infinities.
+PART = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class Document(BaseModel):
+    """The base of every document; a subclass names its version and the stage that writes it.
+
+    `version` goes up when the meaning of a file changes; a file of another version is refused.
+    """
+
+    model_config = PART | ConfigDict(frozen=True)
+    stage: ClassVar[str]
+    version: int
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Return the document in `path`.
+
+        Raises UserError where there is none, and TrimtabError where it is damaged or of another
+        version; both name the file and the stage to run.
+        """
+        try:
+            text = path.read_bytes()
+        except FileNotFoundError:
+            raise UserError(f"{path}: missing; run the stage `{cls.stage}` first") from None
+        again = f"run the stage `{cls.stage}` again"
+        try:
+            document = from_json(text)
+        except ValueError as error:
+            raise TrimtabError(f"{path}: not JSON: {error}; {again}") from None
+        if not isinstance(document, dict):
+            raise TrimtabError(f"{path}: expected an object; {again}")
+        expected = cls.model_fields["version"].default
+        if document.get("version") != expected:
+            given = f"version {document['version']}" if "version" in document else "no version"
+            raise TrimtabError(f"{path}: has {given}, this trimtab reads {expected}; {again}")
+        try:
+            return cls.model_validate_json(text, strict=True)  # no text for a number
+        except ValidationError as error:
+            raise TrimtabError(f"{path}: {_first(error)}; {again}") from None
+
+    def write(self, path: Path) -> None:
+        """Write the document as readable JSON with a stable order of keys."""
+        with whole_file(path) as temporary:
+            temporary.write_text(self.to_text())
+
+    def to_text(self) -> str:
+        """Return the document as it stands in its file."""
+        return json.dumps(self.to_json(), indent=1, sort_keys=True) + "\n"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document as plain lists, mappings, texts and numbers."""
+        return self.model_dump(mode="json")
+
+
+def _first(error: ValidationError) -> str:
+    """Return the full key of the first mistake, if it is of one, and what is wrong there."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    key = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{key.lstrip('.')}: {message}" if key else message

@@ -1,0 +1,216 @@
+"""Verification on a real program in a real environment: equal, different, crashing, unsteady."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.workload import Marks, Output, Workload
+from trimtab.config.stages import DebloatStage
+from trimtab.debloating.debloat import debloat_target
+from trimtab.debloating.targets.registry import target_of
+from trimtab.debloating.verification.verify import VerificationError, verify_environment
+from trimtab.errors import UserError
+from trimtab.files import sha256_of
+from trimtab.profiling.meters.power_model import NO_POWER_MODEL
+from trimtab.profiling.meters.rapl import Rapl
+from trimtab.profiling.profile import trace_workload
+from trimtab.records.tables import LIBRARIES, RUNS, read_table
+from trimtab.records.verdict import Verdict, VerifiedWorkload
+
+MANIFEST = "manifest.json"
+LIBRARY = r"""
+#define PAGES __attribute__((noinline, aligned(4096)))
+PAGES int used(int x) { return x * 3 + 1; }
+#define R8(n) __asm__ volatile(".fill 65536, 1, 0x90"); return x + n;
+PAGES int unused(int x) { R8(2) }
+PAGES int small(int x) { return x - 5; }
+"""
+PROGRAM = """
+import ctypes, os, sys
+library = ctypes.CDLL(os.path.join(sys.prefix, "lib", "libmine.so"))
+name = open(sys.argv[1]).read().strip()
+print("start", flush=True)
+open(sys.argv[2], "w").write(str(getattr(library, name)(int(sys.argv[3]))))
+"""
+
+
+@pytest.fixture(scope="module")
+def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("verify")
+    prefix = folder / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", prefix], check=True)
+    (folder / "mine.c").write_text(LIBRARY)
+    library = prefix / "lib/libmine.so"
+    command = ["gcc", "-O1", "-g", "-shared", "-fPIC", "-o", library, folder / "mine.c"]
+    subprocess.run(command, check=True)
+    (folder / "program.py").write_text(PROGRAM)
+    return prefix
+
+
+def workload(venv: Path, folder: Path, argument: str = "2") -> Workload:
+    (folder / "choice").write_text("used")
+    return Workload(
+        name="mine",
+        command=["python", str(venv.parent / "program.py"), str(folder / "choice"),
+                 "{output}/result", argument],
+        python=str(venv / "bin/python"),
+        workdir=str(folder),
+        output=Output("digest_file", "{output}/result"),
+        marks=Marks(first_iteration="^start"),
+    )  # fmt: skip
+
+
+def slim(mine: Workload, venv: Path, folder: Path, mode: str, fallback: str = "original") -> Path:
+    """Trace, debloat and build the environment of `mine`."""
+    usage = trace_workload(mine, folder / "trace")
+    assert usage.complete, usage.incomplete_because
+    usage.write(folder / "usage.json")
+    options = Debloat(name=mode, mode=mode, minimum_hole_bytes=4096)
+    stage = DebloatStage(
+        target="mine", hardware="test_machine", gpus=[], workloads=[mine], debloat=options
+    )
+    debloat_target(stage, [folder / "usage.json"], folder)
+    target_of("mine", [mine]).build(folder, "copy", fallback, folder / "env")
+    return folder / "env"
+
+
+@pytest.mark.parametrize("mode", ["zero", "punch", "compact"])
+def test_equal_output_passes(venv: Path, tmp_path: Path, mode: str) -> None:
+    before = sha256_of(venv / "lib/libmine.so")
+    mine = workload(venv, tmp_path)
+    env = slim(mine, venv, tmp_path, mode)
+    verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 2, tmp_path)
+    assert sha256_of(venv / "lib/libmine.so") == before
+    verdict = Verdict.read(tmp_path / "verify.json")
+    assert verdict.passed and verdict.removed_calls == []
+    assert (env / "trimtab/removed").is_dir() == (mode != "punch")
+    assert verdict.workloads == [VerifiedWorkload("mine", 2, True, 2, "digest_file")]
+    assert list(verdict.resident_bytes) == ["mine"]
+    runs = read_table(tmp_path / "verify_runs.parquet", RUNS)
+    assert list(runs["condition"]) == ["original", "debloated", "debloated", "original"]
+    assert runs["output_digest"].nunique() == 1
+    if not Rapl().domains:  # nobody knows what this machine takes
+        assert runs["energy_j"].isna().all() and set(runs["energy_source"]) == {"unknown"}
+    assert (runs["start_up_s"] <= runs["wall_s"]).all()
+    table = read_table(tmp_path / "libraries.parquet", LIBRARIES).set_index("library")
+    mine_row = table.loc["lib/libmine.so"]
+    assert mine_row["removed_bytes"] > 65536
+    shrinks = {"zero": 0, "punch": 0, "compact": 60_000}[mode]
+    assert mine_row["size_before_bytes"] - mine_row["size_after_bytes"] >= shrinks
+    if mode == "punch":
+        assert (env / "lib/libmine.so").stat().st_blocks * 512 < mine_row["size_before_bytes"]
+
+
+@pytest.mark.parametrize("fallback", ["original", "packed"])
+def test_a_call_into_removed_code_fails_though_the_output_is_equal(
+    venv: Path, tmp_path: Path, fallback: str
+) -> None:
+    mine = workload(venv, tmp_path)
+    program = tmp_path / "program.py"
+    program.write_text(
+        (venv.parent / "program.py").read_text()
+        + "\nif sys.prefix.endswith('/env') and os.path.exists('more'):\n"
+        "    try: library.small(1)\n    except RuntimeError: pass\n"
+    )
+    mine.command[1] = str(program)
+    env = slim(mine, venv, tmp_path, "compact", fallback)
+    (tmp_path / "more").touch()
+    with pytest.raises(VerificationError) as error:
+        verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 2, tmp_path)
+    assert "removed code was called: small in lib/libmine.so; profile more runs" in str(error.value)
+    verdict = Verdict.read(tmp_path / "failure/verify.json")
+    assert not verdict.passed and verdict.workloads[0].equal
+    [call] = verdict.removed_calls
+    assert (call.library, call.name, call.processes) == ("lib/libmine.so", "small", 2)
+    assert not (env / "trimtab/fallback.jsonl").exists()
+
+
+def test_an_exception_for_removed_code_is_told(venv: Path, tmp_path: Path) -> None:
+    mine = workload(venv, tmp_path)
+    env = slim(mine, venv, tmp_path, "compact")
+    (tmp_path / "choice").write_text("unused")
+    with pytest.raises(VerificationError) as error:
+        verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 2, tmp_path)
+    assert "exit code 1" in str(error.value) and "called: unused in lib/libmine.so" in str(
+        error.value
+    )
+    assert Verdict.read(tmp_path / "failure/verify.json").crash is None
+    stderr = (tmp_path / "failure/mine/logs/debloated-0.stderr").read_text()
+    assert "RuntimeError: trimtab: unused in libmine.so was removed" in stderr
+
+
+def test_another_crash_is_named_beside_a_fallback(venv: Path, tmp_path: Path) -> None:
+    mine = workload(venv, tmp_path)
+    program = tmp_path / "program.py"
+    program.write_text(
+        (venv.parent / "program.py").read_text()
+        + "\nif sys.prefix.endswith('/env'): ctypes.string_at(0)\n"
+    )
+    mine.command[1] = str(program)
+    env = slim(mine, venv, tmp_path, "compact")
+    with pytest.raises(VerificationError, match=r"ended by signal 11.*; SIGSEGV in "):
+        verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 1, tmp_path)
+    verdict = Verdict.read(tmp_path / "failure/verify.json")
+    assert verdict.crash and verdict.crash.signal == "SIGSEGV" and verdict.removed_calls == []
+
+
+@pytest.mark.parametrize("function", ["unused", "small"])
+def test_a_crash_without_a_fallback_names_library_and_function(
+    venv: Path, tmp_path: Path, function: str
+) -> None:
+    """`unused` leaves the file, `small` lies on a page that stays."""
+    mine = workload(venv, tmp_path)
+    env = slim(mine, venv, tmp_path, "compact", "none")
+    (tmp_path / "choice").write_text(function)
+    with pytest.raises(VerificationError) as error:
+        verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 2, tmp_path)
+    assert "libmine.so" in str(error.value) and f", {function} at 0x" in str(error.value)
+    assert not (tmp_path / "verify.json").exists()
+    verdict = Verdict.read(tmp_path / "failure/verify.json")
+    assert not verdict.passed and verdict.crash and verdict.crash.function == function
+    assert (tmp_path / "failure/mine/logs/debloated-0.stderr").is_file()
+
+
+def test_another_output_fails(venv: Path, tmp_path: Path) -> None:
+    mine = workload(venv, tmp_path)
+    env = slim(mine, venv, tmp_path, "zero")
+    program = (venv.parent / "program.py").read_text()
+    other = tmp_path / "program.py"
+    other.write_text(program.replace("str(getattr", "sys.prefix + str(getattr"))
+    mine.command[1] = str(other)
+    with pytest.raises(VerificationError, match="another output"):
+        verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 1, tmp_path)
+
+
+def test_a_workload_without_a_seed_is_the_users_mistake(venv: Path, tmp_path: Path) -> None:
+    mine = workload(venv, tmp_path)
+    env = slim(mine, venv, tmp_path, "zero")
+    other = tmp_path / "program.py"
+    other.write_text("import os, sys; open(sys.argv[2], 'wb').write(os.urandom(9)); print('start')")
+    mine.command[1] = str(other)
+    with pytest.raises(UserError, match="differs from run to run"):
+        verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 2, tmp_path)
+
+
+def test_an_incomplete_record_removes_nothing(venv: Path, tmp_path: Path) -> None:
+    killer = tmp_path / "killer.py"
+    killer.write_text(
+        "import os, signal\nready, done = os.pipe()\npid = os.fork()\n"
+        "if not pid:\n    os.write(done, b'x')\n    signal.pause()\n"
+        "os.read(ready, 1); os.kill(pid, signal.SIGKILL); os.wait()\nprint('start')\n"
+    )
+    mine = workload(venv, tmp_path)
+    mine.command[1:] = [str(killer)]
+    mine.output = Output()
+    usage = trace_workload(mine, tmp_path / "trace")
+    assert not usage.complete and "was killed" in usage.incomplete_because[0]
+    usage.write(tmp_path / "usage.json")
+    with pytest.raises(UserError, match="incomplete, so nothing is removed"):
+        stage = DebloatStage("mine", "m", [], [mine], Debloat(name="x"))
+        debloat_target(stage, [tmp_path / "usage.json"], tmp_path)
+    mine.accept_killed_processes = True
+    accepted = trace_workload(mine, tmp_path / "trace")
+    assert accepted.complete and "was killed" in accepted.notes[0]

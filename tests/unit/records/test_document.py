@@ -1,0 +1,66 @@
+"""What every document has in common: it is read whole, of its version, or refused with a word."""
+
+import json
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import pytest
+from pydantic.dataclasses import dataclass
+
+from trimtab.errors import TrimtabError, UserError
+from trimtab.records.document import PART, Document
+
+
+@dataclass(frozen=True, config=PART)
+class Part:
+    """A part of the document."""
+
+    count: int
+    share: float = 0.5
+
+
+class Example(Document):
+    """A document of parts."""
+
+    stage: ClassVar[str] = "profile"
+    version: Literal[2] = 2
+    parts: list[Part]
+    note: str | None = None
+
+
+def test_what_was_written_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "example.json"
+    example = Example(parts=[Part(1), Part(2, 1)], note="ä")
+    example.write(path)
+    assert Example.read(path) == example
+    assert json.loads(path.read_text())["version"] == 2
+
+
+def test_a_missing_file_names_the_stage_to_run(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"example\.json: missing; run the stage `profile` first"):
+        Example.read(tmp_path / "example.json")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "not JSON"),
+        ("{", "not JSON"),
+        ("\xff", "not JSON"),
+        ("[]", "expected an object"),
+        ('{"parts": []}', "has no version, this trimtab reads 2"),
+        ('{"version": 1, "parts": []}', "has version 1, this trimtab reads 2"),
+        ('{"version": 2}', "parts: Field required"),
+        ('{"version": 2, "parts": [], "more": 1}', "more: Extra inputs"),
+        ('{"version": 2, "parts": [{"count": 1}, {"count": "1"}]}', r"parts\[1\]\.count: Input"),
+        ('{"version": 2, "parts": [{"count": true}]}', r"parts\[0\]\.count: Input"),
+        ('{"version": 2, "parts": [{"count": 1, "share": NaN}]}', r"parts\[0\]\.share: Input"),
+        ('{"version": 2, "parts": [{"count": 1, "colour": 2}]}', r"parts\[0\]\.colour"),
+    ],
+)
+def test_damage_is_refused_with_the_file_and_the_key(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "example.json"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(TrimtabError, match=rf"example\.json: .*{said}.*; run the stage") as caught:
+        Example.read(path)
+    assert "\n" not in str(caught.value)
