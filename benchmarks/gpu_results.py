@@ -20,7 +20,7 @@ from trimtab.evaluation.inputs.measurements import Inputs, WorkloadFacts
 from trimtab.files import read_json, write_json
 from trimtab.records.tables import LIBRARIES, RUNS, read_table, write_table
 
-FIGURES = ("figure_1", "figure_7")  # the others are megabytes
+FIGURES = ("cpu_and_gpu_code", "reasons_of_removal")  # the others are megabytes
 
 
 def main() -> None:
@@ -81,7 +81,7 @@ def main() -> None:
     report = destination / ".report"
     evaluate(
         Inputs(given.name, "one or two NVIDIA H200", date, tuple(profiles),
-               tuple(newest.values()), facts),
+               tuple(newest.values()), workloads=facts),
         report,
     )  # fmt: skip
     shutil.move(report / "tables", destination / "tables")

@@ -8,6 +8,7 @@ import pandas as pd
 from trimtab.evaluation.inputs.measurements import Inputs, WorkloadFacts
 from trimtab.files import write_json
 from trimtab.records.tables import EPOCHS, LIBRARIES, RUNS, write_table
+from trimtab.records.usage import Usage, UsedLibrary, UsedProcess
 
 HARDWARE = "desk"
 # Original and debloated wall time of three interleaved pairs: ratios 0.9, 0.8 and 0.5.
@@ -90,7 +91,7 @@ GPU_LIBRARY_ROWS = [
     *LIBRARY_ROWS[1:],
 ]
 EAGER, LAZY = ({"CUDA_MODULE_LOADING": mode} for mode in ("EAGER", "LAZY"))
-GPUS = [{"name": "NVIDIA H200", "architecture": 90}]
+GPUS: list[dict[str, Any]] = [{"name": "NVIDIA H200", "architecture": 90}]
 
 
 def run(workload: str, condition: str, repeat: int, **changes: Any) -> dict[str, Any]:
@@ -171,18 +172,21 @@ def write_profile(
     epochs = [epoch(workload, repeat, number) for repeat in range(3) for number in range(2)]
     write_table(folder / "runs.parquet", RUNS, pd.DataFrame(runs))
     write_table(folder / "epochs.parquet", EPOCHS, pd.DataFrame(epochs))
-    loaded = [{"path": f"/env/{row['library']}", "traced": True} for row in LIBRARY_ROWS]
-    document = {
+    loaded = [used_library(f"/env/{row['library']}") for row in LIBRARY_ROWS]
+    document: dict[str, Any] = {
         "workload": workload,
         "command": ["python", "train.py"],
         "complete": True,
-        "incomplete_because": [],
-        "processes": [{"pid": 1}],
+        "processes": [UsedProcess(1, 0, "/usr/bin/python", "exit")],
         "libraries": loaded,
-        "files": [],
     }
-    write_json(folder / "usage.json", document | usage)
+    Usage(**document | usage).write(folder / "usage.json")
     return folder
+
+
+def used_library(path: str, traced: bool = True) -> UsedLibrary:
+    """A library that was loaded."""
+    return UsedLibrary(path, None, 1_000_000, traced, "" if traced else "too old", 100, 10)
 
 
 def write_debloat(

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from trimtab.evaluation.inputs.schedules import Probe, Schedules
+from trimtab.records.usage import Usage
 from trimtab.records.used import UsedCode
 
 
@@ -87,7 +88,7 @@ class Profile:
     label: str
     workload: str
     hardware: str
-    usage: Mapping[str, Any]
+    usage: Usage
     runs: pd.DataFrame
     epochs: pd.DataFrame
 
@@ -106,7 +107,7 @@ class Measurements:
         """Whether any target holds GPU code."""
         return any(target.has_gpu_code for target in self.targets)
 
-    def usages(self, target: DebloatedTarget) -> dict[str, Mapping[str, Any]]:
+    def usages(self, target: DebloatedTarget) -> dict[str, Usage]:
         """Return the usage.json of each of the target's workloads, by workload."""
         return {
             profile.workload: profile.usage

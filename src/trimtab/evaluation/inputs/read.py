@@ -12,6 +12,7 @@ from trimtab.evaluation.inputs.measurements import DebloatedTarget, Inputs, Meas
 from trimtab.evaluation.inputs.schedule_files import read_cells, read_deflator, read_trace
 from trimtab.evaluation.inputs.schedules import Schedules
 from trimtab.records.tables import EPOCHS, LIBRARIES, RUNS
+from trimtab.records.usage import Usage
 from trimtab.records.used import read_used
 
 PROFILE_FILES = ("usage.json", "runs.parquet", "epochs.parquet")
@@ -61,9 +62,9 @@ def load(inputs: Inputs) -> Measurements:
 
 def _profile(folder: Path) -> Profile:
     require(folder, PROFILE_FILES, "profile")
-    usage = document(folder / "usage.json", ("complete", "libraries"))
-    if usage["complete"] is not True:
-        reasons = "; ".join(usage.get("incomplete_because") or ["no reason was recorded"])
+    usage = Usage.read(folder / "usage.json")
+    if not usage.complete:
+        reasons = "; ".join(usage.incomplete_because or ["no reason was recorded"])
         raise UserError(
             f"{folder / 'usage.json'}: the trace is incomplete ({reasons}); "
             "nothing is concluded from it: profile the workload again"

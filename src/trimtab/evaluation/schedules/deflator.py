@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 
-from trimtab.evaluation.inputs.schedules import Deflator, Schedules, relative_pct
+from trimtab.evaluation.inputs.schedules import Deflator, relative_pct
 from trimtab.evaluation.report.tables import (
     HARDWARE_COLUMN,
     MODELLED,
@@ -14,51 +15,59 @@ from trimtab.evaluation.report.tables import (
     Value,
     is_published,
 )
-from trimtab.evaluation.schedules.published import published_of
-from trimtab.evaluation.schedules.tables import percent
+from trimtab.evaluation.schedules.by_class import percent
+from trimtab.evaluation.schedules.section import ScheduleSection
 
 
-def deflator_table(schedules: Schedules) -> Table:
-    """Return a row for each class of each candidate, with the simulation of the chosen one."""
-    rows = [row for deflator in schedules.deflators for row in _rows(deflator)]
-    return Table(
-        "deflator",
-        "What the deflator found",
-        "Drop ratios and sprint timeouts as the model predicts them, one line for each class of a "
-        "candidate; the page shows the Pareto set and the choice, the CSV every candidate. "
-        "Feasible: within every limit. Confirmed: the chosen candidate as it was then simulated, "
-        "and how far the model is from that.",
-        (
-            Column("name", "Objective"),
-            Column("trace", "Trace"),
-            Column("cluster", "Cluster", in_report=False),
-            HARDWARE_COLUMN,
-            Column("candidate", "Candidate", 0),
-            Column("job_class", "Class"),
-            Column("drop_ratio_pct", "Drop ratio, %", 0),
-            Column("timeout_s", "Sprint after, s", 1),
-            Column("response_mean_s", "Mean response, s", 2),
-            Column("response_p95_s", "95th percentile, s", 2),
-            Column("accuracy_loss_pct", "Accuracy loss, %", 1),
-            Column("energy_j_per_job", "Energy a job, J", 0),
-            Column("feasible", "Feasible"),
-            Column("pareto", "Pareto"),
-            Column("chosen", "Chosen"),
-            Column("confirmed_mean_s", "Confirmed mean, s", 2),
-            Column("confirmed_mean_error_pct", "Model off by, %", 1),
-            Column("confirmed_p95_s", "Confirmed 95th, s", 2),
-            Column("confirmed_p95_error_pct", "Model off by, %", 1),
-            Column("details", "Details"),
-            *SOURCE_COLUMNS,
-        ),
-        (*rows, *published_of("deflator", schedules)),
-    )
+class DeflatorSearch(ScheduleSection):
+    """The candidates of each search, and the simulation of the chosen one."""
 
+    order = 790
 
-def without_dominated(table: Table) -> Table:
-    """Return the deflator's table for the page: the Pareto set, the choice and the published."""
-    rows = [row for row in table.rows if is_published(row) or row["pareto"] or row["chosen"]]
-    return replace(table, rows=tuple(rows))
+    @cached_property
+    def tables(self) -> tuple[Table, ...]:
+        """A row for each class of each candidate."""
+        rows = [row for deflator in self.schedules.deflators for row in _rows(deflator)]
+        table = Table(
+            "deflator",
+            "What the deflator found",
+            "Drop ratios and sprint timeouts as the model predicts them, one line for each class "
+            "of a candidate; the page shows the Pareto set and the choice, the CSV every "
+            "candidate. Feasible: within every limit. Confirmed: the chosen candidate as it was "
+            "then simulated, and how far the model is from that.",
+            (
+                Column("name", "Objective"),
+                Column("trace", "Trace"),
+                Column("cluster", "Cluster", in_report=False),
+                HARDWARE_COLUMN,
+                Column("candidate", "Candidate", 0),
+                Column("job_class", "Class"),
+                Column("drop_ratio_pct", "Drop ratio, %", 0),
+                Column("timeout_s", "Sprint after, s", 1),
+                Column("response_mean_s", "Mean response, s", 2),
+                Column("response_p95_s", "95th percentile, s", 2),
+                Column("accuracy_loss_pct", "Accuracy loss, %", 1),
+                Column("energy_j_per_job", "Energy a job, J", 0),
+                Column("feasible", "Feasible"),
+                Column("pareto", "Pareto"),
+                Column("chosen", "Chosen"),
+                Column("confirmed_mean_s", "Confirmed mean, s", 2),
+                Column("confirmed_mean_error_pct", "Model off by, %", 1),
+                Column("confirmed_p95_s", "Confirmed 95th, s", 2),
+                Column("confirmed_p95_error_pct", "Model off by, %", 1),
+                Column("details", "Details"),
+                *SOURCE_COLUMNS,
+            ),
+            (*rows, *self.published_rows("deflator")),
+        )
+        return (table,)
+
+    def page(self) -> Iterator[Table]:
+        """Yield the Pareto set, the choice and the published, where there are any."""
+        (table,) = self.tables
+        rows = [row for row in table.rows if is_published(row) or row["pareto"] or row["chosen"]]
+        if table.rows:
+            yield replace(table, rows=tuple(rows))
 
 
 def _rows(deflator: Deflator) -> Iterator[Row]:

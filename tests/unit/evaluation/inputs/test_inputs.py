@@ -1,6 +1,5 @@
 """Files that are missing, contradict themselves or do not belong together are refused."""
 
-import json
 from pathlib import Path
 
 import experiment_files as files
@@ -137,14 +136,6 @@ def test_a_timing_that_is_missing_is_not_taken_for_nothing(tmp_path: Path) -> No
     path.write_text(path.read_text().replace("locate_s", "found_s"))
     with pytest.raises(TrimtabError, match="timings lacks locate_s"):
         load(inputs)
-
-
-def test_unknown_keys_are_left_alone(tmp_path: Path) -> None:
-    inputs = files.write_experiment(tmp_path)
-    for name in ("profile/usage.json", "debloat/manifest.json", "debloat/verify.json"):
-        document = read_json(tmp_path / name)
-        (tmp_path / name).write_text(json.dumps(document | {"from_the_future": [1, 2]}))
-    assert len(load(inputs).targets) == 1
 
 
 def test_two_machines_are_told_apart_by_their_labels(
