@@ -21,12 +21,14 @@ from pathlib import Path
 from common import machine
 
 from trimtab.config import Configurations
+from trimtab.config.groups.debloat import Share
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.workload import Workload
 from trimtab.config.profiling import Profiling
+from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
-from trimtab.debloating.environment import build_environment
-from trimtab.debloating.verify import verify_environment
+from trimtab.debloating.targets.registry import target_of
+from trimtab.debloating.verification.verify import verify_environment
 from trimtab.errors import TrimtabError
 from trimtab.files import write_json
 from trimtab.profiling.profile import model_of, profile_workload
@@ -55,7 +57,7 @@ class Bench:
 
     def workload(self, name: str) -> Workload:
         """The workload `name`, in the environment that is measured."""
-        return replace(self.configurations.workload(name), python=str(self.python))
+        return replace(self.configurations.option("workload", name), python=str(self.python))
 
     def profile_of(self, name: str) -> Path:
         """Where the profile of a workload is written."""
@@ -81,7 +83,7 @@ def main() -> None:
     given = parser.parse_args()
     configurations = Configurations(Path("conf"), [f"experiment={given.experiment}"])
     experiment = configurations.root.experiment
-    hardware = configurations.hardware(given.hardware or experiment.hardware[0])
+    hardware = configurations.option("hardware", given.hardware or experiment.hardware[0])
     bench = Bench(
         configurations, hardware, given.python, given.output, given.repeats, given.traced_runs
     )
@@ -134,17 +136,19 @@ def profile(bench: Bench, target: str, names: list[str]) -> None:
 
 
 def debloat(bench: Bench, target: str, names: list[str]) -> None:
-    folder, options = bench.target(target), bench.configurations.root.debloat
+    folder = bench.target(target)
+    stage = DebloatStage(
+        target=target,
+        hardware=bench.hardware.name,
+        gpus=bench.hardware.gpus,
+        workloads=[bench.workload(name) for name in names],
+        debloat=bench.configurations.root.debloat,
+    )
     begun = time.perf_counter()
-    debloat_target(
-        target, bench.hardware.name, [bench.profile_of(name) / "usage.json" for name in names],
-        [bench.workload(name) for name in names], options, bench.hardware.gpus, folder,
-    )  # fmt: skip
+    debloat_target(stage, [bench.profile_of(name) / "usage.json" for name in names], folder)
     debloated_s = time.perf_counter() - begun
-    build_environment(
-        bench.python, folder / "libraries.tar", folder / "manifest.json", "hardlink",
-        folder / "env", folder / "spans", options.fallback,
-    )  # fmt: skip
+    environment = target_of(target, stage.workloads)
+    environment.build(folder, Share.HARDLINK, stage.debloat.fallback, folder / "env")
     seconds = {"debloat_s": debloated_s, "with_environment_s": time.perf_counter() - begun}
     write_json(folder / "seconds.json", seconds)
 

@@ -18,7 +18,9 @@ from trimtab.config import Configurations
 from trimtab.evaluation.evaluate import evaluate
 from trimtab.evaluation.inputs.measurements import Inputs, WorkloadFacts
 from trimtab.files import read_json, write_json
+from trimtab.records.manifest import Manifest
 from trimtab.records.tables import LIBRARIES, RUNS, read_table, write_table
+from trimtab.records.verdict import Verdict
 
 FIGURES = ("cpu_and_gpu_code", "reasons_of_removal")  # the others are megabytes
 
@@ -41,16 +43,16 @@ def main() -> None:
                 targets[key] = manifest.parent
                 failed.pop(key[0], None)
             elif problem.is_file():
-                verdict = read_json(problem)
+                calls = Verdict.read(problem).removed_calls
                 failed[key[0]] = {
                     "hardware": key[1],
-                    "removed_calls": len(verdict.get("removed_calls", [])),
-                    "first": verdict.get("removed_calls", [{}])[0].get("name", ""),
+                    "removed_calls": len(calls),
+                    "first": calls[0].name if calls else "",
                 }
     newest = {name: folder for (name, _), folder in targets.items()}
     for name, folder in newest.items():
         seconds = read_json(folder / "seconds.json")
-        seconds["trace_s"] = read_json(folder / "manifest.json")["timings"]["trace_s"]
+        seconds["trace_s"] = Manifest.read(folder / "manifest.json").timings.trace_s
         write_json(destination / "seconds" / f"{name}.json", seconds)
     # Profiles were made several at a time: their runs tell what was used, not what it costs.
     scratch = destination / ".profiles"
@@ -71,7 +73,7 @@ def main() -> None:
     workloads = Configurations(Path("conf"))
     facts = {}
     for profile in profiles:
-        workload = workloads.workload(profile.parent.name)
+        workload = workloads.option("workload", profile.parent.name)
         facts[workload.name] = WorkloadFacts(
             workload.dataset, workload.model, workload.framework, workload.env
         )
@@ -112,7 +114,7 @@ def main() -> None:
 
 def _profile_of(target: Path) -> Path:
     """The profile of the one workload that each target of these experiments has."""
-    (workload,) = read_json(target / "manifest.json")["workloads"]
+    (workload,) = Manifest.read(target / "manifest.json").workloads
     return target.parents[2] / "profile" / workload / target.name
 
 

@@ -13,11 +13,12 @@ from common import save
 
 from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.config import Configurations
-from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.debloat import Debloat, Mode
+from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
-from trimtab.debloating.gpu_code import GpuTarget
-from trimtab.debloating.libraries import locate_used, targets_of
-from trimtab.debloating.prefix import prefix_of
+from trimtab.debloating.gpu.gpu_code import GpuTarget
+from trimtab.debloating.libraries import ProfiledLibrary, locate_used
+from trimtab.debloating.targets.registry import target_of
 from trimtab.records.tables import LIBRARIES, read_table
 from trimtab.records.usage import Usage
 
@@ -26,24 +27,24 @@ USAGE = Path("results/profile/lenet5_train/this_machine/usage.json")
 
 def locate_and_compact(usage: Path) -> dict[str, float]:
     """Locate and compact all libraries as the stage does, without measuring their sizes."""
-    workload = Configurations(Path("conf")).workload("lenet5_train")
-    targets = targets_of([Usage.read(usage)], prefix_of(Path(workload.python)))
+    workload = Configurations(Path("conf")).option("workload", "lenet5_train")
+    libraries = target_of("benchmark", [workload]).libraries([Usage.read(usage)])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
 
-        def work(target):  # type: ignore[no-untyped-def]
-            located = locate_used(target, False, GpuTarget())
-            rewrite(located.elf, located.spans, "compact", Path(folder, target.name))
+        def work(library: ProfiledLibrary) -> None:
+            located = locate_used(library, False, GpuTarget())
+            rewrite(located.elf, located.spans, "compact", Path(folder, library.name))
 
         with ThreadPoolExecutor(2) as pool:
-            list(pool.map(work, sorted(targets, key=lambda each: -each.size_bytes)))
+            list(pool.map(work, sorted(libraries, key=lambda library: -library.size_bytes)))
     return {
-        "libraries": len(targets),
+        "libraries": len(libraries),
         "wall_s": time.perf_counter() - begun,
         "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "rss_before_bytes": before * 1024,
-        "largest_library_bytes": max(target.size_bytes for target in targets),
+        "largest_library_bytes": max(library.size_bytes for library in libraries),
     }
 
 
@@ -58,13 +59,14 @@ def main() -> None:
         env={"PYTHONPATH": str(Path(__file__).parent), "PATH": "/usr/bin:/bin"},
     )
     figures: dict[str, object] = {"locate_and_compact": json.loads(child.stdout)}
-    workload = Configurations(Path("conf")).workload("lenet5_train")
-    for mode in ("zero", "punch", "compact"):
+    workload = Configurations(Path("conf")).option("workload", "lenet5_train")
+    for mode in Mode:
         with tempfile.TemporaryDirectory() as folder:
-            debloat_target(
-                "benchmark", "this_machine", [USAGE], [workload],
-                Debloat(name=mode, mode=mode), [], Path(folder),
+            stage = DebloatStage(
+                target="benchmark", hardware="this_machine", gpus=[], workloads=[workload],
+                debloat=Debloat(name=mode, mode=mode),
             )  # fmt: skip
+            debloat_target(stage, [USAGE], Path(folder))
             table = read_table(Path(folder, "libraries.parquet"), LIBRARIES)
         sums = table.select_dtypes("number").sum()
         figures[mode] = {key: int(value) for key, value in sums.items()}

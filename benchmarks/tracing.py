@@ -15,7 +15,7 @@ PAIRS = 5
 
 def main() -> None:
     """Run the interleaved triples and save wall times and their ratios."""
-    workload = Configurations(Path("conf")).workload("lenet5_train")
+    workload = Configurations(Path("conf")).option("workload", "lenet5_train")
     times: dict[str, list[float]] = {"plain": [], "functions": [], "files": []}
     with tempfile.TemporaryDirectory() as folder:
         program = program_of(workload, Path(folder, "run"))

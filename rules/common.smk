@@ -16,7 +16,7 @@ def code(*patterns):
 
 def programs(wildcards):
     """The files that a workload's command names, and the modules of ours that they import."""
-    workload = CONFIG.workload(wildcards.workload)
+    workload = CONFIG.option("workload", wildcards.workload)
     named = [Path(workload.workdir, word) for word in workload.command]
     files = [path for path in named if path.is_file()]
     return [
@@ -86,7 +86,7 @@ def debloated(file):
 
 def named_workloads(trace):
     """The workloads that the classes of a trace name, each once."""
-    classes = CONFIG.trace(trace).classes.values()
+    classes = CONFIG.option("trace", trace).classes.values()
     return list(dict.fromkeys(facts.workload for facts in classes if facts.workload))
 
 
@@ -98,18 +98,18 @@ def target_of(workload):
 
 
 def trace_stage(wildcards):
-    cluster = CONFIG.cluster(wildcards.cluster)
+    cluster = CONFIG.option("cluster", wildcards.cluster)
     return stages.TraceStage(
         cluster=cluster,
-        hardware=[CONFIG.hardware(name) for name in cluster.nodes],
-        trace=CONFIG.trace(wildcards.trace),
+        hardware=CONFIG.options("hardware", cluster.nodes),
+        trace=CONFIG.option("trace", wildcards.trace),
     )
 
 
 def schedule_stage(wildcards):
     return stages.ScheduleStage(
         **vars(trace_stage(wildcards)),
-        policy=CONFIG.policy(wildcards.policy),
+        policy=CONFIG.option("policy", wildcards.policy),
         replications=EXPERIMENT.schedule.replications,
         baseline=wildcards.policy == EXPERIMENT.schedule.baseline_policy,
     )
@@ -118,14 +118,14 @@ def schedule_stage(wildcards):
 def deflate_stage(wildcards):
     return stages.DeflateStage(
         **vars(trace_stage(wildcards)),
-        objective=CONFIG.objective(wildcards.objective),
+        objective=CONFIG.option("objective", wildcards.objective),
     )
 
 
 def real_stage(wildcards):
     return stages.RealStage(
         **vars(schedule_stage(wildcards)),
-        engine=EXPERIMENT.schedule.real,
+        platform=EXPERIMENT.schedule.real,
         scale=EXPERIMENT.schedule.real_scale,
     )
 
@@ -135,18 +135,18 @@ def machines():
     node_types = [
         node_type
         for name in EXPERIMENT.schedule.clusters
-        for node_type in CONFIG.cluster(name).nodes
+        for node_type in CONFIG.option("cluster", name).nodes
     ]
     return list(dict.fromkeys([*EXPERIMENT.hardware, *node_types]))
 
 
 def policies():
-    return [CONFIG.policy(name) for name in EXPERIMENT.schedule.policies]
+    return CONFIG.options("policy", EXPERIMENT.schedule.policies)
 
 
 def stage_times(wildcards):
     """The measured times of stages, where the trace's jobs are programs on a real engine."""
-    classes = CONFIG.trace(wildcards.trace).classes.values()
+    classes = CONFIG.option("trace", wildcards.trace).classes.values()
     if any(facts.program for facts in classes):
         return rules.profile_engine.output.stages
     return []
@@ -154,5 +154,5 @@ def stage_times(wildcards):
 
 def recorded(wildcards):
     """The files of a trace that was recorded."""
-    files = CONFIG.trace(wildcards.trace).arrivals.files.values()
+    files = CONFIG.option("trace", wildcards.trace).arrivals.files.values()
     return [path for paths in files for path in paths]

@@ -26,7 +26,7 @@ rule debloat_target:
             stages.DebloatStage(
                 target=wildcards.target,
                 hardware=wildcards.hardware,
-                gpus=CONFIG.hardware(wildcards.hardware).gpus,
+                gpus=CONFIG.option("hardware", wildcards.hardware).gpus,
                 workloads=CONFIG.workloads(wildcards.target),
                 debloat=CONFIG.root.debloat,
             )
@@ -40,7 +40,7 @@ rule build_environment:
     input:
         libraries=rules.debloat_target.output.libraries,
         manifest=rules.debloat_target.output.manifest,
-        # The spans are made with the manifest, and no input: a folder has no checksum.
+        # The spans lie beside the manifest, and are no input: a folder has no checksum.
         code=code("scripts/build_environment.py", "native/fallback/*.[ch]"),
     output:
         environment=directory("results/debloat/{target}/{hardware}/env"),
@@ -54,16 +54,13 @@ rule build_environment:
     params:
         cfg=lambda wildcards: dump(
             stages.EnvironmentStage(
-                python=CONFIG.python(wildcards.target),
                 share=CONFIG.root.debloat.share,
                 fallback=CONFIG.root.debloat.fallback,
             )
         ),
     shell:
-        "python scripts/build_environment.py --config {params.cfg:q} --libraries {input.libraries:q}"
-        " --manifest {input.manifest:q} --spans $(dirname {input.manifest:q})/spans"
-        " --output {output.environment:q}"
-        " > {log:q} 2>&1"
+        "python scripts/build_environment.py --config {params.cfg:q}"
+        " --manifest {input.manifest:q} --output {output.environment:q} > {log:q} 2>&1"
 
 
 rule verify_environment:
@@ -88,7 +85,7 @@ rule verify_environment:
             stages.VerifyStage(
                 target=wildcards.target,
                 workloads=CONFIG.workloads(wildcards.target),
-                hardware=CONFIG.hardware(wildcards.hardware),
+                hardware=CONFIG.option("hardware", wildcards.hardware),
                 verify=CONFIG.root.verify,
             )
         ),

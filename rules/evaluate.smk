@@ -13,19 +13,15 @@ rule resolved_config:
         cfg=lambda wildcards: dump(
             stages.Resolved(
                 experiment=EXPERIMENT,
-                workloads=[CONFIG.workload(name) for name in EXPERIMENT.workloads],
-                hardware=[CONFIG.hardware(name) for name in machines()],
+                workloads=CONFIG.options("workload", EXPERIMENT.workloads),
+                hardware=CONFIG.options("hardware", machines()),
                 policies=policies(),
                 debloat=CONFIG.root.debloat,
                 profiling=CONFIG.root.profiling,
                 verify=CONFIG.root.verify,
-                clusters=[
-                    CONFIG.cluster(name) for name in EXPERIMENT.schedule.clusters
-                ],
-                traces=[CONFIG.trace(name) for name in EXPERIMENT.schedule.traces],
-                objectives=[
-                    CONFIG.objective(name) for name in EXPERIMENT.schedule.objectives
-                ],
+                clusters=CONFIG.options("cluster", EXPERIMENT.schedule.clusters),
+                traces=CONFIG.options("trace", EXPERIMENT.schedule.traces),
+                objectives=CONFIG.options("objective", EXPERIMENT.schedule.objectives),
             )
         ),
     shell:
@@ -91,8 +87,8 @@ rule evaluate_experiment:
         cfg=lambda wildcards: dump(
             stages.EvaluateStage(
                 experiment=EXPERIMENT,
-                workloads=[CONFIG.workload(name) for name in EXPERIMENT.workloads],
-                hardware=[CONFIG.hardware(name) for name in machines()],
+                workloads=CONFIG.options("workload", EXPERIMENT.workloads),
+                hardware=CONFIG.options("hardware", machines()),
                 policies=policies(),
             )
         ),

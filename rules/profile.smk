@@ -18,8 +18,8 @@ rule profile_workload:
     params:
         cfg=lambda wildcards: dump(
             stages.ProfileStage(
-                workload=CONFIG.workload(wildcards.workload),
-                hardware=CONFIG.hardware(wildcards.hardware),
+                workload=CONFIG.option("workload", wildcards.workload),
+                hardware=CONFIG.option("hardware", wildcards.hardware),
                 profiling=CONFIG.root.profiling,
             )
         ),

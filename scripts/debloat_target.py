@@ -14,13 +14,4 @@ parser.add_argument("--output", type=Path, required=True, help="folder of the re
 arguments = parser.parse_args()
 
 with exit_on_error():
-    stage = load(arguments.config, DebloatStage)
-    debloat_target(
-        stage.target,
-        stage.hardware,
-        arguments.usages,
-        stage.workloads,
-        stage.debloat,
-        stage.gpus,
-        arguments.output,
-    )
+    debloat_target(load(arguments.config, DebloatStage), arguments.usages, arguments.output)

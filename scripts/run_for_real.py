@@ -21,7 +21,7 @@ with exit_on_error():
     run_for_real(
         setting_of(stage, arguments.trace, arguments.facts),
         stage.policy,
-        stage.engine,
+        stage.platform,
         stage.scale,
         arguments.simulated,
         arguments.output,

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from trimtab.config.stages import VerifyStage, load
-from trimtab.debloating.verify import verify_environment
+from trimtab.debloating.verification.verify import verify_environment
 from trimtab.errors import exit_on_error
 from trimtab.profiling.profile import model_of
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.debloating.elements import ElementReason
-from trimtab.files import read_json
+from trimtab.debloating.gpu.elements import ElementReason
+from trimtab.records.library_spans import LibrarySpans
 from trimtab.records.usage import Usage
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo"
@@ -53,8 +53,9 @@ def test_the_demo(environment: Path) -> None:
     assert {name for module in usage.modules for name in module.kernels} == {
         "_Z12matrixMulGPUPKiS0_Pii"
     }
-    document = read_json(workspace / "spans/lib__libdemo.so.json")["gpu_code"]
-    by_reason = document["elements_by_reason"]
+    gpu_code = LibrarySpans.read(workspace / "spans/lib__libdemo.so.json").gpu_code
+    assert gpu_code is not None
+    by_reason = gpu_code.elements_by_reason
     assert by_reason[ElementReason.USED.text] == 1
     assert by_reason[ElementReason.ARCHITECTURE.text] >= 2  # sm_80, of each file
     assert by_reason[ElementReason.UNUSED.text] >= 1  # setScalarItems for this GPU

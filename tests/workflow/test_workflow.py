@@ -103,7 +103,7 @@ def test_a_missing_environment_is_no_reason_to_run(finished: Project) -> None:
             '"""Reworded. ',
             {"evaluate_experiment"},
         ),
-        ("src/trimtab/debloating/environment.py", '"""', '"""Reworded. ', None),
+        ("src/trimtab/debloating/targets/folder.py", '"""', '"""Reworded. ', None),
         ("src/trimtab/config/groups/hardware.py", "Power of", "The power of", set()),
     ],
 )

@@ -13,8 +13,9 @@ from rich.table import Table
 from trimtab.cli import schedule as queue_cli
 from trimtab.cli import workspace
 from trimtab.cli.doctor import examine
-from trimtab.config.fields import InvalidValueError
+from trimtab.config.fields import MistakeError
 from trimtab.config.groups.debloat import Debloat
+from trimtab.config.validate import checked
 from trimtab.errors import TrimtabError, UserError
 
 app = typer.Typer(
@@ -90,11 +91,9 @@ def _progress() -> Progress:
 
 def _options(**options: Any) -> Debloat:
     try:
-        return Debloat(name="command_line", **options)
-    except InvalidValueError as error:
-        raise UserError(
-            f"--{error.key}: {error.given!r} given, expected {error.expected}"
-        ) from None
+        return checked({"name": "command_line", **options}, Debloat)
+    except MistakeError as error:
+        raise UserError(f"--{error}") from None
 
 
 @app.command()

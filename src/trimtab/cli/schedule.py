@@ -88,7 +88,7 @@ def run(
     from trimtab.execution.queue_file import dispatch_policy, read_queue
 
     given = read_queue(queue)
-    chosen = Configurations(conf, [f"policy={policy}"]).root.policy
+    chosen = Configurations(conf).option("policy", policy)
     driven = dispatch_policy(chosen, given.priorities)
     if given.programs:
         outcome = _on_spark(given, driven, slots)
@@ -136,4 +136,5 @@ def _on_spark(queue: "QueueFile", policy: "DispatchPolicy", slots: int) -> "JobO
 
 
 def _machine(conf: Path, name: str) -> Hardware:
-    return Configurations(conf, [f"hardware={name}"]).root.hardware
+    machine: Hardware = Configurations(conf).option("hardware", name)
+    return machine

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -10,29 +9,28 @@ import pandas as pd
 from trimtab.binaries.elf.reader import ElfError, read_elf
 from trimtab.binaries.gpu.fatbin import find_gpu_code
 from trimtab.binaries.rewriting.compact import rewrite
-from trimtab.binaries.rewriting.not_started import NOTE as NOT_STARTED
 from trimtab.binaries.rewriting.not_started import stop_patches
 from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
-from trimtab.binaries.rewriting.spans import Spans
 from trimtab.config import dump, load
 from trimtab.config.groups.debloat import Debloat
-from trimtab.config.groups.workload import Output, Workload
-from trimtab.debloating.debloat import complete_usages, debloat_target, write_spans
-from trimtab.debloating.elements import kept_pieces
-from trimtab.debloating.environment import build_environment
-from trimtab.debloating.gpu_code import gpu_target_of
+from trimtab.config.groups.workload import Comparison, Output, Workload
+from trimtab.config.stages import DebloatStage
+from trimtab.debloating.debloat import OnProgress, complete_usages, debloat_target, locate_in
+from trimtab.debloating.gpu.gpu_code import gpu_target_of
 from trimtab.debloating.learning import run_with_restored_code, with_calls
-from trimtab.debloating.libraries import locate_used, targets_of
-from trimtab.debloating.prefix import prefix_of
-from trimtab.debloating.verify import verify_environment
+from trimtab.debloating.span_document import spans_of
+from trimtab.debloating.targets.base import Target
+from trimtab.debloating.targets.registry import target_of
+from trimtab.debloating.verification.verify import verify_environment
 from trimtab.errors import UserError
-from trimtab.files import read_json, whole_file
+from trimtab.files import whole_file
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import trace_workload
+from trimtab.records.library_spans import LibrarySpans
+from trimtab.records.manifest import Manifest
 from trimtab.records.tables import LIBRARIES, read_table
 from trimtab.records.usage import Usage, UsedLibrary
 
-OnProgress = Callable[[str, int, int], None]
 _NAME = "program"
 
 
@@ -70,12 +68,12 @@ def trace(
             f"{command[0]} is no Python program by its first line: name the interpreter whose"
             " environment is to be debloated with --python ENV/bin/python"
         )
-    prefix_of(interpreter)
-    compared = Output("digest_file", str(output.absolute())) if output else Output()
+    compared = Output(Comparison.DIGEST_FILE, str(output.absolute())) if output else Output()
     workload = Workload(
         name=_NAME, command=command, python=str(interpreter), workdir=str(Path.cwd()),
         output=compared,
     )  # fmt: skip
+    _target(workload)
     usage = trace_workload(workload, folder / "runs", traced_runs)
     with whole_file(folder / "workload.json") as temporary:
         temporary.write_text(dump(workload))
@@ -88,9 +86,9 @@ def list_libraries(folder: Path, python: Path) -> Usage:
 
     What a GPU can never load may be removed from them without running anything.
     """
-    prefix = prefix_of(python).resolve()
+    workload = Workload(name=_NAME, command=[str(python)], python=str(python))
     libraries = []
-    for path in sorted(prefix.rglob("*.so*")):
+    for path in sorted(_target(workload).root.resolve().rglob("*.so*")):
         try:
             elf = read_elf(path) if path.is_file() and not path.is_symlink() else None
         except ElfError:
@@ -105,7 +103,6 @@ def list_libraries(folder: Path, python: Path) -> Usage:
         workload=_NAME, command=[], complete=True, incomplete_because=[], notes=[], processes=[],
         libraries=libraries, files=[],
     )  # fmt: skip
-    workload = Workload(name=_NAME, command=[str(python)], python=str(python))
     with whole_file(folder / "workload.json") as temporary:
         temporary.write_text(dump(workload))
     usage.write(folder / "usage.json")
@@ -119,20 +116,21 @@ def _workload(folder: Path) -> Workload:
     return load(path.read_text(), Workload)
 
 
+def _target(workload: Workload) -> Target:
+    return target_of(_NAME, [workload])
+
+
 def locate(folder: Path, options: Debloat, gpus: list[str], on_progress: OnProgress) -> Path:
     """Write the spans of every traced library and return their folder."""
-    workload = _workload(folder)
     usages = complete_usages([folder / "usage.json"])
-    targets = targets_of(usages, prefix_of(Path(workload.python)))
+    libraries = _target(_workload(folder)).libraries(usages)
     gpu = gpu_target_of(options, usages, gpus)
     spans = folder / "spans"
     shutil.rmtree(spans, ignore_errors=True)
     spans.mkdir(parents=True)
-    for done, target in enumerate(targets, 1):
-        remove_start_up = options.start_up_only == "remove"
-        located = locate_used(target, options.symbols == "keep", gpu, remove_start_up)
-        write_spans(spans, target, located)
-        on_progress(target.name, done, len(targets))
+    for done, library in enumerate(libraries, 1):
+        locate_in(library, options, gpu, spans)
+        on_progress(library.name, done, len(libraries))
     return spans
 
 
@@ -143,20 +141,17 @@ def debloat(
     workload = _workload(folder)
     with whole_file(folder / "options.json") as temporary:
         temporary.write_text(dump(options))
-    debloat_target(
-        _NAME, "this_machine", [folder / "usage.json"], [workload], options, gpus, folder,
-        on_progress,
-    )  # fmt: skip
+    stage = DebloatStage(
+        target=_NAME, hardware="this_machine", gpus=gpus, workloads=[workload], debloat=options
+    )
+    debloat_target(stage, [folder / "usage.json"], folder, on_progress)
     return read_table(folder / "libraries.parquet", LIBRARIES)
 
 
 def build(folder: Path, options: Debloat) -> Path:
     """Make the slim environment and return its folder."""
     environment = folder / "env"
-    build_environment(
-        Path(_workload(folder).python), folder / "libraries.tar", folder / "manifest.json",
-        options.share, environment, folder / "spans", options.fallback,
-    )  # fmt: skip
+    _target(_workload(folder)).build(folder, options.share, options.fallback, environment)
     return environment
 
 
@@ -175,13 +170,13 @@ def learn(folder: Path, repeats: int, on_progress: OnProgress) -> int:
     Returns how many removed functions the runs called.
     """
     environment, workload = _slim_environment(folder), _workload(folder)
-    calls = run_with_restored_code(workload, environment, repeats, folder / "learning")
+    target = _target(workload)
+    calls = run_with_restored_code(target, workload, environment, repeats, folder / "learning")
     if calls:
         usage = Usage.read(folder / "usage.json")
-        prefix = prefix_of(Path(workload.python))
-        with_calls(usage, prefix, calls).write(folder / "usage.json")
+        with_calls(usage, target, calls).write(folder / "usage.json")
         options = load((folder / "options.json").read_text(), Debloat)
-        gpus = [str(gpu["architecture"]) for gpu in read_json(folder / "manifest.json")["gpus"]]
+        gpus = [str(gpu.architecture) for gpu in Manifest.read(folder / "manifest.json").gpus]
         debloat(folder, options, gpus, on_progress)
         build(folder, options)
     return len(calls)
@@ -200,14 +195,10 @@ def verify(folder: Path, repeats: int) -> Path:
 def reconstruct(span_path: Path, output_dir: Path, mode: str) -> Path:
     """Rebuild the library of `span_path` in `output_dir` and return its path there.
 
-    Raises UserError when the spans are no spans, or the library is not the one they are about.
+    Raises UserError when the library is not the one that the spans are about.
     """
-    try:
-        document = read_json(span_path)
-        library = Path(document["library"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{span_path}: not a file of spans ({error!r})") from None
-    spans = Spans.from_json(document)
+    document = LibrarySpans.read(span_path)
+    library, spans = Path(document.library), spans_of(document)
     elf = read_elf(library)
     if (elf.build_id, elf.size_bytes) != (spans.build_id, spans.size_bytes):
         raise UserError(f"{span_path}: {library} is not the library that these spans are about")
@@ -215,15 +206,14 @@ def reconstruct(span_path: Path, output_dir: Path, mode: str) -> Path:
     if destination.resolve() == library.resolve():
         raise UserError(f"{output_dir}: holds the original {library.name}; choose another folder")
     patches: tuple[Patch, ...] = ()
-    if "gpu_code" in document:
-        if document["gpu_code"]["pruned_elements"]:
+    if document.gpu_code is not None:
+        if document.gpu_code.pruned_elements:
             raise UserError(
                 f"{span_path}: unused kernels were pruned within modules, which spans do not hold;"
                 f" {library.name} without them is in libraries.tar"
             )
-        kept = kept_pieces(document["gpu_code"])
-        patches = rewrite_regions(elf.data, find_gpu_code(elf), kept).patches
-    if spans.note == NOT_STARTED:
+        patches = rewrite_regions(elf.data, find_gpu_code(elf), document.gpu_code.kept).patches
+    if not document.started:
         patches = stop_patches(elf)
     rewrite(elf, spans, mode, destination, patches=patches)  # type: ignore[arg-type]
     return destination

@@ -1,67 +1,98 @@
-"""A configuration key as a dataclass field: its meaning, its unit, its range."""
+"""A configuration key as a dataclass field: what its value has to be, its meaning and its unit."""
 
-import math
+import dataclasses
 import re
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable
+from typing import Annotated, Any
 
-NAME = re.compile(r"[a-z0-9_]+")
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
+
+# Of every class of the configuration. YAML reads `OMP_NUM_THREADS: 1` as a number.
+CHECKED = ConfigDict(extra="forbid", allow_inf_nan=False, coerce_numbers_to_str=True)
 
 
-class InvalidValueError(ValueError):
-    """A value of the right type that the key does not take.
+class MistakeError(ValueError):
+    """A key of the configuration that is wrong.
 
-    `key` is relative to the dataclass whose check failed.
+    `key` is relative to the class that is checked, and `problem` says what it should be.
     """
 
+    def __init__(self, key: str, problem: str) -> None:
+        super().__init__(f"{key}: {problem}")
+        self.key, self.problem = key, problem
+
+
+class InvalidValueError(MistakeError):
+    """A value of the right type that the key does not take."""
+
     def __init__(self, key: str, given: object, expected: str) -> None:
-        super().__init__(f"{key}: {given!r} given, expected {expected}")
-        self.key, self.given, self.expected = key, given, expected
+        super().__init__(key, f"{given!r} given, expected {expected}")
 
 
 def about(
-    meaning: str, *, unit: str = "", report_only: bool = False, schedule_only: bool = False
-) -> dict[str, Any]:
-    """Return the metadata of a dataclass field for one YAML key.
+    meaning: str,
+    *,
+    default: Any = dataclasses.MISSING,
+    factory: Any = dataclasses.MISSING,
+    unit: str = "",
+    report_only: bool = False,
+    schedule_only: bool = False,
+) -> Any:
+    """Return the dataclass field of one YAML key, mandatory without a `default` or `factory`.
 
     `meaning` and `unit` go to the generated reference. A `report_only` key describes, and changes
     nothing that is measured: editing it makes nothing but the report again. A `schedule_only` key
     matters where jobs are scheduled: editing it profiles nothing again.
     """
-    return {
+    metadata = {
         "meaning": meaning,
         "unit": unit,
         "report_only": report_only,
         "schedule_only": schedule_only,
     }
+    given: Any = dataclasses.field
+    return given(default=default, default_factory=factory, metadata=metadata)
 
 
-def check_one_of(key: str, given: str, allowed: Iterable[str]) -> None:
-    """Raise InvalidValueError unless `given` is among `allowed`."""
-    allowed = list(allowed)
-    if given not in allowed:
-        raise InvalidValueError(key, given, f"one of {', '.join(allowed)}")
+def satisfying(holds: Callable[[Any], object], expected: str) -> AfterValidator:
+    """Return the check that refuses a value for which `holds` is false."""
+
+    def check(value: Any) -> Any:
+        if not holds(value):
+            raise InvalidValueError("", value, expected)
+        return value
+
+    return AfterValidator(check)
 
 
-def check_number(
-    key: str, given: float, *, above: float | None = None, minimum: float | None = None
-) -> None:
-    """Raise InvalidValueError unless `given` is finite, > `above` and >= `minimum`."""
-    if not math.isfinite(given):
-        raise InvalidValueError(key, given, "a finite number")
-    if above is not None and not given > above:
-        raise InvalidValueError(key, given, f"a number above {above:g}")
-    if minimum is not None and not given >= minimum:
-        raise InvalidValueError(key, given, f"a number of at least {minimum:g}")
+def _no_truth(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise InvalidValueError("", value, "a number")
+    return value
 
 
-def check_name(key: str, given: str) -> None:
-    """Raise InvalidValueError unless `given` can name a folder and a Snakemake wildcard."""
-    if not NAME.fullmatch(given):
-        raise InvalidValueError(key, given, "lower-case letters, digits and underscores only")
+def _no_fraction(value: Any) -> Any:
+    if isinstance(value, bool | float):
+        raise InvalidValueError("", value, "a whole number")
+    return value
 
 
-def check_not_blank(key: str, given: str) -> None:
-    """Raise InvalidValueError when `given` is empty or white space."""
-    if not given.strip():
-        raise InvalidValueError(key, given, "a text that is not empty")
+Number = Annotated[float, BeforeValidator(_no_truth)]
+Positive = Annotated[Number, Field(gt=0)]
+NotNegative = Annotated[Number, Field(ge=0)]
+Whole = Annotated[int, BeforeValidator(_no_fraction)]
+Count = Annotated[Whole, Field(ge=1)]
+CountOrNone = Annotated[Whole, Field(ge=0)]
+
+Text = Annotated[str, satisfying(str.strip, "a text that is not empty")]
+# What can name a folder and be a Snakemake wildcard.
+Name = Annotated[
+    str,
+    satisfying(
+        re.compile(r"[a-z0-9_]+").fullmatch, "lower-case letters, digits and underscores only"
+    ),
+]
+Names = Annotated[
+    list[Text], satisfying(lambda names: len(set(names)) == len(names), "every name once")
+]
+SomeNames = Annotated[Names, satisfying(len, "at least one name")]

@@ -1,39 +1,30 @@
 """How often and how finely runs are measured."""
 
-from dataclasses import dataclass, field
+from typing import Annotated
 
-from trimtab.config.fields import about, check_number
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from trimtab.config.fields import CHECKED, Count, Number, about
 
 
-@dataclass
+@dataclass(config=CHECKED)
 class Profiling:
     """The measured runs of the stage `profile`."""
 
-    repeats: int = field(default=3, metadata=about("Measured runs of each workload."))
-    traced_runs: int = field(
+    repeats: Count = about("Measured runs of each workload.", default=3)
+    traced_runs: Count = about(
+        "Runs in which functions are traced; all that any of them used is kept. Which code a run "
+        "takes may hang on chance, such as the alignment of a buffer.",
         default=3,
-        metadata=about(
-            "Runs in which functions are traced; all that any of them used is kept. Which code a "
-            "run takes may hang on chance, such as the alignment of a buffer."
-        ),
     )
-    sample_interval_s: float = field(
-        default=1.0, metadata=about("Time between two readings of the counters.", unit="s")
+    sample_interval_s: Annotated[Number, Field(ge=0.01)] = about(
+        "Time between two readings of the counters.", default=1.0, unit="s"
     )
 
-    def __post_init__(self) -> None:
-        check_number("repeats", self.repeats, minimum=1)
-        check_number("traced_runs", self.traced_runs, minimum=1)
-        check_number("sample_interval_s", self.sample_interval_s, minimum=0.01)
 
-
-@dataclass
+@dataclass(config=CHECKED)
 class Verify:
     """The runs that compare the original environment with the slim one."""
 
-    repeats: int = field(
-        default=5, metadata=about("Runs of each workload in each environment, in turn.")
-    )
-
-    def __post_init__(self) -> None:
-        check_number("repeats", self.repeats, minimum=1)
+    repeats: Count = about("Runs of each workload in each environment, in turn.", default=5)

@@ -6,10 +6,8 @@ import json
 import typing
 from typing import Any
 
-from omegaconf import MISSING
-
-from trimtab.config.mistakes import words
 from trimtab.config.root import GROUPS, Root
+from trimtab.config.words import words
 
 _HEAD = """# Configuration: every key
 
@@ -74,8 +72,8 @@ def _items(hint: Any) -> tuple[str, Any] | None:
 
 
 def _default(spec: "dataclasses.Field[Any]") -> str:
-    if spec.default == MISSING:
-        return "**mandatory**"
     if spec.default is not dataclasses.MISSING:
         return f"`{json.dumps(spec.default)}`"
-    return f"`{json.dumps(typing.cast(Any, spec.default_factory)())}`"
+    if spec.default_factory is not dataclasses.MISSING:
+        return f"`{json.dumps(spec.default_factory())}`"
+    return "**mandatory**"

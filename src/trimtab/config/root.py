@@ -1,9 +1,10 @@
 """The whole configuration: one choice of each group, and what belongs to no group."""
 
-from dataclasses import dataclass, field
+import typing
 
-from omegaconf import MISSING
+from pydantic.dataclasses import dataclass
 
+from trimtab.config.fields import CHECKED, about
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.experiment import Experiment
@@ -13,30 +14,28 @@ from trimtab.config.groups.policy import PolicyConfig
 from trimtab.config.groups.trace import TraceConfig
 from trimtab.config.groups.workload import Workload
 from trimtab.config.profiling import Profiling, Verify
-
-GROUPS = (
-    "workload",
-    "hardware",
-    "debloat",
-    "cluster",
-    "trace",
-    "policy",
-    "objective",
-    "experiment",
-)
+from trimtab.config.words import keys_of
 
 
-@dataclass
+@dataclass(config=CHECKED)
 class Root:
-    """What `conf/config.yaml` and the chosen file of each group add up to."""
+    """What `conf/config.yaml` and the chosen file of each group add up to.
 
-    workload: Workload = MISSING
-    hardware: Hardware = MISSING
-    debloat: Debloat = MISSING
-    cluster: ClusterConfig = MISSING
-    trace: TraceConfig = MISSING
-    policy: PolicyConfig = MISSING
-    objective: Objective = MISSING
-    experiment: Experiment = MISSING
-    profiling: Profiling = field(default_factory=Profiling)
-    verify: Verify = field(default_factory=Verify)
+    A class with a `name`, the stem of a file in the folder `conf/{group}`, makes a group.
+    """
+
+    workload: Workload
+    hardware: Hardware
+    debloat: Debloat
+    cluster: ClusterConfig
+    trace: TraceConfig
+    policy: PolicyConfig
+    objective: Objective
+    experiment: Experiment
+    profiling: Profiling = about("The measured runs.", factory=Profiling)
+    verify: Verify = about("The runs that compare.", factory=Verify)
+
+
+GROUPS: dict[str, type] = {
+    name: kind for name, kind in typing.get_type_hints(Root).items() if "name" in keys_of(kind)
+}

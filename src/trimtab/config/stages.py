@@ -6,16 +6,14 @@ not in its text.
 
 import dataclasses
 import json
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from omegaconf import MISSING, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from pydantic.dataclasses import dataclass
 
-from trimtab.config.check import checked
+from trimtab.config.fields import CHECKED
 from trimtab.config.groups.cluster import ClusterConfig
-from trimtab.config.groups.debloat import Debloat
-from trimtab.config.groups.experiment import Experiment
+from trimtab.config.groups.debloat import Debloat, Fallback, Share
+from trimtab.config.groups.experiment import Experiment, Platform
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.policy import PolicyConfig
@@ -23,102 +21,102 @@ from trimtab.config.groups.trace import TraceConfig
 from trimtab.config.groups.workload import Workload
 from trimtab.config.mistakes import ConfigError
 from trimtab.config.profiling import Profiling, Verify
+from trimtab.config.validate import checked
 
 Stage = TypeVar("Stage")
 
 
-@dataclass
+@dataclass(config=CHECKED)
 class ProfileStage:
     """What profiling one workload on one machine depends on."""
 
-    workload: Workload = MISSING
-    hardware: Hardware = MISSING
-    profiling: Profiling = MISSING
+    workload: Workload
+    hardware: Hardware
+    profiling: Profiling
 
 
-@dataclass
+@dataclass(config=CHECKED)
 class DebloatStage:
     """What debloating the libraries of one target depends on."""
 
-    target: str = MISSING
-    hardware: str = MISSING
-    gpus: list[str] = MISSING
-    workloads: list[Workload] = MISSING
-    debloat: Debloat = MISSING
+    target: str
+    hardware: str
+    gpus: list[str]
+    workloads: list[Workload]
+    debloat: Debloat
 
 
-@dataclass
+@dataclass(config=CHECKED)
 class EnvironmentStage:
     """What building a slim environment depends on, besides the slim libraries."""
 
-    python: str = MISSING
-    share: str = MISSING
-    fallback: str = MISSING
+    share: Share
+    fallback: Fallback
 
 
-@dataclass
+@dataclass(config=CHECKED)
 class VerifyStage:
     """What verifying a slim environment depends on."""
 
-    target: str = MISSING
-    workloads: list[Workload] = MISSING
-    hardware: Hardware = MISSING
-    verify: Verify = MISSING
+    target: str
+    workloads: list[Workload]
+    hardware: Hardware
+    verify: Verify
 
 
-@dataclass
+@dataclass(config=CHECKED)
 class TraceStage:
     """What the jobs of a trace, as a cluster meets them, depend on."""
 
-    cluster: ClusterConfig = MISSING
-    hardware: list[Hardware] = MISSING
-    trace: TraceConfig = MISSING
+    cluster: ClusterConfig
+    hardware: list[Hardware]
+    trace: TraceConfig
 
 
-@dataclass
+@dataclass(config=CHECKED)
 class ScheduleStage(TraceStage):
     """What scheduling a trace on a cluster with a policy depends on."""
 
-    policy: PolicyConfig = MISSING
-    replications: int = MISSING
-    baseline: bool = MISSING
+    policy: PolicyConfig
+    replications: int
+    baseline: bool
 
 
-@dataclass
+@dataclass(config=CHECKED)
 class DeflateStage(TraceStage):
     """What the deflator's search for an objective depends on."""
 
-    objective: Objective = MISSING
+    objective: Objective
 
 
-@dataclass
+@dataclass(config=CHECKED)
 class RealStage(ScheduleStage):
     """What running a trace for real depends on."""
 
-    engine: str = MISSING
-    scale: float = MISSING
+    platform: Platform
+    scale: float
 
 
-@dataclass
+@dataclass(config=CHECKED)
 class EvaluateStage:
     """What the report of an experiment says of its cells."""
 
-    experiment: Experiment = MISSING
-    workloads: list[Workload] = MISSING
-    hardware: list[Hardware] = MISSING
-    policies: list[PolicyConfig] = MISSING
+    experiment: Experiment
+    workloads: list[Workload]
+    hardware: list[Hardware]
+    policies: list[PolicyConfig]
 
 
-@dataclass
+@dataclass(config=CHECKED)
 class Resolved(EvaluateStage):
     """Everything that an experiment was run with, for people and `dvc params diff`."""
 
-    debloat: Debloat = MISSING
-    profiling: Profiling = MISSING
-    verify: Verify = MISSING
-    clusters: list[ClusterConfig] = MISSING
-    traces: list[TraceConfig] = MISSING
-    objectives: list[Objective] = MISSING
+    debloat: Debloat
+    profiling: Profiling
+    verify: Verify
+    clusters: list[ClusterConfig]
+    traces: list[TraceConfig]
+    objectives: list[Objective]
 
 
 def dump(stage: Any) -> str:
@@ -141,11 +139,9 @@ def load(text: str, kind: type[Stage]) -> Stage:
     Raises ConfigError when the text is not JSON or does not fit the class.
     """
     try:
-        given = json.loads(text)
-        return checked(OmegaConf.merge(OmegaConf.structured(kind), given), kind)
-    except (ValueError, OmegaConfBaseException) as error:
-        lines = str(error).splitlines() or [type(error).__name__]
-        raise ConfigError(f"--config: {' '.join(line.strip() for line in lines)}") from None
+        return checked(json.loads(text), kind)
+    except ValueError as error:
+        raise ConfigError(f"--config: {' '.join(str(error).split())}") from None
 
 
 def _plain(value: Any, left_out: set[str]) -> Any:

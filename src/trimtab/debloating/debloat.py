@@ -1,4 +1,4 @@
-"""Debloat the shared libraries of an environment for a set of workloads."""
+"""Debloat the shared libraries of a target for a set of workloads."""
 
 import os
 import shutil
@@ -11,10 +11,10 @@ from pathlib import Path
 import pandas as pd
 
 from trimtab.binaries.rewriting.compact import rewrite
-from trimtab.config.groups.debloat import Debloat
-from trimtab.config.groups.workload import Workload
-from trimtab.debloating.gpu_code import GpuTarget, gpu_target_of
-from trimtab.debloating.libraries import Located, ProfiledLibrary, locate_used, targets_of
+from trimtab.config.groups.debloat import Debloat, StartUpOnly, Symbols
+from trimtab.config.stages import DebloatStage
+from trimtab.debloating.gpu.gpu_code import GpuTarget, gpu_target_of
+from trimtab.debloating.libraries import Located, ProfiledLibrary, locate_used
 from trimtab.debloating.outcome import (
     SlimLibrary,
     gpus_of,
@@ -22,12 +22,16 @@ from trimtab.debloating.outcome import (
     modules_made_at_run_time,
     used_code,
 )
-from trimtab.debloating.prefix import prefix_of
+from trimtab.debloating.span_document import document_of
+from trimtab.debloating.targets.registry import target_of
 from trimtab.errors import UserError
-from trimtab.files import whole_file, write_json
-from trimtab.profiling.runs.from_workload import absolute
+from trimtab.files import whole_file
+from trimtab.records.library_spans import spans_file
+from trimtab.records.manifest import Manifest, Timings
 from trimtab.records.tables import LIBRARIES, write_table
 from trimtab.records.usage import Usage
+
+OnProgress = Callable[[str, int, int], None]  # the library that is done, how many are, of how many
 
 # The work is reading and writing; numpy and zstd release the interpreter's lock. Each worker
 # holds a few chunks of a library.
@@ -44,84 +48,67 @@ def complete_usages(paths: Sequence[Path]) -> list[Usage]:
     return usages
 
 
-def spans_file(folder: Path, name: str) -> Path:
-    """Return where the spans of the library `name` are written: one flat file a library."""
-    return folder / f"{name.replace('/', '__')}.json"
-
-
-def write_spans(folder: Path, target: ProfiledLibrary, located: Located) -> None:
-    """Write what of a library is kept and removed, and why, as `spans/{library}.json`."""
-    document = {"library": str(target.path), "name": target.name, **located.spans.to_json()}
-    if located.gpu.decisions is not None:
-        pruned = {"pruned_elements": located.gpu.pruned}
-        document["gpu_code"] = located.gpu.decisions.to_json() | pruned
-    write_json(spans_file(folder, target.name), document)
+def locate_in(library: ProfiledLibrary, options: Debloat, gpu: GpuTarget, spans: Path) -> Located:
+    """Return what of a library is kept and removed, and write it to the folder `spans`."""
+    located = locate_used(
+        library, options.symbols == Symbols.KEEP, gpu, options.start_up_only == StartUpOnly.REMOVE
+    )
+    document_of(
+        library.path,
+        library.name,
+        located.spans,
+        started=located.started,
+        decisions=located.gpu.decisions,
+        pruned=located.gpu.pruned,
+    ).write(spans_file(spans, library.name))
+    return located
 
 
 def debloat_target(
-    target: str,
-    hardware: str,
+    stage: DebloatStage,
     usages: Sequence[Path],
-    workloads: Sequence[Workload],
-    options: Debloat,
-    gpus: Sequence[str],
     destination: Path,
-    on_progress: Callable[[str, int, int], None] = lambda name, done, total: None,
+    on_progress: OnProgress = lambda name, done, total: None,
 ) -> None:
-    """Write the slim libraries of `target` and what was done to each into `destination`.
+    """Write the slim libraries of a target and what was done to each into `destination`.
 
-    `gpus` are the compute capabilities that GPU code is kept for; none: those traced on.
-    `libraries.tar` holds the slim libraries by their path in the environment, `libraries.parquet`
-    a row of LIBRARIES for each, `spans/` what was kept and why, `used.json` the functions and
-    kernels that were used, `manifest.json` sizes and hashes.
-    `on_progress` is told each library as it is done. Raises UserError when a usage is incomplete,
-    the workloads have different environments, or a library was changed since it was profiled.
+    `usages` are the usage.json of the stage's workloads. `libraries.tar` holds the slim libraries
+    by their path in the target, `libraries.parquet` a row of LIBRARIES for each, `spans/` what was
+    kept and why, `used.json` the functions and kernels that were used, `manifest.json` sizes and
+    digests. Raises UserError when a usage is incomplete, the workloads have different environments,
+    or a library was changed since it was profiled.
     """
-    records = complete_usages(usages)
-    prefixes = {prefix_of(absolute(Path(workload.python))) for workload in workloads}
-    if len(prefixes) != 1:
-        names = ", ".join(map(str, sorted(prefixes)))
-        raise UserError(f"target {target}: its workloads have several environments: {names}")
-    prefix = prefixes.pop()
-    libraries = targets_of(records, prefix)
+    options, records = stage.debloat, complete_usages(usages)
+    target = target_of(stage.target, stage.workloads)
+    libraries = target.libraries(records)
     if not libraries:
-        raise UserError(f"target {target}: no shared library of {prefix} was loaded")
-    gpu = gpu_target_of(options, records, gpus)
+        raise UserError(f"target {stage.target}: no shared library of {target.root} was loaded")
+    gpu = gpu_target_of(options, records, stage.gpus)
     destination.mkdir(parents=True, exist_ok=True)
-    scratch = destination / ".slim"
-    shutil.rmtree(scratch, ignore_errors=True)
-    spans = destination / "spans"
-    shutil.rmtree(spans, ignore_errors=True)
+    scratch, spans = destination / ".slim", destination / "spans"
+    for folder in (scratch, spans):
+        shutil.rmtree(folder, ignore_errors=True)
     try:
-        slim, timings = _slim(libraries, options, gpu, scratch, spans, on_progress)
-        rows, entries = measure(slim, target, hardware, _WORKERS)
-        with (
-            whole_file(destination / "libraries.tar") as temporary,
-            tarfile.open(temporary, "w") as archive,
-        ):
-            for each in slim:
-                archive.add(each.path, each.target.name, filter=_anonymous)
+        slim, locate_s, rewrite_s = _slim(libraries, options, gpu, scratch, spans, on_progress)
+        rows, files = measure(slim, stage.target, stage.hardware, _WORKERS)
+        _pack(slim, destination / "libraries.tar")
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     write_table(destination / "libraries.parquet", LIBRARIES, pd.DataFrame(rows))
-    write_json(destination / "used.json", {"libraries": used_code(slim)})
-    timings["trace_s"] = sum(usage.trace_s for usage in records)
-    write_json(
-        destination / "manifest.json",
-        {
-            "target": target,
-            "hardware": hardware,
-            "workloads": [workload.name for workload in workloads],
-            "prefix": str(prefix),
-            "mode": options.mode,
-            "symbols": options.symbols,
-            "gpus": gpus_of(gpu, records),
-            "gpu_code_kept_because": gpu.why_all,
-            "modules_made_at_run_time": modules_made_at_run_time(gpu, slim),
-            "timings": timings,
-            "files": entries,
-        },
-    )
+    used_code(slim).write(destination / "used.json")
+    Manifest(
+        target=stage.target,
+        hardware=stage.hardware,
+        workloads=[workload.name for workload in stage.workloads],
+        environment=target.describe(),
+        mode=options.mode,
+        symbols=options.symbols,
+        gpus=gpus_of(gpu, records),
+        gpu_code_kept_because=gpu.why_all,
+        modules_made_at_run_time=modules_made_at_run_time(gpu, slim),
+        timings=Timings(sum(usage.trace_s for usage in records), locate_s, rewrite_s),
+        files=files,
+    ).write(destination / "manifest.json")
 
 
 def _slim(
@@ -130,48 +117,51 @@ def _slim(
     gpu: GpuTarget,
     scratch: Path,
     spans: Path,
-    on_progress: Callable[[str, int, int], None],
-) -> tuple[list[SlimLibrary], dict[str, float]]:
-    """Rewrite all libraries; the timings are wall time, shared out as the threads spent it."""
+    on_progress: OnProgress,
+) -> tuple[list[SlimLibrary], float, float]:
+    """Rewrite all libraries; the times are wall time, shared out as the threads spent it."""
     locating_s = rewriting_s = 0.0
     begun_s = time.perf_counter()
 
-    def work(target: ProfiledLibrary) -> tuple[SlimLibrary, float, float]:
+    def work(library: ProfiledLibrary) -> tuple[SlimLibrary, float, float]:
         started_s = time.perf_counter()
-        located = locate_used(
-            target, options.symbols == "keep", gpu, options.start_up_only == "remove"
-        )
-        write_spans(spans, target, located)
+        located = locate_in(library, options, gpu, spans)
         located_s = time.perf_counter()
-        path = scratch / target.name
-        result = rewrite(
+        path = scratch / library.name
+        rewritten = rewrite(
             located.elf,
             located.spans,
-            options.mode,  # type: ignore[arg-type]  # OmegaConf knows no Literal
+            options.mode,  # type: ignore[arg-type]  # an option of the same words
             path,
             minimum_hole_bytes=options.minimum_hole_bytes,
             patches=located.patches,
         )
         return (
-            SlimLibrary(target, located, result, path),
+            SlimLibrary(library, located, rewritten, path),
             located_s - started_s,
             time.perf_counter() - located_s,
         )
 
-    slim = []
+    slim: list[SlimLibrary] = []
     with ThreadPoolExecutor(_WORKERS) as pool:
         # The largest first, so that none is left alone at the end.
-        largest_first = sorted(libraries, key=lambda each: -each.size_bytes)
-        for each, locate_s, rewrite_s in pool.map(work, largest_first):
+        largest_first = sorted(libraries, key=lambda library: -library.size_bytes)
+        for library, locate_s, rewrite_s in pool.map(work, largest_first):
             locating_s, rewriting_s = locating_s + locate_s, rewriting_s + rewrite_s
-            slim.append(each)
-            on_progress(each.target.name, len(slim), len(libraries))
-    slim.sort(key=lambda each: each.target.name)
+            slim.append(library)
+            on_progress(library.profiled.name, len(slim), len(libraries))
+    slim.sort(key=lambda library: library.profiled.name)
     share = (time.perf_counter() - begun_s) / (locating_s + rewriting_s)
-    return slim, {"locate_s": locating_s * share, "rewrite_s": rewriting_s * share}
+    return slim, locating_s * share, rewriting_s * share
 
 
-def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+def _pack(slim: Sequence[SlimLibrary], archive: Path) -> None:
     """The same libraries give the same archive, whoever made it and when."""
-    member.mtime, member.uid, member.gid, member.uname, member.gname = 0, 0, 0, "", ""
-    return member
+
+    def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+        member.mtime, member.uid, member.gid, member.uname, member.gname = 0, 0, 0, "", ""
+        return member
+
+    with whole_file(archive) as temporary, tarfile.open(temporary, "w") as tar:
+        for library in slim:
+            tar.add(library.path, library.profiled.name, filter=anonymous)

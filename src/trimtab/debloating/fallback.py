@@ -4,13 +4,12 @@ The library `native/fallback` does the work in the program. What it needs of eac
 is written here, in the layout of `native/fallback/sidecar.h`.
 """
 
-import json
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,17 +18,25 @@ from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import PROGRAM_HEADER, PT_LOAD, PT_PHDR, Elf, read_elf
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
+from trimtab.config.groups.debloat import Fallback, Mode
+from trimtab.debloating.span_document import spans_of
 from trimtab.errors import UserError
-from trimtab.files import read_json, whole_file
+from trimtab.files import whole_file
 from trimtab.native import native_path
+from trimtab.records.library_spans import LibrarySpans, spans_file
+from trimtab.records.manifest import Manifest
 
-Source = Literal["original", "packed"]
 
-_FOLDER = "trimtab"
-_LIBRARY = "libtrimtab-fallback.so"
-_HOOK = "00_trimtab_fallback.pth"  # before the other hooks, in the order that Python runs them
-# Of the limited API's kind, so that interpreters with other objects (free-threaded) refuse it.
-_MODULE = "trimtab_fallback.abi3.so"
+class Behaviour(StrEnum):
+    """What becomes of a call into removed code, besides that it is recorded."""
+
+    STRICT = "strict"
+    RESTORE = "restore"
+
+
+# In a slim environment: the library finds the folder by its own place.
+FALLBACK_LIBRARY = Path("trimtab/libtrimtab-fallback.so")
+_REMOVED = Path("trimtab/removed")
 _PT_NULL = 0
 _HEADER_BYTES, _SOURCE_BYTES = 4096, 4064
 _LARGEST_BYTES = (1 << 32) - 1  # of a file, by the width of its offsets in a sidecar
@@ -37,61 +44,38 @@ _MAGIC = b"TRIMTABR"
 _FUNCTION = np.dtype([("address", "<u4"), ("size", "<u4"), ("offset", "<u4"), ("name", "<u4")])
 
 
-@dataclass(frozen=True)
-class RemovedCall:
-    """A removed function that was called: its library's path in the environment, its address there.
-
-    `name` is mangled, and empty where the original names none; `processes` called it first in
-    theirs.
-    """
-
-    library: str
-    address: int
-    name: str
-    processes: int
-
-
 def add_fallback(
-    environment: Path, prefix: Path, spans_dir: Path, manifest: Path, source: Source
+    environment: Path, original: Path, manifest: Manifest, spans: Path, source: Fallback
 ) -> None:
-    """Let the programs of the slim `environment` survive calls into removed code.
+    """Lay down in the slim `environment` what its programs need to survive calls into removed code.
 
-    `trimtab/removed` in it says for every library of `manifest` that lost code what went, and
-    where it is: in the library under `prefix` (`original`), or beside it in the same file
-    (`packed`). A call into a library that is not started any more ends the program with a message.
-    Python loads the fallback library at its start. Raises UserError when the
-    environment has no `site-packages`, was made with mode `punch`, or when an original was changed.
+    `trimtab/removed` says for every library of `manifest` that lost code what went, by its document
+    in the folder `spans`, and where it is: in the library below `original` (`original`), or beside
+    it in the same file (`packed`). A call into a library that is not started any more ends the
+    program with a message. Beside it is FALLBACK_LIBRARY, which programs have to load. Raises
+    UserError when the libraries were made with mode `punch`, or when an original was changed.
     """
-    document = read_json(manifest)
-    if document["mode"] == "punch":
+    if manifest.mode == Mode.PUNCH:
         raise UserError(
-            f"{manifest}: mode punch leaves zeros where code was, which run instead of stopping;"
-            " a fallback needs mode compact or zero"
+            "mode punch leaves zeros where code was, which run instead of stopping; a fallback"
+            " needs mode compact or zero"
         )
-    packages = sorted(environment.glob("lib/python3*/site-packages"))
-    if not packages:
-        raise UserError(f"{environment}: no lib/python3*/site-packages, so no Python to fall back")
-    folder = environment / _FOLDER
-    shutil.rmtree(folder, ignore_errors=True)
-    for name in document["files"]:
-        flat = name.replace("/", "__")
-        spans = Spans.from_json(read_json(spans_dir / f"{flat}.json"))
-        if spans.bytes_of(SpanReason.UNUSED):
-            _write_sidecar(folder / "removed" / f"{flat}.removed", prefix / name, spans, source)
+    removed = environment / _REMOVED
+    shutil.rmtree(removed.parent, ignore_errors=True)
+    removed.mkdir(parents=True)
+    for name in manifest.files:
+        kept = spans_of(LibrarySpans.read(spans_file(spans, name)))
+        sidecar = spans_file(removed, name).with_suffix(".removed")
+        if kept.bytes_of(SpanReason.UNUSED):
+            _write_sidecar(sidecar, original / name, kept, source)
             _unmap_headers(environment / name)
-        elif spans.bytes_of(SpanReason.START_UP_CODE):
-            _write_not_started(folder / "removed" / f"{flat}.removed")
-    (folder / "removed").mkdir(parents=True, exist_ok=True)
-    with whole_file(folder / _LIBRARY, 0o755) as temporary:
-        shutil.copyfile(native_path(_LIBRARY), temporary)
-    for package in packages:
-        (package / _MODULE).unlink(missing_ok=True)
-        (package / _MODULE).symlink_to(os.path.relpath(folder / _LIBRARY, package))
-        with whole_file(package / _HOOK) as temporary:
-            temporary.write_text("import trimtab_fallback\n")
+        elif kept.bytes_of(SpanReason.START_UP_CODE):
+            _write_not_started(sidecar)
+    with whole_file(environment / FALLBACK_LIBRARY, 0o755) as temporary:
+        shutil.copyfile(native_path(FALLBACK_LIBRARY.name), temporary)
 
 
-def _write_sidecar(path: Path, original: Path, spans: Spans, source: Source) -> None:
+def _write_sidecar(path: Path, original: Path, spans: Spans, source: Fallback) -> None:
     elf = read_elf(original)
     if (elf.build_id, elf.size_bytes) != (spans.build_id, spans.size_bytes):
         raise UserError(f"{original}: not the library that was debloated; profile it again")
@@ -100,7 +84,7 @@ def _write_sidecar(path: Path, original: Path, spans: Spans, source: Source) -> 
     rows = np.zeros(start.size, _FUNCTION)
     rows["address"], rows["size"] = address, end - start
     header, text, packed = np.array([rows.size, 0, 0], "<u8"), b"", b""
-    if source == "original":
+    if source == Fallback.ORIGINAL:
         status = original.stat()
         header[1:] = status.st_size, status.st_mtime_ns
         text, last = bytes(original.resolve()), elf.size_bytes
@@ -168,31 +152,11 @@ def _packed_names(names: list[str | None]) -> tuple[bytes, NDArray[np.int64]]:
 
 
 def fallback_environment(
-    environment: Mapping[str, str], behaviour: Literal["strict", "restore"], record: Path
+    environment: Mapping[str, str], behaviour: Behaviour, record: Path
 ) -> dict[str, str]:
     """Return `environment` in which removed functions that are called are written to `record`."""
     return {
         **environment,
-        "TRIMTAB_FALLBACK": behaviour,
+        "TRIMTAB_FALLBACK": behaviour.value,
         "TRIMTAB_FALLBACK_RECORD": os.path.abspath(record),
     }
-
-
-def read_events(path: Path) -> list[RemovedCall]:
-    """Return the removed functions that a record of the fallback names, the first called first.
-
-    They are what a new profile has to include. Lines of the behaviour `report` hold only a number
-    and add nothing. Raises UserError for a line that the fallback did not write; a last line that
-    is not whole is of a process that was killed while it wrote it.
-    """
-    processes: dict[tuple[str, int, str], set[int]] = {}
-    lines = path.read_text().split("\n")
-    for number, line in enumerate(lines[:-1], 1):
-        try:
-            event = json.loads(line)
-            if "functions" not in event:
-                key = (event["library"], int(event["address"]), event["function"])
-                processes.setdefault(key, set()).add(event["pid"])
-        except (ValueError, KeyError, TypeError):
-            raise UserError(f"{path}: line {number} is no record of a removed function") from None
-    return [RemovedCall(*key, len(pids)) for key, pids in processes.items()]

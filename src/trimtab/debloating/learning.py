@@ -10,27 +10,27 @@ from dataclasses import replace
 from pathlib import Path
 
 from trimtab.config.groups.workload import Workload
-from trimtab.debloating.fallback import RemovedCall, fallback_environment, read_events
+from trimtab.debloating.fallback import Behaviour, fallback_environment
+from trimtab.debloating.targets.base import Target
 from trimtab.errors import TrimtabError
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
-from trimtab.profiling.runs.from_workload import program_of
 from trimtab.profiling.runs.run import measure_run
+from trimtab.records.removed_calls import RemovedCall, read_removed_calls
 from trimtab.records.usage import Usage, UsedLibrary
 
 
 def run_with_restored_code(
-    workload: Workload, environment: Path, repeats: int, folder: Path
+    target: Target, workload: Workload, slim: Path, repeats: int, folder: Path
 ) -> list[RemovedCall]:
-    """Run `workload` in its slim environment, removed functions put back, and return these.
+    """Run `workload` in the slim environment, removed functions put back, and return these.
 
     Logs and the record stay in `folder`. Raises TrimtabError when a run fails: what it lacks is
     no function then.
     """
     record = folder / "removed_calls.jsonl"
     record.unlink(missing_ok=True)
-    python = environment / "bin" / Path(workload.python).name
-    program = program_of(workload, folder / "output", python)
-    restoring = fallback_environment(program.environment, "restore", record)
+    program = target.program(workload, folder / "output", slim)
+    restoring = fallback_environment(program.environment, Behaviour.RESTORE, record)
     program = replace(program, environment=restoring)
     for repeat in range(repeats):
         run = measure_run(
@@ -41,13 +41,13 @@ def run_with_restored_code(
             log_dir=folder / "logs",
         )
         if run.failure:
-            raise TrimtabError(f"in {environment}, with removed functions put back: {run.failure}")
-    return read_events(record) if record.exists() else []
+            raise TrimtabError(f"in {slim}, with removed functions put back: {run.failure}")
+    return read_removed_calls(record)
 
 
-def with_calls(usage: Usage, prefix: Path, calls: Sequence[RemovedCall]) -> Usage:
-    """Return `usage` with the called functions among the used ones; `prefix` is the original's."""
-    root = prefix.resolve()
+def with_calls(usage: Usage, target: Target, calls: Sequence[RemovedCall]) -> Usage:
+    """Return `usage` with the called functions of `target` among the used ones."""
+    root = target.root.resolve()
     addresses: dict[str, set[int]] = {}
     for call in calls:
         addresses.setdefault(str(root / call.library), set()).add(call.address)

@@ -18,7 +18,7 @@ from trimtab.binaries.rewriting.reach import with_reachable
 from trimtab.binaries.rewriting.regions import Patch
 from trimtab.binaries.rewriting.spans import Spans
 from trimtab.binaries.rewriting.start_up import why_started
-from trimtab.debloating.gpu_code import (
+from trimtab.debloating.gpu.gpu_code import (
     GpuTarget,
     LocatedGpuCode,
     has_gpu_code,
@@ -33,9 +33,9 @@ _COMPRESSION_LEVEL = 3  # zstd's default, as in image layers
 
 @dataclass(frozen=True)
 class ProfiledLibrary:
-    """A library of the environment, with the functions that any of the workloads used.
+    """A library of a target, with the functions that any of its workloads used.
 
-    `name` is its path relative to the environment; `used` are ELF addresses. `why_not` says why
+    `name` is its path in the target; `used` are ELF addresses. `why_not` says why
     it is left as it is, and is empty otherwise.
     """
 
@@ -47,27 +47,23 @@ class ProfiledLibrary:
     why_not: str
 
 
-def targets_of(usages: Iterable[Usage], prefix: Path) -> list[ProfiledLibrary]:
-    """Return the libraries under `prefix` that the workloads loaded, by name.
+def profiled_libraries(usages: Iterable[Usage], folder: Path) -> list[ProfiledLibrary]:
+    """Return the libraries below `folder` that the workloads loaded, by name.
 
     A library used by several workloads keeps the union of what they used. Executables are left
     out. Raises UserError when two records disagree about a file, or the file was changed since.
     """
-    root = prefix.resolve()
+    root = folder.resolve()
     by_path: dict[str, list[UsedLibrary]] = {}
     for usage in usages:
         for library in usage.libraries:
             if Path(library.path).is_relative_to(root):
                 by_path.setdefault(library.path, []).append(library)
-    targets = []
-    for path, records in sorted(by_path.items()):
-        target = _target(Path(path), root, records)
-        if target is not None:
-            targets.append(target)
-    return targets
+    found = (_library(Path(path), root, records) for path, records in sorted(by_path.items()))
+    return [library for library in found if library is not None]
 
 
-def _target(path: Path, root: Path, records: list[UsedLibrary]) -> ProfiledLibrary | None:
+def _library(path: Path, root: Path, records: list[UsedLibrary]) -> ProfiledLibrary | None:
     first = records[0]
     if not path.is_file():
         return None  # made and deleted by the run
@@ -108,22 +104,22 @@ class Located:
 
 
 def locate_used(
-    target: ProfiledLibrary, keep_symbols: bool, gpu: GpuTarget, remove_start_up: bool = False
+    library: ProfiledLibrary, keep_symbols: bool, gpu: GpuTarget, remove_start_up: bool = False
 ) -> Located:
-    """Return the spans of `target`'s file that are kept and removed, with reasons.
+    """Return the spans of the library's file that are kept and removed, with reasons.
 
     With `remove_start_up` a library of which nothing but start-up code ran is not started.
     """
-    elf = read_elf(target.path)
+    elf = read_elf(library.path)
     functions = read_functions(elf)
     starts = functions.start.astype(np.int64)
-    used = np.isin(starts, target.used)
-    if target.why_not:
+    used = np.isin(starts, library.used)
+    if library.why_not:
         used[:] = True
     # Where all GPU code is to be kept, its libraries are as well: it is nothing without them.
     stopped = (
         remove_start_up
-        and not target.why_not
+        and not library.why_not
         and not why_started(elf, functions, used)
         and (bool(gpu.gpus) or not has_gpu_code(elf))
     )

@@ -7,110 +7,108 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.binaries.rewriting.compact import RewriteResult
-from trimtab.debloating.elements import ElementReason
-from trimtab.debloating.gpu_code import GpuTarget
-from trimtab.debloating.libraries import Located, ProfiledLibrary, size_of
-from trimtab.records.usage import Usage
+from trimtab.debloating.gpu.elements import ElementReason
+from trimtab.debloating.gpu.gpu_code import GpuTarget
+from trimtab.debloating.libraries import FileSize, Located, ProfiledLibrary, size_of
+from trimtab.records.manifest import DebloatedFile, RunTimeModule
+from trimtab.records.usage import Usage, UsedGpu
+from trimtab.records.used import UsedCode, UsedCodeByLibrary
 
 
 @dataclass(frozen=True)
 class SlimLibrary:
     """A library that was rewritten to `path`."""
 
-    target: ProfiledLibrary
+    profiled: ProfiledLibrary
     located: Located
-    result: RewriteResult
+    rewritten: RewriteResult
     path: Path
 
 
-def used_code(slim: list[SlimLibrary]) -> dict[str, Any]:
+def used_code(slim: Sequence[SlimLibrary]) -> UsedCodeByLibrary:
     """Return the functions, by ELF address, and kernels that were used of each traced library."""
-    return {
-        each.target.name: {
-            "functions": each.target.used.tolist(),
-            "kernels": sorted(each.located.gpu.decisions.kernels)
-            if each.located.gpu.decisions
-            else [],
-        }
-        for each in slim
-        if not each.target.why_not
-    }
+    used = {}
+    for library in slim:
+        if not library.profiled.why_not:
+            decisions = library.located.gpu.decisions
+            kernels = frozenset() if decisions is None else decisions.kernels
+            functions = frozenset(library.profiled.used.tolist())
+            used[library.profiled.name] = UsedCode(functions, kernels)
+    return UsedCodeByLibrary(libraries=used)
 
 
-def modules_made_at_run_time(gpu: GpuTarget, slim: list[SlimLibrary]) -> list[dict[str, Any]]:
+def modules_made_at_run_time(gpu: GpuTarget, slim: Sequence[SlimLibrary]) -> list[RunTimeModule]:
     """Return the used modules that are in no library: compiled or linked while the program ran."""
     if gpu.use is None:
         return []
-    shipped = {
-        digest
-        for each in slim
-        if each.located.gpu.decisions
-        for digest in each.located.gpu.decisions.modules
-    }
+    decisions = [library.located.gpu.decisions for library in slim]
+    shipped = frozenset[str]().union(*(of.modules for of in decisions if of is not None))
     return [
-        {"sha256": digest, "size_bytes": module.size_bytes, "kernels": module.kernels}
+        RunTimeModule(digest, module.size_bytes, module.kernels)
         for digest, module in sorted(gpu.use.modules.items())
         if digest not in shipped
     ]
 
 
-def gpus_of(gpu: GpuTarget, usages: Sequence[Usage]) -> list[dict[str, Any]]:
+def gpus_of(gpu: GpuTarget, usages: Sequence[Usage]) -> list[UsedGpu]:
     """Return the GPUs that GPU code is kept for, with the names of those traced on."""
-    names = {each.architecture: each.name for usage in usages for each in usage.gpus}
-    return [
-        {"name": names.get(architecture, ""), "architecture": architecture}
-        for architecture in gpu.gpus
-    ]
+    names = {traced.architecture: traced.name for usage in usages for traced in usage.gpus}
+    return [UsedGpu(names.get(architecture, ""), architecture) for architecture in gpu.gpus]
 
 
 def measure(
-    slim: list[SlimLibrary], target: str, hardware: str, workers: int
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Return a row of LIBRARIES for each library, and what the manifest says of its files.
+    slim: Sequence[SlimLibrary], target: str, hardware: str, workers: int
+) -> tuple[list[dict[str, Any]], dict[str, DebloatedFile]]:
+    """Return a row of LIBRARIES for each library, and what the manifest says of its file.
 
     Both files of each are read once, by `workers` threads.
     """
-    rows, entries = [], {}
     with ThreadPoolExecutor(workers) as pool:
-        sizes = [pool.map(size_of, (each.target.path, each.path)) for each in slim]
-    for each, (before, after) in zip(slim, sizes, strict=True):
-        whole = each.target.why_not or (each.located.spans.note if each.located.started else "")
-        rows.append(
-            {
-                "target": target,
-                "hardware": hardware,
-                "library": each.target.name,
-                "build_id": each.target.build_id,
-                "debloated": not whole,
-                "reason": whole,
-                "size_before_bytes": before.length_bytes,
-                "size_after_bytes": after.length_bytes,
-                "disk_before_bytes": before.disk_bytes,
-                "disk_after_bytes": after.disk_bytes,
-                "compressed_before_bytes": before.compressed_bytes,
-                "compressed_after_bytes": after.compressed_bytes,
-                "functions_before": each.located.functions_total,
-                "functions_after": each.located.functions_used,
-                "function_bytes_before": each.located.function_bytes_total,
-                "function_bytes_after": each.located.function_bytes_kept,
-                "gpu_bytes_before": each.located.gpu.bytes_total,
-                "gpu_bytes_after": each.located.gpu.bytes_kept,
-                "elements_before": each.located.gpu.elements_total,
-                "elements_after": each.located.gpu.elements_kept,
-                "elements_architecture": each.located.gpu.removed_because(
-                    ElementReason.ARCHITECTURE
-                ),
-                "elements_unused": each.located.gpu.removed_because(ElementReason.UNUSED),
-                "elements_ptx": each.located.gpu.removed_because(ElementReason.PTX),
-                "kept_bytes": each.result.kept_bytes,
-                "removed_bytes": each.result.removed_bytes,
-                "overhead_bytes": each.result.overhead_bytes,
-            }
+        before = pool.map(size_of, [library.profiled.path for library in slim])
+        after = pool.map(size_of, [library.path for library in slim])
+        sizes = list(zip(slim, before, after, strict=True))
+    rows = [
+        {"target": target, "hardware": hardware, **_row(library, was, is_now)}
+        for library, was, is_now in sizes
+    ]
+    files = {
+        library.profiled.name: DebloatedFile(
+            sha256_before=was.sha256,
+            sha256_after=is_now.sha256,
+            size_before_bytes=was.length_bytes,
+            size_after_bytes=is_now.length_bytes,
         )
-        entries[each.target.name] = {
-            "sha256_before": before.sha256,
-            "sha256_after": after.sha256,
-            "size_before_bytes": before.length_bytes,
-            "size_after_bytes": after.length_bytes,
-        }
-    return rows, entries
+        for library, was, is_now in sizes
+    }
+    return rows, files
+
+
+def _row(slim: SlimLibrary, before: FileSize, after: FileSize) -> dict[str, Any]:
+    library, located, gpu = slim.profiled, slim.located, slim.located.gpu
+    why_whole = library.why_not or (located.spans.note if located.started else "")
+    return {
+        "library": library.name,
+        "build_id": library.build_id,
+        "debloated": not why_whole,
+        "reason": why_whole,
+        "size_before_bytes": before.length_bytes,
+        "size_after_bytes": after.length_bytes,
+        "disk_before_bytes": before.disk_bytes,
+        "disk_after_bytes": after.disk_bytes,
+        "compressed_before_bytes": before.compressed_bytes,
+        "compressed_after_bytes": after.compressed_bytes,
+        "functions_before": located.functions_total,
+        "functions_after": located.functions_used,
+        "function_bytes_before": located.function_bytes_total,
+        "function_bytes_after": located.function_bytes_kept,
+        "gpu_bytes_before": gpu.bytes_total,
+        "gpu_bytes_after": gpu.bytes_kept,
+        "elements_before": gpu.elements_total,
+        "elements_after": gpu.elements_kept,
+        "elements_architecture": gpu.removed_because(ElementReason.ARCHITECTURE),
+        "elements_unused": gpu.removed_because(ElementReason.UNUSED),
+        "elements_ptx": gpu.removed_because(ElementReason.PTX),
+        "kept_bytes": slim.rewritten.kept_bytes,
+        "removed_bytes": slim.rewritten.removed_bytes,
+        "overhead_bytes": slim.rewritten.overhead_bytes,
+    }

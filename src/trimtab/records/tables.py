@@ -5,13 +5,14 @@ writers of Parquet go through `read_table` and `write_table`, which refuse a tab
 are not those listed here. JSON documents are described where they are made.
 """
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from trimtab.errors import TrimtabError
+from trimtab.errors import TrimtabError, UserError
 from trimtab.files import whole_file
 
 _text, _int, _float, _bool = pa.string(), pa.int64(), pa.float64(), pa.bool_()
@@ -196,9 +197,8 @@ def write_table(path: Path, schema: pa.Schema, frame: pd.DataFrame) -> None:
 
     Raises TrimtabError when columns are missing, unknown or of another type.
     """
-    unknown, missing = set(frame.columns) - set(schema.names), set(schema.names) - set(frame)
-    if unknown or missing:
-        raise TrimtabError(f"{path}: missing columns {sorted(missing)}, unknown {sorted(unknown)}")
+    if set(frame.columns) != set(schema.names):
+        raise TrimtabError(f"{path}: columns: {_mismatch(frame.columns, schema)}")
     try:
         table = pa.Table.from_pandas(frame[schema.names], schema, preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
@@ -210,10 +210,36 @@ def write_table(path: Path, schema: pa.Schema, frame: pd.DataFrame) -> None:
 def read_table(path: Path, schema: pa.Schema) -> pd.DataFrame:
     """Return the Parquet file at `path` after checking it against `schema`.
 
-    Raises TrimtabError when the file holds other columns, as an older version's would.
+    Raises as `check_columns` does, and TrimtabError for values of another type.
     """
-    table = pq.read_table(path)
-    if table.schema.names != schema.names:
-        raise TrimtabError(f"{path}: columns {table.schema.names}, expected {schema.names}")
-    frame: pd.DataFrame = table.cast(schema).to_pandas()
+    check_columns(path, schema)
+    try:
+        frame: pd.DataFrame = pq.read_table(path).cast(schema).to_pandas()
+    except pa.ArrowInvalid as error:
+        raise TrimtabError(f"{path}: {error}; run its stage again") from None
     return frame
+
+
+def check_columns(path: Path, schema: pa.Schema) -> Path:
+    """Return `path` after checking the columns, not the rows, of a Parquet file.
+
+    Raises UserError where there is no file, and TrimtabError where it is no Parquet or holds other
+    columns, as an older version's would.
+    """
+    try:
+        names = pq.read_schema(path).names
+    except FileNotFoundError:
+        raise UserError(f"{path}: missing; run its stage first") from None
+    except pa.ArrowInvalid as error:
+        raise TrimtabError(f"{path}: not a Parquet file: {error}") from None
+    if names != schema.names:
+        raise TrimtabError(
+            f"{path}: columns of another version: {_mismatch(names, schema)}; run its stage again"
+        )
+    return path
+
+
+def _mismatch(names: Iterable[str], schema: pa.Schema) -> str:
+    there, expected = set(names), set(schema.names)
+    missing, unknown = sorted(expected - there), sorted(there - expected)
+    return f"missing {missing}, unknown {unknown}" if missing or unknown else "another order"

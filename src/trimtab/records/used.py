@@ -1,41 +1,30 @@
 """`used.json`: which functions and kernels of each library the workloads of a target used."""
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
-from pathlib import Path
+from typing import Annotated, ClassVar, Literal
 
-from trimtab.errors import TrimtabError
-from trimtab.files import read_json
+from pydantic import NonNegativeInt, PlainSerializer
+from pydantic.dataclasses import dataclass
+
+from trimtab.records.document import PART, Document
+
+_IN_ORDER = PlainSerializer(sorted)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=PART)
 class UsedCode:
     """The code of one library that ran: start addresses of functions, mangled names of kernels."""
 
-    functions: frozenset[int]
-    kernels: frozenset[str]
+    functions: Annotated[frozenset[NonNegativeInt], _IN_ORDER]
+    kernels: Annotated[frozenset[str], _IN_ORDER]
 
 
-def read_used(path: Path) -> Mapping[str, UsedCode]:
-    """Return the used code by library, as LIBRARIES names it; of an absent one it is not known.
+class UsedCodeByLibrary(Document):
+    """The used code by library, as LIBRARIES names it; of an absent one it is not known."""
 
-    Raises TrimtabError when the file is not
-    {"libraries": {name: {"functions": [address, ...], "kernels": [name, ...]}}}.
-    """
-    try:
-        libraries = read_json(path)["libraries"]
-        used = {
-            name: UsedCode(frozenset(code["functions"]), frozenset(code["kernels"]))
-            for name, code in libraries.items()
-        }
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise TrimtabError(f"{path}: not a record of used code ({error}); debloat again") from None
-    for name, code in used.items():
-        if any(type(address) is not int for address in code.functions):
-            raise TrimtabError(f"{path}: {name}: functions are start addresses, as numbers")
-        if any(not isinstance(kernel, str) for kernel in code.kernels):
-            raise TrimtabError(f"{path}: {name}: kernels are mangled names, as text")
-    return used
+    stage: ClassVar[str] = "debloat"
+    version: Literal[1] = 1
+    libraries: Mapping[str, UsedCode]
 
 
 def jaccard(first: Set[object], second: Set[object]) -> float | None:

@@ -63,12 +63,12 @@ def engine_power(cluster: ClusterConfig, hardware: Sequence[Hardware]) -> Engine
 def _engine_class(
     name: str, facts: JobClassConfig, rate_per_s: float, cluster: ClusterConfig, seed: int
 ) -> EngineClass:
-    if not facts.stages.map_tasks:
-        raise UserError(f"class {name}: stages: formulas need a job of map tasks")
+    if not facts.rounds.map_tasks:
+        raise UserError(f"class {name}: rounds: formulas need a job of map tasks")
 
     @cache
     def processing_time(drop_ratio: float) -> PhaseType:
-        return _processing_time(facts.stages, cluster.engine_slots, drop_ratio, seed)
+        return _processing_time(facts.rounds, cluster.engine_slots, drop_ratio, seed)
 
     return EngineClass(
         name=name,

@@ -54,7 +54,7 @@ class Empirical:
 def with_stages(config: TraceConfig, stages: Mapping[str, Mapping[str, Any]]) -> TraceConfig:
     """Return the trace whose classes have the measured `stages`, by class, in place of theirs."""
     classes = {
-        name: replace(facts, stages=replace(facts.stages, **stages.get(name, {})))
+        name: replace(facts, rounds=replace(facts.rounds, **stages.get(name, {})))
         for name, facts in config.classes.items()
     }
     return replace(config, classes=classes)
@@ -115,7 +115,7 @@ def frames_of(
 ) -> Iterable[pd.DataFrame]:
     """Return the trace as chunks of TRACE; the arguments are those of make_trace."""
     arrivals = config.arrivals
-    if arrivals.kind == "file":
+    if arrivals.kind == "file" and arrivals.format is not None:
         if arrivals.format == "parquet":
             return (frame for paths in arrivals.files.values() for path in paths
                     for frame in read_trace(Path(path)))  # fmt: skip
@@ -186,12 +186,12 @@ def _work(
     if measured is not None:
         (machine,) = [one for one in hardware if one.name == measured.hardware]
         return Empirical(measured_work(measured, machine))
-    if facts.stages.map_tasks:
+    if facts.rounds.map_tasks:
         # A stage without tasks is left out by the stages' own times; its count has to be 1 or more.
-        scv = facts.stages.size_scv
+        scv = facts.rounds.size_scv
         return StageCounts(
-            TaskCounts((facts.stages.map_tasks,), (1.0,)),
-            TaskCounts((max(1, facts.stages.reduce_tasks),), (1.0,)),
+            TaskCounts((facts.rounds.map_tasks,), (1.0,)),
+            TaskCounts((max(1, facts.rounds.reduce_tasks),), (1.0,)),
             distribution.LogNormal(1.0, scv) if scv else distribution.Deterministic(1.0),
         )
     return _distribution(facts.work)
@@ -222,7 +222,7 @@ def _demand(facts: JobClassConfig, one: SyntheticClass, cluster: ClusterConfig, 
     maps = np.full(_SAMPLE, one.work.map_tasks.counts[0])
     reduces = np.full(_SAMPLE, one.work.reduce_tasks.counts[0])
     slots = np.full(_SAMPLE, max(1, cluster.engine_slots or one.cpu_milli // 1000))
-    return float(service_times(stages_of(facts.stages), seed, jobs, maps, reduces, slots)[0].mean())
+    return float(service_times(stages_of(facts.rounds), seed, jobs, maps, reduces, slots)[0].mean())
 
 
 def _capacity(cluster: ClusterConfig, hardware: Sequence[Hardware]) -> float:

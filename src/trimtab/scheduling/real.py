@@ -1,13 +1,14 @@
 """A cell run for real: the trace's jobs on Apache Spark or on Slurm, beside their simulation."""
 
 import os
-import platform
 from pathlib import Path
+from platform import machine, system
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pandas as pd
 
+from trimtab.config.groups.experiment import Platform
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.errors import UserError
 from trimtab.execution.queue_file import dispatch_policy
@@ -29,20 +30,20 @@ _RANKS = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 def run_for_real(
     setting: Setting,
     policy: PolicyConfig,
-    engine: str,
+    platform: Platform,
     scale: float,
     simulated: Path,
     destination: Path,
 ) -> None:
     """Run the jobs of a trace for real and write `real.parquet` (SCHEDULED) and `real.json`.
 
-    `engine` is `spark` or `slurm`; on Slurm a second of the trace lasts `scale` seconds.
+    On Slurm a second of the trace lasts `scale` seconds.
     `simulated` are the simulated jobs (SCHEDULED), which each real one is compared with. Raises
-    UserError where the engine is missing or cannot run the trace.
+    UserError where the platform is missing or cannot run the trace.
     """
     trace = pd.concat(list(read_trace(setting.trace_path)), ignore_index=True)
     load_average = os.getloadavg()[0]
-    if engine == "spark":
+    if platform is Platform.SPARK:
         jobs, sprinter = _on_spark(setting, policy, trace)
         name, scale = f"Spark local[{setting.cluster.engine_slots}]", 1.0
     else:
@@ -54,7 +55,7 @@ def run_for_real(
         {
             "engine": name,
             "scale": scale,
-            "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs",
+            "machine": f"{system()} {machine()}, {os.cpu_count()} CPUs",
             "load_average_before": load_average,
             "sprint": sprinter,
             "energy_source": "unknown",

@@ -11,19 +11,63 @@ def stems(group: str) -> list[str]:
     return sorted(path.stem for path in (PROJECT / "conf" / group).glob("*.yaml"))
 
 
+@pytest.fixture(scope="module")
+def shipped() -> Configurations:
+    return Configurations(PROJECT / "conf")
+
+
 @pytest.mark.parametrize("group", GROUPS)
-def test_every_shipped_option_composes(group: str) -> None:
+def test_every_shipped_option_composes(group: str, shipped: Configurations) -> None:
     assert stems(group)
     for name in stems(group):
-        root = Configurations(PROJECT / "conf", [f"{group}={name}"]).root
-        assert getattr(root, group).name == name
+        assert shipped.option(group, name).name == name
 
 
-def test_full_experiment_covers_every_workload_of_the_projects_environment_and_a_union() -> None:
-    configurations = Configurations(PROJECT / "conf", ["experiment=full"])
-    experiment = configurations.root.experiment
-    shipped = [configurations.workload(name) for name in stems("workload")]
-    ours = [workload.name for workload in shipped if workload.python == ".venv/bin/python"]
+@pytest.mark.parametrize("name", stems("experiment"))
+def test_every_shipped_experiment_finds_all_that_it_names(name: str) -> None:
+    assert Configurations(PROJECT / "conf", [f"experiment={name}"]).root.experiment.name == name
+
+
+@pytest.mark.parametrize(
+    ("group", "name"),
+    [
+        ("workload", "other"),
+        ("hardware", "gpu_a40"),
+        ("debloat", "zero"),
+        ("trace", "dias_mostly_high"),  # builds on another file
+        ("policy", "heats_08"),
+        ("objective", "two_priorities"),  # the chosen one
+        ("experiment", "single"),  # interpolates keys of other groups
+    ],
+)
+def test_an_option_is_what_choosing_it_gives(conf: Path, group: str, name: str) -> None:
+    """One group composed by itself against the whole, with everything that has a say in it."""
+    text = (conf / "config.yaml").read_text()
+    write(conf, "config.yaml", f"{text}debloat: {{minimum_hole_bytes: 65536}}\n")
+    text = (conf / "experiment/quickstart.yaml").read_text()
+    said = "workload: {timeout_s: 11}\ntrace: {seed: 5}\n"
+    write(conf, "experiment/quickstart.yaml", text + said)
+    overrides = [
+        "hardware.power_relative_error=0.25",
+        "++policy.parameters.tick_s=7",
+        "+workload.env.MACHINE=${hardware.name}",
+    ]
+    alone = Configurations(conf, overrides).option(group, name)
+    whole = getattr(Configurations(conf, [*overrides, f"{group}={name}"]).root, group)
+    assert alone == whole
+
+
+def test_an_override_needs_no_plus_where_the_file_leaves_the_default(conf: Path) -> None:
+    root = Configurations(conf, ["workload.marks.epoch=x", "trace.seed=3"]).root
+    assert (root.workload.marks.epoch, root.trace.seed) == ("x", 3)
+
+
+def test_full_experiment_covers_every_workload_of_the_projects_environment_and_a_union(
+    shipped: Configurations,
+) -> None:
+    experiment = shipped.option("experiment", "full")
+    workloads = shipped.options("workload", stems("workload"))
+    ours = [workload.name for workload in workloads if workload.python == ".venv/bin/python"]
     assert sorted(experiment.workloads) == ours
     assert any(len(names) > 1 for names in experiment.targets.values())
     for name in experiment.workloads:
@@ -38,8 +82,8 @@ def test_single_experiment_is_a_target_of_the_chosen_workload(conf: Path) -> Non
 
 def test_overrides_hold_for_options_that_are_not_the_chosen_ones(conf: Path) -> None:
     configurations = Configurations(conf, ["workload.timeout_s=7"])
-    assert configurations.workload("other").name == "other"
-    assert configurations.workload("other").timeout_s == 7
+    assert configurations.option("workload", "other").name == "other"
+    assert configurations.option("workload", "other").timeout_s == 7
 
 
 def test_experiment_sets_keys_outside_its_group(conf: Path) -> None:
@@ -50,9 +94,9 @@ def test_experiment_sets_keys_outside_its_group(conf: Path) -> None:
 
 
 def test_an_edited_file_is_read_again(conf: Path) -> None:
-    assert Configurations(conf).workload("lenet5_train").workdir == "."
+    assert Configurations(conf).option("workload", "lenet5_train").workdir == "."
     write(conf, "workload/lenet5_train.yaml", workload(workdir="x"))
-    assert Configurations(conf).workload("lenet5_train").workdir == "x"
+    assert Configurations(conf).option("workload", "lenet5_train").workdir == "x"
 
 
 def test_mistake_in_a_workload_of_the_experiment_that_is_not_the_chosen_one(conf: Path) -> None:

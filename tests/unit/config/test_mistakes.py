@@ -114,9 +114,10 @@ def test_mistake_in_the_experiments_file_is_found_there(conf: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("defaults: [base_schema]\n", "- workload: NAME"),
-        ("x: 3\n", "- base_schema"),
-        ("defaults: [base_schema, {workload: x}]\n", "workload/x.yaml does not exist"),
+        ("defaults: []\n", "- workload: NAME"),
+        ("x: 3\n", "- workload: NAME"),
+        ("defaults: [{workload: x}]\n", "workload/x.yaml does not exist"),
+        ("defaults: [nothing]\n", "nothing.yaml does not exist"),
     ],
 )
 def test_config_file(conf: Path, text: str, expected: str) -> None:

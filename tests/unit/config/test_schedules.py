@@ -23,20 +23,20 @@ def edit(conf: Path, file: str, **changes: object) -> None:
 
 def test_classes_of_a_trace_that_builds_on_another_are_merged(conf: Path) -> None:
     configurations = Configurations(conf, ["experiment=dias_two_priorities"])
-    reference = configurations.trace("dias_two_priorities").classes
-    inverse = configurations.trace("dias_mostly_high").classes
+    reference = configurations.option("trace", "dias_two_priorities").classes
+    inverse = configurations.option("trace", "dias_mostly_high").classes
     assert [inverse[name].share for name in ("high", "low")] == [9, 1]
-    assert inverse["low"].stages == reference["low"].stages
+    assert inverse["low"].rounds == reference["low"].rounds
 
 
 def test_a_stage_of_a_schedule_loads_as_it_was_dumped(conf: Path) -> None:
     configurations = Configurations(conf, ["experiment=heats"])
-    cluster = configurations.cluster("heats_testbed")
+    cluster = configurations.option("cluster", "heats_testbed")
     stage = ScheduleStage(
         cluster=cluster,
-        hardware=[configurations.hardware(name) for name in cluster.nodes],
-        trace=configurations.trace("heats_bursts"),
-        policy=configurations.policy("heats_rall"),
+        hardware=configurations.options("hardware", cluster.nodes),
+        trace=configurations.option("trace", "heats_bursts"),
+        policy=configurations.option("policy", "heats_rall"),
         replications=3,
         baseline=False,
     )

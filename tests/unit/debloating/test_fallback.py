@@ -17,9 +17,14 @@ from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.rewriting.compact import Mode, rewrite
 from trimtab.binaries.rewriting.locate import locate
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
-from trimtab.debloating.fallback import RemovedCall, Source, add_fallback, read_events
+from trimtab.config.groups.debloat import Fallback
+from trimtab.debloating.fallback import add_fallback
+from trimtab.debloating.span_document import document_of
+from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.errors import UserError
-from trimtab.files import write_json
+from trimtab.records.library_spans import spans_file
+from trimtab.records.manifest import DebloatedFile, Environment, Manifest, Timings
+from trimtab.records.removed_calls import RemovedCall, read_removed_calls
 
 # `far` leaves the file with its pages; `near` lies on a page that stays, beside `used`; each of
 # the others begins a page of its own.
@@ -59,6 +64,14 @@ mine = ctypes.CDLL(os.path.join(sys.prefix, "lib", "libmine.so"))
 """
 
 
+def manifest_of(mode: str, names: list[str]) -> Manifest:
+    return Manifest(
+        target="t", hardware="h", workloads=["w"], mode=mode, symbols="strip",
+        environment=Environment("python_prefix", "/"), timings=Timings(0, 0, 0),
+        files={name: DebloatedFile("", "", 0, 0) for name in names},
+    )  # fmt: skip
+
+
 def compile_library(path: Path, source: str) -> Path:
     language = "c++" if "throw" in source else "c"
     command = ["g++", "-x", language, "-", "-O1", "-g", "-shared", "-fPIC", "-o", str(path)]
@@ -80,7 +93,9 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def build(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     """Makes a slim environment around this interpreter, with a fallback."""
 
-    def make(mode: Mode = "compact", source: Source = "original", origin: Path = prefix) -> Path:
+    def make(
+        mode: Mode = "compact", source: Fallback = Fallback.ORIGINAL, origin: Path = prefix
+    ) -> Path:
         folder = tmp_path_factory.mktemp("slim")
         environment = folder / "env"
         (environment / f"lib/python3.{sys.version_info.minor}/site-packages").mkdir(parents=True)
@@ -95,12 +110,11 @@ def build(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..
             kept = [(names.of(at) or "").startswith("used") for at in functions.start.tolist()]
             spans = locate(elf, functions, np.array(kept), keep_symbols=False)
             rewrite(elf, spans, mode, environment / "lib" / path.name, 4096)
-            write_json(folder / f"spans/lib__{path.name}.json", spans.to_json())
-        files: dict[str, dict[str, int]] = {
-            f"lib/{path.name}": {} for path in (origin / "lib").iterdir()
-        }
-        write_json(folder / "manifest.json", {"mode": mode, "files": files})
-        add_fallback(environment, origin, folder / "spans", folder / "manifest.json", source)
+            name = f"lib/{path.name}"
+            document_of(path, name, spans).write(spans_file(folder / "spans", name))
+        names = [f"lib/{path.name}" for path in (origin / "lib").iterdir()]
+        add_fallback(environment, origin, manifest_of(mode, names), folder / "spans", source)
+        PythonPrefix(origin).adapt(environment, environment)
         return environment
 
     return make
@@ -129,7 +143,7 @@ def run(
 
 
 def called(record: Path) -> list[str]:
-    return [event.name for event in read_events(record)] if record.exists() else []
+    return [call.name for call in read_removed_calls(record)]
 
 
 def address_of(prefix: Path, name: str) -> int:
@@ -138,10 +152,10 @@ def address_of(prefix: Path, name: str) -> int:
     return next(int(at) for at in starts if names.of(at) == name)
 
 
-@pytest.mark.parametrize("source", ["original", "packed"])
+@pytest.mark.parametrize("source", [Fallback.ORIGINAL, Fallback.PACKED])
 @pytest.mark.parametrize("library", ["libmine.so", "libthrows.so"])
 def test_the_sidecar_holds_every_removed_byte_of_code_and_no_other(
-    build: Callable[..., Path], prefix: Path, source: Source, library: str
+    build: Callable[..., Path], prefix: Path, source: Fallback, library: str
 ) -> None:
     environment = build(source=source)
     sidecar = (environment / f"trimtab/removed/lib__{library}.removed").read_bytes()
@@ -149,11 +163,11 @@ def test_the_sidecar_holds_every_removed_byte_of_code_and_no_other(
     count, size, modified = np.frombuffer(sidecar[8:32], "<u8").tolist()
     path = sidecar[32:4096].rstrip(b"\0").decode()
     original = prefix / "lib" / library
-    if source == "original":
+    if source == Fallback.ORIGINAL:
         status = original.stat()
         assert (path, size, modified) == (str(original), status.st_size, status.st_mtime_ns)
         assert len(sidecar) == 4096 + 16 * count  # code and names stay in the original
-    where = original.read_bytes() if source == "original" else sidecar
+    where = original.read_bytes() if source == Fallback.ORIGINAL else sidecar
     elf = read_elf(original)
     functions, names = read_functions(elf), function_names(elf)
     kept = [(names.of(at) or "").startswith("used") for at in functions.start.tolist()]
@@ -195,19 +209,19 @@ print(mine.used(2), mine.{function}(7))
     assert uncaught.returncode == 1 and uncaught.stdout == ""
     assert uncaught.stderr.splitlines()[-1].startswith(f"RuntimeError: {message}")
     assert {"far": ["far", "near"], "near": ["near"]}[function] == sorted(called(record))
-    assert all(event.processes == 2 for event in read_events(record))
+    assert all(event.processes == 2 for event in read_removed_calls(record))
 
 
-@pytest.mark.parametrize("source", ["original", "packed"])
+@pytest.mark.parametrize("source", [Fallback.ORIGINAL, Fallback.PACKED])
 @pytest.mark.parametrize("mode", ["compact", "zero"])
 def test_restore_goes_on_and_records(
-    build: Callable[..., Path], prefix: Path, record: Path, mode: Mode, source: Source
+    build: Callable[..., Path], prefix: Path, record: Path, mode: Mode, source: Fallback
 ) -> None:
     environment = build(mode, source)
     program = "print(mine.far(7), mine.near(8), mine.used(1), mine.far(8), mine.outer(6))"
     done = run(environment, record, program, "restore")
     assert (done.returncode, done.stdout, done.stderr) == (0, "9 3 4 11 8\n", "")
-    events = read_events(record)
+    events = read_removed_calls(record)
     assert sorted(event.name for event in events) == ["far", "nameless", "near", "outer"]
     assert {(event.library, event.processes) for event in events} == {("lib/libmine.so", 1)}
     assert all(event.address == address_of(prefix, event.name) for event in events)
@@ -223,7 +237,7 @@ def test_report_only_counts(slim: Path, record: Path) -> None:
     done = run(slim, record, "print(mine.far(7), mine.far(7))", "report")
     assert (done.returncode, done.stdout, done.stderr) == (0, "9 9\n", "")
     assert '"functions": 2}' in record.read_text() and len(record.read_text().splitlines()) == 1
-    assert read_events(record) == []
+    assert read_removed_calls(record) == []
 
 
 def test_the_record_lies_in_the_environment_by_default(
@@ -233,7 +247,7 @@ def test_the_record_lies_in_the_environment_by_default(
     monkeypatch.delenv("TRIMTAB_FALLBACK_RECORD", raising=False)
     subprocess.run([slim / "bin/python", "-c", PRELUDE + "mine.near(1)"], check=True, timeout=60)
     expected = RemovedCall("lib/libmine.so", address_of(prefix, "near"), "near", 1)
-    assert read_events(slim / "trimtab/fallback.jsonl") == [expected]
+    assert read_removed_calls(slim / "trimtab/fallback.jsonl") == [expected]
 
 
 def test_threads_meet_the_same_removed_functions_at_once(slim: Path, record: Path) -> None:
@@ -407,26 +421,13 @@ def test_what_cannot_fall_back_is_refused(
 ) -> None:
     with pytest.raises(UserError, match="mode punch leaves zeros"):
         build("punch")
-    write_json(tmp_path / "manifest.json", {"mode": "compact", "files": {}})
+    add_fallback(tmp_path, prefix, manifest_of("compact", []), tmp_path, Fallback.ORIGINAL)
+    (tmp_path / "bin").mkdir()
     with pytest.raises(UserError, match="no lib/python3"):
-        add_fallback(tmp_path, prefix, tmp_path, tmp_path / "manifest.json", "original")
+        PythonPrefix(prefix).adapt(tmp_path, tmp_path)
     elf = read_elf(prefix / "lib/libmine.so")
     other = Spans(np.array([elf.size_bytes]), np.array([SpanReason.UNUSED], np.uint8), "another")
-    write_json(tmp_path / "lib__libmine.so.json", other.to_json())
-    write_json(tmp_path / "manifest.json", {"mode": "compact", "files": {"lib/libmine.so": {}}})
-    (tmp_path / "lib/python3.11/site-packages").mkdir(parents=True)
+    name = "lib/libmine.so"
+    document_of(prefix / name, name, other).write(spans_file(tmp_path, name))
     with pytest.raises(UserError, match="not the library that was debloated"):
-        add_fallback(tmp_path, prefix, tmp_path, tmp_path / "manifest.json", "original")
-
-
-@pytest.mark.parametrize(
-    "line", ["[]", "7", "{}", "nonsense", '{"library": "x", "address": [], "function": "f"}']
-)
-def test_a_foreign_record_is_refused(tmp_path: Path, line: str) -> None:
-    record = tmp_path / "events.jsonl"
-    whole = '{"pid": 1, "time_s": 1.5, "library": "lib/x.so", "address": 16, "function": "f"}\n'
-    record.write_text(whole + whole.replace("1,", "2,") + whole[:20])
-    assert read_events(record) == [RemovedCall("lib/x.so", 16, "f", 2)]
-    record.write_text(whole + line + "\n")
-    with pytest.raises(UserError, match="line 2 is no record"):
-        read_events(record)
+        add_fallback(tmp_path, prefix, manifest_of("compact", [name]), tmp_path, Fallback.ORIGINAL)

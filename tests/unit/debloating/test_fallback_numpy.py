@@ -12,10 +12,11 @@ import pytest
 
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.workload import Workload
+from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
-from trimtab.debloating.environment import build_environment
-from trimtab.debloating.fallback import read_events
+from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.profiling.profile import trace_workload
+from trimtab.records.removed_calls import read_removed_calls
 
 PROGRAM = """
 import json, sys
@@ -65,13 +66,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     usage = trace_workload(product, folder / "trace", 1)
     assert usage.complete, usage.incomplete_because
     usage.write(folder / "usage.json")
-    debloat_target(
-        "product", "here", [folder / "usage.json"], [product], Debloat(name="x"), [], folder
-    )
-    build_environment(
-        original / "bin/python", folder / "libraries.tar", folder / "manifest.json", "hardlink",
-        folder / "env", folder / "spans", "original",
-    )  # fmt: skip
+    stage = DebloatStage("product", "here", [], [product], Debloat(name="x"))
+    debloat_target(stage, [folder / "usage.json"], folder)
+    PythonPrefix(original).build(folder, "hardlink", "original", folder / "env")
     return folder
 
 
@@ -110,10 +107,10 @@ def test_an_operation_that_was_not_profiled(folder: Path, operation: str) -> Non
     named, removed = text.removeprefix("trimtab: ").split(" was removed: no profiled run used it")
     assert "TRIMTAB_FALLBACK=restore" in removed
     function, library = named.rsplit(" in ", 1)
-    called = [event for event in read_events(record) if event.library.endswith(library)]
+    called = [event for event in read_removed_calls(record) if event.library.endswith(library)]
     assert function in readable([event.name for event in called])
     record.unlink()
     both = ("multiply", operation)
     assert run(folder, "env", *both, behaviour="restore") == run(folder, "original", *both)
-    assert any(LIBRARY[operation] in event.library for event in read_events(record))
+    assert any(LIBRARY[operation] in event.library for event in read_removed_calls(record))
     record.unlink()

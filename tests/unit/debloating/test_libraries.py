@@ -9,8 +9,8 @@ import pytest
 
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.reader import read_elf
-from trimtab.debloating.gpu_code import GpuTarget
-from trimtab.debloating.libraries import ProfiledLibrary, locate_used, size_of, targets_of
+from trimtab.debloating.gpu.gpu_code import GpuTarget
+from trimtab.debloating.libraries import ProfiledLibrary, locate_used, profiled_libraries, size_of
 from trimtab.errors import UserError
 from trimtab.records.usage import Usage, UsedLibrary
 
@@ -33,7 +33,9 @@ def usage(path: Path, used: list[int], traced: bool = True) -> Usage:
 
 def test_the_union_over_workloads_is_kept() -> None:
     starts = [int(start) for start in read_functions(read_elf(extension())).start]
-    [target] = targets_of([usage(extension(), starts[:2]), usage(extension(), starts[1:3])], PREFIX)
+    [target] = profiled_libraries(
+        [usage(extension(), starts[:2]), usage(extension(), starts[1:3])], PREFIX
+    )
     assert target.used.tolist() == starts[:3]
     located = locate_used(target, keep_symbols=False, gpu=GpuTarget())
     assert located.functions_used == 3
@@ -42,8 +44,8 @@ def test_the_union_over_workloads_is_kept() -> None:
 def test_libraries_outside_the_environment_are_left_out(tmp_path: Path) -> None:
     copy = tmp_path / "copy.so"
     copy.write_bytes(extension().read_bytes())
-    assert targets_of([usage(copy, [])], PREFIX) == []
-    assert [t.name for t in targets_of([usage(copy, [])], tmp_path)] == ["copy.so"]
+    assert profiled_libraries([usage(copy, [])], PREFIX) == []
+    assert [t.name for t in profiled_libraries([usage(copy, [])], tmp_path)] == ["copy.so"]
 
 
 def test_a_changed_library_is_refused(tmp_path: Path) -> None:
@@ -52,11 +54,11 @@ def test_a_changed_library_is_refused(tmp_path: Path) -> None:
     record = usage(copy, [])
     copy.write_bytes(copy.read_bytes() + b"more")
     with pytest.raises(UserError, match="not the file that was profiled"):
-        targets_of([record], tmp_path)
+        profiled_libraries([record], tmp_path)
 
 
 def test_an_untraced_library_keeps_all_its_code() -> None:
-    [target] = targets_of([usage(extension(), [], traced=False)], PREFIX)
+    [target] = profiled_libraries([usage(extension(), [], traced=False)], PREFIX)
     located = locate_used(target, keep_symbols=True, gpu=GpuTarget())
     assert located.function_bytes_kept == located.function_bytes_total
     assert located.functions_used == located.functions_total > 0

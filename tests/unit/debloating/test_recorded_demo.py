@@ -17,11 +17,14 @@ from trimtab.binaries.gpu.fatbin import Kind, find_gpu_code
 from trimtab.cli import workspace
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.workload import Workload
+from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
-from trimtab.debloating.elements import ElementReason
-from trimtab.files import read_json
+from trimtab.debloating.gpu.elements import ElementReason
+from trimtab.records.library_spans import LibrarySpans
+from trimtab.records.manifest import Manifest, RunTimeModule
 from trimtab.records.tables import LIBRARIES, read_table
-from trimtab.records.usage import Usage, UsedModule
+from trimtab.records.usage import Usage, UsedGpu, UsedModule
+from trimtab.records.used import UsedCodeByLibrary
 
 DATA = Path(__file__).parent / "data"
 MATMUL = "_Z12matrixMulGPUPKiS0_Pii"
@@ -44,10 +47,9 @@ def environment(tmp_path: Path) -> Path:
 def debloat(environment: Path, **options: str) -> Path:
     folder = environment.parent / "target"
     workload = Workload(name="demo", command=["python"], python=str(environment / "bin/python"))
-    debloat_target(
-        "demo", "h200", [environment.parent / "usage.json"], [workload],
-        Debloat(name="x", **options), [], folder,  # type: ignore[arg-type]
-    )  # fmt: skip
+    chosen = Debloat(name="x", **options)  # type: ignore[arg-type]
+    stage = DebloatStage("demo", "h200", [], [workload], chosen)
+    debloat_target(stage, [environment.parent / "usage.json"], folder)
     return folder
 
 
@@ -65,14 +67,15 @@ def test_only_the_used_kernels_module_stays(environment: Path) -> None:
     assert (row["elements_before"], row["elements_after"]) == (8, 2)
     assert row["elements_architecture"] == 3 and row["elements_unused"] == 1
     assert row["elements_ptx"] == 2
-    assert read_json(folder / "used.json")["libraries"]["lib/libdemo.so"]["kernels"] == [MATMUL]
-    document = read_json(folder / "spans/lib__libdemo.so.json")["gpu_code"]
-    assert document["kernels"] == [MATMUL]
-    assert document["elements_by_reason"][ElementReason.USED.text] == 1
-    assert document["elements_by_reason"][ElementReason.NO_KERNELS.text] == 1
-    manifest = read_json(folder / "manifest.json")
-    assert manifest["gpus"] == [{"name": "NVIDIA H200", "architecture": 90}]
-    assert manifest["modules_made_at_run_time"] == []
+    used = UsedCodeByLibrary.read(folder / "used.json").libraries["lib/libdemo.so"]
+    assert used.kernels == {MATMUL}
+    gpu_code = LibrarySpans.read(folder / "spans/lib__libdemo.so.json").gpu_code
+    assert gpu_code and gpu_code.kernels == [MATMUL] and len(gpu_code.kept) == 2
+    assert gpu_code.elements_by_reason[ElementReason.USED.text] == 1
+    assert gpu_code.elements_by_reason[ElementReason.NO_KERNELS.text] == 1
+    manifest = Manifest.read(folder / "manifest.json")
+    assert manifest.gpus == [UsedGpu("NVIDIA H200", 90)]
+    assert manifest.modules_made_at_run_time == []
 
 
 def test_modules_of_no_library_were_made_at_run_time(environment: Path) -> None:
@@ -80,10 +83,9 @@ def test_modules_of_no_library_were_made_at_run_time(environment: Path) -> None:
     usage = Usage.read(record)
     compiled = UsedModule("ab" * 32, 4096, ["triton_kernel"], [], False, [1])
     usage.model_copy(update={"modules": [*usage.modules, compiled]}).write(record)
-    manifest = read_json(debloat(environment) / "manifest.json")
-    assert manifest["modules_made_at_run_time"] == [
-        {"sha256": "ab" * 32, "size_bytes": 4096, "kernels": ["triton_kernel"]}
-    ]
+    manifest = Manifest.read(debloat(environment) / "manifest.json")
+    made = RunTimeModule(sha256="ab" * 32, size_bytes=4096, kernels=["triton_kernel"])
+    assert manifest.modules_made_at_run_time == [made]
 
 
 @pytest.mark.parametrize("mode", ["zero", "punch", "compact"])
@@ -101,10 +103,8 @@ def test_other_gpus_by_name(environment: Path) -> None:
     """For a GPU that was not traced on, a module that holds a used kernel's name is kept."""
     folder = environment.parent / "target"
     workload = Workload(name="demo", command=["python"], python=str(environment / "bin/python"))
-    debloat_target(
-        "demo", "h200", [environment.parent / "usage.json"], [workload], Debloat(name="x"),
-        ["8.0", "9.0"], folder,
-    )  # fmt: skip
+    stage = DebloatStage("demo", "h200", ["8.0", "9.0"], [workload], Debloat(name="x"))
+    debloat_target(stage, [environment.parent / "usage.json"], folder)
     rebuilt = workspace.reconstruct(
         folder / "spans/lib__libdemo.so.json", environment.parent / "both", "compact"
     )

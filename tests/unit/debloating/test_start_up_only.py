@@ -13,16 +13,17 @@ from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.rewriting.not_started import NOTE
-from trimtab.binaries.rewriting.spans import SpanReason, Spans
+from trimtab.binaries.rewriting.spans import SpanReason
 from trimtab.cli import workspace
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.workload import Workload
+from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
-from trimtab.debloating.elements import ElementReason as GpuReason
-from trimtab.debloating.environment import build_environment
-from trimtab.debloating.gpu_code import GpuTarget
+from trimtab.debloating.gpu.elements import ElementReason as GpuReason
+from trimtab.debloating.gpu.gpu_code import GpuTarget
 from trimtab.debloating.libraries import ProfiledLibrary, locate_used
-from trimtab.files import read_json
+from trimtab.debloating.targets.python_prefix import PythonPrefix
+from trimtab.records.library_spans import LibrarySpans
 from trimtab.records.tables import LIBRARIES, read_table
 from trimtab.records.usage import Usage, UsedLibrary
 
@@ -71,16 +72,13 @@ def debloat(environment: Path, *used: str, traced: bool = True, **options: str) 
     workload = Workload(name="table", command=["python"], python=str(environment / "bin/python"))
     folder = environment.parent / "target"
     chosen = Debloat(name="x", **options)  # type: ignore[arg-type]
-    debloat_target("table", "here", [usage], [workload], chosen, [], folder)
+    debloat_target(DebloatStage("table", "here", [], [workload], chosen), [usage], folder)
     return folder
 
 
 def slim_environment(environment: Path, target: Path, fallback: str = "original") -> Path:
     slim = target / "env"
-    build_environment(
-        environment / "bin/python", target / "libraries.tar", target / "manifest.json", "copy",
-        slim, target / "spans", fallback,
-    )  # fmt: skip
+    PythonPrefix(environment).build(target, "copy", fallback, slim)
     return slim
 
 
@@ -89,27 +87,27 @@ def run(environment: Path, code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True)
 
 
-def spans_of(target: Path) -> Spans:
-    return Spans.from_json(read_json(target / "spans/lib__libtable.so.json"))
+def spans_of(target: Path) -> LibrarySpans:
+    return LibrarySpans.read(target / "spans/lib__libtable.so.json")
 
 
 def test_it_is_off_unless_asked_for(environment: Path) -> None:
     target = debloat(environment, "fill")
     spans = spans_of(target)
-    assert not spans.bytes_of(SpanReason.START_UP_CODE) and not spans.note
-    assert spans.bytes_of(SpanReason.USED)
+    assert not spans.bytes_by_reason[SpanReason.START_UP_CODE.text] and not spans.note
+    assert spans.bytes_by_reason[SpanReason.USED.text] and spans.started
 
 
 @pytest.mark.parametrize("used", [("fill", "api_square"), ("fill", "api_3")])
 def test_a_library_that_was_called_stays_as_it_was(environment: Path, used: list[str]) -> None:
     before = spans_of(debloat(environment, *used))
     after = spans_of(debloat(environment, *used, start_up_only="remove"))
-    assert after.to_json() == before.to_json()
+    assert after == before
 
 
 def test_a_library_that_was_not_traced_is_started(environment: Path) -> None:
     target = debloat(environment, traced=False, start_up_only="remove")
-    assert not spans_of(target).bytes_of(SpanReason.START_UP_CODE)
+    assert not spans_of(target).bytes_by_reason[SpanReason.START_UP_CODE.text]
 
 
 def test_nothing_of_its_code_is_left_and_the_table_says_so(environment: Path) -> None:
@@ -119,9 +117,9 @@ def test_nothing_of_its_code_is_left_and_the_table_says_so(environment: Path) ->
     assert row["functions_after"] == 0 < row["functions_before"]
     assert row["function_bytes_after"] < 100  # the linkage stubs count as one function
     assert row["kept_bytes"] + row["removed_bytes"] == row["size_before_bytes"]
-    document = read_json(target / "spans/lib__libtable.so.json")
-    assert document["note"] == NOTE
-    assert document["bytes_by_reason"][SpanReason.START_UP_CODE.text] > 32 * 4096
+    document = spans_of(target)
+    assert document.note == NOTE and not document.started
+    assert document.bytes_by_reason[SpanReason.START_UP_CODE.text] > 32 * 4096
 
 
 @pytest.mark.parametrize("mode", ["compact", "zero"])
@@ -205,8 +203,8 @@ def test_a_plugin_that_registers_itself_goes_on_working(environment: Path) -> No
     options = Debloat(name="x", start_up_only="remove")
     workspace.debloat(folder, options, [], lambda name, done, total: None)
     slim = workspace.build(folder, options)
-    notes = {name: read_json(folder / f"spans/lib__lib{name}.so.json")["note"]
-             for name in ("table", "host", "plugin")}  # fmt: skip
-    assert notes == {"table": NOTE, "host": "", "plugin": ""}
+    started = {name: LibrarySpans.read(folder / f"spans/lib__lib{name}.so.json").started
+               for name in ("table", "host", "plugin")}  # fmt: skip
+    assert started == {"table": False, "host": True, "plugin": True}
     command[0] = str(slim / "bin/python")
     assert subprocess.check_output(command, text=True) == "15\n"

@@ -216,7 +216,7 @@ def write_debloat(
         "gpus": gpus or [],
     }
     write_json(folder / "manifest.json", manifest)
-    write_json(folder / "used.json", {"libraries": used or {}})
+    write_json(folder / "used.json", {"version": 1, "libraries": used or {}})
     outcome = {
         "target": target,
         "hardware": HARDWARE,

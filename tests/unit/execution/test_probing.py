@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from omegaconf import OmegaConf
 from sklearn.cluster import KMeans
 
-from trimtab.config.check import checked
 from trimtab.config.groups.hardware import Hardware
+from trimtab.config.validate import checked
 from trimtab.errors import UserError
 from trimtab.execution.probing import TASKS, ProbingTask, probe, probe_host, write_hardware
 from trimtab.execution.sprinting.governors import Governors
@@ -34,7 +33,7 @@ def python(name: str, code: str, *words: str, works: tuple[int, ...] = (1,)) -> 
 
 
 def as_configured(document: dict[str, Any]) -> Hardware:
-    return checked(OmegaConf.merge(OmegaConf.structured(Hardware), document), Hardware)
+    return checked(document, Hardware)
 
 
 def cpufreq(root: Path, offered: str = "performance powersave", cpus: int = 2) -> Path:

@@ -6,7 +6,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from trimtab.errors import TrimtabError
+from trimtab.errors import TrimtabError, UserError
 from trimtab.records.tables import EPOCHS, LIBRARIES, RUNS, read_table, write_table
 
 SCHEMA = pa.schema([("name", pa.string()), ("wall_s", pa.float64()), ("count", pa.int64())])
@@ -33,8 +33,16 @@ def test_other_columns_are_refused(tmp_path: Path, frame: pd.DataFrame) -> None:
 
 def test_a_file_of_another_version_is_refused(tmp_path: Path) -> None:
     write_table(tmp_path / "t.parquet", SCHEMA, ROWS)
-    with pytest.raises(TrimtabError, match="columns"):
+    with pytest.raises(TrimtabError, match=r"t\.parquet: columns of another .*'count'.* its stage"):
         read_table(tmp_path / "t.parquet", RUNS)
+
+
+def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"t\.parquet: missing; run its stage"):
+        read_table(tmp_path / "t.parquet", SCHEMA)
+    (tmp_path / "t.parquet").write_text("text")
+    with pytest.raises(TrimtabError, match=r"t\.parquet: not a Parquet file"):
+        read_table(tmp_path / "t.parquet", SCHEMA)
 
 
 @pytest.mark.parametrize("schema", [RUNS, EPOCHS, LIBRARIES])

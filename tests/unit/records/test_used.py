@@ -8,35 +8,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.errors import TrimtabError
-from trimtab.files import write_json
-from trimtab.records.used import jaccard, read_used
+from trimtab.files import read_json, write_json
+from trimtab.records.used import UsedCode, UsedCodeByLibrary, jaccard
 
 
 def test_functions_and_kernels_are_read_by_library(tmp_path: Path) -> None:
-    code = {"functions": [4096, 8192], "kernels": ["_Z6matmulPf"]}
-    write_json(tmp_path / "used.json", {"libraries": {"lib/a.so": code}})
-    used = read_used(tmp_path / "used.json")["lib/a.so"]
-    assert used.functions == {4096, 8192}
-    assert used.kernels == {"_Z6matmulPf"}
+    code = UsedCode(frozenset({8192, 4096}), frozenset({"_Z6matmulPf", "_Z3addPf"}))
+    UsedCodeByLibrary(libraries={"lib/a.so": code}).write(tmp_path / "used.json")
+    assert UsedCodeByLibrary.read(tmp_path / "used.json").libraries == {"lib/a.so": code}
+    (written,) = read_json(tmp_path / "used.json")["libraries"].values()
+    assert written == {"functions": [4096, 8192], "kernels": ["_Z3addPf", "_Z6matmulPf"]}
 
 
 @pytest.mark.parametrize(
-    ("document", "message"),
+    ("libraries", "message"),
     [
-        ([], "not a record"),
-        ({}, "libraries"),
-        ({"libraries": ["lib/a.so"]}, "not a record"),
-        ({"libraries": {"lib/a.so": {"functions": []}}}, "kernels"),
-        ({"libraries": {"lib/a.so": {"functions": 4096, "kernels": []}}}, "not a record"),
-        ({"libraries": {"lib/a.so": {"functions": ["0x1000"], "kernels": []}}}, "as numbers"),
-        ({"libraries": {"lib/a.so": {"functions": [True], "kernels": []}}}, "as numbers"),
-        ({"libraries": {"lib/a.so": {"functions": [], "kernels": [7]}}}, "as text"),
+        (["lib/a.so"], "libraries"),
+        ({"lib/a.so": {"functions": []}}, r"kernels: Field required"),
+        ({"lib/a.so": {"functions": 4096, "kernels": []}}, "functions"),
+        ({"lib/a.so": {"functions": ["0x1000"], "kernels": []}}, "functions"),
+        ({"lib/a.so": {"functions": [True], "kernels": []}}, "functions"),
+        ({"lib/a.so": {"functions": [-1], "kernels": []}}, "functions"),
+        ({"lib/a.so": {"functions": [], "kernels": [7]}}, "kernels"),
     ],
 )
-def test_what_is_no_such_record_is_refused(tmp_path: Path, document: Any, message: str) -> None:
-    write_json(tmp_path / "used.json", document)
-    with pytest.raises(TrimtabError, match=rf"used\.json: .*{message}"):
-        read_used(tmp_path / "used.json")
+def test_what_is_no_such_record_is_refused(tmp_path: Path, libraries: Any, message: str) -> None:
+    write_json(tmp_path / "used.json", {"version": 1, "libraries": libraries})
+    with pytest.raises(TrimtabError, match=rf"used\.json: .*{message}.*`debloat`"):
+        UsedCodeByLibrary.read(tmp_path / "used.json")
 
 
 sets = st.frozensets(st.integers(0, 9))

@@ -16,7 +16,7 @@ PROJECT = Path(__file__).resolve().parents[3]
 EXPONENTIAL = [
     "trace=dias_two_priorities",
     *(
-        f"trace.classes.{name}.stages.{key}"
+        f"trace.classes.{name}.rounds.{key}"
         for name in ("high", "low")
         for key in ("distribution=exponential", "size_scv=0")
     ),
@@ -28,8 +28,8 @@ def configurations(*overrides: str) -> Configurations:
 
 
 def classes_of(given: Configurations) -> list[EngineClass]:
-    cluster = given.cluster("dias_engine")
-    hardware = [given.hardware(name) for name in cluster.nodes]
+    cluster = given.option("cluster", "dias_engine")
+    hardware = given.options("hardware", cluster.nodes)
     return engine_classes(given.root.trace, cluster, hardware, {})
 
 
@@ -62,7 +62,7 @@ def test_exponential_tasks_have_the_mean_of_equation_4_1() -> None:
 
 
 def test_sizes_spread_the_drawn_processing_times_of_other_distributions() -> None:
-    sizes = [f"trace.classes.{name}.stages.size_scv" for name in ("high", "low")]
+    sizes = [f"trace.classes.{name}.rounds.size_scv" for name in ("high", "low")]
     narrow, wide = (
         classes_of(configurations("trace=dias_two_priorities", *(f"{key}={scv}" for key in sizes)))
         for scv in (0.1, 0.4)
@@ -76,8 +76,8 @@ def test_sizes_spread_the_drawn_processing_times_of_other_distributions() -> Non
 def test_a_sprint_timeout_changes_the_service_time_and_nothing_else(after_s: float) -> None:
     given = configurations("trace=dias_two_priorities")
     high, low = classes_of(given)
-    cluster = given.cluster("dias_engine")
-    power = engine_power(cluster, [given.hardware("dias_server")])
+    cluster = given.option("cluster", "dias_engine")
+    power = engine_power(cluster, [given.option("hardware", "dias_server")])
     assert power.speed_up == pytest.approx(2.5)
     policy = PolicyConfig(
         "sprint", "dias", parameters={"timeout_s": {"high": after_s, "low": after_s}}
@@ -91,9 +91,11 @@ def test_a_sprint_timeout_changes_the_service_time_and_nothing_else(after_s: flo
 def test_waste_is_that_of_preemptive_repeat_alone() -> None:
     given = configurations("trace=dias_two_priorities")
     classes = classes_of(given)
-    power = engine_power(given.cluster("dias_engine"), [given.hardware("dias_server")])
+    power = engine_power(
+        given.option("cluster", "dias_engine"), [given.option("hardware", "dias_server")]
+    )
     repeat, none = (
-        response_by_formula(classes, power, given.policy(name))
+        response_by_formula(classes, power, given.option("policy", name))
         for name in ("preemptive", "non_preemptive")
     )
     assert 0.03 < repeat["low"]["waste_share"] < 0.06  # published: roughly 4 %
@@ -110,14 +112,16 @@ def test_waste_is_that_of_preemptive_repeat_alone() -> None:
 )
 def test_what_no_formula_covers_is_said(policy: PolicyConfig, expected: str) -> None:
     given = configurations("trace=dias_two_priorities")
-    power = engine_power(given.cluster("dias_engine"), [given.hardware("dias_server")])
+    power = engine_power(
+        given.option("cluster", "dias_engine"), [given.option("hardware", "dias_server")]
+    )
     with pytest.raises(UserError, match=expected):
         response_by_formula(classes_of(given), power, policy)
 
 
 def test_a_cluster_that_jobs_share_has_no_formula() -> None:
     given = Configurations(PROJECT / "conf", ["experiment=heats", "trace=heats_bursts"])
-    cluster = given.cluster("heats_testbed")
-    hardware = [given.hardware(name) for name in cluster.nodes]
+    cluster = given.option("cluster", "heats_testbed")
+    hardware = given.options("hardware", cluster.nodes)
     with pytest.raises(UserError, match="formulas need an engine"):
         engine_classes(given.root.trace, cluster, hardware, {})

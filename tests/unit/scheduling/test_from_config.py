@@ -61,7 +61,7 @@ def test_a_measured_class_draws_its_own_power_where_it_was_measured() -> None:
 def test_other_classes_are_what_their_yaml_says() -> None:
     facts = JobClassConfig(
         image_gb=2.0, cold_start_s=3.0, state_gb=0.5,
-        stages=RoundsConfig(map_tasks=5, map_task_s=2.0, distribution="erlang", phases=4),
+        rounds=RoundsConfig(map_tasks=5, map_task_s=2.0, distribution="erlang", phases=4),
     )  # fmt: skip
     (found,) = job_classes_of([SMALL], {"jobs": facts}, {})
     assert (found.image_bytes, found.cold_start_s, found.state_bytes) == (2 * 10**9, 3.0, 5 * 10**8)

@@ -10,11 +10,11 @@ import pytest
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.trace import (
-    FORMATS,
     ArrivalsConfig,
     JobClassConfig,
     RoundsConfig,
     TraceConfig,
+    TraceFormat,
     Work,
 )
 from trimtab.errors import UserError
@@ -46,8 +46,8 @@ def test_the_load_is_of_all_cores_at_their_speed() -> None:
 
 
 def test_an_engine_has_one_job_at_a_time() -> None:
-    stages = RoundsConfig(map_tasks=4, set_up_s=1, map_task_s=2, distribution="deterministic")
-    config = drawn(jobs=JobClassConfig(stages=stages))
+    rounds = RoundsConfig(map_tasks=4, set_up_s=1, map_task_s=2, distribution="deterministic")
+    config = drawn(jobs=JobClassConfig(rounds=rounds))
     engine = ClusterConfig("engine", {"large": 1}, engine_slots=4)
     assert rates_of(config, engine, [LARGE], {})["jobs"] * 3 == pytest.approx(0.5)
 
@@ -74,10 +74,10 @@ def test_both_environments_meet_the_same_arrivals(tmp_path: Path) -> None:
 
 def test_measured_stages_replace_those_of_the_yaml() -> None:
     config = drawn(
-        jobs=JobClassConfig(stages=RoundsConfig(map_tasks=4, map_task_s=2)), other=JobClassConfig()
+        jobs=JobClassConfig(rounds=RoundsConfig(map_tasks=4, map_task_s=2)), other=JobClassConfig()
     )
     found = with_stages(config, {"jobs": {"map_task_s": 7.0, "distribution": "deterministic"}})
-    stages = found.classes["jobs"].stages
+    stages = found.classes["jobs"].rounds
     assert (stages.map_tasks, stages.map_task_s, stages.distribution) == (4, 7.0, "deterministic")
     assert found.classes["other"] == config.classes["other"]
 
@@ -98,7 +98,7 @@ def test_a_recorded_trace_says_what_was_left_out(tmp_path: Path) -> None:
 
 
 def test_every_format_of_the_configuration_has_a_reader() -> None:
-    assert {*READERS, "parquet"} == set(FORMATS)
+    assert {*READERS, "parquet"} == set(TraceFormat)
 
 
 @pytest.mark.parametrize(

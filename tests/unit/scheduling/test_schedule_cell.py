@@ -30,11 +30,11 @@ LARGE = Hardware("large", 4, 20.0, 100.0, 0.0, 16.0, "test")
 PAIR = ClusterConfig("pair", {"small": 1, "large": 2})
 ENGINE = ClusterConfig("engine", {"small": 1}, engine_slots=2)
 JOBS = {"one": JobClassConfig(cores=2, memory_gib=1, work=Work(mean_s=10)), "two": JobClassConfig()}
-STAGES = RoundsConfig(map_tasks=4, map_task_s=2.0, set_up_s=1.0)
+ROUNDS = RoundsConfig(map_tasks=4, map_task_s=2.0, set_up_s=1.0)
 LOSS = [[0.0, 0.0], [0.5, 20.0]]
 BY_PRIORITY = {
-    "high": JobClassConfig(priority=1, stages=STAGES),
-    "low": JobClassConfig(priority=0, stages=STAGES, share=3, accuracy_loss=LOSS),
+    "high": JobClassConfig(priority=1, rounds=ROUNDS),
+    "low": JobClassConfig(priority=0, rounds=ROUNDS, share=3, accuracy_loss=LOSS),
 }
 
 

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,44 +115,6 @@ class Spans:
             raise UserError(f"spans: they do not tile the file's {size_bytes} bytes exactly")
         if int(self.reason.max()) >= len(SpanReason):
             raise UserError("spans: unknown reason code; they come from another version")
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a JSON document: totals, bytes by reason, and [start, end, reason] rows."""
-        rows = np.column_stack((self.start, self.end, self.reason.astype(np.int64)))
-        return {
-            "build_id": self.build_id,
-            "note": self.note,
-            "size_bytes": self.size_bytes,
-            "kept_bytes": self.kept_bytes,
-            "removed_bytes": self.removed_bytes,
-            "bytes_by_reason": {reason.text: self.bytes_of(reason) for reason in SpanReason},
-            "reasons": [{"name": reason.text, "kept": reason.kept} for reason in SpanReason],
-            "spans": rows.tolist(),
-        }
-
-    @classmethod
-    def from_json(cls, document: Any) -> "Spans":
-        """Return the spans of a document that `to_json` made.
-
-        Raises UserError when it is something else.
-        """
-        expected = [{"name": reason.text, "kept": reason.kept} for reason in SpanReason]
-        try:
-            rows = np.array(document["spans"], np.int64).reshape(-1, 3)
-            spans = cls(
-                rows[:, 1], rows[:, 2].astype(np.uint8), document["build_id"], document["note"]
-            )
-            known = expected[: len(document["reasons"])]  # new ones are added at the end
-            if document["reasons"] != known or np.any(
-                (rows[:, 2] < 0) | (rows[:, 2] >= len(known))
-            ):
-                raise UserError("spans: unknown reasons; they come from another version")
-            spans.validate(int(document["size_bytes"]))
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise UserError(f"spans: not a spans document ({error!r})") from None
-        if np.any(rows[:, 0] != spans.start):
-            raise UserError("spans: a span does not begin where the one before it ends")
-        return spans
 
 
 @dataclass(eq=False)

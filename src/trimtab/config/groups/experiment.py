@@ -1,72 +1,64 @@
 """What is run and reported together: one YAML in `conf/experiment/`."""
 
-from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Self
 
-from omegaconf import MISSING
+from pydantic import model_validator
+from pydantic.dataclasses import dataclass
 
 from trimtab.config.fields import (
+    CHECKED,
+    Count,
     InvalidValueError,
+    Name,
+    Names,
+    Positive,
+    SomeNames,
     about,
-    check_name,
-    check_not_blank,
-    check_number,
-    check_one_of,
 )
 
-ENGINES = ("spark", "slurm")
+
+class Platform(StrEnum):
+    """Where the cells of a schedule can be run for real."""
+
+    SPARK = "spark"
+    SLURM = "slurm"
 
 
-@dataclass
+@dataclass(config=CHECKED)
 class Schedule:
     """The cells that are scheduled: clusters x traces x policies."""
 
-    clusters: list[str] = field(
-        default_factory=list, metadata=about("Names of files in `conf/cluster/`.")
+    clusters: Names = about("Names of files in `conf/cluster/`.", factory=list)
+    traces: Names = about("Names of files in `conf/trace/`.", factory=list)
+    policies: Names = about("Names of files in `conf/policy/`.", factory=list)
+    objectives: Names = about(
+        "Names of files in `conf/objective/`: the deflator searches for each.", factory=list
     )
-    traces: list[str] = field(
-        default_factory=list, metadata=about("Names of files in `conf/trace/`.")
+    baseline: str = about(
+        "The policy that others are compared with: the first, if empty.", default=""
     )
-    policies: list[str] = field(
-        default_factory=list, metadata=about("Names of files in `conf/policy/`.")
+    replications: Count = about("Simulations of each cell, with seeds of their own.", default=1)
+    formula: bool = about("Whether response times are calculated too.", default=False)
+    real: Platform | None = about(
+        f"Where the trace is run for real too: {' or '.join(Platform)}; null: nowhere.",
+        default=None,
     )
-    objectives: list[str] = field(
-        default_factory=list,
-        metadata=about("Names of files in `conf/objective/`: the deflator searches for each."),
-    )
-    baseline: str = field(
-        default="",
-        metadata=about("The policy that others are compared with: the first, if empty."),
-    )
-    replications: int = field(
-        default=1, metadata=about("Simulations of each cell, with seeds of their own.")
-    )
-    formula: bool = field(
-        default=False, metadata=about("Whether response times are calculated too.")
-    )
-    real: str = field(
-        default="",
-        metadata=about(
-            f"Where the trace is run for real too: {' or '.join(ENGINES)}; empty: nowhere."
-        ),
-    )
-    real_scale: float = field(
-        default=1.0,
-        metadata=about("Seconds of a real run on Slurm for each second of the trace."),
+    real_scale: Positive = about(
+        "Seconds of a real run on Slurm for each second of the trace.", default=1.0
     )
 
-    def __post_init__(self) -> None:
-        check_number("replications", self.replications, minimum=1)
-        check_number("real_scale", self.real_scale, above=0)
-        if self.real:
-            check_one_of("real", self.real, ENGINES)
-        cells = {key: getattr(self, key) for key in ("clusters", "traces", "policies")}
-        if any(cells.values()):
-            for key, names in cells.items():
-                _check_names(key, names)
-        elif self.objectives:
+    @model_validator(mode="after")
+    def _names_whole_cells(self) -> Self:
+        cells = {"clusters": self.clusters, "traces": self.traces, "policies": self.policies}
+        for key, names in cells.items():
+            if any(cells.values()) and not names:
+                raise InvalidValueError(key, [], "at least one name")
+        if self.objectives and not self.clusters:
             raise InvalidValueError("clusters", [], "a cluster, a trace and a policy")
         if self.baseline and self.baseline not in self.policies:
             raise InvalidValueError("baseline", self.baseline, "one of the policies")
+        return self
 
     @property
     def baseline_policy(self) -> str:
@@ -74,51 +66,35 @@ class Schedule:
         return self.baseline or self.policies[0]
 
 
-@dataclass
+@dataclass(config=CHECKED)
 class Experiment:
     """The cells of an experiment: targets x hardware, and what is scheduled.
 
     A target is a slim environment that keeps what all its workloads use.
     """
 
-    name: str = field(
-        default=MISSING, metadata=about("Name of the experiment: the stem of its file.")
+    name: Name = about("Name of the experiment: the stem of its file.")
+    hardware: Names = about(
+        "Names of files in `conf/hardware/` that the targets run on.", factory=list
     )
-    hardware: list[str] = field(
-        default_factory=list,
-        metadata=about("Names of files in `conf/hardware/` that the targets run on."),
+    targets: dict[Name, SomeNames] = about(
+        "For each target, the workloads (names of files in `conf/workload/`) whose union it "
+        "keeps. `${target:NAME}` is one target NAME for the workload NAME.",
+        factory=dict,
     )
-    targets: dict[str, list[str]] = field(
-        default_factory=dict,
-        metadata=about(
-            "For each target, the workloads (names of files in `conf/workload/`) whose union it "
-            "keeps. `${target:NAME}` is one target NAME for the workload NAME."
-        ),
-    )
-    schedule: Schedule = field(default_factory=Schedule)
-    title: str = field(default="", metadata=about("Heading of the report.", report_only=True))
+    schedule: Schedule = about("The cells that are scheduled.", factory=Schedule)
+    title: str = about("Heading of the report.", default="", report_only=True)
 
-    def __post_init__(self) -> None:
-        check_name("name", self.name)
+    @model_validator(mode="after")
+    def _has_something_to_run(self) -> Self:
         if not self.targets and not self.schedule.policies:
             expected = "at least one target with its workloads, or a schedule"
             raise InvalidValueError("targets", {}, expected)
-        if self.targets:
-            _check_names("hardware", self.hardware)
-        for target, workloads in self.targets.items():
-            check_name(f"targets.{target}", target)
-            _check_names(f"targets.{target}", workloads)
+        if self.targets and not self.hardware:
+            raise InvalidValueError("hardware", [], "at least one name")
+        return self
 
     @property
     def workloads(self) -> list[str]:
         """The workloads of all targets, each once, in the order of their first mention."""
         return list(dict.fromkeys(name for names in self.targets.values() for name in names))
-
-
-def _check_names(key: str, names: list[str]) -> None:
-    if not names:
-        raise InvalidValueError(key, [], "at least one name")
-    for name in names:
-        check_not_blank(key, name)
-        if names.count(name) > 1:
-            raise InvalidValueError(key, name, "every name once")

@@ -2,218 +2,162 @@
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Annotated, Self
 
-from omegaconf import MISSING
+from pydantic import Field, model_validator
+from pydantic.dataclasses import dataclass
 
 from trimtab.config.fields import (
+    CHECKED,
+    Count,
+    CountOrNone,
     InvalidValueError,
+    Name,
+    NotNegative,
+    Positive,
+    Text,
     about,
-    check_name,
-    check_not_blank,
-    check_number,
-    check_one_of,
+    satisfying,
 )
 
-_COMPUTE_CAPABILITY = re.compile(r"[1-9]\d*\.\d")
 _LOADS = 11
-ENERGY_SOURCES = ("measured", "modelled")
+ComputeCapability = Annotated[
+    str,
+    satisfying(
+        re.compile(r"[1-9]\d*\.\d").fullmatch,
+        'a compute capability, major and minor, for example "9.0"',
+    ),
+]
 
 
-@dataclass
+class EnergySource(StrEnum):
+    """Where joules come from."""
+
+    MEASURED = "measured"
+    MODELLED = "modelled"
+
+
+@dataclass(config=CHECKED)
 class FrequencyLevel:
     """A frequency that the cores can run at, and what it is worth."""
 
-    frequency_ghz: float = field(default=MISSING, metadata=about("Of the cores.", unit="GHz"))
-    speed: float = field(
-        default=MISSING, metadata=about("Relative to the highest level, which has 1.")
-    )
-    busy_w: float = field(
-        default=MISSING, metadata=about("Power of all cores together when busy.", unit="W")
-    )
-    gpu_busy_w: float | None = field(
-        default=None,
-        metadata=about("Power of one GPU when busy; left out: the machine's.", unit="W"),
+    frequency_ghz: Positive = about("Of the cores.", unit="GHz")
+    speed: Annotated[Positive, Field(le=1)] = about("Relative to the highest level, which has 1.")
+    busy_w: Positive = about("Power of all cores together when busy.", unit="W")
+    gpu_busy_w: NotNegative | None = about(
+        "Power of one GPU when busy; left out: the machine's.", default=None, unit="W"
     )
 
-    def __post_init__(self) -> None:
-        check_number("frequency_ghz", self.frequency_ghz, above=0)
-        check_number("speed", self.speed, above=0)
-        if self.speed > 1:
-            raise InvalidValueError("speed", self.speed, "at most 1, the highest level's")
-        check_number("busy_w", self.busy_w, above=0)
-        if self.gpu_busy_w is not None:
-            check_number("gpu_busy_w", self.gpu_busy_w, minimum=0)
 
-
-@dataclass
+@dataclass(config=CHECKED)
 class Probe:
     """What one run of a probing task took (HEATS; Rocha's thesis, section 3.3.1)."""
 
-    task: str = field(default=MISSING, metadata=about("Name of the probing task."))
-    cores: int = field(default=MISSING, metadata=about("Cores that it was given."))
-    memory_gib: float = field(
-        default=MISSING, metadata=about("Memory that it asked for.", unit="GiB")
-    )
-    work: float = field(
-        default=MISSING, metadata=about("How much it did, in the task's own unit: iterations.")
-    )
-    wall_s: float = field(default=MISSING, metadata=about("Its run time.", unit="s"))
-    energy_j: float = field(
-        default=MISSING,
-        metadata=about("Its energy, without the idle power of the machine.", unit="J"),
-    )
-    level: int = field(
-        default=0, metadata=about("Number of the frequency level it ran at, 0 the lowest.")
-    )
-    energy_source: str = field(
-        default="modelled", metadata=about("Where the joules come from: `measured`, `modelled`.")
+    task: Text = about("Name of the probing task.")
+    cores: Count = about("Cores that it was given.")
+    memory_gib: NotNegative = about("Memory that it asked for.", unit="GiB")
+    work: Positive = about("How much it did, in the task's own unit: iterations.")
+    wall_s: Positive = about("Its run time.", unit="s")
+    energy_j: NotNegative = about("Its energy, without the idle power of the machine.", unit="J")
+    level: CountOrNone = about("Number of the frequency level it ran at, 0 the lowest.", default=0)
+    energy_source: EnergySource = about(
+        "Where the joules come from: `measured`, `modelled`.", default=EnergySource.MODELLED
     )
 
-    def __post_init__(self) -> None:
-        check_not_blank("task", self.task)
-        check_number("cores", self.cores, minimum=1)
-        check_number("memory_gib", self.memory_gib, minimum=0)
-        check_number("work", self.work, above=0)
-        check_number("wall_s", self.wall_s, above=0)
-        check_number("energy_j", self.energy_j, minimum=0)
-        check_number("level", self.level, minimum=0)
-        check_one_of("energy_source", self.energy_source, ENERGY_SOURCES)
 
-
-@dataclass
+@dataclass(config=CHECKED)
 class Hardware:
     """The machine and the power model that stands in where it has no energy meter."""
 
-    name: str = field(default=MISSING, metadata=about("Name of the machine: the stem of its file."))
-    cores: int = field(
-        default=MISSING,
-        metadata=about("Cores (of a virtual machine: virtual CPUs) of the machine."),
+    name: Name = about("Name of the machine: the stem of its file.")
+    cores: Count = about("Cores (of a virtual machine: virtual CPUs) of the machine.")
+    idle_w: NotNegative = about("Power of all cores together when idle.", unit="W")
+    busy_w: Positive = about("Power of all cores together when busy.", unit="W")
+    memory_w_per_gib: NotNegative = about("Power of the memory that a run holds.", unit="W/GiB")
+    memory_gib: Positive = about("Memory of the machine.", unit="GiB")
+    power_source: str = about("Where the power figures come from.")
+    description: str = about("What the machine is, for the report.", default="", report_only=True)
+    power_relative_error: Annotated[NotNegative, Field(lt=1)] = about(
+        "Half the width of the interval of a modelled energy, relative to it.", default=0.0
     )
-    idle_w: float = field(
-        default=MISSING, metadata=about("Power of all cores together when idle.", unit="W")
+    gpus: list[ComputeCapability] = about(
+        "Compute capabilities of the GPUs that the debloated libraries are for, for example "
+        '`["9.0"]`. Empty: those of the machine that the workload was profiled on.',
+        factory=list,
     )
-    busy_w: float = field(
-        default=MISSING, metadata=about("Power of all cores together when busy.", unit="W")
+    levels: list[FrequencyLevel] = about(
+        "Frequency levels, slowest first: `frequency_ghz`, `speed` (above 0; the highest level's "
+        "is 1), `busy_w` (all cores; the highest level's is the machine's) and, where there are "
+        "GPUs, `gpu_busy_w` (one GPU). Empty: one level.",
+        factory=list,
+        schedule_only=True,
     )
-    memory_w_per_gib: float = field(
-        default=MISSING, metadata=about("Power of the memory that a run holds.", unit="W/GiB")
-    )
-    memory_gib: float = field(default=MISSING, metadata=about("Memory of the machine.", unit="GiB"))
-    power_source: str = field(default=MISSING, metadata=about("Where the power figures come from."))
-    description: str = field(
-        default="", metadata=about("What the machine is, for the report.", report_only=True)
-    )
-    power_relative_error: float = field(
-        default=0.0,
-        metadata=about("Half the width of the interval of a modelled energy, relative to it."),
-    )
-    gpus: list[str] = field(
-        default_factory=list,
-        metadata=about(
-            "Compute capabilities of the GPUs that the debloated libraries are for, for example "
-            '`["9.0"]`. Empty: those of the machine that the workload was profiled on.'
-        ),
-    )
-    levels: list[FrequencyLevel] = field(
-        default_factory=list,
-        metadata=about(
-            "Frequency levels, slowest first: `frequency_ghz`, `speed` (above 0; the highest "
-            "level's is 1), `busy_w` (all cores; the highest level's is the machine's) and, where "
-            "there are GPUs, `gpu_busy_w` (one GPU). Empty: one level.",
-            schedule_only=True,
-        ),
-    )
-    speed: float = field(
+    speed: Positive = about(
+        "Work that one core does in a second at the highest level, relative to the node that the "
+        "trace's service times are of.",
         default=1.0,
-        metadata=about(
-            "Work that one core does in a second at the highest level, relative to the node that "
-            "the trace's service times are of.",
-            schedule_only=True,
-        ),
+        schedule_only=True,
     )
-    load_curve: list[float] = field(
-        default_factory=list,
-        metadata=about(
-            "Share of the way from idle to busy power at 0, 10, ... 100 % load: 11 numbers from 0 "
-            "to 1. Empty: the load itself.",
-            schedule_only=True,
-        ),
+    load_curve: list[NotNegative] = about(
+        "Share of the way from idle to busy power at 0, 10, ... 100 % load: 11 numbers from 0 to "
+        "1. Empty: the load itself.",
+        factory=list,
+        schedule_only=True,
     )
-    gpu_count: int = field(default=0, metadata=about("GPUs of the machine.", schedule_only=True))
-    gpu_idle_w: float = field(
-        default=0.0, metadata=about("Power of one GPU when idle.", unit="W", schedule_only=True)
+    gpu_count: CountOrNone = about("GPUs of the machine.", default=0, schedule_only=True)
+    gpu_idle_w: NotNegative = about(
+        "Power of one GPU when idle.", default=0.0, unit="W", schedule_only=True
     )
-    gpu_busy_w: float = field(
-        default=0.0,
-        metadata=about("Power of one GPU when busy, highest level.", unit="W", schedule_only=True),
+    gpu_busy_w: NotNegative = about(
+        "Power of one GPU when busy, highest level.", default=0.0, unit="W", schedule_only=True
     )
-    network_bytes_per_s: float = field(
+    network_bytes_per_s: Positive = about(
+        "What it receives: images, and tasks that migrate to it.",
         default=125e6,
-        metadata=about(
-            "What it receives: images, and tasks that migrate to it.",
-            unit="B/s",
-            schedule_only=True,
-        ),
+        unit="B/s",
+        schedule_only=True,
     )
-    probes: list[Probe] = field(
-        default_factory=list,
-        metadata=about(
-            "What probing tasks took on it: `task`, `cores`, `memory_gib`, `work`, `wall_s`, "
-            "`energy_j` (without idle power), `level`, `energy_source`. `trimtab probe` measures "
-            "them.",
-            schedule_only=True,
-        ),
+    probes: list[Probe] = about(
+        "What probing tasks took on it: `task`, `cores`, `memory_gib`, `work`, `wall_s`, "
+        "`energy_j` (without idle power), `level`, `energy_source`. `trimtab probe` measures "
+        "them.",
+        factory=list,
+        schedule_only=True,
     )
 
-    def __post_init__(self) -> None:
-        check_name("name", self.name)
-        check_number("cores", self.cores, minimum=1)
-        check_number("idle_w", self.idle_w, minimum=0)
-        check_number("busy_w", self.busy_w, above=0)
-        if self.busy_w < self.idle_w:
-            expected = f"at least idle_w ({self.idle_w:g} W)"
-            raise InvalidValueError("busy_w", self.busy_w, expected)
-        check_number("memory_gib", self.memory_gib, above=0)
-        check_number("memory_w_per_gib", self.memory_w_per_gib, minimum=0)
-        check_number("power_relative_error", self.power_relative_error, minimum=0)
-        if self.power_relative_error >= 1:
-            raise InvalidValueError(
-                "power_relative_error", self.power_relative_error, "less than 1"
-            )
-        for position, gpu in enumerate(self.gpus):
-            if not _COMPUTE_CAPABILITY.fullmatch(gpu):
-                expected = 'a compute capability, major and minor, for example "9.0"'
-                raise InvalidValueError(f"gpus[{position}]", gpu, expected)
+    @model_validator(mode="after")
+    def _power_and_parts_fit(self) -> Self:
+        _at_least("busy_w", self.busy_w, self.idle_w, "idle_w", "W")
+        _at_least("gpu_busy_w", self.gpu_busy_w, self.gpu_idle_w, "gpu_idle_w", "W")
         self._check_levels()
-        self._check_gpus()
-        check_number("speed", self.speed, above=0)
-        check_number("network_bytes_per_s", self.network_bytes_per_s, above=0)
         _check_load_curve(self.load_curve)
+        levels = max(1, len(self.levels))
         for position, probe in enumerate(self.probes):
             if probe.cores > self.cores:
                 expected = f"at most the machine's {self.cores}"
                 raise InvalidValueError(f"probes[{position}].cores", probe.cores, expected)
-            if probe.level >= max(1, len(self.levels)):
-                expected = f"a level of the machine, 0 to {max(1, len(self.levels)) - 1}"
+            if probe.level >= levels:
+                expected = f"a level of the machine, 0 to {levels - 1}"
                 raise InvalidValueError(f"probes[{position}].level", probe.level, expected)
+        return self
 
     def _check_levels(self) -> None:
         for position, level in enumerate(self.levels):
             key = f"levels[{position}]"
-            if level.busy_w < self.idle_w:
-                expected = f"at least idle_w ({self.idle_w:g} W)"
-                raise InvalidValueError(f"{key}.busy_w", level.busy_w, expected)
+            _at_least(f"{key}.busy_w", level.busy_w, self.idle_w, "idle_w", "W")
+            if level.gpu_busy_w is not None:
+                _at_least(f"{key}.gpu_busy_w", level.gpu_busy_w, self.gpu_idle_w, "gpu_idle_w", "W")
             if position == 0:
                 continue
             below = self.levels[position - 1]
             if level.speed <= below.speed:
                 expected = f"above the level before it ({below.speed:g})"
                 raise InvalidValueError(f"{key}.speed", level.speed, expected)
-            if level.frequency_ghz < below.frequency_ghz:
-                expected = f"at least that of the level before it ({below.frequency_ghz:g} GHz)"
-                raise InvalidValueError(f"{key}.frequency_ghz", level.frequency_ghz, expected)
+            before = "that of the level before it"
+            _at_least(
+                f"{key}.frequency_ghz", level.frequency_ghz, below.frequency_ghz, before, "GHz"
+            )
         if not self.levels:
             return
         highest, key = self.levels[-1], f"levels[{len(self.levels) - 1}]"
@@ -223,23 +167,21 @@ class Hardware:
             expected = f"the machine's busy_w ({self.busy_w:g} W), as it is the highest level"
             raise InvalidValueError(f"{key}.busy_w", highest.busy_w, expected)
 
-    def _check_gpus(self) -> None:
-        check_number("gpu_count", self.gpu_count, minimum=0)
-        check_number("gpu_idle_w", self.gpu_idle_w, minimum=0)
-        check_number("gpu_busy_w", self.gpu_busy_w, minimum=self.gpu_idle_w)
-        for position, level in enumerate(self.levels):
-            if level.gpu_busy_w is not None and level.gpu_busy_w < self.gpu_idle_w:
-                key, expected = f"levels[{position}].gpu_busy_w", "at least gpu_idle_w"
-                raise InvalidValueError(key, level.gpu_busy_w, f"{expected} ({self.gpu_idle_w:g})")
+
+def _at_least(key: str, given: float, minimum: float, name: str, unit: str) -> None:
+    if given < minimum:
+        raise InvalidValueError(key, given, f"at least {name} ({minimum:g} {unit})")
 
 
-def _check_load_curve(curve: Sequence[float]) -> None:
+def _check_load_curve(curve: list[float]) -> None:
     if not curve:
         return
     if len(curve) != _LOADS:
-        raise InvalidValueError("load_curve", list(curve), f"{_LOADS} numbers, or none")
-    for position, share in enumerate(curve):
-        key = f"load_curve[{position}]"
-        check_number(key, share, minimum=curve[position - 1] if position else 0)
+        raise InvalidValueError("load_curve", curve, f"{_LOADS} numbers, or none")
+    for position in range(1, _LOADS):
+        before = curve[position - 1]
+        if curve[position] < before:
+            expected = f"a number of at least {before:g}"
+            raise InvalidValueError(f"load_curve[{position}]", curve[position], expected)
     if curve[0] != 0 or curve[-1] != 1:
-        raise InvalidValueError("load_curve", list(curve), "0 first and 1 last")
+        raise InvalidValueError("load_curve", curve, "0 first and 1 last")

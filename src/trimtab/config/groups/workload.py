@@ -1,182 +1,163 @@
 """A program whose environment is to be debloated: one YAML in `conf/workload/`."""
 
 import re
-from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Annotated, Self
 
-from omegaconf import MISSING
+from pydantic import AfterValidator, model_validator
+from pydantic.dataclasses import dataclass
 
 from trimtab.config.fields import (
+    CHECKED,
     InvalidValueError,
+    Name,
+    NotNegative,
+    Positive,
+    Text,
     about,
-    check_name,
-    check_not_blank,
-    check_number,
-    check_one_of,
+    satisfying,
 )
 
-COMPARISONS = ("digest_file", "digest_stdout", "numeric_file")
-PHASES = ("train", "inference")
+
+class Comparison(StrEnum):
+    """What of a run's output is compared."""
+
+    DIGEST_FILE = "digest_file"
+    DIGEST_STDOUT = "digest_stdout"
+    NUMERIC_FILE = "numeric_file"
 
 
-@dataclass
+class Phase(StrEnum):
+    """What a program does with its model."""
+
+    TRAIN = "train"
+    INFERENCE = "inference"
+
+
+def _compiles(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise InvalidValueError("", pattern, f"a regular expression ({error})") from None
+    return pattern
+
+
+Pattern = Annotated[str, AfterValidator(_compiles)]
+Variable = Annotated[
+    str,
+    satisfying(
+        lambda name: name and not {"=", "\0"} & set(name),
+        "names of environment variables, without `=`",
+    ),
+]
+
+
+@dataclass(config=CHECKED, frozen=True)
 class Output:
     """What of a run's output has to stay the same in the slim environment."""
 
-    compare: str = field(
-        default="digest_stdout",
-        metadata=about(
-            "How the output is compared: `digest_file` (every byte of the file `path`), "
-            "`digest_stdout` (every byte of standard output) or `numeric_file` (the numbers in the "
-            "file `path`, within the tolerances)."
-        ),
+    compare: Comparison = about(
+        "How the output is compared: `digest_file` (every byte of the file `path`), "
+        "`digest_stdout` (every byte of standard output) or `numeric_file` (the numbers in the "
+        "file `path`, within the tolerances).",
+        default=Comparison.DIGEST_STDOUT,
     )
-    path: str | None = field(
+    path: str | None = about(
+        "The file to compare, relative to `workdir`; `{output}` is the run's own folder. Needed "
+        "by `digest_file` and `numeric_file`.",
         default=None,
-        metadata=about(
-            "The file to compare, relative to `workdir`; `{output}` is the run's own folder. "
-            "Needed by `digest_file` and `numeric_file`."
-        ),
     )
-    relative_tolerance: float = field(
-        default=0.0,
-        metadata=about(
-            "Allowed difference of a number, relative to its value; `numeric_file` only."
-        ),
+    relative_tolerance: NotNegative = about(
+        "Allowed difference of a number, relative to its value; `numeric_file` only.", default=0.0
     )
-    absolute_tolerance: float = field(
+    absolute_tolerance: NotNegative = about(
+        "Allowed difference of a number; `numeric_file` only. The larger of both tolerances "
+        "counts.",
         default=0.0,
-        metadata=about(
-            "Allowed difference of a number; `numeric_file` only. The larger of both tolerances "
-            "counts."
-        ),
     )
 
-    def __post_init__(self) -> None:
-        check_one_of("compare", self.compare, COMPARISONS)
-        if self.compare == "digest_stdout" and self.path is not None:
+    @model_validator(mode="after")
+    def _fits_the_comparison(self) -> Self:
+        if self.compare == Comparison.DIGEST_STDOUT and self.path is not None:
             raise InvalidValueError("path", self.path, "no path with compare: digest_stdout")
-        if self.compare != "digest_stdout" and not (self.path or "").strip():
+        if self.compare != Comparison.DIGEST_STDOUT and not (self.path or "").strip():
             raise InvalidValueError("path", self.path, f"a file, as compare is {self.compare}")
-        for name in ("relative_tolerance", "absolute_tolerance"):
-            given = getattr(self, name)
-            check_number(name, given, minimum=0)
-            if given and self.compare != "numeric_file":
-                raise InvalidValueError(name, given, f"0, as compare is {self.compare}")
+        for key in ("relative_tolerance", "absolute_tolerance"):
+            given = getattr(self, key)
+            if given and self.compare != Comparison.NUMERIC_FILE:
+                raise InvalidValueError(key, given, f"0, as compare is {self.compare}")
+        return self
 
 
-@dataclass
+@dataclass(config=CHECKED, frozen=True)
 class Marks:
-    """How the program says where it is: regular expressions searched in each line it writes."""
+    """How the program says where it is: regular expressions searched in each line it writes.
 
-    first_iteration: str | None = field(
+    A line counts when its newline has arrived, so the program has to flush it.
+    """
+
+    first_iteration: Pattern | None = about(
+        "The first line that matches ends the start-up. Without it no start-up time is measured.",
         default=None,
-        metadata=about(
-            "The first line that matches ends the start-up. Without it no start-up time is "
-            "measured."
-        ),
     )
-    epoch: str | None = field(
-        default=None,
-        metadata=about("Every line that matches ends an epoch. Without it the run is one epoch."),
+    epoch: Pattern | None = about(
+        "Every line that matches ends an epoch. Without it the run is one epoch.", default=None
     )
-    file: str | None = field(
+    file: Text | None = about(
+        "A file to which the program appends its marks, relative to `workdir`; `{output}` is the "
+        "run's own folder. Without it the lines of standard output are searched.",
         default=None,
-        metadata=about(
-            "A file to which the program appends its marks, relative to `workdir`; `{output}` is "
-            "the run's own folder. Without it the lines of standard output are searched."
-        ),
     )
 
-    def __post_init__(self) -> None:
-        for name in ("first_iteration", "epoch"):
-            try:
-                re.compile(getattr(self, name) or "")
-            except re.error as error:
-                expected = f"a regular expression ({error})"
-                raise InvalidValueError(name, getattr(self, name), expected) from None
-        if self.file is not None:
-            check_not_blank("file", self.file)
+    @property
+    def wanted(self) -> bool:
+        """Whether any line has to be looked at."""
+        return self.first_iteration is not None or self.epoch is not None
 
 
-@dataclass
+@dataclass(config=CHECKED)
 class Workload:
     """A program as its user runs it today; it needs no change.
 
     A relative `python` or `workdir` starts at the folder that holds `conf/`.
     """
 
-    name: str = field(
-        default=MISSING, metadata=about("Name of the workload: the stem of its file.")
+    name: Name = about("Name of the workload: the stem of its file.")
+    command: Annotated[list[Text], satisfying(len, "at least one word")] = about(
+        "The command, one word an item. A first word `python` is the interpreter named by "
+        "`python`. In every word `{output}` is a fresh folder of the run, and `\\${` stands for a "
+        "dollar sign and a brace."
     )
-    command: list[str] = field(
-        default=MISSING,
-        metadata=about(
-            "The command, one word an item. A first word `python` is the interpreter named by "
-            "`python`. In every word `{output}` is a fresh folder of the run, and `\\${` stands "
-            "for a dollar sign and a brace."
-        ),
+    python: Text = about("The interpreter of the environment that is to be debloated.")
+    description: str = about("What the program does, for the report.", default="", report_only=True)
+    workdir: Text = about("The folder that the command runs in.", default=".")
+    env: dict[Variable, str] = about(
+        "Environment variables of the command, on top of those it inherits.", factory=dict
     )
-    python: str = field(
-        default=MISSING,
-        metadata=about("The interpreter of the environment that is to be debloated."),
+    phase: Phase = about(
+        "`train` or `inference`, for the report.", default=Phase.TRAIN, report_only=True
     )
-    description: str = field(
-        default="", metadata=about("What the program does, for the report.", report_only=True)
+    model: str = about("Name of the model, for the report.", default="", report_only=True)
+    framework: str = about(
+        "Name of the machine-learning framework, for the report.", default="", report_only=True
     )
-    workdir: str = field(default=".", metadata=about("The folder that the command runs in."))
-    env: dict[str, str] = field(
-        default_factory=dict,
-        metadata=about("Environment variables of the command, on top of those it inherits."),
+    dataset: str = about(
+        "The data that the program reads, for the report.", default="", report_only=True
     )
-    phase: str = field(
-        default="train", metadata=about("`train` or `inference`, for the report.", report_only=True)
-    )
-    model: str = field(
-        default="", metadata=about("Name of the model, for the report.", report_only=True)
-    )
-    framework: str = field(
-        default="",
-        metadata=about("Name of the machine-learning framework, for the report.", report_only=True),
-    )
-    dataset: str = field(
-        default="",
-        metadata=about("The data that the program reads, for the report.", report_only=True),
-    )
-    output: Output = field(default_factory=Output)
-    marks: Marks = field(default_factory=Marks)
-    timeout_s: float = field(
+    output: Output = about("What is compared.", factory=Output)
+    marks: Marks = about("How the program says where it is.", factory=Marks)
+    timeout_s: Positive = about(
+        "A run that takes longer is ended, with all its processes, and has failed.",
         default=3600.0,
-        metadata=about(
-            "A run that takes longer is ended, with all its processes, and has failed.", unit="s"
-        ),
+        unit="s",
     )
-    accept_killed_processes: bool = field(
+    accept_killed_processes: bool = about(
+        "Whether the record of a run is complete although one of its processes was killed by a "
+        "signal; `true` for programs that end their workers so.",
         default=False,
-        metadata=about(
-            "Whether the record of a run is complete although one of its processes was killed by a "
-            "signal; `true` for programs that end their workers so."
-        ),
     )
-    own_profiler: bool = field(
+    own_profiler: bool = about(
+        "Whether the program uses CUDA's profiling interface itself, as torch.profiler does: "
+        "kernels are then traced by their names only.",
         default=False,
-        metadata=about(
-            "Whether the program uses CUDA's profiling interface itself, as torch.profiler does: "
-            "kernels are then traced by their names only."
-        ),
     )
-
-    def __post_init__(self) -> None:
-        check_name("name", self.name)
-        if not self.command:
-            raise InvalidValueError("command", [], "at least one word")
-        for position, word in enumerate(self.command):
-            check_not_blank(f"command[{position}]", word)
-        check_not_blank("python", self.python)
-        check_not_blank("workdir", self.workdir)
-        check_one_of("phase", self.phase, PHASES)
-        check_number("timeout_s", self.timeout_s, above=0)
-        for variable in self.env:
-            if not variable or "=" in variable or "\0" in variable:
-                raise InvalidValueError(
-                    "env", variable, "names of environment variables, without `=`"
-                )

@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from trimtab.evaluation.inputs.schedules import Probe, Schedules
+from trimtab.records.manifest import Manifest
 from trimtab.records.usage import Usage
 from trimtab.records.used import UsedCode
+from trimtab.records.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -60,20 +61,31 @@ class DebloatedTarget:
     """One target on one hardware: what was removed from its libraries, and the runs after it.
 
     `libraries` has the columns of LIBRARIES, `runs` those of RUNS (conditions original and
-    debloated). `used` is the code that its workloads used, by library; `gpus` are those that the
-    target was made for, e.g. "NVIDIA H200 (sm_90)". `label` is the target's name, with the hardware
-    where the experiment has several.
+    debloated). `used` is the code that its workloads used, by library. `label` is the target's
+    name, with the hardware where the experiment has several.
     """
 
     label: str
-    hardware: str
-    workloads: tuple[str, ...]
-    manifest: Mapping[str, Any]
-    verify: Mapping[str, Any]
+    manifest: Manifest
+    verdict: Verdict
     libraries: pd.DataFrame
     runs: pd.DataFrame
     used: Mapping[str, UsedCode] = field(default_factory=dict)
-    gpus: tuple[str, ...] = ()
+
+    @property
+    def hardware(self) -> str:
+        """The machine that it was made for."""
+        return self.manifest.hardware
+
+    @property
+    def workloads(self) -> list[str]:
+        """The workloads that it keeps the code of."""
+        return self.manifest.workloads
+
+    @property
+    def gpus(self) -> list[str]:
+        """The GPUs that it was made for, e.g. "NVIDIA H200 (sm_90)"."""
+        return [f"{gpu.name or 'GPU'} (sm_{gpu.architecture})" for gpu in self.manifest.gpus]
 
     @property
     def has_gpu_code(self) -> bool:

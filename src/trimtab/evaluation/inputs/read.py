@@ -2,18 +2,19 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from trimtab.errors import TrimtabError, UserError
-from trimtab.evaluation.inputs.files import document, refuse_twice, require, table
+from trimtab.evaluation.inputs.files import refuse_twice, require, table
 from trimtab.evaluation.inputs.measurements import DebloatedTarget, Inputs, Measurements, Profile
 from trimtab.evaluation.inputs.schedule_files import read_cells, read_deflator, read_trace
 from trimtab.evaluation.inputs.schedules import Schedules
+from trimtab.records.manifest import Manifest
 from trimtab.records.tables import EPOCHS, LIBRARIES, RUNS
 from trimtab.records.usage import Usage
-from trimtab.records.used import read_used
+from trimtab.records.used import UsedCodeByLibrary
+from trimtab.records.verdict import Verdict
 
 PROFILE_FILES = ("usage.json", "runs.parquet", "epochs.parquet")
 DEBLOAT_FILES = (
@@ -23,7 +24,6 @@ DEBLOAT_FILES = (
     "libraries.parquet",
     "verify_runs.parquet",
 )
-TIMINGS = ("trace_s", "locate_s", "rewrite_s")
 
 
 def load(inputs: Inputs) -> Measurements:
@@ -81,16 +81,11 @@ def _profile(folder: Path) -> Profile:
 
 def _target(folder: Path) -> DebloatedTarget:
     require(folder, DEBLOAT_FILES, "debloat")
-    manifest = document(
-        folder / "manifest.json", ("target", "hardware", "workloads", "timings", "gpus")
-    )
-    verify = document(folder / "verify.json", ("passed", "workloads"))
-    missing = [key for key in TIMINGS if key not in manifest["timings"]]
-    if missing:
-        raise TrimtabError(f"{folder / 'manifest.json'}: timings lacks {', '.join(missing)}")
+    manifest = Manifest.read(folder / "manifest.json")
+    verdict = Verdict.read(folder / "verify.json")
     libraries = table(folder / "libraries.parquet", LIBRARIES)
     _check_sums(folder / "libraries.parquet", libraries)
-    used = read_used(folder / "used.json")
+    used = UsedCodeByLibrary.read(folder / "used.json").libraries
     unknown = set(used) - set(libraries["library"])
     if unknown:
         raise TrimtabError(f"{folder / 'used.json'}: {min(unknown)}: not in libraries.parquet")
@@ -99,24 +94,7 @@ def _target(folder: Path) -> DebloatedTarget:
         f"{folder / 'verify_runs.parquet'}: run",
         runs[["workload", "condition", "repeat"]].itertuples(index=False, name=None),
     )
-    return DebloatedTarget(
-        label=str(manifest["target"]),
-        hardware=str(manifest["hardware"]),
-        workloads=tuple(str(name) for name in manifest["workloads"]),
-        manifest=manifest,
-        verify=verify,
-        libraries=libraries,
-        runs=runs,
-        used=used,
-        gpus=_gpus(folder / "manifest.json", manifest["gpus"]),
-    )
-
-
-def _gpus(path: Path, gpus: Any) -> tuple[str, ...]:
-    try:
-        return tuple(f"{gpu['name'] or 'GPU'} (sm_{gpu['architecture']})" for gpu in gpus)
-    except (KeyError, TypeError):
-        raise TrimtabError(f"{path}: gpus: expected a list of name and architecture") from None
+    return DebloatedTarget(manifest.target, manifest, verdict, libraries, runs, used)
 
 
 def _only(frame: pd.DataFrame, path: Path, columns: tuple[str, str]) -> tuple[str, str]:

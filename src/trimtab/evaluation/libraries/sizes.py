@@ -77,9 +77,8 @@ def _rows(target: DebloatedTarget) -> Iterator[Row]:
     for scope, frame in ((_ALL, target.libraries), (_DEBLOATED, debloated)):
         for kind, (before, after) in _KINDS.items():
             yield _row(target, kind, scope, int(frame[before].sum()), int(frame[after].sum()))
-    for workload, resident in target.verify.get("resident_bytes", {}).items():
-        original, slim = int(resident["original"]), int(resident["debloated"])
-        yield _row(target, "resident", str(workload), original, slim)
+    for workload, resident in target.verdict.resident_bytes.items():
+        yield _row(target, "resident", workload, resident.original, resident.debloated)
 
 
 def _row(target: DebloatedTarget, kind: str, scope: str, before: int, after: int) -> Row:

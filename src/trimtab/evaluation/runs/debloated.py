@@ -41,7 +41,7 @@ def _of_gpu_code(measurements: Measurements) -> Iterator[tuple[str, str]]:
         if not target.has_gpu_code:
             yield target.label, "no GPU code in this environment."
             continue
-        kept = target.manifest.get("gpu_code_kept_because")
+        kept = target.manifest.gpu_code_kept_because
         if kept:
             yield target.label, f"all GPU code was kept: {kept}."
         for workload, usage in measurements.usages(target).items():
@@ -70,7 +70,7 @@ def _of_targets(measurements: Measurements) -> Iterator[tuple[str, str]]:
                 )
             if of_it["start_up_s"].isna().all():
                 yield name, f"the start-up of {workload} was not measured."
-            if workload not in target.verify.get("resident_bytes", {}):
+            if workload not in target.verdict.resident_bytes:
                 yield name, f"resident pages of {workload} were not measured."
         left = target.libraries[~target.libraries["debloated"]]
         for reason, count in left["reason"].fillna("").value_counts().items():

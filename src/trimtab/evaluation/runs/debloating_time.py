@@ -1,10 +1,10 @@
 """How long debloating takes, from the traced run to the slim libraries."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
-from trimtab.evaluation.inputs.read import TIMINGS
 from trimtab.evaluation.report.chapters import EFFORT
 from trimtab.evaluation.report.metrics import by_row
 from trimtab.evaluation.report.published import titled
@@ -31,7 +31,7 @@ class DebloatingTime(TargetSection):
         """A row for each target."""
         rows: list[Row] = []
         for target in self.measurements.targets:
-            timings = {key: float(target.manifest["timings"][key]) for key in TIMINGS}
+            timings = asdict(target.manifest.timings)
             rows.append(
                 {
                     "name": target.label,

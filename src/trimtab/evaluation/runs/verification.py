@@ -7,9 +7,7 @@ from typing import Any
 from trimtab.evaluation.inputs.measurements import DebloatedTarget
 from trimtab.evaluation.report.blocks import Prose, Untitled, prose
 from trimtab.evaluation.report.section import TargetSection
-from trimtab.evaluation.report.tables import HARDWARE_COLUMN, Column, Row, Table, Value
-
-_KNOWN = ("workload", "repeats", "equal", "comparison")
+from trimtab.evaluation.report.tables import HARDWARE_COLUMN, Column, Row, Table
 
 
 class Verification(TargetSection):
@@ -45,10 +43,7 @@ class Verification(TargetSection):
 
     def top(self) -> Iterator[Prose]:
         """Yield the verdict."""
-        failed = [row for row in self.tables[0].rows if row["equal"] is not True]
-        yield prose(
-            "verdict.html.j2", passed=self.passed, failed=failed, targets=self.measurements.targets
-        )
+        yield prose("verdict.html.j2", passed=self.passed, targets=self.measurements.targets)
 
     def done(self) -> Iterator[Untitled]:
         """Yield what was compared."""
@@ -60,20 +55,18 @@ class Verification(TargetSection):
 
 
 def _passed(target: DebloatedTarget) -> bool:
-    return (
-        target.verify["passed"] is True
-        and all(entry.get("equal") is True for entry in target.verify["workloads"])
-        and {entry.get("workload") for entry in target.verify["workloads"]} >= {*target.workloads}
-    )
+    verified = {entry.workload for entry in target.verdict.workloads if entry.equal}
+    return target.verdict.passed and verified >= {*target.workloads}
 
 
 def _rows(target: DebloatedTarget) -> Iterator[Row]:
-    for entry in target.verify["workloads"]:
-        details = [
-            f"{key}: {value}"
-            for key, value in sorted(entry.items())
-            if key not in _KNOWN and isinstance(value, (str, int, float)) and value != ""
-        ]
-        row: dict[str, Value] = {"target": target.label, "hardware": target.hardware}
-        row |= {key: entry.get(key) for key in _KNOWN}
-        yield row | {"details": "; ".join(details)}
+    for entry in target.verdict.workloads:
+        yield {
+            "target": target.label,
+            "hardware": target.hardware,
+            "workload": entry.workload,
+            "repeats": entry.repeats,
+            "equal": entry.equal,
+            "comparison": entry.comparison,
+            "details": f"equal_runs: {entry.equal_runs}",
+        }

@@ -38,13 +38,13 @@ def prepare(classes: Mapping[str, JobClassConfig], folder: Path) -> dict[str, Sp
                 resize_posts(source, path, size_bytes)
             else:
                 write_documentation_posts(path, size_bytes)
-            stages = facts.stages
-            programs[name] = WordPopularity(path, stages.map_tasks, stages.reduce_tasks)
+            rounds = facts.rounds
+            programs[name] = WordPopularity(path, rounds.map_tasks, rounds.reduce_tasks)
         else:
             if source is None:
                 source = folder / f"{name}.txt"
                 write_web_graph(source, _GRAPH_NODES)
-            partition_edges(source, folder / name, facts.stages.map_tasks)
+            partition_edges(source, folder / name, facts.rounds.map_tasks)
             programs[name] = TriangleCount(folder / name)
     return programs
 
@@ -52,7 +52,7 @@ def prepare(classes: Mapping[str, JobClassConfig], folder: Path) -> dict[str, Sp
 def measure_stages(
     session: Session, programs: Mapping[str, SparkProgram]
 ) -> dict[str, dict[str, float | str]]:
-    """Return, for each class, the keys of `stages` of a trace's YAML, measured.
+    """Return, for each class, the keys of `rounds` of a trace's YAML, measured.
 
     The classes are run in turn, with nothing dropped. A task's time is its wave's share of the
     stage, scheduling included; `size_scv` is the variation of whole jobs.

@@ -8,15 +8,17 @@ import pytest
 
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.workload import Marks, Output, Workload
+from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
-from trimtab.debloating.environment import build_environment
-from trimtab.debloating.verify import VerificationError, verify_environment
+from trimtab.debloating.targets.registry import target_of
+from trimtab.debloating.verification.verify import VerificationError, verify_environment
 from trimtab.errors import UserError
-from trimtab.files import read_json, sha256_of
+from trimtab.files import sha256_of
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.meters.rapl import Rapl
 from trimtab.profiling.profile import trace_workload
 from trimtab.records.tables import LIBRARIES, RUNS, read_table
+from trimtab.records.verdict import Verdict, VerifiedWorkload
 
 MANIFEST = "manifest.json"
 LIBRARY = r"""
@@ -67,11 +69,11 @@ def slim(mine: Workload, venv: Path, folder: Path, mode: str, fallback: str = "o
     assert usage.complete, usage.incomplete_because
     usage.write(folder / "usage.json")
     options = Debloat(name=mode, mode=mode, minimum_hole_bytes=4096)
-    debloat_target("mine", "test_machine", [folder / "usage.json"], [mine], options, [], folder)
-    build_environment(
-        venv / "bin/python", folder / "libraries.tar", folder / "manifest.json", "copy",
-        folder / "env", folder / "spans", fallback,
-    )  # fmt: skip
+    stage = DebloatStage(
+        target="mine", hardware="test_machine", gpus=[], workloads=[mine], debloat=options
+    )
+    debloat_target(stage, [folder / "usage.json"], folder)
+    target_of("mine", [mine]).build(folder, "copy", fallback, folder / "env")
     return folder / "env"
 
 
@@ -82,13 +84,11 @@ def test_equal_output_passes(venv: Path, tmp_path: Path, mode: str) -> None:
     env = slim(mine, venv, tmp_path, mode)
     verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 2, tmp_path)
     assert sha256_of(venv / "lib/libmine.so") == before
-    verdict = read_json(tmp_path / "verify.json")
-    assert verdict["passed"] is True and verdict["removed_calls"] == []
+    verdict = Verdict.read(tmp_path / "verify.json")
+    assert verdict.passed and verdict.removed_calls == []
     assert (env / "trimtab/removed").is_dir() == (mode != "punch")
-    assert verdict["workloads"] == [
-        {"workload": "mine", "repeats": 2, "equal": True, "equal_runs": 2,
-         "comparison": "digest_file"}
-    ]  # fmt: skip
+    assert verdict.workloads == [VerifiedWorkload("mine", 2, True, 2, "digest_file")]
+    assert list(verdict.resident_bytes) == ["mine"]
     runs = read_table(tmp_path / "verify_runs.parquet", RUNS)
     assert list(runs["condition"]) == ["original", "debloated", "debloated", "original"]
     assert runs["output_digest"].nunique() == 1
@@ -121,10 +121,10 @@ def test_a_call_into_removed_code_fails_though_the_output_is_equal(
     with pytest.raises(VerificationError) as error:
         verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 2, tmp_path)
     assert "removed code was called: small in lib/libmine.so; profile more runs" in str(error.value)
-    verdict = read_json(tmp_path / "failure/verify.json")
-    assert verdict["passed"] is False and verdict["workloads"][0]["equal"] is True
-    [call] = verdict["removed_calls"]
-    assert (call["library"], call["name"], call["processes"]) == ("lib/libmine.so", "small", 2)
+    verdict = Verdict.read(tmp_path / "failure/verify.json")
+    assert not verdict.passed and verdict.workloads[0].equal
+    [call] = verdict.removed_calls
+    assert (call.library, call.name, call.processes) == ("lib/libmine.so", "small", 2)
     assert not (env / "trimtab/fallback.jsonl").exists()
 
 
@@ -137,7 +137,7 @@ def test_an_exception_for_removed_code_is_told(venv: Path, tmp_path: Path) -> No
     assert "exit code 1" in str(error.value) and "called: unused in lib/libmine.so" in str(
         error.value
     )
-    assert "signal" not in read_json(tmp_path / "failure/verify.json")
+    assert Verdict.read(tmp_path / "failure/verify.json").crash is None
     stderr = (tmp_path / "failure/mine/logs/debloated-0.stderr").read_text()
     assert "RuntimeError: trimtab: unused in libmine.so was removed" in stderr
 
@@ -153,8 +153,8 @@ def test_another_crash_is_named_beside_a_fallback(venv: Path, tmp_path: Path) ->
     env = slim(mine, venv, tmp_path, "compact")
     with pytest.raises(VerificationError, match=r"ended by signal 11.*; SIGSEGV in "):
         verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 1, tmp_path)
-    verdict = read_json(tmp_path / "failure/verify.json")
-    assert verdict["signal"] == "SIGSEGV" and verdict["removed_calls"] == []
+    verdict = Verdict.read(tmp_path / "failure/verify.json")
+    assert verdict.crash and verdict.crash.signal == "SIGSEGV" and verdict.removed_calls == []
 
 
 @pytest.mark.parametrize("function", ["unused", "small"])
@@ -169,8 +169,8 @@ def test_a_crash_without_a_fallback_names_library_and_function(
         verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 2, tmp_path)
     assert "libmine.so" in str(error.value) and f", {function} at 0x" in str(error.value)
     assert not (tmp_path / "verify.json").exists()
-    verdict = read_json(tmp_path / "failure/verify.json")
-    assert verdict["passed"] is False and verdict["function"] == function
+    verdict = Verdict.read(tmp_path / "failure/verify.json")
+    assert not verdict.passed and verdict.crash and verdict.crash.function == function
     assert (tmp_path / "failure/mine/logs/debloated-0.stderr").is_file()
 
 
@@ -209,8 +209,8 @@ def test_an_incomplete_record_removes_nothing(venv: Path, tmp_path: Path) -> Non
     assert not usage.complete and "was killed" in usage.incomplete_because[0]
     usage.write(tmp_path / "usage.json")
     with pytest.raises(UserError, match="incomplete, so nothing is removed"):
-        debloat_target("mine", "m", [tmp_path / "usage.json"], [mine],
-                       Debloat(name="x"), [], tmp_path)  # fmt: skip
+        stage = DebloatStage("mine", "m", [], [mine], Debloat(name="x"))
+        debloat_target(stage, [tmp_path / "usage.json"], tmp_path)
     mine.accept_killed_processes = True
     accepted = trace_workload(mine, tmp_path / "trace")
     assert accepted.complete and "was killed" in accepted.notes[0]

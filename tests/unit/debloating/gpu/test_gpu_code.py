@@ -15,7 +15,7 @@ from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.binaries.rewriting.locate import locate
 from trimtab.binaries.rewriting.spans import GPU_REMOVED, SpanReason
 from trimtab.config.groups.debloat import Debloat
-from trimtab.debloating.gpu_code import GpuTarget, gpu_target_of, locate_gpu_code
+from trimtab.debloating.gpu.gpu_code import GpuTarget, gpu_target_of, locate_gpu_code
 from trimtab.errors import UserError
 from trimtab.records.usage import Usage, UsedGpu, UsedModule
 

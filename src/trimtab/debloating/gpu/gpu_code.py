@@ -14,9 +14,9 @@ from trimtab.binaries.rewriting.gpu_spans import with_gpu_code
 from trimtab.binaries.rewriting.prune_cubin import prune_element
 from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
-from trimtab.config.groups.debloat import Debloat
-from trimtab.debloating.element_programs import Piece
-from trimtab.debloating.elements import Decisions, ElementReason, GpuUse, decide
+from trimtab.config.groups.debloat import Debloat, Gpu, Kernels
+from trimtab.debloating.gpu.element_programs import Piece
+from trimtab.debloating.gpu.elements import Decisions, ElementReason, GpuUse, decide
 from trimtab.records.usage import Usage, UsedLibrary
 
 # Functions that link programs for a GPU, by a part of their name, in the libraries that have them.
@@ -46,13 +46,13 @@ def gpu_target_of(options: Debloat, usages: Sequence[Usage], gpus: Sequence[str]
 
     Raises UserError for a compute capability that is none.
     """
-    if options.gpu == "keep":
+    if options.gpu == Gpu.KEEP:
         return GpuTarget(why_all="debloat.gpu is keep")
     traced_on = {gpu.architecture for usage in usages for gpu in usage.gpus}
     targets = tuple(sorted({parse_architecture(gpu).number for gpu in gpus} or traced_on))
     if not targets:
         return GpuTarget(why_all="no GPU was traced on, and the hardware names none")
-    if options.gpu == "architecture":
+    if options.gpu == Gpu.ARCHITECTURE:
         return GpuTarget(targets)
     for usage in usages:
         if not usage.kernels_traced:
@@ -60,7 +60,7 @@ def gpu_target_of(options: Debloat, usages: Sequence[Usage], gpus: Sequence[str]
     modules = [module for usage in usages for module in usage.modules]
     linked = any(_links(library) for usage in usages for library in usage.libraries)
     use = GpuUse.of(modules, traced_on, linked)
-    return GpuTarget(targets, use, prune=options.kernels == "prune")
+    return GpuTarget(targets, use, prune=options.kernels == Kernels.PRUNE)
 
 
 def _links(library: UsedLibrary) -> bool:

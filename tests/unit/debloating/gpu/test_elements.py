@@ -3,6 +3,7 @@
 import hashlib
 import struct
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ import zstandard
 
 from trimtab.binaries.gpu.architecture import Architecture, parse_architecture
 from trimtab.binaries.gpu.fatbin import Element, Frame, GpuCode, Kind, Region
-from trimtab.debloating.elements import Decisions, ElementReason, GpuUse, decide
+from trimtab.binaries.rewriting.spans import SpanReason, Spans
+from trimtab.debloating.gpu.elements import Decisions, ElementReason, GpuUse, decide
+from trimtab.debloating.span_document import document_of
 from trimtab.records.usage import UsedModule
 
 FUNCTION, OBJECT, ENTRY = 2, 1, 0x10
@@ -298,20 +301,22 @@ def test_counts_and_bytes_by_reason_add_up_and_the_document_says_it_all() -> Non
     assert sum(map(decisions.count_of, ElementReason)) == len(elements)
     total_bytes = sum(element.end - element.offset for element in elements)
     assert sum(map(decisions.bytes_of, ElementReason)) == total_bytes
-    document = decisions.to_json()
-    assert document["elements"] == [
-        [element.offset, element.end, reason]
+    whole = Spans(np.array([data.size]), np.array([SpanReason.DATA], np.uint8))
+    document = document_of(Path("a.so"), "a.so", whole, decisions=decisions).gpu_code
+    assert document is not None
+    assert document.elements == [
+        (element.offset, element.end, reason)
         for element, reason in zip(elements, reasons(decisions), strict=True)
     ]
-    assert document["kernels"] == ["a"]
-    named = {entry["name"]: entry["kept"] for entry in document["reasons"]}
-    kept = sum(n for name, n in document["elements_by_reason"].items() if named[name])
-    assert kept == len(decisions.kept) == 2
+    assert document.kernels == ["a"]
+    named = {reason.name: reason.kept for reason in document.reasons}
+    kept = sum(n for name, n in document.elements_by_reason.items() if named[name])
+    assert kept == len(decisions.kept) == len(document.kept) == 2
 
 
 def test_a_library_without_gpu_code_has_nothing_to_decide() -> None:
     decisions = decide(np.zeros(0, np.uint8), GpuCode((), ()), [90], None)
-    assert decisions.kept == frozenset() and decisions.to_json()["elements"] == []
+    assert decisions.kept == frozenset() and decisions.offset.size == 0
 
 
 def test_a_target_is_needed() -> None:

@@ -2,7 +2,6 @@
 
 import signal
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 from trimtab.binaries.elf.functions import read_functions
@@ -10,20 +9,7 @@ from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import ElfError, read_elf
 from trimtab.native import native_path
 from trimtab.profiling.runs.program import Program
-
-
-@dataclass(frozen=True)
-class Crash:
-    """A signal that ended a process: where it was, in the slim library and by its function."""
-
-    signal: str
-    library: str
-    address: int
-    function: str
-
-    def __str__(self) -> str:
-        where = f"{self.function} at {self.address:#x}" if self.function else f"{self.address:#x}"
-        return f"{self.signal} in {self.library or 'no library'}, {where}"
+from trimtab.records.verdict import Crash
 
 
 def find_crash(program: Program, folder: Path, slim: Path, original: Path) -> Crash | None:
@@ -36,9 +22,11 @@ def find_crash(program: Program, folder: Path, slim: Path, original: Path) -> Cr
     folder.mkdir(parents=True, exist_ok=True)
     record = folder / "crash.txt"
     record.unlink(missing_ok=True)
+    preloaded = program.environment.get("LD_PRELOAD")
+    reporter = str(native_path("libtrimtab-crash.so"))
     environment = {
         **program.environment,
-        "LD_PRELOAD": str(native_path("libtrimtab-crash.so")),
+        "LD_PRELOAD": f"{reporter}:{preloaded}" if preloaded else reporter,
         "TRIMTAB_CRASH": str(record.resolve()),
     }
     with (folder / "diagnosis.out").open("wb") as out, (folder / "diagnosis.err").open("wb") as err:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.debloating.environment import build_environment
-from trimtab.debloating.prefix import prefix_of
+from trimtab.config.groups.workload import Workload
+from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.errors import TrimtabError, UserError
-from trimtab.files import sha256_of, write_json
+from trimtab.files import sha256_of
+from trimtab.records.manifest import DebloatedFile, Environment, Manifest, Timings
 
 LIBRARY = "lib/module.so"
 
@@ -30,25 +31,32 @@ def venv(tmp_path: Path) -> Path:
     return prefix
 
 
-def slim(venv: Path, folder: Path, content: bytes) -> tuple[Path, Path]:
-    """An archive and a manifest as the stage before writes them."""
+def slim(venv: Path, folder: Path, content: bytes) -> Path:
+    """An archive and a manifest as the stage before writes them; returns the archive."""
     path = folder / "slim.so"
     path.write_bytes(content)
     with tarfile.open(folder / "libraries.tar", "w") as archive:
         archive.add(path, LIBRARY)
-    entry = {
-        "size_before_bytes": (venv / LIBRARY).stat().st_size,
-        "size_after_bytes": len(content),
-        "sha256_before": sha256_of(venv / LIBRARY),
-        "sha256_after": sha256_of(path),
-    }
-    write_json(folder / "manifest.json", {"files": {LIBRARY: entry}})
-    return folder / "libraries.tar", folder / "manifest.json"
+    entry = DebloatedFile(
+        size_before_bytes=(venv / LIBRARY).stat().st_size,
+        size_after_bytes=len(content),
+        sha256_before=sha256_of(venv / LIBRARY),
+        sha256_after=sha256_of(path),
+    )
+    Manifest(
+        target="t", hardware="h", workloads=["w"], mode="zero", symbols="strip",
+        environment=Environment("python_prefix", str(venv)), timings=Timings(0, 0, 0),
+        files={LIBRARY: entry},
+    ).write(folder / "manifest.json")  # fmt: skip
+    return folder / "libraries.tar"
 
 
-def build(venv: Path, archive: Path, manifest: Path, env: Path, share: str = "copy") -> None:
-    spans = manifest.parent / "spans"
-    build_environment(venv / "bin/python", archive, manifest, share, env, spans, "none")
+def target(python: Path) -> PythonPrefix:
+    return PythonPrefix.of(Workload(name="w", command=["python"], python=str(python)))
+
+
+def build(venv: Path, archive: Path, env: Path, share: str = "copy") -> None:
+    target(venv / "bin/python").build(archive.parent, share, "none", env)
 
 
 def snapshot(folder: Path) -> dict[str, tuple[int, int, str]]:
@@ -65,9 +73,9 @@ def test_the_copy_runs_and_the_original_is_untouched(
 ) -> None:
     before = snapshot(venv)
     content = b"slim" + bytes(20_000) + b"end"
-    archive, manifest = slim(venv, tmp_path, content)
+    archive = slim(venv, tmp_path, content)
     env = tmp_path / "out" / "env"
-    build(venv, archive, manifest, env, share)
+    build(venv, archive, env, share)
     assert snapshot(venv) == before
     assert (env / LIBRARY).read_bytes() == content
     assert (env / "lib/notes.txt").stat().st_mtime_ns == (venv / "lib/notes.txt").stat().st_mtime_ns
@@ -80,44 +88,44 @@ def test_the_copy_runs_and_the_original_is_untouched(
 
 
 def test_pages_of_zeros_become_holes(venv: Path, tmp_path: Path) -> None:
-    archive, manifest = slim(venv, tmp_path, b"x" * 4096 + bytes(1 << 20) + b"y")
-    build(venv, archive, manifest, tmp_path / "env")
+    archive = slim(venv, tmp_path, b"x" * 4096 + bytes(1 << 20) + b"y")
+    build(venv, archive, tmp_path / "env")
     assert (tmp_path / "env" / LIBRARY).stat().st_blocks * 512 < 100_000
 
 
 def test_an_earlier_environment_is_replaced(venv: Path, tmp_path: Path) -> None:
     env = tmp_path / "env"
     for content in (b"first", b"second"):
-        archive, manifest = slim(venv, tmp_path, content)
-        build(venv, archive, manifest, env)
+        archive = slim(venv, tmp_path, content)
+        build(venv, archive, env)
         assert (env / LIBRARY).read_bytes() == content
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".env")]
 
 
 def test_a_damaged_archive_leaves_nothing(venv: Path, tmp_path: Path) -> None:
-    archive, manifest = slim(venv, tmp_path, b"content of the library")
+    archive = slim(venv, tmp_path, b"content of the library")
     data = archive.read_bytes().replace(b"content of", b"CONTENT OF")
     archive.write_bytes(data)
     with pytest.raises(TrimtabError, match="damaged"):
-        build(venv, archive, manifest, tmp_path / "env")
+        build(venv, archive, tmp_path / "env")
     assert not [path for path in tmp_path.iterdir() if "env" in path.name and path != venv]
 
 
 def test_a_library_changed_since(venv: Path, tmp_path: Path) -> None:
-    archive, manifest = slim(venv, tmp_path, b"content")
+    archive = slim(venv, tmp_path, b"content")
     (venv / LIBRARY).write_bytes(b"upgraded")
     with pytest.raises(UserError, match=r"module\.so: not the library that was debloated"):
-        build(venv, archive, manifest, tmp_path / "env")
+        build(venv, archive, tmp_path / "env")
 
 
 def test_inside_the_original_is_refused(venv: Path, tmp_path: Path) -> None:
-    archive, manifest = slim(venv, tmp_path, b"content")
+    archive = slim(venv, tmp_path, b"content")
     with pytest.raises(UserError, match="inside the environment"):
-        build(venv, archive, manifest, venv / "env")
+        build(venv, archive, venv / "env")
 
 
 def test_an_interpreter_of_the_system_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="belongs to the operating system"):
-        prefix_of(Path("/usr/bin/python3"))
+        target(Path("/usr/bin/python3"))
     with pytest.raises(UserError, match="not an interpreter"):
-        prefix_of(tmp_path / "python")
+        target(tmp_path / "python")

@@ -3,14 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.binaries.gpu.architecture import can_load, preference, ptx_fits
 from trimtab.binaries.gpu.fatbin import GpuCode, Kind
-from trimtab.debloating.element_programs import GpuProgram, Piece, kind_of, read_programs
+from trimtab.debloating.gpu.element_programs import GpuProgram, Piece, kind_of, read_programs
 from trimtab.records.usage import UsedModule
 
 
@@ -133,23 +132,6 @@ class Decisions:
     def bytes_of(self, reason: ElementReason) -> int:
         """Return how many bytes have this reason."""
         return int((self.end - self.offset)[self.reason == reason].sum())
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a JSON document: counts and bytes by reason, [offset, end, reason] rows."""
-        rows = np.column_stack((self.offset, self.end, self.reason.astype(np.int64)))
-        return {
-            "reasons": [{"name": reason.text, "kept": reason.kept} for reason in ElementReason],
-            "elements_by_reason": {reason.text: self.count_of(reason) for reason in ElementReason},
-            "bytes_by_reason": {reason.text: self.bytes_of(reason) for reason in ElementReason},
-            "kernels": sorted(self.kernels),
-            "elements": rows.tolist(),
-        }
-
-
-def kept_pieces(document: Any) -> frozenset[int]:
-    """Return the offsets of the pieces that stay, from a document that `to_json` made."""
-    kept = [reason["kept"] for reason in document["reasons"]]
-    return frozenset(offset for offset, _, reason in document["elements"] if kept[reason])
 
 
 def decide(

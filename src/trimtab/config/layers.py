@@ -1,0 +1,157 @@
+"""The YAML files of `conf/` and the overrides, laid over one another by Hydra.
+
+Hydra's own `compose` reads and merges its own configuration of runs and logs each time, which
+takes several times as long as ours. So its loader is used here without that: the part of it that
+reads the defaults lists and merges the files.
+"""
+
+import copy
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.config_repository import CachingConfigRepository
+from hydra._internal.config_search_path_impl import ConfigSearchPathImpl
+from hydra._internal.defaults_list import create_defaults_list
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.core.plugins import Plugins
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import GrammarParseError
+
+from trimtab.config.fields import MistakeError
+from trimtab.config.root import Root
+from trimtab.config.words import keys_of, kind_at, steps_of, unknown_key
+
+# ${target:NAME} is the target NAME for the workload NAME alone: YAML keys take no interpolation.
+OmegaConf.register_new_resolver("target", lambda name: {name: [name]}, replace=True)
+
+ESCAPED = "write \\${ for a dollar sign and a brace"
+_ABSENT = object()
+
+
+class UnreadableFileError(Exception):
+    """A file of the configuration that cannot be read at all."""
+
+    def __init__(self, path: Path, problem: str) -> None:
+        super().__init__(f"{path}: {problem}")
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A file that was merged, and the steps of the key that its own keys are inside of."""
+
+    path: Path
+    package: tuple[str, ...]
+
+
+class Layers:
+    """A folder of configurations under `overrides`; every file is read once.
+
+    `merged` are the files of the last composition in their order, later ones laid over earlier
+    ones, and `choices` the option of each group. Errors are those of Hydra, OmegaConf and YAML,
+    UnreadableFileError, and MistakeError for an override of a key that is not there.
+    """
+
+    def __init__(self, conf: Path, overrides: Sequence[str]) -> None:
+        self.conf = conf
+        self.overrides = list(overrides)
+        self.merged: list[Layer] = []
+        self.choices: dict[str, str] = {}
+        self._tree = OmegaConf.create()
+        Plugins.instance()  # registers the kinds of sources, files among them
+        path = ConfigSearchPathImpl()
+        path.append("main", f"file://{conf.resolve()}")
+        path.append("schema", "structured://")
+        self._loader = _Loader(path)
+        self._files = _Files(self._loader.repository, conf)
+
+    def whole(self) -> dict[str, Any]:
+        """Return what `config.yaml`, the chosen files and the overrides add up to."""
+        self._tree = self._composed(self.overrides, group=None)
+        return _plain(self._tree)
+
+    def option(self, group: str, name: str) -> dict[str, Any]:
+        """Return the group `group` as `whole` would be with `name` for its option.
+
+        Files of other groups are not merged; what `config.yaml`, the experiment and the overrides
+        say of this one is. Interpolations see the other groups as `whole` left them.
+        """
+        tree = self._composed([*self.overrides, f"{group}={name}"], group)
+        chosen = self._tree[group]
+        self._tree[group] = tree[group]
+        try:
+            return _plain(self._tree[group])
+        finally:
+            self._tree[group] = chosen
+
+    def _composed(self, overrides: list[str], group: str | None) -> DictConfig:
+        parsed = OverridesParser.create().parse_overrides(overrides)
+        self._loader.validate_sweep_overrides_legal(parsed, RunMode.RUN, from_shell=False)
+        found = create_defaults_list(
+            self._files, "config", parsed, prepend_hydra=False, skip_missing=False
+        )
+        self.choices = dict(found.overrides.known_choices)
+        defaults = [
+            default
+            for default in found.defaults
+            if group is None or not default.package or default.package.split(".")[0] == group
+        ]
+        self.merged = [
+            Layer(self.conf / f"{default.config_path}.yaml", tuple(steps_of(default.package or "")))
+            for default in defaults
+        ]
+        tree: DictConfig = self._loader._compose_config_from_defaults_list(defaults, self._files)
+        for override in found.config_overrides:
+            if group is None or steps_of(override.key_or_group)[0] == group:
+                _apply(override, tree)
+        return tree
+
+
+class _Loader(ConfigLoaderImpl):  # type: ignore[misc]
+    def _load_single_config(self, default: Any, repo: Any) -> Any:
+        # Hydra merges into what it is given here, and the file is to be used again.
+        return copy.deepcopy(super()._load_single_config(default, repo))
+
+
+class _Files(CachingConfigRepository):  # type: ignore[misc]
+    def __init__(self, delegate: Any, conf: Path) -> None:
+        super().__init__(delegate)
+        self._conf = conf
+
+    def load_config(self, config_path: str) -> Any:
+        path = self._conf / f"{config_path}.yaml"
+        try:
+            return super().load_config(config_path)
+        except UnicodeDecodeError as error:
+            problem = f"not UTF-8 text: {error.reason} at byte {error.start}"
+            raise UnreadableFileError(path, problem) from None
+        except GrammarParseError as error:
+            problem = f"{error.full_key}: {str(error).splitlines()[0]}; {ESCAPED}"
+            raise UnreadableFileError(path, problem) from None
+
+
+def _plain(tree: DictConfig) -> dict[str, Any]:
+    return cast(dict[str, Any], OmegaConf.to_container(tree, resolve=True))
+
+
+def _apply(override: Override, tree: DictConfig) -> None:
+    """Apply one `key=value`; a key that no file gives is there if the classes know it."""
+    if override.is_add() or override.is_force_add() or override.is_delete() or override.package:
+        ConfigLoaderImpl._apply_overrides_to_config([override], tree)
+        return
+    key, kind = override.key_or_group, Root
+    steps = steps_of(key)
+    for position, step in enumerate(steps, start=1):
+        here = ".".join(steps[:position])
+        if dataclasses.is_dataclass(kind):
+            if step not in keys_of(kind):
+                raise MistakeError(here, unknown_key(step, kind))
+        elif OmegaConf.select(tree, here, default=_ABSENT) is _ABSENT:
+            raise MistakeError(key, f"not there; add it with +{key}=VALUE")
+        kind = kind_at(kind, [step])
+    OmegaConf.update(tree, key, override.value(), merge=True, force_add=True)

@@ -1,0 +1,1 @@
+"""The GPU code of libraries: what of it is kept, and why."""

@@ -1,0 +1,72 @@
+"""The spans of a library as the document that is kept of them, and back."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.binaries.rewriting.spans import SpanReason, Spans
+from trimtab.debloating.gpu.elements import Decisions, ElementReason
+from trimtab.errors import TrimtabError
+from trimtab.records.library_spans import GpuCodeSpans, LibrarySpans, Reason, Row
+
+
+def document_of(
+    path: Path,
+    name: str,
+    spans: Spans,
+    *,
+    started: bool = True,
+    decisions: Decisions | None = None,
+    pruned: int = 0,
+) -> LibrarySpans:
+    """Return what is kept and removed of the library at `path`, `name` in its environment.
+
+    `decisions` are on its GPU code; within `pruned` elements of it unused kernels went.
+    """
+    return LibrarySpans(
+        library=str(path),
+        name=name,
+        build_id=spans.build_id,
+        note=spans.note,
+        started=started,
+        size_bytes=spans.size_bytes,
+        kept_bytes=spans.kept_bytes,
+        removed_bytes=spans.removed_bytes,
+        bytes_by_reason={reason.text: spans.bytes_of(reason) for reason in SpanReason},
+        reasons=_in_words(SpanReason),
+        spans=_rows(spans.start, spans.end, spans.reason),
+        gpu_code=None if decisions is None else _gpu_code(decisions, pruned),
+    )
+
+
+def _gpu_code(decisions: Decisions, pruned: int) -> GpuCodeSpans:
+    return GpuCodeSpans(
+        reasons=_in_words(ElementReason),
+        elements_by_reason={r.text: decisions.count_of(r) for r in ElementReason},
+        bytes_by_reason={r.text: decisions.bytes_of(r) for r in ElementReason},
+        kernels=sorted(decisions.kernels),
+        elements=_rows(decisions.offset, decisions.end, decisions.reason),
+        pruned_elements=pruned,
+    )
+
+
+def spans_of(document: LibrarySpans) -> Spans:
+    """Return the spans that `document` holds; raises TrimtabError for another version's reasons."""
+    if document.reasons != _in_words(SpanReason):
+        raise TrimtabError(
+            f"spans of {document.library}: other reasons than this trimtab's; run the stage"
+            f" `{document.stage}` again"
+        )
+    rows = np.array(document.spans, np.int64)
+    return Spans(rows[:, 1], rows[:, 2].astype(np.uint8), document.build_id, document.note)
+
+
+def _in_words(reasons: Iterable[SpanReason | ElementReason]) -> list[Reason]:
+    return [Reason(reason.text, reason.kept) for reason in reasons]
+
+
+def _rows(start: NDArray[np.int64], end: NDArray[np.int64], reason: NDArray[np.uint8]) -> list[Row]:
+    rows: list[Row] = np.column_stack((start, end, reason.astype(np.int64))).tolist()
+    return rows

@@ -1,0 +1,73 @@
+"""What a kind of debloating target has to offer.
+
+A kind is a module of this package that holds one subclass of Target; it is called by the module's
+name wherever a workload names it (`target: {kind: ...}`).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+from trimtab.config.groups.debloat import Fallback, Share
+from trimtab.config.groups.workload import Workload
+from trimtab.debloating.libraries import ProfiledLibrary
+from trimtab.profiling.runs.program import Program
+from trimtab.records.manifest import Environment
+from trimtab.records.usage import Usage
+
+
+class Target(ABC):
+    """An environment that is debloated: a copy of it with slim libraries is its slim environment.
+
+    Names of libraries are paths below `root` in the original, and below the slim environment's
+    folder there.
+    """
+
+    root: Path
+
+    @classmethod
+    def kind(cls) -> str:
+        """Return the name of the module, by which workloads name the kind."""
+        return cls.__module__.rpartition(".")[2]
+
+    @classmethod
+    @abstractmethod
+    def of(cls, workload: Workload) -> Self:
+        """Return the environment that `workload` runs in.
+
+        Raises UserError where the workload names none, or one that must not be debloated.
+        """
+
+    @classmethod
+    @abstractmethod
+    def at(cls, location: str) -> Self:
+        """Return the environment at `location`, as `describe` gave it."""
+
+    @abstractmethod
+    def describe(self) -> Environment:
+        """Return its kind and location, which a manifest keeps."""
+
+    @abstractmethod
+    def libraries(self, usages: Sequence[Usage]) -> list[ProfiledLibrary]:
+        """Return its libraries that were loaded, by name, with all that any of `usages` used.
+
+        Raises UserError when usages disagree about a file, or it was changed since.
+        """
+
+    @abstractmethod
+    def build(self, debloated: Path, share: Share, fallback: Fallback, destination: Path) -> None:
+        """Make `destination` the slim environment, whole or not at all.
+
+        `debloated` is the folder that debloat_target wrote, `share` how unchanged files are taken
+        over, and `fallback` where a call into removed code finds it. Raises UserError when the
+        original was changed since, and TrimtabError when `debloated` is damaged.
+        """
+
+    @abstractmethod
+    def program(self, workload: Workload, run_folder: Path, slim: Path | None = None) -> Program:
+        """Return `workload` as it runs in the original environment, or in the one at `slim`.
+
+        `{output}` is in `run_folder`, which is emptied. In `slim` nothing of the original may be
+        run, and the fallback, where the environment has one, is at work.
+        """

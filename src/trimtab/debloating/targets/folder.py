@@ -1,0 +1,85 @@
+"""Targets that are a folder: the slim environment is a copy of it with slim libraries in it."""
+
+import contextlib
+import os
+import shutil
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from trimtab.config.groups.debloat import Fallback, Mode, Share
+from trimtab.debloating.copying import copy_tree, extract
+from trimtab.debloating.fallback import add_fallback
+from trimtab.debloating.libraries import ProfiledLibrary, profiled_libraries
+from trimtab.debloating.targets.base import Target
+from trimtab.errors import UserError
+from trimtab.records.manifest import Environment, Manifest
+from trimtab.records.usage import Usage
+
+
+@dataclass(frozen=True)
+class Folder(Target):
+    """A target that is the folder `root`: its libraries are those that lie below."""
+
+    root: Path
+
+    @classmethod
+    def at(cls, location: str) -> Self:
+        """Return the target that is the folder `location`."""
+        return cls(Path(location))
+
+    def describe(self) -> Environment:
+        """Return the kind, and the folder as location."""
+        return Environment(self.kind(), str(self.root))
+
+    def libraries(self, usages: Sequence[Usage]) -> list[ProfiledLibrary]:
+        """Return the libraries below the folder that were loaded."""
+        return profiled_libraries(usages, self.root)
+
+    def build(self, debloated: Path, share: Share, fallback: Fallback, destination: Path) -> None:
+        """Make `destination` a runnable copy of the folder, slim libraries inside.
+
+        Unchanged files are shared as `share` says. With mode punch there is no fallback. An earlier
+        `destination` is replaced when the new one is whole. Raises UserError when `destination`
+        lies inside the folder, and as Target.build does.
+        """
+        manifest = Manifest.read(debloated / "manifest.json")
+        destination = Path(os.path.abspath(destination))
+        self._check(manifest, destination)
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        partial = destination.with_name(f".{destination.name}.partial")
+        _remove(partial)
+        try:
+            copy_tree(self.root, partial, set(manifest.files), share)
+            extract(debloated / "libraries.tar", partial, manifest.files)
+            if fallback != Fallback.NONE and manifest.mode != Mode.PUNCH:
+                add_fallback(partial, self.root, manifest, debloated / "spans", fallback)
+            self.adapt(partial, destination)
+        except BaseException:
+            _remove(partial)
+            raise
+        outdated = destination.with_name(f".{destination.name}.outdated")
+        _remove(outdated)
+        with contextlib.suppress(FileNotFoundError):
+            destination.rename(outdated)
+        partial.rename(destination)
+        _remove(outdated)
+
+    @abstractmethod
+    def adapt(self, copy: Path, destination: Path) -> None:
+        """Make `copy` fit to run as `destination`, and have its programs load the fallback."""
+
+    def _check(self, manifest: Manifest, destination: Path) -> None:
+        if destination.is_relative_to(self.root) or self.root.is_relative_to(destination):
+            raise UserError(f"{destination}: inside the environment {self.root} that it copies")
+        for name, file in manifest.files.items():
+            original = self.root / name
+            if not original.is_file() or original.stat().st_size != file.size_before_bytes:
+                raise UserError(f"{original}: not the library that was debloated; profile it again")
+
+
+def _remove(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)

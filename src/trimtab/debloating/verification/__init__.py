@@ -1,0 +1,1 @@
+"""Proof that a slim environment does what the original does."""
