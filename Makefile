@@ -5,15 +5,22 @@ BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: all test lint bench docs native lock deps-chromium deps-cuda deps-cuda-large deps-spark deps-slurm clean
+.PHONY: all test test-bare test-skipped lint bench docs native lock deps-chromium deps-cuda deps-cuda-large deps-spark deps-slurm clean
 
 all: .venv/.installed native  ## the quickstart experiment; prints where its report is
 	$(SNAKEMAKE) all
 	@echo "report: $(CURDIR)/results/evaluate/quickstart/report.html"
 
 test: .venv/.installed native  ## every test
-	$(BIN)/python -m pytest -n 2 --dist loadgroup tests
+	$(PYTEST) tests
+
+test-bare: .venv/.installed native  ## likewise, as where no optional program is installed
+	scripts/bare.sh $(PYTEST) tests
+
+test-skipped:  ## those that the last run of the tests skipped
+	$(PYTEST) --skipped-before tests
 
 lint: .venv/.installed  ## formatting, types, workflow, native code
 	$(BIN)/snakefmt --check Snakefile rules

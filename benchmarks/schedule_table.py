@@ -271,27 +271,31 @@ def _energy_pct(cells: dict[str, Any], policy: str, *, in_use: bool) -> float:
 
 
 def _heats(cells: dict[str, Any]) -> Iterator[Row]:
-    def change_pct(policy: str) -> float:
-        now, before = (
-            cells[f"{_HEATS}/{name}"]["all"]["idle_energy_j"]
-            + cells[f"{_HEATS}/{name}"]["all"]["active_energy_j"]
-            for name in (policy, "kubernetes")
-        )
-        return float(100 * (now / before - 1))
-
+    cluster = {
+        policy: cells[f"{_HEATS}/{policy}"]["all"]
+        for policy in ("kubernetes", "heats", "heats_00", "heats_idle")
+    }
+    energy_j = {
+        policy: total["idle_energy_j"] + total["active_energy_j"]
+        for policy, total in cluster.items()
+    }
+    energy_pct = {
+        policy: 100 * (energy_j[policy] / energy_j["kubernetes"] - 1) for policy in cluster
+    }
     yield (
         "HEATS, H = 1, against the Kubernetes scheduler: energy",
         "-7.1 % or better (published: -7.1 %)",
-        f"{change_pct('heats_idle'):+.1f} % where a task's energy has its share of idle power;"
-        f" {change_pct('heats'):+.1f} % where it has not, as published",
-        f"with idle power {_met(change_pct('heats_idle') <= -7.1)}; as published"
-        f" {_met(change_pct('heats') <= -7.1)}",
+        f"{energy_pct['heats_idle']:+.1f} % where a task's energy has its share of idle power;"
+        f" {energy_pct['heats']:+.1f} % where it has not, as published",
+        f"with idle power {_met(energy_pct['heats_idle'] <= -7.1)}; as published"
+        f" {_met(energy_pct['heats'] <= -7.1)}",
     )
+    makespan = _change(cluster["kubernetes"]["makespan_s"], cluster["heats_00"]["makespan_s"])
     yield (
         "HEATS, H = 0: energy",
-        "at least -1.5 % (published: 1.5 %)",
-        f"{change_pct('heats_00'):+.1f} %",
-        _met(change_pct("heats_00") <= -1.5),
+        "+0 to +1.5 %, the price of an earlier end (published: +1.5 %)",
+        f"{energy_pct['heats_00']:+.1f} %; makespan {makespan}",
+        _met(0 <= energy_pct["heats_00"] <= 1.5),
     )
 
 

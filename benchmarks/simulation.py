@@ -24,7 +24,7 @@ import simpy
 from common import save, spread
 
 from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType
-from trimtab.policies.heats import Heats
+from trimtab.policies.heats.policy import Heats
 from trimtab.policies.priority import Priority
 from trimtab.simulation.simulate import simulate
 
@@ -71,8 +71,8 @@ def our_queue(jobs: int) -> dict[str, float]:
         keep_stays=False,
     )
     return {
-        f"{name}_{key}": one[f"response_{key}_s"]
-        for name, one in result.summary["classes"].items()
+        f"{name}_{key}": getattr(one, f"response_{key}_s")
+        for name, one in result.classes.items()
         for key in ("mean", "p95")
     }
 
@@ -160,13 +160,13 @@ def place_as_heats(tasks: int, nodes: int, types: int) -> dict[str, float]:
     begun = time.perf_counter()
     result = simulate(cluster, classes, trace, policy, keep_jobs=False, keep_stays=False)
     wall_s = time.perf_counter() - begun
-    every = result.summary["all"]
+    every = result.total
     return {
         "wall_s": wall_s,
-        "jobs": every["jobs"],
-        "migrations": every["migrations"],
-        "waiting_mean_s": every["waiting_mean_s"],
-        "utilisation": every["utilisation"],
+        "jobs": every.jobs,
+        "migrations": every.migrations,
+        "waiting_mean_s": every.waiting_mean_s,
+        "utilisation": every.utilisation,
     }
 
 

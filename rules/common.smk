@@ -144,11 +144,11 @@ def policies():
     return CONFIG.options("policy", EXPERIMENT.schedule.policies)
 
 
-def stage_times(wildcards):
-    """The measured times of stages, where the trace's jobs are programs on a real engine."""
+def round_times(wildcards):
+    """The measured times of rounds, where the trace's jobs are programs on a real engine."""
     classes = CONFIG.option("trace", wildcards.trace).classes.values()
     if any(facts.program for facts in classes):
-        return rules.profile_engine.output.stages
+        return rules.profile_engine.output.rounds
     return []
 
 

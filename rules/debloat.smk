@@ -67,7 +67,11 @@ rule verify_environment:
     input:
         environment=rules.build_environment.output.environment,
         manifest=rules.debloat_target.output.manifest,
-        code=code("scripts/verify_environment.py", "native/**/*.[ch]"),
+        code=code(
+            "scripts/verify_environment.py",
+            "src/trimtab/profiling/meters/*.py",
+            "native/**/*.[ch]",
+        ),
     output:
         verdict="results/debloat/{target}/{hardware}/verify.json",
         runs="results/debloat/{target}/{hardware}/verify_runs.parquet",

@@ -44,7 +44,7 @@ rule evaluate_experiment:
         stays=cells("stays.parquet"),
         nodes=cells("nodes.parquet"),
         load=cells("load.parquet"),
-        formulas=cells("analytic.json") if EXPERIMENT.schedule.formula else [],
+        formulas=cells("formula.json") if EXPERIMENT.schedule.formula else [],
         real=cells("real.json") if EXPERIMENT.schedule.real else [],
         traces=traces("trace.json"),
         deflators=deflators(),

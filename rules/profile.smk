@@ -1,7 +1,11 @@
 rule profile_workload:
     input:
         programs=programs,
-        code=code("scripts/profile_workload.py", "native/**/*.[ch]"),
+        code=code(
+            "scripts/profile_workload.py",
+            "src/trimtab/profiling/meters/*.py",
+            "native/**/*.[ch]",
+        ),
     output:
         usage="results/profile/{workload}/{hardware}/usage.json",
         runs="results/profile/{workload}/{hardware}/runs.parquet",

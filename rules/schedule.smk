@@ -2,7 +2,7 @@ rule profile_engine:
     input:
         code=code("scripts/profile_engine.py"),
     output:
-        stages="results/schedule/{cluster}/{trace}/stages.json",
+        rounds="results/schedule/{cluster}/{trace}/rounds.json",
     log:
         "logs/engine/{cluster}/{trace}.log",
     threads: EVERY_CORE
@@ -13,13 +13,13 @@ rule profile_engine:
     params:
         cfg=lambda wildcards: dump(trace_stage(wildcards)),
     shell:
-        "python scripts/profile_engine.py --config {params.cfg:q} --output {output.stages:q}"
+        "python scripts/profile_engine.py --config {params.cfg:q} --output {output.rounds:q}"
         " > {log:q} 2>&1"
 
 
 rule make_trace:
     input:
-        stages=stage_times,
+        rounds=round_times,
         # What the chain measured of the workloads that the trace's classes name.
         verify_runs=debloated("verify_runs.parquet"),
         libraries=debloated("libraries.parquet"),
@@ -38,7 +38,7 @@ rule make_trace:
     params:
         cfg=lambda wildcards: dump(trace_stage(wildcards)),
     shell:
-        "python scripts/make_trace.py --config {params.cfg:q} --stages {input.stages:q} --verify-runs {input.verify_runs:q} --libraries {input.libraries:q}"
+        "python scripts/make_trace.py --config {params.cfg:q} --rounds {input.rounds:q} --verify-runs {input.verify_runs:q} --libraries {input.libraries:q}"
         " --output $(dirname {output.trace:q}) > {log:q} 2>&1"
 
 
@@ -64,7 +64,7 @@ rule simulate:
         compiled=rules.compile_simulator.output,
         trace=rules.make_trace.output.trace,
         facts=rules.make_trace.output.facts,
-        code=code("scripts/simulate.py", "src/trimtab/policies/*.py"),
+        code=code("scripts/simulate.py", "src/trimtab/policies/**/*.py"),
     output:
         summary="results/schedule/{cluster}/{trace}/{policy}/summary.json",
         jobs="results/schedule/{cluster}/{trace}/{policy}/jobs.parquet",
@@ -89,10 +89,11 @@ rule simulate:
 
 rule calculate:
     input:
+        trace=rules.make_trace.output.trace,
         facts=rules.make_trace.output.facts,
-        code=code("scripts/calculate.py"),
+        code=code("scripts/calculate.py", "src/trimtab/policies/**/*.py"),
     output:
-        "results/schedule/{cluster}/{trace}/{policy}/analytic.json",
+        "results/schedule/{cluster}/{trace}/{policy}/formula.json",
     log:
         "logs/calculate/{cluster}/{trace}/{policy}.log",
     threads: 1
@@ -103,8 +104,8 @@ rule calculate:
     params:
         cfg=lambda wildcards: dump(schedule_stage(wildcards)),
     shell:
-        "python scripts/calculate.py --config {params.cfg:q} --facts {input.facts:q}"
-        " --output {output:q} > {log:q} 2>&1"
+        "python scripts/calculate.py --config {params.cfg:q} --trace {input.trace:q}"
+        " --facts {input.facts:q} --output {output:q} > {log:q} 2>&1"
 
 
 rule deflate:
@@ -112,7 +113,7 @@ rule deflate:
         compiled=rules.compile_simulator.output,
         trace=rules.make_trace.output.trace,
         facts=rules.make_trace.output.facts,
-        code=code("scripts/deflate.py"),
+        code=code("scripts/deflate.py", "src/trimtab/policies/**/*.py"),
     output:
         "results/schedule/{cluster}/{trace}/deflator_{objective}.json",
     log:
@@ -134,7 +135,7 @@ rule run_for_real:
         trace=rules.make_trace.output.trace,
         facts=rules.make_trace.output.facts,
         simulated=rules.simulate.output.jobs,
-        code=code("scripts/run_for_real.py"),
+        code=code("scripts/run_for_real.py", "src/trimtab/policies/**/*.py"),
     output:
         real="results/schedule/{cluster}/{trace}/{policy}/real.json",
         jobs="results/schedule/{cluster}/{trace}/{policy}/real.parquet",

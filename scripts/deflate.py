@@ -5,9 +5,8 @@ from pathlib import Path
 
 from trimtab.config.stages import DeflateStage, load
 from trimtab.errors import exit_on_error
-from trimtab.files import write_json
 from trimtab.scheduling.deflate import deflate
-from trimtab.scheduling.schedule import setting_of
+from trimtab.scheduling.setting import setting_of
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", required=True, help="a DeflateStage as JSON")
@@ -19,4 +18,4 @@ arguments = parser.parse_args()
 with exit_on_error():
     stage = load(arguments.config, DeflateStage)
     setting = setting_of(stage, arguments.trace, arguments.facts)
-    write_json(arguments.output, deflate(setting, stage.objective))
+    deflate(setting, stage.objective).write(arguments.output)

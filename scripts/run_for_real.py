@@ -6,7 +6,7 @@ from pathlib import Path
 from trimtab.config.stages import RealStage, load
 from trimtab.errors import exit_on_error
 from trimtab.scheduling.real import run_for_real
-from trimtab.scheduling.schedule import setting_of
+from trimtab.scheduling.setting import setting_of
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", required=True, help="a RealStage as JSON")

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from trimtab.config.stages import ScheduleStage, load
 from trimtab.errors import exit_on_error
-from trimtab.scheduling.schedule import schedule, setting_of
+from trimtab.scheduling.cell import simulate_cell
+from trimtab.scheduling.setting import setting_of
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", required=True, help="a ScheduleStage as JSON")
@@ -16,7 +17,7 @@ arguments = parser.parse_args()
 
 with exit_on_error():
     stage = load(arguments.config, ScheduleStage)
-    schedule(
+    simulate_cell(
         setting_of(stage, arguments.trace, arguments.facts),
         stage.policy,
         replications=stage.replications,

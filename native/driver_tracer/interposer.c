@@ -9,13 +9,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../kernel_tracer/driver_api.h"
-#include "../kernel_tracer/record.h"
+#include "../records/driver.h"
+#include "../records/kernels.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define NOT_INITIALIZED 3 /* CUDA_ERROR_NOT_INITIALIZED: there is no driver */
-
-const char trimtab_way[] = "driver";
 
 typedef void *dlsym_function(void *, const char *);
 
@@ -25,7 +23,7 @@ static dlsym_function *real_dlsym(void) {
   return real;
 }
 
-void *driver_function(const char *name) {
+static void *driver_function(const char *name) {
   static void *driver;
   if (!driver) driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   return driver ? real_dlsym()(driver, name) : NULL;
@@ -37,7 +35,7 @@ void *driver_function(const char *name) {
 
 #define NAMED(function, kind) \
   EXPORT int function(void *result, void *container, const char *name) { \
-    record_gpus(); \
+    record_gpus(driver_function); \
     if (name) record(kind, name); \
     REAL(function, result, container, name); \
   }
@@ -49,7 +47,7 @@ NAMED(cuModuleGetSurfRef, "global")
 
 #define VARIABLE(function) \
   EXPORT int function(void *address, size_t *bytes, void *container, const char *name) { \
-    record_gpus(); \
+    record_gpus(driver_function); \
     if (name) record("global", name); \
     REAL(function, address, bytes, container, name); \
   }
@@ -65,8 +63,8 @@ VARIABLE(cuLibraryGetManaged)
   } \
   EXPORT int function(void **handles, unsigned int limit, void *container) { \
     int error = function##_of_driver(handles, limit, container); \
-    record_gpus(); \
-    if (!error) record_list(handles, limit, container, of_library); \
+    record_gpus(driver_function); \
+    if (!error) record_list(driver_function, handles, limit, container, of_library); \
     return error; \
   }
 LIST(cuModuleEnumerateFunctions, 0)

@@ -1,7 +1,9 @@
-/* What is known of calls into removed code: the record, and the message to people. */
 #define _GNU_SOURCE
+#include "events.h"
+
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fallback.h"
+#include "give_up.h"
+#include "lock.h"
+#include "place.h"
+#include "python.h"
 
-enum behaviour behaviour = STRICT;
+static enum { STRICT, RESTORE, REPORT } behaviour;
 enum { NAME_BYTES = 4096, READABLE_BYTES = 400 };
 
 static char record_path[PATH_MAX];
@@ -71,23 +76,6 @@ static void format_message(char *text, size_t text_bytes, const char *function,
            base_name ? base_name + 1 : library, more);
 }
 
-void note_call(const struct removed_call *call) {
-  static char function[NAME_BYTES], library[PATH_MAX], text[3 * PATH_MAX];
-  calls++;
-  plain(function, sizeof function, call->function);
-  plain(library, sizeof library, call->library);
-  if (behaviour != REPORT)
-    append_line("\"library\": \"%s\", \"address\": %u, \"function\": \"%s\"}\n", library,
-                call->address, function);
-  if (behaviour != STRICT || unsaid_calls++) return;
-  memcpy(first_library, library, sizeof library);
-  if (*function) memcpy(first_function, function, sizeof function);
-  else snprintf(first_function, sizeof first_function, "the function at 0x%x", call->address);
-  if (raise_in_python()) return;
-  format_message(text, sizeof text, first_function, first_library, 0);
-  give_up("%s", text);
-}
-
 /* By the C++ library that the program has loaded; NULL without one, or for another name. */
 static char *demangled(const char *name) {
   void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
@@ -100,7 +88,8 @@ static char *demangled(const char *name) {
   return text;
 }
 
-int message_of_calls(char *text, size_t text_bytes) {
+/* Fill in a message about the calls since the last one; 0 when there were none. The lock is free. */
+static int message_of_calls(char *text, size_t text_bytes) {
   char function[NAME_BYTES], library[PATH_MAX];
   sigset_t mask;
   take_lock(&mask);
@@ -116,17 +105,24 @@ int message_of_calls(char *text, size_t text_bytes) {
   return 1;
 }
 
-void forget_calls(void) { calls = unsaid_calls = 0; }
-
-void give_up(const char *format, ...) {
-  static char text[4 * PATH_MAX];
-  va_list arguments;
-  va_start(arguments, format);
-  int length = vsnprintf(text, sizeof text, format, arguments);
-  va_end(arguments);
-  if (length > 0) dprintf(STDERR_FILENO, "trimtab: %s\n", text);
-  _exit(STATUS_REMOVED);
+void note_call(const struct removed_call *call) {
+  static char function[NAME_BYTES], library[PATH_MAX], text[3 * PATH_MAX];
+  calls++;
+  plain(function, sizeof function, call->function);
+  plain(library, sizeof library, call->library);
+  if (behaviour != REPORT)
+    append_line("\"library\": \"%s\", \"address\": %u, \"function\": \"%s\"}\n", library,
+                call->address, function);
+  if (behaviour != STRICT || unsaid_calls++) return;
+  memcpy(first_library, library, sizeof library);
+  if (*function) memcpy(first_function, function, sizeof function);
+  else snprintf(first_function, sizeof first_function, "the function at 0x%x", call->address);
+  if (raise_in_python(message_of_calls)) return;
+  format_message(text, sizeof text, first_function, first_library, 0);
+  give_up("%s", text);
 }
+
+void forget_calls(void) { calls = unsaid_calls = 0; }
 
 __attribute__((destructor)) static void finish(void) {
   char text[3 * PATH_MAX];

@@ -1,14 +1,28 @@
-/* Which library of the environment an address belongs to. */
 #define _GNU_SOURCE
+#include "place.h"
+
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "fallback.h"
-
 char environment_root[PATH_MAX];
+
+/* ROOT/trimtab/libtrimtab-fallback.so, whatever link it was loaded by. */
+void find_environment(void) {
+  Dl_info info;
+  char path[PATH_MAX];
+  if (!dladdr((void *)find_environment, &info) || !realpath(info.dli_fname, path)) return;
+  for (int levels = 0; levels < 2; levels++) {
+    char *last = strrchr(path, '/');
+    if (!last) return;
+    *last = 0;
+  }
+  strcpy(environment_root, path);
+}
 
 struct search {
   ElfW(Addr) address, base;

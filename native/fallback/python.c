@@ -2,10 +2,10 @@
  *
  * Declared here in the limited API's terms, so that one file serves every version and programs
  * without Python. */
-#include <stddef.h>
-#include <stdio.h>
+#include "python.h"
 
-#include "fallback.h"
+#include <limits.h>
+#include <stdio.h>
 
 #define WEAK __attribute__((weak))
 extern int Py_IsInitialized(void) WEAK;
@@ -14,22 +14,22 @@ extern void PyErr_SetString(void *type, const char *text) WEAK;
 extern void *PyModuleDef_Init(void *definition) WEAK;
 extern void *PyExc_RuntimeError WEAK;
 
-static int raise_error(void *unused) {
-  (void)unused;
+static int raise_error(void *argument) {
+  message_function *message = (message_function *)argument;
   static int said;
   char text[3 * PATH_MAX] = "trimtab: ";
-  if (!message_of_calls(text + 9, sizeof text - 9)) return 0;
+  if (!message(text + 9, sizeof text - 9)) return 0;
   /* Code between here and the program may put an exception of its own in the place of ours. */
   if (!said++) fprintf(stderr, "%s\n", text);
   PyErr_SetString(PyExc_RuntimeError, text);
   return -1;
 }
 
-int raise_in_python(void) {
+int raise_in_python(message_function *message) {
   if (!Py_AddPendingCall || !Py_IsInitialized) return 0;
   /* Before Python begins and after its end there is nothing to raise in: the message is printed
    * when the process ends. */
-  if (Py_IsInitialized()) Py_AddPendingCall(raise_error, NULL);
+  if (Py_IsInitialized()) Py_AddPendingCall(raise_error, (void *)message);
   return 1;
 }
 

@@ -3,18 +3,22 @@
  * bound to the C library long before this library is loaded; so the C library's functions for both
  * are made to jump here. */
 #define _GNU_SOURCE
+#include "signals.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "fallback.h"
+#include "events.h"
+#include "lock.h"
+#include "memory.h"
+#include "put_back.h"
 
 #define BIT(number) (1ul << ((number)-1))
 enum { SA_RESTORER_FLAG = 0x04000000, FIRST_INTERNAL = 32, LAST_INTERNAL = 33 };
@@ -28,18 +32,6 @@ struct kernel_action {
 };
 static void (*return_from_signal)(void); /* the C library's, which debuggers know */
 static struct sigaction trap_action, fault_action; /* the program's */
-static int locked;
-
-void take_lock(sigset_t *before) {
-  unsigned long all = ~0ul;
-  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, before, sizeof all);
-  while (__atomic_exchange_n(&locked, 1, __ATOMIC_ACQUIRE)) sched_yield();
-}
-
-void release_lock(const sigset_t *before) {
-  __atomic_store_n(&locked, 0, __ATOMIC_RELEASE);
-  syscall(SYS_rt_sigprocmask, SIG_SETMASK, before, NULL, sizeof(unsigned long));
-}
 
 static struct sigaction *program_action(int number) {
   return number == SIGTRAP ? &trap_action : &fault_action;

@@ -1,23 +1,15 @@
-/* The beginning: where the environment is, and what is to be done about calls into removed code. */
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "fallback.h"
-
-/* ROOT/trimtab/libtrimtab-fallback.so, whatever link it was loaded by. */
-static void find_environment(void) {
-  Dl_info info;
-  char path[PATH_MAX];
-  if (!dladdr((void *)find_environment, &info) || !realpath(info.dli_fname, path)) return;
-  for (int levels = 0; levels < 2; levels++) {
-    char *last = strrchr(path, '/');
-    if (!last) return;
-    *last = 0;
-  }
-  strcpy(environment_root, path);
-}
+/* A library loaded into the programs of a slim environment. A call into removed code traps (0xCC)
+ * or faults (a page that left the file); the handlers put the function's original bytes back, so
+ * that the call goes on, and what happens then depends on TRIMTAB_FALLBACK:
+ *   strict   (the default) a Python RuntimeError that names the function, at the next bytecode of
+ *            the main thread, and the first of these messages on standard error; a program without
+ *            Python ends with a message and status 70
+ *   restore  nothing; the call is recorded
+ *   report   nothing; only the number of such functions is recorded, at exit
+ * It runs in the middle of any code: no allocation, and only calls that signal handlers may make. */
+#include "events.h"
+#include "place.h"
+#include "signals.h"
 
 __attribute__((constructor)) static void start(void) {
   find_environment();

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "calls.h"
+#include "exit_status.h"
 #include "processes.h"
 #include "record.h"
 

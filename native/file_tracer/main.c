@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "accesses.h"
+#include "exit_status.h"
 #include "launch.h"
 #include "processes.h"
 #include "record.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record.h"
+#include "exit_status.h"
 
 static void *checked(void *memory) {
     if (!memory) err(TRACER_FAILED, "trimtab-file-tracer");

@@ -29,9 +29,6 @@ enum use {
     USE_LINK = 1 << 9,
 };
 
-/* Exit statuses of the tracer itself, after the shell's and env(1)'s convention. */
-enum { TRACER_FAILED = 125, NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
-
 /* False, with errno set, when `path` cannot be written. */
 bool record_open(const char *path);
 

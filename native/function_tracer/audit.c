@@ -1,6 +1,7 @@
 /* An audit library (rtld-audit(7)): the loader calls it for every object right after mapping it,
  * before relocation, ifunc resolvers and constructors, also for those opened later. */
 #define _GNU_SOURCE
+#include "../records/guard_link.h"
 #include "object.h"
 #include "system.h"
 

@@ -6,7 +6,7 @@
 #include <link.h>
 #include <stdint.h>
 
-#include "record.h"
+#include "../records/functions.h"
 
 struct watched_object {
   uint8_t *base;           /* load address: what ELF addresses are relative to */

@@ -6,7 +6,7 @@
 
 #include <dlfcn.h>
 
-#include "../function_tracer/record.h"
+#include "../records/guard_link.h"
 
 #define EXPORT __attribute__((visibility("default")))
 /* The function that ours stands before. */

@@ -8,14 +8,12 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+#include "../records/driver.h"
+#include "../records/kernels.h"
 #include "cupti_abi.h"
-#include "driver_api.h"
 #include "module.h"
-#include "record.h"
 
-const char trimtab_way[] = "cupti";
-
-void *driver_function(const char *name) {
+static void *driver_function(const char *name) {
   static void *driver;
   if (!driver) driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
   return driver ? dlsym(driver, name) : NULL;
@@ -25,7 +23,7 @@ static void watch_call(uint32_t call, const struct call_data *data) {
   const struct named_arguments *named = data->arguments;
   const struct variable_arguments *variable = data->arguments;
   const struct list_arguments *list = data->arguments;
-  record_gpus();
+  record_gpus(driver_function);
   switch (call) {
     case CALL_MODULE_GET_FUNCTION:
     case CALL_LIBRARY_GET_KERNEL:
@@ -45,7 +43,7 @@ static void watch_call(uint32_t call, const struct call_data *data) {
     case CALL_MODULE_ENUMERATE_FUNCTIONS:
     case CALL_LIBRARY_ENUMERATE_KERNELS:
       if (data->site == SITE_EXIT && *data->result == 0)
-        record_list(list->handles, list->limit, list->container,
+        record_list(driver_function, list->handles, list->limit, list->container,
                     call == CALL_LIBRARY_ENUMERATE_KERNELS);
       break;
   }
@@ -57,7 +55,7 @@ static void watch(void *userdata, int domain, uint32_t id, const void *data) {
   if (domain == DOMAIN_DRIVER_API) {
     watch_call(id, data);
   } else if (domain == DOMAIN_RESOURCE && id == RESOURCE_DRIVER_READY) {
-    record_gpus();
+    record_gpus(driver_function);
   } else if (domain == DOMAIN_RESOURCE && id == RESOURCE_MODULE_LOADED) {
     const struct module_data *module = ((const struct resource_data *)data)->descriptor;
     record_module(module->cubin, module->cubin_bytes);

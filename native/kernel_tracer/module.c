@@ -3,7 +3,7 @@
 #include <elf.h>
 #include <string.h>
 
-#include "record.h"
+#include "../records/kernels.h"
 #include "sha256.h"
 
 /* The part of a section that lies in the file, or NULL. */

@@ -22,7 +22,7 @@ def sources_of(entries: Iterable[Path], source: Path = _SOURCES) -> list[Path]:
         if path in found or path.is_relative_to(source / "trimtab" / "config"):
             continue
         found.add(path)
-        for name in _imports_of(path.read_bytes()):
+        for name in imports_of(path.read_bytes()):
             place = source.joinpath(*name.split("."))
             candidates = (place.with_suffix(".py"), place / "__init__.py")
             waiting += [candidate for candidate in candidates if candidate.is_file()]
@@ -30,7 +30,7 @@ def sources_of(entries: Iterable[Path], source: Path = _SOURCES) -> list[Path]:
 
 
 @cache
-def _imports_of(text: bytes) -> frozenset[str]:
+def imports_of(text: bytes) -> frozenset[str]:
     """Return every module that a file may import, also inside functions, by its full name.
 
     Of `from a import b` both a and a.b are named, as b may be a module.

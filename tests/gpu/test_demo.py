@@ -9,16 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from trimtab.cli.doctor import missing
 from trimtab.debloating.gpu.elements import ElementReason
 from trimtab.records.library_spans import LibrarySpans
 from trimtab.records.usage import Usage
 
 DEMO = Path(__file__).parents[2] / "examples" / "demo"
 CLI = "import sys; sys.argv[0] = 'trimtab'; from trimtab.cli.main import main; main()"
-pytestmark = pytest.mark.skipif(
-    not shutil.which("nvcc") or not Path("/dev/nvidiactl").exists(),
-    reason="needs an NVIDIA GPU and nvcc",
-)
+pytestmark = [
+    pytest.mark.skipif(bool(reason := missing("NVIDIA GPU")), reason=reason),
+    pytest.mark.skipif(not shutil.which("nvcc"), reason="nvcc is missing: install NVIDIA's CUDA"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """The report in a real browser: complete, quiet, and without a single request."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 import schedule_files
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from trimtab.cli.doctor import missing
 from trimtab.evaluation.evaluate import evaluate
 
 FIGURES = {
@@ -30,11 +30,9 @@ ARGUMENTS = [
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    if reason := missing("Chromium"):
+        pytest.skip(reason)
     executable = shutil.which("chromium")
-    if executable is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("chromium is missing: run `make deps-chromium`")
-        pytest.skip("chromium is missing: run `make deps-chromium`")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
         yield browser

@@ -73,6 +73,15 @@ _PARTS: list[tuple[str, Callable[[], bool], str]] = [
 ]  # fmt: skip
 
 
+def missing(part: str) -> str:
+    """Return that a part is missing and how to get it, or an empty text where it is there."""
+    return next(
+        "" if look() else f"{name} is missing: {advice}"
+        for name, look, advice in _PARTS
+        if name == part
+    )
+
+
 def examine() -> list[Finding]:
     """Look for every part and return what was found, in the order of importance."""
     return [

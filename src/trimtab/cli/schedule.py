@@ -84,12 +84,15 @@ def run(
 
     If the classes of QUEUE name Python programs, the jobs are these, on Apache Spark.
     """
+    from trimtab.execution.dispatch_policy import dispatch_policy, machine_facts
     from trimtab.execution.local.dispatch import run_commands
-    from trimtab.execution.queue_file import dispatch_policy, read_queue
+    from trimtab.execution.queue_file import read_queue
+    from trimtab.policies.registry import build_policy
 
     given = read_queue(queue)
     chosen = Configurations(conf).option("policy", policy)
-    driven = dispatch_policy(chosen, given.priorities)
+    built = build_policy(chosen.kind, chosen.parameters, machine_facts(given.priorities))
+    driven = dispatch_policy(built, chosen, given.priorities)
     if given.programs:
         outcome = _on_spark(given, driven, slots)
     else:

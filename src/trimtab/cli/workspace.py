@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from trimtab.binaries.elf.reader import ElfError, read_elf
+from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.errors import ElfError
 from trimtab.binaries.gpu.fatbin import find_gpu_code
 from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.binaries.rewriting.not_started import stop_patches

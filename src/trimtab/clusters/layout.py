@@ -159,8 +159,11 @@ RULES = np.dtype(
         ("head_of_line", "i8"),
         ("evicts", "i8"),
         ("resumes", "i8"),
-        ("migrates_free", "i8"),
-        ("holds", "i8"),  # running jobs are left alone while there is room for those that wait
+        ("free_migration", "i8"),
+        (
+            "hold_when_pending",
+            "i8",
+        ),  # running jobs are left alone meanwhile
         ("choose_level", "i8"),
         ("migration_gain", "f8"),
         ("random_weights", "i8"),
@@ -170,7 +173,7 @@ RULES = np.dtype(
         ("tick_s", "f8"),
         ("sprint_level", "i8"),
         ("budget_s", "f8"),
-        ("replenish", "f8"),
+        ("replenish_s_per_s", "f8"),
         ("records_stays", "i8"),
     ],
     align=True,

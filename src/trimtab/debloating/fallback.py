@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.binaries.elf.functions import read_functions
+from trimtab.binaries.elf.headers import PROGRAM_HEADER, PT_LOAD, PT_PHDR
 from trimtab.binaries.elf.names import function_names
-from trimtab.binaries.elf.reader import PROGRAM_HEADER, PT_LOAD, PT_PHDR, Elf, read_elf
+from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
 from trimtab.config.groups.debloat import Fallback, Mode
 from trimtab.debloating.span_document import spans_of

@@ -208,7 +208,7 @@ def _row(
         "wall_s": round(run.wall_s, 4),
         "energy_j": round(energy_j, 4),
         "level": level,
-        "energy_source": run.energy.energy_source,
+        "energy_source": str(run.energy.energy_source),  # a plain word for the YAML
     }
 
 

@@ -1,4 +1,4 @@
-"""A queue of real jobs as a YAML file, and the policies that can drive it.
+"""A queue of real jobs as a YAML file.
 
 The file names the classes of jobs and the jobs:
 
@@ -19,9 +19,8 @@ from typing import Any
 
 import yaml
 
-from trimtab.config.groups.policy import PolicyConfig
 from trimtab.errors import UserError
-from trimtab.execution.commands import DispatchPolicy, QueuedCommand
+from trimtab.execution.commands import QueuedCommand
 
 _KEYS = {"class", "at_s"}
 
@@ -67,38 +66,6 @@ def read_queue(path: Path) -> QueueFile:
         for number, facts in enumerate(document["jobs"])
     )
     return QueueFile(jobs, priorities, programs, path.parent)
-
-
-def dispatch_policy(policy: PolicyConfig, priorities: Mapping[str, int]) -> DispatchPolicy:
-    """Return how a policy of the kind `priority` or `dias` drives real commands.
-
-    Raises UserError for another kind, for preemptive resume, and for a class that is not there.
-    """
-    parameters = policy.parameters
-    if policy.kind not in ("priority", "dias"):
-        raise UserError(f"policy {policy.name}: commands are driven by the kinds priority and dias")
-    preemption = parameters.get("preemption", "none")
-    if preemption == "resume":
-        raise UserError(
-            f"policy {policy.name}: preemption: an evicted command cannot go on: repeat"
-        )
-    for key in ("drop_ratio", "timeout_s"):
-        unknown = sorted(set(parameters.get(key, {})) - set(priorities))
-        if unknown:
-            known = ", ".join(priorities)
-            raise UserError(f"policy {policy.name}: {key}: {', '.join(unknown)}, expected {known}")
-    budget_s = parameters.get("budget_s")
-    return DispatchPolicy(
-        preemptive=preemption == "repeat",
-        drop_ratio={
-            priorities[name]: ratio for name, ratio in parameters.get("drop_ratio", {}).items()
-        },
-        sprint_timeout_s={
-            priorities[name]: after_s for name, after_s in parameters.get("timeout_s", {}).items()
-        },
-        budget_s=math.inf if budget_s is None else budget_s,
-        replenish_s_per_s=parameters.get("replenish_s_per_s", 0.0),
-    )
 
 
 def _program(place: str, named: Any) -> str:

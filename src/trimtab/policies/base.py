@@ -6,8 +6,15 @@ reference simulator, the compiled kernel and the real queues ask the same questi
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import pandas as pd
+
+from trimtab.clusters.layout import Model
+from trimtab.queueing.poisson_priority import Discipline
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +75,47 @@ class Placement:
 class Policy(ABC):
     """The base of every policy: who is next by what is said here, where to by `place`.
 
-    `by_priority`: whether waiting jobs are taken by priority (first come, first served within
-    one), or in the order of arrival alone. A job that fits nowhere never holds up those behind it
-    that do, unless `head_of_line`: then the first of the queue is waited for.
-    `resumes`: whether an evicted job goes on where it was (preemptive resume) or starts again
-    with the same service time (preemptive repeat). `tick_s`: how often `reconsider` is asked.
+    Who is next. `by_priority`: whether waiting jobs are taken by priority (first come, first served
+    within one), or in the order of arrival alone. A job that fits nowhere never holds up those
+    behind it that do, unless `head_of_line`: then the first of the queue is waited for. `evicts`:
+    whether `evict` ever names anybody; `resumes`: whether an evicted job goes on where it was
+    (preemptive resume) or starts again with the same service time (preemptive repeat).
+
+    Who moves. `reconsider` is asked every `tick_s`; with `hold_when_pending` of nobody while tasks
+    wait and the cluster's free capacity is above the sum of what they ask for. `free_migration`:
+    a job that moves needs neither image nor state at its new place.
+
+    How fast. `level` is the frequency level that executions without one of their own run at
+    (negative: counted from the highest, -1). By job class, `drop_ratio` is the share of tasks left
+    out and `timeout_s` how long an execution lasts before it sprints, at `sprint_level`, on a
+    budget of `budget_s`, of which `replenish_s_per_s` come back.
     """
 
     by_priority: bool = False
     head_of_line: bool = False
+    evicts: bool = False
     resumes: bool = False
     tick_s: float = math.inf
+    hold_when_pending: bool = False
+    free_migration: bool = False
+    level: int = -1
+    drop_ratio: Mapping[str, float] = MappingProxyType({})
+    timeout_s: Mapping[str, float] = MappingProxyType({})
+    sprint_level: int = -1
+    budget_s: float = math.inf
+    replenish_s_per_s: float = 0.0
+    maintain_s: float = math.inf
+
+    # The rule of clusters.layout by which the compiled kernel places jobs as this very class does;
+    # None: the kernel does not know it, and the reference simulator asks it.
+    placement_rule: int | None = None
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Let a class say for itself what kernel and formulas know: it may decide otherwise."""
+        super().__init_subclass__(**arguments)
+        for name in ("placement_rule", "discipline"):
+            if name not in vars(cls):
+                setattr(cls, name, vars(Policy)[name])
 
     @abstractmethod
     def place(self, task: Task, nodes: Sequence[NodeState]) -> Placement | None:
@@ -95,5 +132,26 @@ class Policy(ABC):
         """Return where `running` is moved to; None: it stays.
 
         `nodes` are those with room for it, and its own with its own share counted as free.
+        """
+        return None
+
+    def maintain(self, finished: pd.DataFrame, now_s: float) -> "Policy | None":
+        """Return the policy to go on with; None: this one. Asked every `maintain_s`.
+
+        `finished` are the jobs that finished since it was last asked (tables.SCHEDULED).
+        """
+        return None
+
+    def discipline(self) -> Discipline | None:
+        """Return what this very class is before a server that one job at a time has to itself.
+
+        None: no queue by priority alone, which formulas and the real dispatchers could do.
+        """
+        return None
+
+    def fill_kernel(self, model: Model) -> None:
+        """Put what the kernel's `placement_rule` needs besides the above into its tables.
+
+        Raises UserError for a policy made for another cluster.
         """
         return None

@@ -3,9 +3,10 @@
 import math
 from collections.abc import Mapping
 
+from trimtab.clusters.layout import FIRST_FIT
 from trimtab.errors import UserError
-from trimtab.policies.build import Facts
-from trimtab.policies.priority import Priority
+from trimtab.policies.facts import Facts
+from trimtab.policies.priority import Preemption, Priority
 
 
 class Dias(Priority):
@@ -13,27 +14,33 @@ class Dias(Priority):
 
     `drop_ratio` is theta by job class: of n tasks of a stage ceil(n (1 - theta)) are run.
     `timeout_s` is T by job class: an execution that has lasted T goes on at `sprint_level` until
-    it ends or the budget is empty, and does not sprint again; a class left out never sprints.
+    it ends or the budget is empty, and does not sprint again; a class left out, or of None, never
+    sprints.
     `budget_s` are seconds of one job's sprinting, full at the start; `replenish_s_per_s` come back
     in every second, while jobs sprint too, up to `budget_s`. Jobs start at `level`.
 
     NPS is `Dias(timeout_s=...)`, DA(theta) is `Dias(drop_ratio=...)`.
     """
 
+    placement_rule = FIRST_FIT
+    discipline = Priority.discipline
+
     def __init__(
         self,
         *,
         drop_ratio: Mapping[str, float] | None = None,
-        timeout_s: Mapping[str, float] | None = None,
+        timeout_s: Mapping[str, float | None] | None = None,
         budget_s: float = math.inf,
         replenish_s_per_s: float = 0.0,
         level: int = 0,
         sprint_level: int = -1,
     ) -> None:
         """Raise UserError for a ratio outside 0 to 1 or a negative time."""
-        super().__init__("none", level=level)
+        super().__init__(Preemption.NONE, level=level)
         self.drop_ratio = dict(drop_ratio or {})
-        self.timeout_s = dict(timeout_s or {})
+        self.timeout_s = {
+            name: after_s for name, after_s in (timeout_s or {}).items() if after_s is not None
+        }
         self.budget_s = budget_s
         self.replenish_s_per_s = replenish_s_per_s
         self.sprint_level = sprint_level
@@ -51,7 +58,7 @@ def build(
     facts: Facts,
     *,
     drop_ratio: Mapping[str, float] | None = None,
-    timeout_s: Mapping[str, float] | None = None,
+    timeout_s: Mapping[str, float | None] | None = None,
     budget_s: float | None = None,
     replenish_s_per_s: float = 0.0,
     level: int = 0,

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from trimtab.clusters.layout import FIRST_FIT
 from trimtab.policies.base import NodeState, Placement, Policy, Task
-from trimtab.policies.build import Facts
+from trimtab.policies.facts import Facts
 
 
 class FirstComeFirstServed(Policy):
@@ -12,6 +13,8 @@ class FirstComeFirstServed(Policy):
     `level` is the frequency level that they run at; negative: counted from the highest, -1.
     `head_of_line`: a job that has no room holds up all behind it.
     """
+
+    placement_rule = FIRST_FIT
 
     def __init__(self, *, level: int = -1, head_of_line: bool = False) -> None:
         self.level = level

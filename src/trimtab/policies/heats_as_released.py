@@ -20,10 +20,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trimtab.clusters.layout import HEATS_AS_RELEASED, Model
 from trimtab.errors import UserError
 from trimtab.policies.base import NodeState, Placement, Policy, Running, Task
-from trimtab.policies.build import Facts
-from trimtab.policies.heats import Candidate, best_of
+from trimtab.policies.facts import Facts
+from trimtab.policies.heats.policy import Candidate, best_of
 
 # The row: energy (a share, higher is better) and performance (operations a second) of the four
 # types of nodes by their host names. Which is which of table 3.2 is not said; the slow one that
@@ -51,8 +52,9 @@ class HeatsAsReleased(Policy):
     """
 
     head_of_line = True
-    hold_when_pending: bool = True
-    free_migration: bool = True
+    hold_when_pending = True
+    free_migration = True
+    placement_rule = HEATS_AS_RELEASED
 
     def __init__(
         self,
@@ -95,6 +97,13 @@ class HeatsAsReleased(Policy):
         if placement is None or types.get(running.node) in (None, types[placement.node]):
             return None
         return placement
+
+    def fill_kernel(self, model: Model) -> None:
+        """Put the score of each node type into the tables."""
+        if len(self.score) != len(model.kinds):
+            message = f"{len(self.score)} node types, the cluster has {len(model.kinds)}"
+            raise UserError(f"heats_as_released: {message}")
+        model.kinds["score"] = self.score
 
     def _candidate(self, state: NodeState) -> Candidate:
         level = int(self.levels[state.node_type]) - 1

@@ -27,9 +27,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trimtab.clusters.layout import KUBERNETES, Model
 from trimtab.errors import UserError
 from trimtab.policies.base import NodeState, Placement, Policy, Task
-from trimtab.policies.build import Facts
+from trimtab.policies.facts import Facts
 
 LEAST_CPU_MILLI = 100
 LEAST_MEMORY_BYTES = 200 * 1024 * 1024
@@ -73,7 +74,7 @@ class Kubernetes(Policy):
     begins: an object is for one run.
     """
 
-    hold_when_pending: bool = False
+    placement_rule = KUBERNETES
 
     def __init__(self, node_count: int, levels: ArrayLike) -> None:
         """Raise UserError for a cluster without nodes."""
@@ -94,6 +95,10 @@ class Kubernetes(Policy):
             self.next_node = (found[-1].node + 1) % self.node_count
         best = min(found, key=lambda state: (-score(task, state), state.node))
         return Placement(best.node, int(self.levels[best.node_type]) - 1)
+
+    def fill_kernel(self, model: Model) -> None:
+        """Say how many nodes a search finds."""
+        model.rules["nodes_to_find"] = self.nodes_to_find
 
     def _steps(self, state: NodeState) -> int:
         return (state.node - self.next_node) % self.node_count

@@ -1,13 +1,29 @@
 """Priority buffers, with and without preemption: DiAS' baselines P and NP."""
 
 from collections.abc import Sequence
+from enum import StrEnum
 
+from trimtab.clusters.layout import FIRST_FIT
 from trimtab.errors import UserError
 from trimtab.policies.base import Running, Task
-from trimtab.policies.build import Facts
+from trimtab.policies.facts import Facts
 from trimtab.policies.fcfs import FirstComeFirstServed
+from trimtab.queueing.poisson_priority import Discipline
 
-PREEMPTION = ("none", "repeat", "resume")
+
+class Preemption(StrEnum):
+    """What becomes of a job of lower priority when one arrives that has no room."""
+
+    NONE = "none"
+    REPEAT = "repeat"
+    RESUME = "resume"
+
+
+_DISCIPLINES = {
+    Preemption.NONE: Discipline.NON_PREEMPTIVE,
+    Preemption.REPEAT: Discipline.PREEMPTIVE_REPEAT,
+    Preemption.RESUME: Discipline.PREEMPTIVE_RESUME,
+}
 
 
 class Priority(FirstComeFirstServed):
@@ -19,25 +35,31 @@ class Priority(FirstComeFirstServed):
     """
 
     by_priority = True
+    placement_rule = FIRST_FIT
 
-    def __init__(self, preemption: str = "none", *, level: int = -1) -> None:
+    def __init__(self, preemption: str = Preemption.NONE, *, level: int = -1) -> None:
         """Raise UserError for an unknown preemption."""
         super().__init__(level=level)
-        if preemption not in PREEMPTION:
-            known = ", ".join(PREEMPTION)
-            raise UserError(f"priority: preemption: {preemption!r}, expected one of {known}")
-        self.preemption = preemption
-        self.resumes = preemption == "resume"
+        if preemption not in list(Preemption):
+            expected = ", ".join(Preemption)
+            raise UserError(f"priority: preemption: {preemption!r}, expected one of {expected}")
+        self.preemption = Preemption(preemption)
+        self.evicts = self.preemption is not Preemption.NONE
+        self.resumes = self.preemption is Preemption.RESUME
 
     def evict(self, task: Task, running: Sequence[Running]) -> Running | None:
         """Return the job of the lowest priority, and of those the one started last."""
         lower = [other for other in running if other.task.priority < task.priority]
-        if self.preemption == "none" or not lower:
+        if not self.evicts or not lower:
             return None
         lowest = min(other.task.priority for other in lower)
         return [other for other in lower if other.task.priority == lowest][-1]
 
+    def discipline(self) -> Discipline | None:
+        """Return the discipline of this preemption."""
+        return _DISCIPLINES[self.preemption]
 
-def build(facts: Facts, *, preemption: str = "none", level: int = -1) -> Priority:
+
+def build(facts: Facts, *, preemption: str = Preemption.NONE, level: int = -1) -> Priority:
     """Return the policy that a YAML of the kind `priority` describes."""
     return Priority(preemption, level=level)

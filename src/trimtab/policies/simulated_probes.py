@@ -7,7 +7,7 @@ node. On a real machine `trimtab probe` runs them; here they take what the clust
 from collections.abc import Sequence
 
 from trimtab.clusters.cluster import Cluster, JobClass, NodeType
-from trimtab.policies.build import Asked, ProbeRun
+from trimtab.policies.facts import Asked, ProbeRun
 
 _CORES = (0.5, 1.0, 2.0)  # times what an average job of the class asks for
 _WORKS = (0.5, 1.0, 1.5)

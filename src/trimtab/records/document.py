@@ -66,7 +66,8 @@ class Document(BaseModel):
 
 
 def _first(error: ValidationError) -> str:
-    """Return the full key of the first mistake, and what is wrong there."""
+    """Return the full key of the first mistake, if it is of one, and what is wrong there."""
     first = error.errors(include_url=False, include_input=False)[0]
     key = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"])
-    return f"{key.lstrip('.')}: {first['msg']}"
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{key.lstrip('.')}: {message}" if key else message

@@ -17,6 +17,7 @@ from trimtab.queueing.errors import UnstableQueueError
 from trimtab.queueing.phase_type import PhaseType
 from trimtab.queueing.poisson_priority import Discipline, response_times
 from trimtab.queueing.services import Service, Sprinted
+from trimtab.records.deflator_search import Candidate
 
 
 @dataclass(frozen=True)
@@ -77,26 +78,6 @@ class Limits:
     weight: float = 1.0
 
 
-@dataclass(frozen=True)
-class Choice:
-    """One combination and what the model says of it; every mapping is by class.
-
-    `energy_j_per_job` is of an average job, the engine's idle power included; `sprint_share` is the
-    share of all time in which the engine sprints.
-    """
-
-    drop_ratio: Mapping[str, float]
-    timeout_s: Mapping[str, float | None]
-    accuracy_loss_pct: Mapping[str, float]
-    response_mean_s: Mapping[str, float]
-    response_p95_s: Mapping[str, float]
-    energy_j_per_job: float
-    sprint_share: float
-    feasible: bool
-    pareto: bool = False
-    chosen: bool = False
-
-
 def search(
     classes: Sequence[EngineClass],
     power: EnginePower,
@@ -104,7 +85,7 @@ def search(
     *,
     sprint_share: float = 1.0,
     energy_weight: float = 0.0,
-) -> list[Choice]:
+) -> list[Candidate]:
     """Return every combination that is stable, with the Pareto set and the choice marked.
 
     `classes` come in the order of decreasing importance. The Pareto set is that of the feasible
@@ -112,28 +93,26 @@ def search(
     is the least sum of weight times mean response time, and `energy_weight` times energy. Where
     nothing is feasible nothing is marked. Raises UserError for a class without limits.
     """
-    missing = [one.name for one in classes if one.name not in limits]
+    missing = [job_class.name for job_class in classes if job_class.name not in limits]
     if missing:
         raise UserError(f"objective: classes: expected limits of {', '.join(missing)} too")
-    found = [
-        choice
+    candidates = [
+        candidate
         for drop_ratios, timeouts_s in _combinations(classes, limits)
-        if (choice := _evaluate(classes, power, limits, drop_ratios, timeouts_s, sprint_share))
+        if (candidate := _evaluate(classes, power, limits, drop_ratios, timeouts_s, sprint_share))
     ]
-    front = pareto([_costs(choice) for choice in found if choice.feasible])
-    on_front = {
-        id(choice)
-        for choice, kept in zip((one for one in found if one.feasible), front, strict=True)
-        if kept
-    }
+    feasible = [candidate for candidate in candidates if candidate.feasible]
+    front = pareto([_costs(candidate) for candidate in feasible])
+    on_front = [candidate for candidate, kept in zip(feasible, front, strict=True) if kept]
 
-    def weighted(choice: Choice) -> float:
-        response = sum(limits[name].weight * s for name, s in choice.response_mean_s.items())
-        return response + energy_weight * choice.energy_j_per_job
+    def weighted(candidate: Candidate) -> float:
+        response = sum(limits[name].weight * s for name, s in candidate.response_mean_s.items())
+        return response + energy_weight * candidate.energy_j_per_job
 
-    best = min((one for one in found if id(one) in on_front), key=weighted, default=None)
+    best, kept = min(on_front, key=weighted, default=None), set(map(id, on_front))
     return [
-        replace(choice, pareto=id(choice) in on_front, chosen=choice is best) for choice in found
+        replace(candidate, pareto=id(candidate) in kept, chosen=candidate is best)
+        for candidate in candidates
     ]
 
 
@@ -149,8 +128,8 @@ def pareto(costs: Sequence[Sequence[float]]) -> list[bool]:
 def _combinations(
     classes: Sequence[EngineClass], limits: Mapping[str, Limits]
 ) -> Iterator[tuple[tuple[float, ...], tuple[float | None, ...]]]:
-    drop_ratios = itertools.product(*(limits[one.name].drop_ratios for one in classes))
-    timeouts_s = itertools.product(*(limits[one.name].timeouts_s for one in classes))
+    drop_ratios = itertools.product(*(limits[job_class.name].drop_ratios for job_class in classes))
+    timeouts_s = itertools.product(*(limits[job_class.name].timeouts_s for job_class in classes))
     return itertools.product(drop_ratios, timeouts_s)
 
 
@@ -161,23 +140,24 @@ def _evaluate(
     drop_ratios: Sequence[float],
     timeouts_s: Sequence[float | None],
     sprint_share: float,
-) -> Choice | None:
-    names = [one.name for one in classes]
-    rates = [one.rate_per_s for one in classes]
+) -> Candidate | None:
+    names = [job_class.name for job_class in classes]
+    rates = [job_class.rate_per_s for job_class in classes]
     services: list[Service] = []
     sprinting = busy = 0.0
-    for one, ratio, timeout_s in zip(classes, drop_ratios, timeouts_s, strict=True):
-        job = one.processing_time(ratio)
+    for job_class, ratio, timeout_s in zip(classes, drop_ratios, timeouts_s, strict=True):
+        job = job_class.processing_time(ratio)
         sprinted = None if timeout_s is None else Sprinted(job, timeout_s, power.speed_up)
         services.append(sprinted or job)
-        busy += one.rate_per_s * services[-1].mean
-        sprinting += one.rate_per_s * (sprinted.sprinting_s if sprinted else 0.0)
+        busy += job_class.rate_per_s * services[-1].mean
+        sprinting += job_class.rate_per_s * (sprinted.sprinting_s if sprinted else 0.0)
     try:
         responses = response_times(rates, services, Discipline.NON_PREEMPTIVE)
     except UnstableQueueError:
         return None
     losses = {
-        one.name: one.loss_pct(ratio) for one, ratio in zip(classes, drop_ratios, strict=True)
+        job_class.name: job_class.loss_pct(ratio)
+        for job_class, ratio in zip(classes, drop_ratios, strict=True)
     }
     means = {name: response.mean for name, response in zip(names, responses, strict=True)}
     tails = {name: response.quantile(0.95) for name, response in zip(names, responses, strict=True)}
@@ -186,7 +166,7 @@ def _evaluate(
         + (power.busy_w - power.idle_w) * (busy - sprinting)
         + (power.sprint_w - power.idle_w) * sprinting
     )
-    return Choice(
+    return Candidate(
         drop_ratio=dict(zip(names, drop_ratios, strict=True)),
         timeout_s=dict(zip(names, timeouts_s, strict=True)),
         accuracy_loss_pct=losses,
@@ -204,9 +184,9 @@ def _evaluate(
     )
 
 
-def _costs(choice: Choice) -> list[float]:
+def _costs(candidate: Candidate) -> list[float]:
     return [
-        *choice.response_mean_s.values(),
-        *choice.accuracy_loss_pct.values(),
-        choice.energy_j_per_job,
+        *candidate.response_mean_s.values(),
+        *candidate.accuracy_loss_pct.values(),
+        candidate.energy_j_per_job,
     ]

@@ -12,10 +12,10 @@ from trimtab.config.groups.trace import JobClassConfig, RoundsConfig, TraceConfi
 from trimtab.errors import UserError
 from trimtab.queueing.job_times import TaskModel
 from trimtab.queueing.phase_type import PhaseType, fit_two_moments
+from trimtab.records.trace_facts import MeasuredWorkload
 from trimtab.scheduling.deflator import EngineClass, EnginePower
-from trimtab.scheduling.from_config import cluster_of, stages_of
-from trimtab.scheduling.make_trace import rates_of
-from trimtab.scheduling.measured import MeasuredWorkload
+from trimtab.scheduling.from_config import cluster_of, rounds_of
+from trimtab.scheduling.trace_frames import rates_of
 
 _SAMPLE = 50_000  # drawn jobs whose moments stand for those of a class
 _LEAST_SCV = 0.002  # less would need more than 500 phases, and changes no response time visibly
@@ -78,25 +78,25 @@ def _engine_class(
     )
 
 
-def _processing_time(stages: RoundsConfig, slots: int, drop_ratio: float, seed: int) -> PhaseType:
-    if stages.distribution == "exponential" and not stages.size_scv:
+def _processing_time(rounds: RoundsConfig, slots: int, drop_ratio: float, seed: int) -> PhaseType:
+    if rounds.distribution == "exponential" and not rounds.size_scv:
         model = TaskModel(
-            setup_s=stages.set_up_s,
-            map_task_s=stages.map_task_s,
-            shuffle_s=stages.shuffle_s if stages.reduce_tasks else 0.0,
-            reduce_task_s=stages.reduce_task_s,
-            map_tasks={stages.map_tasks: 1.0},
-            reduce_tasks={stages.reduce_tasks: 1.0},
+            setup_s=rounds.set_up_s,
+            map_task_s=rounds.map_task_s,
+            shuffle_s=rounds.shuffle_s if rounds.reduce_tasks else 0.0,
+            reduce_task_s=rounds.reduce_task_s,
+            map_tasks={rounds.map_tasks: 1.0},
+            reduce_tasks={rounds.reduce_tasks: 1.0},
             slots=slots,
         )
         return model.processing_time(drop_ratio, drop_ratio)
     maps, reduces, places = (
-        np.full(_SAMPLE, count) for count in (stages.map_tasks, stages.reduce_tasks, slots)
+        np.full(_SAMPLE, count) for count in (rounds.map_tasks, rounds.reduce_tasks, slots)
     )
     drawn_s, _ = service_times(
-        stages_of(stages), seed, np.arange(_SAMPLE), maps, reduces, places, drop_ratio
+        rounds_of(rounds), seed, np.arange(_SAMPLE), maps, reduces, places, drop_ratio
     )
     mean_s = float(drawn_s.mean())
     # A job's size is independent of its tasks' times: E[(XY)^2] = E[X^2] E[Y^2].
-    scv = (1 + stages.size_scv) * (1 + float(drawn_s.var()) / mean_s**2) - 1
+    scv = (1 + rounds.size_scv) * (1 + float(drawn_s.var()) / mean_s**2) - 1
     return fit_two_moments(mean_s, max(scv, _LEAST_SCV))

@@ -1,54 +1,70 @@
 """The response times of a cell by formula: a trace with Poisson arrivals on an engine."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.errors import UserError
+from trimtab.policies.base import Policy
+from trimtab.policies.registry import build_policy
 from trimtab.queueing.poisson_priority import Discipline, response_times, waste
 from trimtab.queueing.services import Service, Sprinted
+from trimtab.records.figures import ResponseFigures
+from trimtab.records.formula import FormulaResponse
 from trimtab.scheduling.deflator import EngineClass, EnginePower
+from trimtab.scheduling.engine_model import engine_classes, engine_power
+from trimtab.scheduling.setting import Setting, facts_of
 
-_DISCIPLINES = {
-    "none": Discipline.NON_PREEMPTIVE,
-    "repeat": Discipline.PREEMPTIVE_REPEAT,
-    "resume": Discipline.PREEMPTIVE_RESUME,
-}
-_RANKS = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+
+def calculate(setting: Setting, policy: PolicyConfig) -> FormulaResponse:
+    """Return what the formulas say of a cell.
+
+    That no formula covers a cell is a finding, `not_possible_because`. Raises UserError for a
+    policy that cannot be built.
+    """
+    built = build_policy(policy.kind, policy.parameters, facts_of(setting))
+    try:
+        original = setting.facts.original
+        classes = engine_classes(setting.trace, setting.cluster, setting.hardware, original)
+        power = engine_power(setting.cluster, setting.hardware)
+        figures = response_by_formula(classes, power, built, policy)
+    except UserError as error:
+        return FormulaResponse(not_possible_because=str(error))
+    return FormulaResponse(model="phase-type processing times, Poisson arrivals", classes=figures)
 
 
 def response_by_formula(
-    classes: Sequence[EngineClass], power: EnginePower, policy: PolicyConfig
-) -> dict[str, dict[str, float]]:
-    """Return what the formulas say of each class: mean and percentiles of response times, s.
+    classes: Sequence[EngineClass], power: EnginePower, policy: Policy, config: PolicyConfig
+) -> dict[str, ResponseFigures]:
+    """Return what the formulas say of each class.
 
-    `classes` come in the order of decreasing importance. Raises UserError for a policy that no
-    formula here covers: another kind than `priority` and `dias`, or a sprint budget that ends.
+    `classes` come in the order of decreasing importance; `policy` is what `config` describes.
+    Raises UserError for a policy that no formula here covers: one that is not a queue by priority,
+    or has a sprint budget that ends.
     """
-    drop_ratio: Mapping[str, float] = policy.parameters.get("drop_ratio", {})
-    timeout_s: Mapping[str, float] = policy.parameters.get("timeout_s", {})
-    if policy.kind not in ("priority", "dias"):
-        raise UserError(f"policy {policy.name}: no formula for the kind {policy.kind}")
-    if math.isfinite(policy.parameters.get("budget_s") or math.inf):
-        raise UserError(f"policy {policy.name}: no formula for a sprint budget that may be used up")
-    discipline = _DISCIPLINES[policy.parameters.get("preemption", "none")]
+    discipline = policy.discipline()
+    if discipline is None:
+        raise UserError(f"policy {config.name}: no formula for the kind {config.kind}")
+    if math.isfinite(policy.budget_s):
+        raise UserError(f"policy {config.name}: no formula for a sprint budget that may be used up")
     services: list[Service] = []
-    for one in classes:
-        job = one.processing_time(drop_ratio.get(one.name, 0.0))
-        after_s = timeout_s.get(one.name)
+    for job_class in classes:
+        job = job_class.processing_time(policy.drop_ratio.get(job_class.name, 0.0))
+        after_s = policy.timeout_s.get(job_class.name)
         services.append(job if after_s is None else Sprinted(job, after_s, power.speed_up))
-    rates = [one.rate_per_s for one in classes]
+    rates = [job_class.rate_per_s for job_class in classes]
     repeats = discipline is Discipline.PREEMPTIVE_REPEAT
     wasted = waste(rates, services) if repeats else 0.0
+    responses = response_times(rates, services, discipline)
     return {
-        one.name: {
-            "response_mean_s": response.mean,
-            **{f"response_{name}_s": response.quantile(rank) for name, rank in _RANKS.items()},
-            "waiting_mean_s": response.mean - service.mean,
-            "execution_mean_s": service.mean,
-            "waste_share": wasted,
-        }
-        for one, service, response in zip(
-            classes, services, response_times(rates, services, discipline), strict=True
+        job_class.name: ResponseFigures(
+            response_mean_s=response.mean,
+            response_p50_s=response.quantile(0.5),
+            response_p95_s=response.quantile(0.95),
+            response_p99_s=response.quantile(0.99),
+            waiting_mean_s=response.mean - service.mean,
+            execution_mean_s=service.mean,
+            waste_share=wasted,
         )
+        for job_class, service, response in zip(classes, services, responses, strict=True)
     }

@@ -9,7 +9,7 @@ from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.hardware import FrequencyLevel, Hardware
 from trimtab.config.groups.trace import JobClassConfig, RoundsConfig
 from trimtab.errors import UserError
-from trimtab.scheduling.measured import MeasuredWorkload
+from trimtab.records.trace_facts import MeasuredWorkload
 
 GIB = 1 << 30
 ENGINE = "engine"
@@ -53,21 +53,21 @@ def job_classes_of(
             image_bytes=_bytes(facts.image_gb),
             cold_start_s=facts.cold_start_s,
             state_bytes=_bytes(facts.state_gb) or None,
-            stages=stages_of(facts.rounds) if facts.rounds.map_tasks else None,
+            stages=rounds_of(facts.rounds) if facts.rounds.map_tasks else None,
         )
         for name, facts in classes.items()
     ]
 
 
-def stages_of(stages: RoundsConfig) -> Rounds:
-    """Return the mean times of a job's stages and the distribution of its tasks' times."""
+def rounds_of(rounds: RoundsConfig) -> Rounds:
+    """Return the mean times of a job's rounds and the distribution of its tasks' times."""
     return Rounds(
-        setup_s=stages.set_up_s,
-        map_task_s=stages.map_task_s,
-        shuffle_s=stages.shuffle_s,
-        reduce_task_s=stages.reduce_task_s,
-        distribution=stages.distribution,
-        scv=1 / stages.phases if stages.distribution == "erlang" else stages.scv,
+        setup_s=rounds.set_up_s,
+        map_task_s=rounds.map_task_s,
+        shuffle_s=rounds.shuffle_s,
+        reduce_task_s=rounds.reduce_task_s,
+        distribution=rounds.distribution,
+        scv=1 / rounds.phases if rounds.distribution == "erlang" else rounds.scv,
     )
 
 

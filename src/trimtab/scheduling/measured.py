@@ -1,37 +1,73 @@
 """What the stages before this one measured of a workload, as a class of jobs needs it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from trimtab.config.groups.trace import TraceConfig
+from trimtab.config.stages import TraceStage
 from trimtab.errors import UserError
+from trimtab.records.measured_rounds import MeasuredRounds, RoundTimes
 from trimtab.records.tables import LIBRARIES, RUNS, read_table
+from trimtab.records.trace_facts import MeasuredWorkload
 
 _CONDITIONS = {"original": "before", "debloated": "after"}
 
 
 @dataclass(frozen=True)
-class MeasuredWorkload:
-    """A workload in one environment, from the runs that compared both in turn.
+class Measured:
+    """What was measured of a trace's classes, by class.
 
-    `work_s` are the service times of those runs, start-up excluded; `cold_start_s` is the mean
-    time from a process' start to its first iteration. `image_bytes` are the environment's shared
-    libraries, compressed: what a pull moves of them. `active_w` is the mean power above idle.
+    `workloads` are in the environment that their class names, `original` the same ones in the
+    original environment; `rounds` are those of programs on a real engine.
     """
 
-    workload: str
-    hardware: str
-    environment: str
-    work_s: tuple[float, ...]
-    cold_start_s: float
-    image_bytes: int
-    memory_bytes: int
-    active_w: float | None
-    energy_source: str
+    workloads: Mapping[str, MeasuredWorkload] = field(default_factory=dict)
+    original: Mapping[str, MeasuredWorkload] = field(default_factory=dict)
+    rounds: Mapping[str, RoundTimes] = field(default_factory=dict)
+
+
+def read_measured(
+    stage: TraceStage,
+    *,
+    rounds: Sequence[Path],
+    verify_runs: Sequence[Path],
+    libraries: Sequence[Path],
+) -> Measured:
+    """Return what was measured of the classes of a stage's trace.
+
+    `rounds` are files of MeasuredRounds, `verify_runs` (RUNS) and `libraries` (LIBRARIES) those
+    that the targets left. Raises UserError as measured_workload does.
+    """
+    idle_w = {machine.name: machine.idle_w for machine in stage.hardware}
+    named = {name: facts for name, facts in stage.trace.classes.items() if facts.workload}
+
+    def workload(name: str, environment: str) -> MeasuredWorkload:
+        return measured_workload(verify_runs, libraries, name, environment, idle_w)
+
+    return Measured(
+        {name: workload(facts.workload, facts.environment) for name, facts in named.items()},
+        {name: workload(facts.workload, "original") for name, facts in named.items()},
+        {
+            name: times
+            for path in rounds
+            for name, times in MeasuredRounds.read(path).classes.items()
+        },
+    )
+
+
+def with_rounds(trace: TraceConfig, rounds: Mapping[str, RoundTimes]) -> TraceConfig:
+    """Return the trace whose classes have the measured `rounds`, by class, in place of theirs."""
+    classes = {
+        name: replace(facts, rounds=replace(facts.rounds, **vars(rounds[name])))
+        if name in rounds
+        else facts
+        for name, facts in trace.classes.items()
+    }
+    return replace(trace, classes=classes)
 
 
 def measured_workload(
@@ -82,12 +118,3 @@ def _measured(
         active_w=max(0.0, float(power_w.mean()) - idle_w) if known else None,
         energy_source=str(runs["energy_source"].iloc[0]),
     )
-
-
-def workloads_of(document: Mapping[str, Any]) -> dict[str, MeasuredWorkload]:
-    """Return what `trace.json` holds of measured workloads, by class."""
-    return {
-        name: MeasuredWorkload(**{**facts, "work_s": tuple(facts["work_s"])})
-        for name, facts in document.items()
-        if facts is not None
-    }

@@ -1,4 +1,4 @@
-"""What an engine gives out while it runs, and what it is asked."""
+"""What a simulator gives out while it runs, and what it is asked."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class Demand:
 class Batch:
     """Finished jobs (layout.FINISHED_ROW), stays (layout.STAY_ROW) and samples of the load.
 
-    The engine leaves the arrays alone from then on.
+    The simulator leaves the arrays alone from then on.
     """
 
     rows: NDArray[np.void]

@@ -1,6 +1,6 @@
 """What comes out of a simulation: tables in memory, or streamed to Parquet files."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from trimtab.clusters.layout import ENDS
 from trimtab.files import whole_file
+from trimtab.records.figures import ClassFigures, TotalFigures
+from trimtab.records.summary import Simulator
 from trimtab.records.tables import LOAD, SCHEDULED, STAYS
 from trimtab.simulation.batches import LoadRow
 
@@ -26,12 +28,15 @@ class Result:
     """A simulation's tables and figures.
 
     `jobs`, `stays` and `load` are tables.SCHEDULED, STAYS and LOAD; None where they were
-    streamed to files, or not asked for. `nodes` is tables.NODES. `summary` has the `engine`
-    (kernel or reference), `seed`, `events`, `offered_load`, the figures of `classes` by name, and
-    those of `all`.
+    streamed to files, or not asked for. `nodes` is tables.NODES. `classes` are those that have
+    finished jobs; `events` is how many there were, `offered_load` None where it cannot be told.
     """
 
-    summary: dict[str, Any]
+    simulator: Simulator
+    events: int
+    offered_load: float | None
+    classes: Mapping[str, ClassFigures]
+    total: TotalFigures
     nodes: pd.DataFrame
     jobs: pd.DataFrame | None = None
     stays: pd.DataFrame | None = None

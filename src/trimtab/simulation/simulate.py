@@ -1,10 +1,10 @@
 """Simulate a trace on a cluster under a policy."""
 
+import copy
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,17 +14,16 @@ from numpy.typing import NDArray
 from trimtab.clusters.cluster import Cluster, JobClass, check_classes
 from trimtab.clusters.layout import never
 from trimtab.errors import UserError
-from trimtab.files import write_json
 from trimtab.policies.base import Policy
-from trimtab.policies.dias import Dias
+from trimtab.records.summary import Simulator
 from trimtab.records.tables import NODES, TRACE, write_table
 from trimtab.simulation.ahead import Ahead
 from trimtab.simulation.arrivals import Arrivals
-from trimtab.simulation.batches import Demand, End
-from trimtab.simulation.kernel.driver import KernelEngine
-from trimtab.simulation.kernel.model import is_compiled
+from trimtab.simulation.batches import Demand, End, Maintain
+from trimtab.simulation.figures import FigureSums
+from trimtab.simulation.kernel.driver import KernelSimulator
 from trimtab.simulation.offered_load import offered_load
-from trimtab.simulation.reference.simulator import ReferenceEngine
+from trimtab.simulation.reference.simulator import ReferenceSimulator
 from trimtab.simulation.result import (
     Files,
     Frames,
@@ -33,10 +32,8 @@ from trimtab.simulation.result import (
     load_table,
     stays_table,
 )
-from trimtab.simulation.summary import Summary
 
 Trace = pd.DataFrame | Path | Iterable[pd.DataFrame]
-Maintain = Callable[[pd.DataFrame, float], Policy | None]
 _CHUNK = 1 << 17
 
 
@@ -51,75 +48,65 @@ def simulate(
     keep_jobs: bool = True,
     keep_stays: bool = True,
     sample_s: float | None = None,
-    maintain: tuple[float, Maintain] | None = None,
     reference: bool = False,
 ) -> Result:
     """Return what `policy` does to `trace` (tables.TRACE: a frame, a Parquet file, or chunks).
 
     A frame or a file is checked whole before the simulation begins; chunks, which are read once,
-    as they come. With `folder` the tables are streamed to jobs, stays, nodes and load.parquet and
-    summary.json in it, and memory holds only the jobs in the system; without, they are in the
-    result. `keep_jobs` and `keep_stays` False leave a table out. The load is sampled every
-    `sample_s`. `maintain` is a time and a function that is called that often with the jobs finished
-    since it last was (tables.SCHEDULED) and the time, and may return the policy to go on with.
-    `seed` is that of the times of staged jobs' tasks.
+    as they come. With `folder` the tables are streamed to jobs, stays, nodes and load.parquet in
+    it, and memory holds only the jobs in the system; without, they are in the result. `keep_jobs`
+    and `keep_stays` False leave a table out. The load is sampled every `sample_s`. `seed` is that
+    of the times of staged jobs' tasks.
 
-    The compiled kernel runs the policies that it knows, exact types; any other, and every one with
-    `reference`, runs in the plain simulator, which gives the same and is slow.
+    The compiled kernel runs the policies that have a `placement_rule`; any other, and every one
+    with `reference`, runs in the plain simulator, which gives the same and is slow.
 
     Raises UserError for a bad trace, cluster or class. Warns when the offered load is above the
     cluster's capacity, and when jobs are left that never found a place.
     """
     check_classes(cluster, job_classes)
-    drop_ratio = policy.drop_ratio if isinstance(policy, Dias) else {}
-    level = getattr(policy, "level", -1)
+    policy = copy.deepcopy(policy)  # it may remember where it was
     if isinstance(trace, pd.DataFrame | Path):
-        checked = Arrivals(cluster, job_classes, drop_ratio, seed)
+        checked = Arrivals(cluster, job_classes, policy.drop_ratio, seed)
         for frame in _chunks(trace):
             checked.chunk(frame)
-        _warn_of_load(offered_load(checked, level))
+        _warn_of_load(offered_load(checked, policy.level))
 
     names = [job_class.name for job_class in job_classes]
-    demand = Demand(
-        sample_s or never,
-        keep_stays,
-        maintain[0] if maintain else never,
-        _by_frame(maintain, names),
-    )
-    compiled = is_compiled(policy) and not reference
-    arrivals = Arrivals(cluster, job_classes, drop_ratio, seed)
-    engine = (KernelEngine if compiled else ReferenceEngine)(arrivals, policy, demand)
-    summary, frames = Summary(names), Frames()
+    demand = Demand(sample_s or never, keep_stays, policy.maintain_s, _maintenance(policy, names))
+    compiled = policy.placement_rule is not None and not reference
+    arrivals = Arrivals(cluster, job_classes, policy.drop_ratio, seed)
+    simulator = (KernelSimulator if compiled else ReferenceSimulator)(arrivals, policy, demand)
+    sums, frames = FigureSums(names), Frames()
     kept = ["load", *["jobs"] * keep_jobs, *["stays"] * keep_stays]
     with ExitStack() as stack:
         sink = frames if folder is None else stack.enter_context(Files(folder, kept))
         # The kernel goes on while what it has given out is added up and written.
-        for batch in stack.enter_context(Ahead(engine.run(_chunks(trace)))):
-            summary.add(batch.rows)
+        for batch in stack.enter_context(Ahead(simulator.run(_chunks(trace)))):
+            sums.add(batch.rows)
             if batch.load:
                 sink.add("load", load_table(batch.load))
             if keep_jobs:
                 sink.add("jobs", jobs_table(batch.rows, names))
             if keep_stays:
                 sink.add("stays", stays_table(batch.stays))
-    end, load = engine.end(), offered_load(arrivals, level)
+    end, load = simulator.end(), offered_load(arrivals, policy.level)
     if not isinstance(trace, pd.DataFrame | Path):
         _warn_of_load(load)
     nodes = _nodes(cluster, end)
-    document = {
-        "engine": "kernel" if compiled else "reference",
-        "seed": seed,
-        "events": end.events,
-        "offered_load": load,
-        "classes": summary.classes(),
-        "all": summary.all() | _totals(nodes, end),
-    }
     if end.unfinished:
         warnings.warn(f"{end.unfinished} jobs never found a place", stacklevel=2)
     if folder is not None:
         write_table(folder / "nodes.parquet", NODES, nodes)
-        write_json(folder / "summary.json", document)
-    return Result(document, nodes, **frames.frames())
+    return Result(
+        simulator=Simulator.KERNEL if compiled else Simulator.REFERENCE,
+        events=end.events,
+        offered_load=load,
+        classes=sums.classes(),
+        total=sums.total(**_totals(nodes, end)),
+        nodes=nodes,
+        **frames.frames(),
+    )
 
 
 def _chunks(trace: Trace) -> Iterator[pd.DataFrame]:
@@ -143,13 +130,17 @@ def _warn_of_load(load: float | None) -> None:
         warnings.warn(message, stacklevel=3)
 
 
-def _by_frame(
-    maintain: tuple[float, Maintain] | None, names: Sequence[str]
-) -> Callable[[NDArray[np.void], float], Policy | None] | None:
-    if maintain is None:
+def _maintenance(policy: Policy, names: Sequence[str]) -> Maintain | None:
+    """Return what asks the policy that is going on; None: it is never asked."""
+    if policy.maintain_s == never:
         return None
-    ask = maintain[1]
-    return lambda rows, now_s: ask(jobs_table(rows, names).to_pandas(), now_s)
+
+    def maintain(rows: NDArray[np.void], now_s: float) -> Policy | None:
+        nonlocal policy
+        policy = policy.maintain(jobs_table(rows, names).to_pandas(), now_s) or policy
+        return policy
+
+    return maintain
 
 
 def _nodes(cluster: Cluster, end: End) -> pd.DataFrame:
@@ -169,7 +160,7 @@ def _nodes(cluster: Cluster, end: End) -> pd.DataFrame:
     )
 
 
-def _totals(nodes: pd.DataFrame, end: End) -> dict[str, Any]:
+def _totals(nodes: pd.DataFrame, end: End) -> dict[str, float]:
     core_s = float((nodes["cpu_milli"] * 1e-3 * (end.end_s - nodes["down_s"])).sum())
     return {
         "makespan_s": end.end_s,

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from trimtab.cli.doctor import missing
+
 CUDA = Path(__file__).parents[3] / "build/cuda"
 TOOLKIT = CUDA / "nvidia/cu13"
 PTXAS_12 = CUDA / "nvidia/cuda_nvcc/bin/ptxas"
-needs_cuda_tools = pytest.mark.skipif(
-    not (TOOLKIT / "bin/nvcc").exists() or not (TOOLKIT / "bin/cuobjdump").exists(),
-    reason="needs NVIDIA's compiler in build/cuda: make deps-cuda",
-)
+needs_cuda_tools = pytest.mark.skipif(bool(reason := missing("NVIDIA's compiler")), reason=reason)
 
 # Kernels, device functions of their own, globals of each kind, and nothing called by pointer.
 KERNELS = """

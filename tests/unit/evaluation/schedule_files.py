@@ -4,6 +4,7 @@ One engine serves two low jobs of 10 s (arriving at 0 and 5 s) and one high job 
 P evicts the first low job after 4 s, NP does not, and DA(0,20) drops a fifth of the low jobs.
 """
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,13 @@ from trimtab.evaluation.report.figures import Figure
 from trimtab.evaluation.report.section import Section, find_sections
 from trimtab.evaluation.report.tables import Table
 from trimtab.evaluation.schedules.section import ScheduleSection
-from trimtab.files import write_json
+from trimtab.records.deflator_search import Candidate, DeflatorSearch, SimulatedResponse
+from trimtab.records.figures import ClassFigures, JobFigures, ResponseFigures, TotalFigures
+from trimtab.records.formula import FormulaResponse
+from trimtab.records.real_run import JobErrors, RealRun
+from trimtab.records.summary import Summary
 from trimtab.records.tables import LOAD, NODES, SCHEDULED, STAYS, write_table
+from trimtab.records.trace_facts import ArrivalCounts, ClassFacts, ServiceSource, TraceFacts
 
 IDLE_W, BUSY_W = 10.0, 20.0  # BUSY_W comes on top of IDLE_W
 CLASS = {0: "low", 1: "high", 2: "low"}
@@ -82,11 +88,11 @@ def scheduled(job: int, stays: list[dict[str, Any]], **changes: Any) -> dict[str
     } | changes
 
 
-def of_class(jobs: pd.DataFrame, **changes: Any) -> dict[str, Any]:
-    """The numbers of one class in summary.json."""
+def of_class(jobs: pd.DataFrame, **changes: Any) -> ClassFigures:
+    """The figures of one class in summary.json."""
     response = jobs["response_s"]
     busy = jobs["execution_s"].sum() + jobs["wasted_s"].sum()
-    return {
+    figures = {
         "priority": int(jobs["priority"].iloc[0]),
         "jobs": len(jobs),
         "response_mean_s": float(response.mean()),
@@ -95,15 +101,15 @@ def of_class(jobs: pd.DataFrame, **changes: Any) -> dict[str, Any]:
         "response_p99_s": float(response.max()),
         "waiting_mean_s": float((response - jobs["execution_s"]).mean()),
         "execution_mean_s": float(jobs["execution_s"].mean()),
+        "set_up_mean_s": float(jobs["set_up_s"].mean()),
         "waste_share": float(jobs["wasted_s"].sum() / busy),
         "evictions": int(jobs["evictions"].sum()),
         "migrations": int(jobs["migrations"].sum()),
         "sprint_s": 0.0,
         "dropped_tasks": 0,
         "energy_j": float(jobs["energy_j"].sum()),
-        "drop_ratio": 0.0,
-        "accuracy_loss_pct": None,
-    } | changes
+    }
+    return ClassFigures(**figures | changes)
 
 
 def load_row(time_s: float, share: float) -> dict[str, Any]:
@@ -151,29 +157,34 @@ def write_cell(
     write_table(folder / "nodes.parquet", NODES, pd.DataFrame(node_rows))
     load = pd.DataFrame([load_row(0.0, 0.5), load_row(10.0, 1.0)])
     write_table(folder / "load.parquet", LOAD, load)
+    of_all = {field.name: getattr(of_class(done), field.name) for field in fields(JobFigures)}
+    repeated = any("response_mean_s_half_width_99" in of for of in (classes or {}).values())
     document = {
         "cluster": "cluster",
         "trace": trace,
         "policy": policy,
         "policy_label": label,
         "baseline": False,
-        "engine": "kernel",
+        "simulator": "kernel",
         "seed": 7,
+        "offered_load": 0.5,
         "classes": {
             name: of_class(of_it, **(classes or {}).get(name, {}))
             for name, of_it in done.groupby("job_class")
         },
-        "all": {
-            "makespan_s": makespan_s,
-            "utilisation": 0.5,
-            "idle_energy_j": float(sum(row["idle_energy_j"] for row in node_rows)),
-            "active_energy_j": float(done["energy_j"].sum()),
-            "replications": 1,
-        },
+        "all": TotalFigures(
+            **of_all,
+            makespan_s=makespan_s,
+            utilisation=0.5,
+            idle_energy_j=float(sum(row["idle_energy_j"] for row in node_rows)),
+            active_energy_j=float(done["energy_j"].sum()),
+            unfinished=0,
+            replications=2 if repeated else 1,
+        ),
         "energy_source": "modelled",
-        "service_source": "drawn from the trace's YAML",
+        "service_source": ServiceSource.DRAWN,
     }
-    write_json(folder / "summary.json", document | summary)
+    Summary(**document | summary).write(folder / "summary.json")
     return folder
 
 
@@ -196,20 +207,20 @@ def write_dias(folder: Path, **changes: Any) -> list[Path]:
     return folders
 
 
-def formula(**changes: float) -> dict[str, Any]:
-    """The numbers of one class in analytic.json."""
+def formula(**changes: float) -> ResponseFigures:
+    """The figures of one class in formula.json."""
     keys = ("response_p50_s", "response_p99_s", "waiting_mean_s", "waste_share")
-    return dict.fromkeys(keys, 1.0) | changes
+    return ResponseFigures(**dict.fromkeys(keys, 1.0) | changes)
 
 
-def write_analytic(cell: Path, **changes: Any) -> None:
+def write_formula(cell: Path, **changes: Any) -> None:
     """Write formulas for DA(0,20): a low mean inside, a high mean outside the interval."""
     classes = {
         "low": formula(response_mean_s=11.22, response_p95_s=15.4, execution_mean_s=8.0),
         "high": formula(response_mean_s=6.3, response_p95_s=7.7, execution_mean_s=3.0),
     }
-    document = {"model": "task", "classes": classes, "not_possible_because": ""}
-    write_json(cell / "analytic.json", document | changes)
+    document = {"model": "task", "classes": classes}
+    FormulaResponse(**document | changes).write(cell / "formula.json")
 
 
 def write_real(cell: Path, **changes: Any) -> None:
@@ -221,13 +232,16 @@ def write_real(cell: Path, **changes: Any) -> None:
     done = pd.DataFrame(rows)
     write_table(cell / "real.parquet", SCHEDULED, done)
     document = {
-        "engine": "spark local[2]",
+        "platform": "spark local[2]",
         "scale": 1.0,
         "machine": "2 cores",
+        "load_average_before": 0.0,
         "sprint": "",
+        "energy_source": "",
+        "per_job": JobErrors(0, None, None),
         "classes": {name: of_class(of_it) for name, of_it in done.groupby("job_class")},
     }
-    write_json(cell / "real.json", document | changes)
+    RealRun(**document | changes).write(cell / "real.json")
 
 
 def write_heats(folder: Path) -> list[Path]:
@@ -257,34 +271,32 @@ def write_heats(folder: Path) -> list[Path]:
 def write_deflator(folder: Path, **changes: Any) -> Path:
     """Write a search of three candidates: one infeasible, one of the Pareto set, one chosen."""
 
-    def candidate(theta: float, low_s: float, **flags: bool) -> dict[str, Any]:
-        return {
-            "drop_ratio": {"high": 0.0, "low": theta},
-            "timeout_s": {"high": 65.0, "low": None},
-            "response_mean_s": {"high": 7.0, "low": low_s},
-            "response_p95_s": {"high": 7.0, "low": 2 * low_s},
-            "accuracy_loss_pct": {"high": 0.0, "low": 100 * theta},
-            "energy_j_per_job": None,
-            "feasible": True,
-            "pareto": False,
-            "chosen": False,
-        } | flags
+    def candidate(theta: float, low_s: float, **flags: bool) -> Candidate:
+        return Candidate(
+            drop_ratio={"high": 0.0, "low": theta},
+            timeout_s={"high": 65.0, "low": None},
+            response_mean_s={"high": 7.0, "low": low_s},
+            response_p95_s={"high": 7.0, "low": 2 * low_s},
+            accuracy_loss_pct={"high": 0.0, "low": 100 * theta},
+            energy_j_per_job=300.0,
+            sprint_share=0.0,
+            **{"feasible": True} | flags,
+        )
 
     path = folder / "cluster/reference/deflator_least_latency.json"
     document = {
         "objective": "least_latency",
+        "cluster": "cluster",
+        "trace": "reference",
         "classes": ["high", "low"],
         "rows": [
             candidate(0.0, 14.0, feasible=False),
             candidate(0.1, 12.0, pareto=True),
             candidate(0.2, 11.0, pareto=True, chosen=True),
         ],
-        "confirmed": {
-            "response_mean_s": {"high": 7.0, "low": 10.0},
-            "response_p95_s": {"high": 7.0, "low": 20.0},
-        },
+        "confirmed": SimulatedResponse({"high": 7.0, "low": 10.0}, {"high": 7.0, "low": 20.0}),
     }
-    write_json(path, document | changes)
+    DeflatorSearch(**document | changes).write(path)
     return path
 
 
@@ -297,12 +309,15 @@ def write_trace(folder: Path, **changes: Any) -> Path:
         "skipped": {},
         "jobs": 3,
         "classes": {
-            "high": {"jobs": 1, "arrival_rate_per_s": 0.1, "accuracy_loss": []},
-            "low": {"jobs": 2, "arrival_rate_per_s": 0.2, "accuracy_loss": [[0.2, 15], [0.1, 8.5]]},
+            "high": ClassFacts(1, 0.1, 3.0, [], None),
+            "low": ClassFacts(2, 0.2, 10.0, [(0.2, 15.0), (0.1, 8.5)], None),
         },
-        "arrivals": {"bin_s": 4.0, "classes": {"high": [0, 1], "low": [1, 1]}},
+        "arrivals": ArrivalCounts(4.0, {"high": [0, 1], "low": [1, 1]}),
+        "original": {},
+        "rounds": {},
+        "service_source": ServiceSource.DRAWN,
     }
-    write_json(path, document | changes)
+    TraceFacts(**document | changes).write(path)
     return path
 
 
@@ -319,7 +334,7 @@ PROBES = (
 def write_everything(folder: Path) -> Inputs:
     """Write both traces with formula, real run, search, facts and probes; no target."""
     dias = write_dias(folder)
-    write_analytic(dias[2])
+    write_formula(dias[2])
     write_real(dias[2])
     write_real(dias[0])
     return inputs(

@@ -13,6 +13,7 @@ import pytest
 from trimtab.errors import UserError
 from trimtab.evaluation.evaluate import evaluate
 from trimtab.evaluation.inputs.measurements import WorkloadFacts
+from trimtab.records.verdict import Crash, VerifiedWorkload
 
 TABLES = (
     *("verification", "sizes", "libraries_total", "core_library", "sizes_by_loading_mode"),
@@ -187,15 +188,16 @@ def test_the_page_says_what_was_done_in_words(page: Page) -> None:
 
 def test_a_failed_verification_stands_at_the_top(tmp_path: Path) -> None:
     profile = files.write_profile(tmp_path / "p")
-    failed = {"workload": "lenet5_train", "repeats": 1, "equal": False, "function": "at::add"}
-    debloat = files.write_debloat(tmp_path / "d", runs=[], passed=False, resident_bytes={})
-    path = debloat / "verify.json"
-    document = json.loads(path.read_text())
-    path.write_text(json.dumps(document | {"workloads": [failed]}))
+    failed = files.FAILED | {
+        "verified": [VerifiedWorkload("lenet5_train", 3, False, 2, "digest_file")],
+        "crash": Crash("SIGSEGV", "lib/libbig.so", 4096, "at::add"),
+    }
+    debloat = files.write_debloat(tmp_path / "d", runs=[], resident_bytes={}, **failed)
     report = evaluate(files.inputs([profile], [debloat]), tmp_path / "out")
     text = Page(report.read_text()).text
     assert text.index("Verification failed") < text.index("Key figures")
-    assert "lenet5_train (lenet5_train): function: at::add" in text
+    assert "lenet5_train (lenet5_train): 2 of 3 outputs were equal" in text
+    assert "lenet5_train did not pass: another output, line 3 (SIGSEGV in lib/libbig.so" in text
     assert "Output equal" not in text
     assert json.loads((tmp_path / "out/metrics.json").read_text())["verified"] == 0
 

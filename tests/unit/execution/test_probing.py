@@ -15,7 +15,7 @@ from trimtab.config.validate import checked
 from trimtab.errors import UserError
 from trimtab.execution.probing import TASKS, ProbingTask, probe, probe_host, write_hardware
 from trimtab.execution.sprinting.governors import Governors
-from trimtab.policies.predictions import Observation, Requirement, fit
+from trimtab.policies.heats.predictions import Observation, Requirement, fit
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
 from trimtab.profiling.meters.rapl import Rapl
 from trimtab.workloads.probes import k_means, matrix_multiplication

@@ -1,13 +1,11 @@
-"""Queues of commands in YAML, and which policies can drive them."""
+"""Queues of commands in YAML."""
 
-import math
 from pathlib import Path
 
 import pytest
 
-from trimtab.config.groups.policy import PolicyConfig
 from trimtab.errors import UserError
-from trimtab.execution.queue_file import dispatch_policy, read_queue
+from trimtab.execution.queue_file import read_queue
 
 GOOD = """
 classes: {high: {priority: 1}, low: {priority: 0}}
@@ -63,31 +61,3 @@ def test_programs_for_spark(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("at_s: 1", "at_s: 1, command: [a]"))
     with pytest.raises(UserError, match=r"jobs\[0\]: expected the keys at_s, class$"):
         read_queue(path)
-
-
-def test_policies_of_the_simulator_drive_commands_by_priority() -> None:
-    priorities = {"high": 1, "low": 0}
-    repeat = dispatch_policy(
-        PolicyConfig("p", "priority", parameters={"preemption": "repeat"}), priorities
-    )
-    assert repeat.preemptive and not repeat.sprints
-    parameters = {"drop_ratio": {"low": 0.2}, "timeout_s": {"high": 65}, "budget_s": None}
-    dias = dispatch_policy(PolicyConfig("d", "dias", parameters=parameters), priorities)
-    assert (dias.preemptive, dias.drop_ratio, dias.sprint_timeout_s) == (False, {0: 0.2}, {1: 65})
-    assert dias.budget_s == math.inf
-
-
-@pytest.mark.parametrize(
-    ("policy", "expected"),
-    [
-        (PolicyConfig("h", "heats"), "the kinds priority and dias"),
-        (PolicyConfig("r", "priority", parameters={"preemption": "resume"}), "cannot go on"),
-        (
-            PolicyConfig("d", "dias", parameters={"drop_ratio": {"lov": 0.1}}),
-            "lov, expected high, low",
-        ),
-    ],
-)
-def test_what_cannot_drive_commands_is_refused(policy: PolicyConfig, expected: str) -> None:
-    with pytest.raises(UserError, match=expected):
-        dispatch_policy(policy, {"high": 1, "low": 0})

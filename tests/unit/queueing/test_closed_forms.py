@@ -1,10 +1,7 @@
 import math
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
-
-from trimtab.queueing.closed_forms import (
+from closed_forms import (
     cobham,
     mm1_mean,
     mm1_quantile,
@@ -13,6 +10,9 @@ from trimtab.queueing.closed_forms import (
     preemptive_repeat,
     preemptive_resume,
 )
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
 from trimtab.queueing.errors import ModelError, UnstableQueueError
 from trimtab.queueing.phase_type import (
     PhaseType,

@@ -2,6 +2,13 @@ import math
 
 import numpy as np
 import pytest
+from closed_forms import (
+    cobham,
+    pollaczek_khinchine,
+    preemptive_mm1,
+    preemptive_repeat,
+    preemptive_resume,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -9,13 +16,6 @@ from repeating_server import simulate_repeating
 from scipy.stats import t as student
 from simulated_priority import simulated_responses
 
-from trimtab.queueing.closed_forms import (
-    cobham,
-    pollaczek_khinchine,
-    preemptive_mm1,
-    preemptive_repeat,
-    preemptive_resume,
-)
 from trimtab.queueing.errors import ModelError, UnstableQueueError
 from trimtab.queueing.mmap import poisson
 from trimtab.queueing.mmap_priority import priority_queue

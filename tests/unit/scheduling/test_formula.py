@@ -7,6 +7,10 @@ import pytest
 from trimtab.config import Configurations
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.errors import UserError
+from trimtab.policies.base import Policy
+from trimtab.policies.dias import Dias
+from trimtab.policies.kubernetes import Kubernetes
+from trimtab.policies.priority import Priority
 from trimtab.queueing.services import Sprinted
 from trimtab.scheduling.deflator import EngineClass
 from trimtab.scheduling.engine_model import engine_classes, engine_power
@@ -79,12 +83,10 @@ def test_a_sprint_timeout_changes_the_service_time_and_nothing_else(after_s: flo
     cluster = given.option("cluster", "dias_engine")
     power = engine_power(cluster, [given.option("hardware", "dias_server")])
     assert power.speed_up == pytest.approx(2.5)
-    policy = PolicyConfig(
-        "sprint", "dias", parameters={"timeout_s": {"high": after_s, "low": after_s}}
-    )
-    found = response_by_formula([high, low], power, policy)
+    policy = Dias(timeout_s={"high": after_s, "low": after_s})
+    found = response_by_formula([high, low], power, policy, PolicyConfig("sprint", "dias"))
     services = [Sprinted(one.processing_time(0.0), after_s, 2.5) for one in (high, low)]
-    means = [found[name]["response_mean_s"] for name in ("high", "low")]
+    means = [found[name].response_mean_s for name in ("high", "low")]
     assert means == pytest.approx(cobham(high, low, services), rel=1e-9)
 
 
@@ -95,28 +97,30 @@ def test_waste_is_that_of_preemptive_repeat_alone() -> None:
         given.option("cluster", "dias_engine"), [given.option("hardware", "dias_server")]
     )
     repeat, none = (
-        response_by_formula(classes, power, given.option("policy", name))
-        for name in ("preemptive", "non_preemptive")
+        response_by_formula(
+            classes, power, Priority(preemption), PolicyConfig(preemption, "priority")
+        )
+        for preemption in ("repeat", "none")
     )
-    assert 0.03 < repeat["low"]["waste_share"] < 0.06  # published: roughly 4 %
-    assert none["low"]["waste_share"] == 0
-    assert repeat["high"]["response_mean_s"] < none["high"]["response_mean_s"]
+    assert 0.03 < repeat["low"].waste_share < 0.06  # published: roughly 4 %
+    assert none["low"].waste_share == 0
+    assert repeat["high"].response_mean_s < none["high"].response_mean_s
 
 
 @pytest.mark.parametrize(
     ("policy", "expected"),
     [
-        (PolicyConfig("heats", "heats"), "no formula for the kind heats"),
-        (PolicyConfig("budget", "dias", parameters={"budget_s": 10.0}), "sprint budget"),
+        (Kubernetes(1, [1]), "policy given: no formula for the kind k"),
+        (Dias(budget_s=10.0), "policy given: no formula for a sprint budget"),
     ],
 )
-def test_what_no_formula_covers_is_said(policy: PolicyConfig, expected: str) -> None:
+def test_what_no_formula_covers_is_said(policy: Policy, expected: str) -> None:
     given = configurations("trace=dias_two_priorities")
     power = engine_power(
         given.option("cluster", "dias_engine"), [given.option("hardware", "dias_server")]
     )
     with pytest.raises(UserError, match=expected):
-        response_by_formula(classes_of(given), power, policy)
+        response_by_formula(classes_of(given), power, policy, PolicyConfig("given", "k"))
 
 
 def test_a_cluster_that_jobs_share_has_no_formula() -> None:

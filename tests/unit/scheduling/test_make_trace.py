@@ -1,6 +1,5 @@
 """Traces from YAML: rates, measured classes, recorded files, and what is said of them."""
 
-import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +16,13 @@ from trimtab.config.groups.trace import (
     TraceFormat,
     Work,
 )
+from trimtab.config.stages import TraceStage
 from trimtab.errors import UserError
-from trimtab.scheduling.make_trace import make_trace, rates_of, with_stages
-from trimtab.scheduling.measured import MeasuredWorkload
+from trimtab.records.measured_rounds import RoundTimes
+from trimtab.records.trace_facts import MeasuredWorkload, ServiceSource, TraceFacts
+from trimtab.scheduling.make_trace import make_trace
+from trimtab.scheduling.measured import Measured, with_rounds
+from trimtab.scheduling.trace_frames import rates_of
 from trimtab.traces.formats.registry import READERS, read_format
 from trimtab.traces.table import read_trace
 
@@ -58,28 +61,34 @@ def test_both_environments_meet_the_same_arrivals(tmp_path: Path) -> None:
         folder = tmp_path / name
         folder.mkdir()
         config = drawn(training=JobClassConfig(workload="w"))
-        make_trace(config, PAIR, [SMALL, LARGE], {"training": measured}, {"training": ORIGINAL},
-                   {}, folder)  # fmt: skip
+        known = Measured({"training": measured}, {"training": ORIGINAL})
+        make_trace(TraceStage(PAIR, [SMALL, LARGE], config), known, folder)
         (table,) = read_trace(folder / "trace.parquet")
         tables.append(table)
-        facts = json.loads((folder / "trace.json").read_text())
-        assert facts["service_source"] == "profile and debloat of this experiment"
-        assert facts["classes"]["training"]["measured"]["image_bytes"] == measured.image_bytes
-        assert sum(facts["arrivals"]["classes"]["training"]) == 4000
+        facts = TraceFacts.read(folder / "trace.json")
+        assert facts.service_source is ServiceSource.PROFILE
+        assert (facts.measured, facts.original) == (known.workloads, known.original)
+        assert sum(facts.arrivals.classes["training"]) == 4000
         # On the reference node: what the small one, of speed 2, did in that time.
         assert set(table["work_s"]) == {2.0 * work_s for work_s in measured.work_s}
     assert tables[0]["arrival_s"].equals(tables[1]["arrival_s"])
     assert (tables[0]["work_s"] - tables[1]["work_s"]).unique() == pytest.approx([2.0])
 
 
-def test_measured_stages_replace_those_of_the_yaml() -> None:
+def test_measured_rounds_replace_those_of_the_yaml(tmp_path: Path) -> None:
     config = drawn(
-        jobs=JobClassConfig(rounds=RoundsConfig(map_tasks=4, map_task_s=2)), other=JobClassConfig()
+        jobs=JobClassConfig(rounds=RoundsConfig(map_tasks=4, map_task_s=2)),
+        other=JobClassConfig(work=Work(mean_s=4)),
     )
-    found = with_stages(config, {"jobs": {"map_task_s": 7.0, "distribution": "deterministic"}})
-    stages = found.classes["jobs"].rounds
-    assert (stages.map_tasks, stages.map_task_s, stages.distribution) == (4, 7.0, "deterministic")
-    assert found.classes["other"] == config.classes["other"]
+    times = RoundTimes(1.0, 7.0, 0.5, 0.0, "deterministic", 0.0)
+    trace = with_rounds(config, {"jobs": times})
+    rounds = trace.classes["jobs"].rounds
+    assert (rounds.map_tasks, rounds.map_task_s, rounds.distribution) == (4, 7.0, "deterministic")
+    assert trace.classes["other"] == config.classes["other"]
+    engine = ClusterConfig("engine", {"large": 1}, engine_slots=4)
+    make_trace(TraceStage(engine, [LARGE], config), Measured(rounds={"jobs": times}), tmp_path)
+    facts = TraceFacts.read(tmp_path / "trace.json")
+    assert (facts.rounds, facts.service_source) == ({"jobs": times}, ServiceSource.MEASURED_ROUNDS)
 
 
 def test_a_recorded_trace_says_what_was_left_out(tmp_path: Path) -> None:
@@ -91,10 +100,11 @@ def test_a_recorded_trace_says_what_was_left_out(tmp_path: Path) -> None:
         "3 9 -1 30 1 -1 -1 1 -1 -1 1 1 -1 -1 -1 -1 -1 -1\n"
     )
     arrivals = ArrivalsConfig("file", format="swf", files={"path": [str(log)]})
-    make_trace(TraceConfig("log", 1, arrivals), PAIR, [SMALL, LARGE], {}, {}, {}, tmp_path)
-    facts = json.loads((tmp_path / "trace.json").read_text())
-    assert facts["jobs"] == 2 and sum(facts["skipped"].values()) == 1
-    assert facts["service_source"] == "recorded trace"
+    stage = TraceStage(PAIR, [SMALL, LARGE], TraceConfig("log", 1, arrivals))
+    make_trace(stage, Measured(), tmp_path)
+    facts = TraceFacts.read(tmp_path / "trace.json")
+    assert facts.jobs == 2 and sum(facts.skipped.values()) == 1
+    assert facts.service_source is ServiceSource.RECORDED
 
 
 def test_every_format_of_the_configuration_has_a_reader() -> None:

@@ -5,9 +5,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from trimtab.config.groups.cluster import ClusterConfig
+from trimtab.config.groups.hardware import Hardware
+from trimtab.config.groups.trace import ArrivalsConfig, JobClassConfig, TraceConfig
+from trimtab.config.stages import TraceStage
 from trimtab.errors import UserError
+from trimtab.records.measured_rounds import MeasuredRounds, RoundTimes
 from trimtab.records.tables import LIBRARIES, RUNS, write_table
-from trimtab.scheduling.measured import measured_workload, workloads_of
+from trimtab.scheduling.measured import measured_workload, read_measured
 
 
 def runs(path: Path, *rows: dict[str, object]) -> Path:
@@ -49,7 +54,31 @@ def test_times_image_memory_and_power_are_of_the_named_environment(
     assert slim.active_w == pytest.approx((24 / 3 + 24 / 4) / 2 - 5.0)
     original = measured_workload([table], [libraries], "train", "original", {"small": 5.0})
     assert (original.work_s, original.image_bytes) == ((4.0,), 150)
-    assert workloads_of({"a": vars(slim) | {"work_s": [2.0, 3.0]}, "b": None}) == {"a": slim}
+
+
+def test_a_class_has_its_own_environment_the_original_one_and_its_rounds(
+    tmp_path: Path, libraries: Path
+) -> None:
+    table = runs(tmp_path / "runs.parquet", row("original", 5.0, 50.0), row("debloated", 3.0, 24.0))
+    times = RoundTimes(1.0, 7.0, 0.5, 0.0, "deterministic", 0.0)
+    MeasuredRounds(classes={"own": times}, load_average_before=0.0).write(tmp_path / "rounds.json")
+    classes = {
+        "slim": JobClassConfig(workload="train", environment="debloated"),
+        "own": JobClassConfig(program="word_popularity"),
+    }
+    hardware = Hardware("small", 2, 5.0, 30.0, 0.0, 8.0, "test")
+    trace = TraceConfig("drawn", 1, ArrivalsConfig("poisson", jobs=1, load=0.5), classes)
+    measured = read_measured(
+        TraceStage(ClusterConfig("c", {"small": 1}), [hardware], trace),
+        rounds=[tmp_path / "rounds.json"],
+        verify_runs=[table],
+        libraries=[libraries],
+    )
+    slim, original = measured.workloads["slim"], measured.original["slim"]
+    assert (slim.environment, slim.work_s) == ("debloated", (2.0,))
+    assert (original.environment, original.work_s) == ("original", (4.0,))
+    assert len(measured.workloads) == len(measured.original) == 1
+    assert measured.rounds == {"own": times}
 
 
 def test_unknown_energy_stays_unknown(tmp_path: Path, libraries: Path) -> None:

@@ -1,6 +1,5 @@
 """One cell from YAML to its files, and the policies that are built for it."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -16,13 +15,19 @@ from trimtab.config.groups.trace import (
     TraceConfig,
     Work,
 )
+from trimtab.config.stages import TraceStage
 from trimtab.errors import UserError
-from trimtab.policies.build import Facts, build_policy
-from trimtab.policies.heats import Heats
+from trimtab.policies.facts import Facts
+from trimtab.policies.heats.policy import Heats
+from trimtab.policies.registry import build_policy
+from trimtab.records.summary import Summary
 from trimtab.records.tables import LOAD, NODES, SCHEDULED, STAYS, read_table
+from trimtab.scheduling.cell import simulate_cell
 from trimtab.scheduling.deflate import deflate
+from trimtab.scheduling.formula import calculate
 from trimtab.scheduling.make_trace import make_trace
-from trimtab.scheduling.schedule import Setting, facts_of, schedule
+from trimtab.scheduling.measured import Measured
+from trimtab.scheduling.setting import Setting, facts_of, setting_of
 
 LEVELS = [FrequencyLevel(1.0, 0.5, 14.0), FrequencyLevel(2.0, 1.0, 30.0)]
 SMALL = Hardware("small", 2, 10.0, 30.0, 0.0, 8.0, "test", speed=2.0, levels=LEVELS)
@@ -45,9 +50,9 @@ def setting(
     classes: dict[str, JobClassConfig],
 ) -> Setting:
     trace = TraceConfig("drawn", 3, ArrivalsConfig("poisson", jobs=500, load=0.6), classes)
-    make_trace(trace, cluster, hardware, {}, {}, {}, folder)
-    document = json.loads((folder / "trace.json").read_text())
-    return Setting(cluster, hardware, trace, folder / "trace.parquet", document)
+    stage = TraceStage(cluster, hardware, trace)
+    make_trace(stage, Measured(), folder)
+    return setting_of(stage, folder / "trace.parquet", folder / "trace.json")
 
 
 @pytest.fixture
@@ -59,33 +64,31 @@ def shared(tmp_path: Path) -> Setting:
 
 def test_a_cell_leaves_its_tables_and_means_with_intervals(shared: Setting, tmp_path: Path) -> None:
     policy = PolicyConfig("first", "fcfs", label="FCFS")
-    schedule(shared, policy, replications=3, is_baseline=True, destination=tmp_path / "cell")
+    simulate_cell(shared, policy, replications=3, is_baseline=True, destination=tmp_path / "cell")
     folder = tmp_path / "cell"
-    summary = json.loads((folder / "summary.json").read_text())
+    summary = Summary.read(folder / "summary.json")
     jobs = read_table(folder / "jobs.parquet", SCHEDULED)
     assert len(jobs) == 500 and set(jobs["job_class"]) == {"one", "two"}
     for name, schema in (("stays", STAYS), ("nodes", NODES), ("load", LOAD)):
         assert len(read_table(folder / f"{name}.parquet", schema))
-    assert summary["policy_label"] == "FCFS" and summary["baseline"] is True
-    assert summary["all"]["replications"] == 3 and summary["engine"] == "kernel"
-    one = summary["classes"]["one"]
-    assert one["response_mean_s_half_width_99"] > 0  # other seeds, other traces
+    assert summary.policy_label == "FCFS" and summary.baseline is True
+    assert summary.all.replications == 3 and summary.simulator == "kernel"
+    one = summary.classes["one"]
+    assert one.response_mean_s_half_width_99 > 0  # other seeds, other traces
     first_s = jobs[jobs["job_class"] == "one"]["response_s"].mean()
-    assert abs(one["response_mean_s"] - first_s) > 1e-9
-    assert (one["drop_ratio"], one["accuracy_loss_pct"]) == (0.0, 0.0)
+    assert abs(one.response_mean_s - first_s) > 1e-9
+    assert (one.drop_ratio, one.accuracy_loss_pct) == (0.0, 0.0)
 
 
 def test_one_replication_is_what_its_tables_hold(shared: Setting, tmp_path: Path) -> None:
     policy = PolicyConfig("first", "fcfs")
-    schedule(shared, policy, replications=1, is_baseline=False, destination=tmp_path / "cell")
-    summary = json.loads((tmp_path / "cell/summary.json").read_text())
+    simulate_cell(shared, policy, replications=1, is_baseline=False, destination=tmp_path / "cell")
+    summary = Summary.read(tmp_path / "cell/summary.json")
     jobs = read_table(tmp_path / "cell/jobs.parquet", SCHEDULED)
     for name, group in jobs.groupby("job_class"):
-        assert summary["classes"][name]["response_mean_s"] == pytest.approx(
-            group["response_s"].mean()
-        )
-        assert summary["classes"][name]["jobs"] == len(group)
-    assert "response_mean_s_half_width_99" not in summary["all"]
+        assert summary.classes[name].response_mean_s == pytest.approx(group["response_s"].mean())
+        assert summary.classes[name].jobs == len(group)
+    assert summary.all.response_mean_s_half_width_99 is None
 
 
 def heats(facts: Facts, **parameters: object) -> Heats:
@@ -137,23 +140,37 @@ def test_policies_that_are_not_there_are_errors(
         build_policy(kind, parameters, facts_of(shared))
 
 
+def test_a_cell_by_formula_or_why_there_is_none(tmp_path: Path) -> None:
+    cell = setting(tmp_path, ENGINE, [SMALL], BY_PRIORITY)
+    # Exponential tasks on two slots: ends at their joint rate, and the last one alone.
+    dropping = {"drop_ratio": {"low": 0.5}}
+    found = calculate(cell, PolicyConfig("da", "dias", parameters=dropping))
+    assert found.model and not found.not_possible_because
+    assert found.classes["low"].execution_mean_s == pytest.approx(1 + 1 + 2)
+    assert found.classes["high"].execution_mean_s == pytest.approx(1 + 1 + 1 + 1 + 2)
+    none = calculate(cell, PolicyConfig("first", "fcfs"))
+    assert none.not_possible_because == "policy first: no formula for the kind fcfs"
+    assert not none.model and not none.classes
+
+
 def test_the_deflators_choice_is_confirmed_by_simulation(tmp_path: Path) -> None:
     cell = setting(tmp_path, ENGINE, [SMALL], BY_PRIORITY)
     limits = {"high": ClassLimits(0), "low": ClassLimits(20, drop_ratios=[0.0, 0.5])}
     found = deflate(cell, Objective("test", limits))
-    assert found["classes"] == ["high", "low"] and len(found["rows"]) == 2
-    (chosen,) = [row for row in found["rows"] if row["chosen"]]
-    assert chosen["drop_ratio"] == {"high": 0.0, "low": 0.5}
+    assert found.classes == ["high", "low"] and len(found.rows) == 2
+    (chosen,) = [row for row in found.rows if row.chosen]
+    assert chosen.drop_ratio == {"high": 0.0, "low": 0.5}
+    assert found.confirmed
     for name in ("high", "low"):  # 500 jobs are few: the same size, no more
-        simulated_s = found["confirmed"]["response_mean_s"][name]
-        assert simulated_s == pytest.approx(chosen["response_mean_s"][name], rel=0.35)
+        simulated_s = found.confirmed.response_mean_s[name]
+        assert simulated_s == pytest.approx(chosen.response_mean_s[name], rel=0.35)
 
 
 def test_dropped_tasks_lose_the_accuracy_that_the_trace_says(tmp_path: Path) -> None:
     cell = setting(tmp_path, ENGINE, [SMALL], BY_PRIORITY)
     policy = PolicyConfig("da", "dias", parameters={"drop_ratio": {"low": 0.25}})
-    schedule(cell, policy, replications=1, is_baseline=False, destination=tmp_path / "cell")
-    classes = json.loads((tmp_path / "cell/summary.json").read_text())["classes"]
-    assert classes["low"]["accuracy_loss_pct"] == pytest.approx(10.0)
-    assert classes["low"]["dropped_tasks"] == classes["low"]["jobs"]  # one of four
-    assert classes["high"]["dropped_tasks"] == 0
+    simulate_cell(cell, policy, replications=1, is_baseline=False, destination=tmp_path / "cell")
+    classes = Summary.read(tmp_path / "cell/summary.json").classes
+    assert classes["low"].accuracy_loss_pct == pytest.approx(10.0)
+    assert classes["low"].dropped_tasks == classes["low"].jobs  # one of four
+    assert classes["high"].dropped_tasks == 0

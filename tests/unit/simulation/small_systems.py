@@ -11,7 +11,7 @@ from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType, Outage
 from trimtab.policies.base import Policy
 from trimtab.policies.dias import Dias
 from trimtab.policies.fcfs import FirstComeFirstServed
-from trimtab.policies.heats import Heats
+from trimtab.policies.heats.policy import Heats
 from trimtab.policies.heats_as_released import HeatsAsReleased
 from trimtab.policies.kubernetes import Kubernetes
 from trimtab.policies.priority import Priority

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from small_systems import System, systems
 
 from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType
-from trimtab.policies.heats import Heats
+from trimtab.policies.heats.policy import Heats
 from trimtab.simulation.arrivals import Arrivals
 from trimtab.simulation.batches import Demand
-from trimtab.simulation.kernel.driver import KernelEngine
-from trimtab.simulation.reference.simulator import ReferenceEngine
+from trimtab.simulation.kernel.driver import KernelSimulator
+from trimtab.simulation.reference.simulator import ReferenceSimulator
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
@@ -53,7 +53,7 @@ def _check_same(system: System, size: int) -> NDArray[np.void]:
     """Check that both engines do the same with a system; return its finished jobs."""
     demand = Demand(1.5, True, math.inf, None)
     results = []
-    for engine_type in (ReferenceEngine, KernelEngine):
+    for engine_type in (ReferenceSimulator, KernelSimulator):
         arrivals = Arrivals(system.cluster, system.job_classes, {}, 0)
         engine = engine_type(arrivals, system.policy, demand)
         chunks = [system.trace[at : at + size] for at in range(0, len(system.trace), size)]

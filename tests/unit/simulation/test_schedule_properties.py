@@ -33,7 +33,7 @@ def test_no_job_is_lost_or_finishes_twice(system: System) -> None:
     result, jobs, stays = run(system)
     assert jobs["job"].is_unique
     assert set(jobs["job"]) <= set(system.trace["job"])
-    assert len(jobs) + result.summary["all"]["unfinished"] == len(system.trace)
+    assert len(jobs) + result.total.unfinished == len(system.trace)
     finished = stays[stays["end"] == "finished"]
     assert sorted(finished["job"]) == sorted(jobs["job"])
     by_job = stays[stays["end"].isin(["evicted", "failed"])].groupby("job").size()
@@ -81,13 +81,13 @@ def test_no_node_is_given_out_twice_or_while_down(system: System) -> None:
 def test_energy_adds_up(system: System) -> None:
     result, jobs, stays = run(system)
     nodes = result.nodes
-    if result.summary["all"]["unfinished"] == 0:
+    if result.total.unfinished == 0:
         assert jobs["energy_j"].sum() == pytest.approx(nodes["active_energy_j"].sum(), rel=1e-9)
     lasted = (stays["end_s"] - stays["start_s"]) * stays["cpu_milli"] * 1e-3
     busy = lasted.groupby(stays["node"]).sum().reindex(nodes["node"]).fillna(0.0)
     assert np.allclose(nodes["busy_core_s"], busy, rtol=1e-9)
     idle_w = [system.cluster.node_types[kind].idle_w for kind in system.cluster.type_of_node]
-    up_s = result.summary["all"]["makespan_s"] - nodes["down_s"]
+    up_s = result.total.makespan_s - nodes["down_s"]
     assert np.allclose(nodes["idle_energy_j"], idle_w * up_s)
 
 
@@ -193,4 +193,4 @@ def test_a_failed_node_loses_work_that_an_evicted_job_would_keep() -> None:
     never = simulate(
         Cluster((server,), (1,), (Outage(0, 3.0, math.inf),)), [JobClass("a")], trace, Priority()
     )
-    assert never.summary["all"]["unfinished"] == 1
+    assert never.total.unfinished == 1

@@ -1,4 +1,3 @@
-import json
 import math
 import warnings
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from trimtab.errors import UserError
 from trimtab.policies.base import NodeState, Placement, Policy, Task
 from trimtab.policies.dias import Dias
 from trimtab.policies.fcfs import FirstComeFirstServed
-from trimtab.policies.heats import Heats
+from trimtab.policies.heats.policy import Heats
 from trimtab.policies.priority import Priority
 from trimtab.records.tables import LOAD, NODES, SCHEDULED, STAYS, TRACE, read_table, write_table
 from trimtab.simulation.simulate import simulate
@@ -58,8 +57,8 @@ def test_files_hold_what_frames_do(tmp_path: Path) -> None:
     for name, schema in (("jobs", SCHEDULED), ("stays", STAYS), ("load", LOAD), ("nodes", NODES)):
         frame = read_table(tmp_path / "out" / f"{name}.parquet", schema)
         pd.testing.assert_frame_equal(frame, getattr(kept, name), check_dtype=False)
-    assert json.loads((tmp_path / "out" / "summary.json").read_text()) == kept.summary
-    assert kept.summary["engine"] == "kernel"
+    assert (streamed.classes, streamed.total) == (kept.classes, kept.total)
+    assert kept.simulator == "kernel"
 
 
 def test_a_failed_simulation_leaves_no_files(tmp_path: Path) -> None:
@@ -98,7 +97,7 @@ def test_the_summary_is_that_of_the_jobs() -> None:
     jobs = jobs.assign(wasted=jobs["wasted_s"] * cpu, ran=jobs["execution_s"] * cpu)
     groups = {**dict(iter(jobs.groupby("job_class"))), "all": jobs}
     for name, of_one in groups.items():
-        found = result.summary["all"] if name == "all" else result.summary["classes"][name]
+        found = vars(result.total if name == "all" else result.classes[name])
         assert found["jobs"] == len(of_one)
         assert found["response_mean_s"] == pytest.approx(of_one["response_s"].mean())
         assert found["execution_mean_s"] == pytest.approx(of_one["execution_s"].mean())
@@ -113,18 +112,16 @@ def test_the_summary_is_that_of_the_jobs() -> None:
         for key in ("evictions", "migrations", "dropped_tasks", "energy_j"):
             assert found[key] == pytest.approx(of_one[key].sum())
     nodes = result.nodes
-    every = result.summary["all"]
-    assert every["makespan_s"] == jobs["finish_s"].max()
-    assert every["idle_energy_j"] == pytest.approx(2 * 10.0 * every["makespan_s"])
-    assert every["active_energy_j"] == pytest.approx(nodes["active_energy_j"].sum())
-    assert every["utilisation"] == pytest.approx(
-        nodes["busy_core_s"].sum() / every["makespan_s"] / 4
-    )
+    every = result.total
+    assert every.makespan_s == jobs["finish_s"].max()
+    assert every.idle_energy_j == pytest.approx(2 * 10.0 * every.makespan_s)
+    assert every.active_energy_j == pytest.approx(nodes["active_energy_j"].sum())
+    assert every.utilisation == pytest.approx(nodes["busy_core_s"].sum() / every.makespan_s / 4)
 
 
 def test_a_seed_decides_the_stages_times() -> None:
     responses = [
-        simulate(CLUSTER, CLASSES, trace(), Priority(), seed=seed).summary["all"]["response_mean_s"]
+        simulate(CLUSTER, CLASSES, trace(), Priority(), seed=seed).total.response_mean_s
         for seed in (1, 1, 2)
     ]
     assert responses[0] == responses[1] != responses[2]
@@ -134,9 +131,9 @@ def test_dropping_shortens_and_counts() -> None:
     whole = simulate(CLUSTER, CLASSES, trace(), Dias(level=-1))
     fewer = simulate(CLUSTER, CLASSES, trace(), Dias(drop_ratio={"high": 0.5}, level=-1))
     staged = int((trace()["map_tasks"] > 0).sum())
-    assert whole.summary["all"]["dropped_tasks"] == 0
-    assert fewer.summary["classes"]["high"]["dropped_tasks"] == staged * (2 + 1)
-    means = [r.summary["classes"]["high"]["execution_mean_s"] for r in (whole, fewer)]
+    assert whole.total.dropped_tasks == 0
+    assert fewer.classes["high"].dropped_tasks == staged * (2 + 1)
+    means = [r.classes["high"].execution_mean_s for r in (whole, fewer)]
     assert means[1] < means[0]
 
 
@@ -149,7 +146,7 @@ class WorstFit(FirstComeFirstServed):
 
 def test_a_users_policy_runs_in_the_reference() -> None:
     result = simulate(CLUSTER, CLASSES, trace(200, rate=0.5), WorstFit())
-    assert result.summary["engine"] == "reference"
+    assert result.simulator == "reference"
     known = simulate(CLUSTER, CLASSES, trace(200, rate=0.5), FirstComeFirstServed())
     assert result.jobs is not None and known.jobs is not None
     assert len(result.jobs) == len(known.jobs) == 200
@@ -173,8 +170,8 @@ def test_jobs_that_never_find_a_place_are_warned_of() -> None:
     cluster = Cluster((NODE,), (2,), (Outage(0, 0.0), Outage(1, 0.0)))
     with pytest.warns(UserWarning, match="10 jobs never found a place"):
         result = simulate(cluster, CLASSES, trace(10), Priority())
-    assert result.summary["all"]["unfinished"] == 10
-    assert result.summary["classes"] == {}
+    assert result.total.unfinished == 10
+    assert result.classes == {}
 
 
 @pytest.mark.parametrize("reference", [False, True])
@@ -184,21 +181,22 @@ def test_maintenance_sees_each_finished_job_once_and_may_change_the_policy(refer
 
     def heats(first: float, second: float) -> Heats:
         table = np.array([[[first, first], [second, second]]] * 2)
-        return Heats(table, table, [2, 1], energy_weight=0.0, tick_s=math.inf)
+        return Heats(
+            table, table, [2, 1], energy_weight=0.0, tick_s=math.inf, maintain_s=100.0,
+            maintenance=maintenance,
+        )  # fmt: skip
 
     seen: list[int] = []
     times: list[float] = []
 
-    def maintain(finished: pd.DataFrame, now_s: float) -> Policy | None:
+    def maintenance(finished: pd.DataFrame, now_s: float) -> Heats:
         seen.extend(finished["job"])
         times.append(now_s)
         assert (finished["finish_s"] <= now_s).all()
         return heats(2.0, 1.0)
 
     frame = trace(300, rate=0.5)
-    result = simulate(
-        cluster, CLASSES, frame, heats(1.0, 2.0), maintain=(100.0, maintain), reference=reference
-    )
+    result = simulate(cluster, CLASSES, frame, heats(1.0, 2.0), reference=reference)
     jobs = result.jobs
     assert jobs is not None
     assert seen == jobs["job"].iloc[: len(seen)].tolist()

@@ -4,12 +4,14 @@ import ctypes
 import json
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from trimtab.cli.doctor import missing
 from trimtab.workloads import cupy_kmeans, jax_convnet, sentence_embeddings, unprofiled_operation
 from trimtab.workloads.data import digits, sentences
 
@@ -96,8 +98,13 @@ def test_what_an_operation_raises_is_the_result(tmp_path, monkeypatch):
     assert "no kernel image" in result["raised"]["message"]
 
 
+def framework(name: str) -> types.ModuleType:
+    """Return an optional framework; skips where it is missing."""
+    return pytest.importorskip(name, reason=f"{name} is missing: see docs/how-to/gpu.md")
+
+
 def test_jax_learns_the_digits(tmp_path):
-    pytest.importorskip("jax")
+    framework("jax")
     metrics = run("jax_convnet", tmp_path / "metrics.json", "--epochs", 4)
     losses = metrics["train_loss"]
     assert len(losses) == 4 and losses == sorted(losses, reverse=True)
@@ -105,7 +112,7 @@ def test_jax_learns_the_digits(tmp_path):
 
 
 def test_timm_gives_each_image_a_class(tmp_path):
-    pytest.importorskip("timm")
+    framework("timm")
     small = ("--test-samples", 3, "--model", "resnet18")
     metrics = run("timm_inference", tmp_path / "metrics.json", *small)
     assert len(metrics["classes"]) == len(metrics["logits"]) == 3
@@ -113,7 +120,7 @@ def test_timm_gives_each_image_a_class(tmp_path):
 
 
 def test_sentences_are_embedded(tmp_path):
-    pytest.importorskip("sentence_transformers")
+    framework("sentence_transformers")
     small = ("--width", 64, "--layers", 1)
     metrics = run("sentence_embeddings", tmp_path / "metrics.json", *small)
     assert len(metrics["pair_similarity"]) == len(metrics["closest"]) == 68
@@ -121,7 +128,7 @@ def test_sentences_are_embedded(tmp_path):
 
 
 def test_tensorflow_trains(tmp_path):
-    pytest.importorskip("tensorflow")
+    framework("tensorflow")
     small = ("--epochs", 1, "--train-samples", 64)
     metrics = run("tensorflow_mobilenetv2", tmp_path / "metrics.json", *small)
     assert len(metrics["train_loss"]) == 1
@@ -165,9 +172,9 @@ def test_kernel_of_cupys_program_finds_the_nearest_centres(tmp_path):
 
 
 def test_cupy_clusters_as_lloyds_algorithm_does(tmp_path):
-    cupy = pytest.importorskip("cupy")
+    cupy = framework("cupy")
     if not cupy.cuda.is_available():
-        pytest.skip("no GPU")
+        pytest.skip(missing("NVIDIA GPU"))
     metrics = run("cupy_kmeans", tmp_path / "metrics.json", "--iterations", 5)
     images = digits.load().train_images
     samples = images.reshape(len(images), -1) / 255

@@ -3,22 +3,16 @@
 Formats: gABI chapter 5 (dynamic section, notes); the build-id is an NT_GNU_BUILD_ID note.
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trimtab.binaries.elf.headers import PT_DYNAMIC, PT_LOAD, PT_NOTE, ProgramHeader
 from trimtab.binaries.errors import ElfError
 
-if TYPE_CHECKING:
-    from trimtab.binaries.elf.reader import ProgramHeader
-
-_PT_LOAD, _PT_DYNAMIC, _PT_NOTE = 1, 2, 4
 _DT_NEEDED, _DT_STRTAB, _DT_STRSZ, _DT_SONAME, _DT_TEXTREL = 1, 5, 10, 14, 22
 _DT_FLAGS, _DT_FLAGS_1 = 30, 0x6FFFFFFB
 _DF_TEXTREL, _DF_1_PIE = 0x4, 0x08000000
@@ -57,7 +51,7 @@ def read_dynamic(path: Path, data: NDArray[np.uint8], segments: list[ProgramHead
 
     Raises ElfError when its string table is missing or outside the file.
     """
-    segment = next((s for s in segments if s.type == _PT_DYNAMIC), None)
+    segment = next((s for s in segments if s.type == PT_DYNAMIC), None)
     if segment is None:
         return Dynamic()
     count = segment.file_bytes // 16
@@ -91,7 +85,7 @@ def read_dynamic(path: Path, data: NDArray[np.uint8], segments: list[ProgramHead
 
 def read_build_id(data: NDArray[np.uint8], segments: list[ProgramHeader]) -> str | None:
     """Return the GNU build-id in hexadecimal, or None."""
-    for segment in (s for s in segments if s.type == _PT_NOTE):
+    for segment in (s for s in segments if s.type == PT_NOTE):
         position, step = segment.offset, 8 if segment.alignment == 8 else 4
         for _ in range(_MOST_NOTES):
             if position + 12 > segment.offset + segment.file_bytes:
@@ -111,7 +105,7 @@ def read_build_id(data: NDArray[np.uint8], segments: list[ProgramHeader]) -> str
 
 
 def _offset_of(segments: list[ProgramHeader], address: int | None) -> int | None:
-    for load in (s for s in segments if s.type == _PT_LOAD):
+    for load in (s for s in segments if s.type == PT_LOAD):
         if address is not None and load.address <= address < load.address + load.file_bytes:
             return address - load.address + load.offset
     return None

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.binaries.elf.reader import PF_X, PT_GNU_EH_FRAME, Elf
+from trimtab.binaries.elf.headers import PF_X, PT_GNU_EH_FRAME
+from trimtab.binaries.elf.reader import Elf
 
 # .eh_frame_hdr version 1; table entries are sdata4 relative to the header (datarel).
 _TABLE_VERSION, _COUNT_UDATA4, _TABLE_DATAREL_SDATA4 = 1, 0x03, 0x3B

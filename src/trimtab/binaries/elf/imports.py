@@ -31,19 +31,19 @@ def imported_names(elf: Elf, functions: Functions, chosen: NDArray[np.bool_]) ->
     for stub, slot in zip(stubs.tolist(), slots.tolist(), strict=True):
         if slot in of_slot:
             of_place[stub] = of_slot[slot]
-    found = set(relocations["symbol"][relocations["type"] == _ABSOLUTE].tolist())
+    imported = set(relocations["symbol"][relocations["type"] == _ABSOLUTE].tolist())
     for place in _referred(elf, functions, chosen, np.array(sorted(of_place), np.int64)):
-        found.add(of_place[place])
-    return frozenset(symbol_name(elf, int(symbols["name"][index])) for index in found)
+        imported.add(of_place[place])
+    return frozenset(symbol_name(elf, int(symbols["name"][index])) for index in imported)
 
 
 def _referred(
     elf: Elf, functions: Functions, chosen: NDArray[np.bool_], places: NDArray[np.int64]
 ) -> set[int]:
     """Return which addresses of `places` (rising) a displacement in a function leads to."""
-    found: set[int] = set()
+    referred: set[int] = set()
     if not places.size:
-        return found
+        return referred
     words = np.ndarray((elf.size_bytes - 3,), "<i4", elf.data, strides=(1,))
     starts = functions.start[chosen].astype(np.int64)
     sizes = functions.size[chosen].astype(np.int64)
@@ -52,5 +52,5 @@ def _referred(
         displacement = words[offset : offset + size - 3].astype(np.int64)
         target = start + 4 + np.arange(displacement.size) + displacement
         index = np.searchsorted(places, target).clip(max=places.size - 1)
-        found.update(target[places[index] == target].tolist())
-    return found
+        referred.update(target[places[index] == target].tolist())
+    return referred

@@ -6,7 +6,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.binaries.elf.reader import SHT_DYNSYM, SHT_SYMTAB, Elf
+from trimtab.binaries.elf.headers import SHT_DYNSYM, SHT_SYMTAB
+from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.elf.tables import SYMBOL
 
 _STT_FUNC, _STT_GNU_IFUNC = 2, 10
@@ -45,12 +46,12 @@ class FunctionNames:
 
         They lie within the file; a name is ended by a zero byte.
         """
-        known, names, limit = self._table
-        if not known.size:
+        starts, names, limit = self._table
+        if not starts.size:
             return np.zeros(addresses.size, np.int64)
-        place = np.searchsorted(known, addresses.astype(np.uint64)).clip(max=known.size - 1)
-        found = (known[place] == addresses.astype(np.uint64)) & (names[place] < limit)
-        return np.where(found, names[place], 0)
+        place = np.searchsorted(starts, addresses.astype(np.uint64)).clip(max=starts.size - 1)
+        has_name = (starts[place] == addresses.astype(np.uint64)) & (names[place] < limit)
+        return np.where(has_name, names[place], 0)
 
     def of(self, address: int) -> str | None:
         """Return the (mangled) name of the function that starts at this virtual address."""

@@ -6,7 +6,6 @@ whole, and every count and offset is checked against its size before it is used.
 
 import os
 import stat
-import struct
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -15,94 +14,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.binaries.elf.dynamic import read_build_id, read_dynamic, read_string
+from trimtab.binaries.elf.headers import (
+    EM_X86_64,
+    ET_DYN,
+    ET_EXEC,
+    HEADER,
+    PAGE_BYTES,
+    PROGRAM_HEADER,
+    PT_DYNAMIC,
+    PT_INTERP,
+    PT_LOAD,
+    SECTION_HEADER,
+    SHT_NOBITS,
+    SHT_NULL,
+    SHT_STRTAB,
+    ProgramHeader,
+    Section,
+)
 from trimtab.binaries.errors import ElfError
 
-__all__ = ["PAGE_BYTES", "Elf", "ElfError", "ProgramHeader", "Section", "read_elf"]
-
-PAGE_BYTES = 4096
-ET_EXEC, ET_DYN = 2, 3
-EM_X86_64 = 62
-PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_NOTE, PT_PHDR = 1, 2, 3, 4, 6
-PT_GNU_EH_FRAME = 0x6474E550
-PF_X, PF_W, PF_R = 1, 2, 4
-SHT_NULL, SHT_SYMTAB, SHT_STRTAB, SHT_NOBITS, SHT_DYNSYM = 0, 2, 3, 8, 11
-SHF_ALLOC, SHF_EXECINSTR = 2, 4
-
-HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-PROGRAM_HEADER = struct.Struct("<IIQQQQQQ")
-SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
 _ADDRESS_LIMIT = 1 << 47  # the end of user space; sums of two such numbers fit an int64
 _MOST_LOADS = 4096  # linkers write less than ten, and compaction about a thousand
 _TYPES = {1: "a relocatable object (.o)", 4: "a core dump"}
-
-
-@dataclass(frozen=True)
-class ProgramHeader:
-    """One segment: where its bytes are in the file and in memory (bytes, Elf64_Phdr)."""
-
-    type: int
-    flags: int
-    offset: int
-    address: int
-    physical_address: int
-    file_bytes: int
-    memory_bytes: int
-    alignment: int
-
-    @property
-    def end(self) -> int:
-        """The file offset past the segment's last byte."""
-        return self.offset + self.file_bytes
-
-    def pack(self) -> bytes:
-        """Return the 56 bytes of this Elf64_Phdr."""
-        return PROGRAM_HEADER.pack(
-            self.type,
-            self.flags,
-            self.offset,
-            self.address,
-            self.physical_address,
-            self.file_bytes,
-            self.memory_bytes,
-            self.alignment,
-        )
-
-
-@dataclass(frozen=True)
-class Section:
-    """One section as its header tells it (bytes, Elf64_Shdr)."""
-
-    name: str
-    name_offset: int
-    type: int
-    flags: int
-    address: int
-    offset: int
-    size: int
-    link: int
-    info: int
-    alignment: int
-    entsize: int
-
-    @property
-    def end(self) -> int:
-        """The file offset past the section's last byte."""
-        return self.offset + (0 if self.type in (SHT_NULL, SHT_NOBITS) else self.size)
-
-    def pack(self) -> bytes:
-        """Return the 64 bytes of this Elf64_Shdr."""
-        return SECTION_HEADER.pack(
-            self.name_offset,
-            self.type,
-            self.flags,
-            self.address,
-            self.offset,
-            self.size,
-            self.link,
-            self.info,
-            self.alignment,
-            self.entsize,
-        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,10 +27,10 @@ def stub_targets(elf: Elf) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     slots, values = _filled_slots(elf)
     stub, slot = stub_slots(elf)
     index = np.searchsorted(slots, slot)
-    known = index < slots.size
-    known[known] = slots[index[known]] == slot[known]
-    stub, first = np.unique(stub[known], return_index=True)
-    return stub, values[index[known]][first]
+    has_slot = index < slots.size
+    has_slot[has_slot] = slots[index[has_slot]] == slot[has_slot]
+    stub, first = np.unique(stub[has_slot], return_index=True)
+    return stub, values[index[has_slot]][first]
 
 
 def stub_slots(elf: Elf) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -56,8 +56,8 @@ def stub_slots(elf: Elf) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def _filled_slots(elf: Elf) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the slots that relocations fill with this library's own symbols, and their values."""
     symbols = table_rows(elf, ".dynsym", SYMBOL)
-    found = [table_rows(elf, name, RELOCATION) for name in (".rela.plt", ".rela.dyn")]
-    relocations = np.concatenate(found)
+    tables = [table_rows(elf, name, RELOCATION) for name in (".rela.plt", ".rela.dyn")]
+    relocations = np.concatenate(tables)
     kind = relocations["type"]
     relocations = relocations[
         ((kind == _JUMP_SLOT) | (kind == _GLOB_DAT)) & (relocations["symbol"] < symbols.size)

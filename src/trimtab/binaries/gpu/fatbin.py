@@ -12,7 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.binaries.elf.reader import Elf, ElfError
+from trimtab.binaries.elf.reader import Elf
+from trimtab.binaries.errors import ElfError
 from trimtab.binaries.gpu.architecture import Architecture, Variant
 from trimtab.binaries.gpu.compression import (
     ZSTD_MAGIC,

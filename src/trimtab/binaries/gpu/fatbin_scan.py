@@ -34,14 +34,14 @@ def _scan_window(
 ) -> int:
     """Read what begins in the window that is at file offset `start`; return where to go on."""
     at = 0
-    found = dict.fromkeys(readers, -1)
+    next_at = dict.fromkeys(readers, -1)
     while True:
-        for magic, offset in found.items():
+        for magic, offset in next_at.items():
             if offset < at:
                 hit = window.find(magic, at, length)
-                found[magic] = length if hit < 0 else hit
-        magic = min(found, key=found.__getitem__)
-        hit = found[magic]
+                next_at[magic] = length if hit < 0 else hit
+        magic = min(next_at, key=next_at.__getitem__)
+        hit = next_at[magic]
         if hit == length:
             # A magic number may stand across the window's end.
             return start + max(at, length - _MAGIC_BYTES + 1)

@@ -10,7 +10,8 @@ from typing import BinaryIO, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.binaries.elf.reader import HEADER, PAGE_BYTES, SECTION_HEADER, Elf
+from trimtab.binaries.elf.headers import HEADER, PAGE_BYTES, SECTION_HEADER
+from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.rewriting.layout import plan_layout
 from trimtab.binaries.rewriting.program_headers import split_segments
 from trimtab.binaries.rewriting.regions import Patch

@@ -5,13 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.binaries.elf.reader import (
-    PAGE_BYTES,
-    PROGRAM_HEADER,
-    PT_LOAD,
-    SECTION_HEADER,
-    Elf,
-)
+from trimtab.binaries.elf.headers import PAGE_BYTES, PROGRAM_HEADER, PT_LOAD, SECTION_HEADER
+from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.rewriting.spans import READS_AS_ZEROS, Spans
 
 # Each hole takes up to two program headers, and glibc keeps a library's load commands, of 56 bytes
@@ -53,14 +48,14 @@ class Layout:
         """Return the parts of [start, end) of the source that are kept; neighbours are joined."""
         first = int(np.searchsorted(self.end, start, "right"))
         last = int(np.searchsorted(self.start, end))
-        found: list[tuple[int, int]] = []
+        kept: list[tuple[int, int]] = []
         for run in range(first, last):
             low, high = max(start, int(self.start[run])), min(end, int(self.end[run]))
-            if found and found[-1][1] == low and run != self.table and run - 1 != self.table:
-                found[-1] = (found[-1][0], high)
+            if kept and kept[-1][1] == low and run != self.table and run - 1 != self.table:
+                kept[-1] = (kept[-1][0], high)
             else:
-                found.append((low, high))
-        return found
+                kept.append((low, high))
+        return kept
 
 
 def plan_layout(elf: Elf, spans: Spans, minimum_hole_bytes: int) -> Layout:
@@ -95,12 +90,12 @@ def plan_layout(elf: Elf, spans: Spans, minimum_hole_bytes: int) -> Layout:
 def _zeros(elf: Elf, spans: Spans, gone: NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Return each run of gone pages from its first one with GPU code or other data on."""
     data = _pages_of(elf, spans, np.isin(spans.reason, READS_AS_ZEROS))
-    found = []
+    zeros = []
     for low, pages in zip(*(part.tolist() for part in _runs(gone)), strict=True):
         if data[low : low + pages].any():
             first = low + int(data[low : low + pages].argmax())
-            found.append((first * PAGE_BYTES, (low + pages) * PAGE_BYTES))
-    return found
+            zeros.append((first * PAGE_BYTES, (low + pages) * PAGE_BYTES))
+    return zeros
 
 
 def _place(

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.binaries.elf.functions import Functions
-from trimtab.binaries.elf.reader import (
+from trimtab.binaries.elf.headers import (
     HEADER,
     PROGRAM_HEADER,
     SECTION_HEADER,
@@ -15,9 +15,9 @@ from trimtab.binaries.elf.reader import (
     SHT_NOBITS,
     SHT_STRTAB,
     SHT_SYMTAB,
-    Elf,
     Section,
 )
+from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans
 
 # Stubs that the linker wrote: one FDE may cover a whole table of them.
@@ -93,11 +93,11 @@ def _keep_what_is_not_zero(elf: Elf, canvas: Canvas) -> None:
 
     Programs carry archives behind their last section; only zeros are padding.
     """
-    known = Canvas.of(elf.size_bytes, SpanReason.PADDING)
+    painted = Canvas.of(elf.size_bytes, SpanReason.PADDING)
     held = [(s.offset, s.end) for s in elf.sections] + [(s.offset, s.end) for s in elf.segments]
-    _paint(known, held, SpanReason.DATA)
-    start = np.concatenate((np.zeros(1, np.int64), known.end[:-1]))
-    for low, high, reason in zip(start, known.end, known.reason, strict=True):
+    _paint(painted, held, SpanReason.DATA)
+    start = np.concatenate((np.zeros(1, np.int64), painted.end[:-1]))
+    for low, high, reason in zip(start, painted.end, painted.reason, strict=True):
         if reason != SpanReason.PADDING:
             continue
         for chunk in range(low, high, _PADDING_CHUNK_BYTES):

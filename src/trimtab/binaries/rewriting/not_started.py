@@ -11,14 +11,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.binaries.elf.reader import (
-    PAGE_BYTES,
-    PT_DYNAMIC,
-    SHF_ALLOC,
-    SHF_EXECINSTR,
-    Elf,
-    Section,
-)
+from trimtab.binaries.elf.headers import PAGE_BYTES, PT_DYNAMIC, SHF_ALLOC, SHF_EXECINSTR, Section
+from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.elf.tables import RELOCATION, table_rows
 from trimtab.binaries.rewriting.locate import LINKAGE_SECTIONS
 from trimtab.binaries.rewriting.regions import Patch

@@ -2,16 +2,16 @@
 
 from dataclasses import replace
 
-from trimtab.binaries.elf.reader import (
+from trimtab.binaries.elf.headers import (
     PAGE_BYTES,
     PF_R,
     PF_X,
     PROGRAM_HEADER,
     PT_LOAD,
     PT_PHDR,
-    Elf,
     ProgramHeader,
 )
+from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.rewriting.layout import Layout
 from trimtab.errors import TrimtabError
 

@@ -32,13 +32,13 @@ def with_reachable(elf: Elf, functions: Functions, used: NDArray[np.bool_]) -> N
     stubs = stub_targets(elf)
     frontier = np.flatnonzero(used)
     while frontier.size:
-        found = np.zeros_like(result)
+        reached = np.zeros_like(result)
         ends = np.cumsum(size[frontier])
         cuts = np.searchsorted(ends, np.arange(_CHUNK_BYTES, ends[-1], _CHUNK_BYTES))
         for part in np.split(frontier, np.unique(cuts)):
-            found[_targets(elf, start, size, offset, stubs, part)] = True
-        frontier = np.flatnonzero(found & ~result)
-        result |= found
+            reached[_targets(elf, start, size, offset, stubs, part)] = True
+        frontier = np.flatnonzero(reached & ~result)
+        result |= reached
     return result
 
 

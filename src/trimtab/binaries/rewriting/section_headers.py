@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from trimtab.binaries.elf.reader import PAGE_BYTES, SHF_ALLOC, SHT_NOBITS, SHT_NULL, Elf, Section
+from trimtab.binaries.elf.headers import PAGE_BYTES, SHF_ALLOC, SHT_NOBITS, SHT_NULL, Section
+from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.rewriting.layout import Layout
 from trimtab.binaries.rewriting.locate import is_symbols
 from trimtab.binaries.rewriting.spans import SpanReason, Spans

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.binaries.elf.functions import Functions
+from trimtab.binaries.elf.headers import SHF_ALLOC, SHF_EXECINSTR, SHT_NOBITS, Section
 from trimtab.binaries.elf.imports import imported_names
-from trimtab.binaries.elf.reader import SHF_ALLOC, SHF_EXECINSTR, SHT_NOBITS, Elf, Section
+from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.elf.tables import RELOCATION, SYMBOL, symbol_name, table_rows
 from trimtab.binaries.rewriting.locate import LINKAGE_SECTIONS
 
@@ -123,7 +124,7 @@ def _why_by_exports(elf: Elf, starts: NDArray[np.int64], ran: NDArray[np.int64])
     plt_kinds = table_rows(elf, ".rela.plt", RELOCATION)["type"]
     if (kinds == _IRELATIVE).any() or (plt_kinds == _IRELATIVE).any():
         return "it chooses functions while it is loaded"
-    known, used = set(starts.tolist()), set(ran.tolist())
+    functions, used = set(starts.tolist()), set(ran.tolist())
     for symbol in _exported(elf):
         address, name = int(symbol["value"]), symbol_name(elf, int(symbol["name"]))
         kind, section = int(symbol["info"]) & 0xF, section_at(elf, address)
@@ -136,7 +137,7 @@ def _why_by_exports(elf: Elf, starts: NDArray[np.int64], ran: NDArray[np.int64])
         if section.flags & SHF_EXECINSTR:
             if address in used:
                 return f"{name} was called"
-            if address not in known and section.name not in LINKAGE_SECTIONS:
+            if address not in functions and section.name not in LINKAGE_SECTIONS:
                 return f"calls of {name} are not traced"
         elif not symbol["size"]:
             return f"it exports data of unknown size: {name}"

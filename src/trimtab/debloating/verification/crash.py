@@ -6,7 +6,8 @@ from pathlib import Path
 
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
-from trimtab.binaries.elf.reader import ElfError, read_elf
+from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.errors import ElfError
 from trimtab.native import native_path
 from trimtab.profiling.runs.program import Program
 from trimtab.records.verdict import Crash

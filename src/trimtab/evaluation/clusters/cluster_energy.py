@@ -1,16 +1,20 @@
 """What each policy cost the whole cluster."""
 
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow.parquet as pq
 
 from trimtab.evaluation.inputs.schedules import Cell, relative_pct
 from trimtab.evaluation.report.published import titled
-from trimtab.evaluation.report.tables import SOURCE_COLUMNS, Column, Row, Table
-from trimtab.evaluation.schedules.by_class import POLICY_COLUMNS, SIMULATED, percent
-from trimtab.evaluation.schedules.section import ScheduleSection, policy_metrics
+from trimtab.evaluation.report.tables import Column, Row, Table
+from trimtab.evaluation.schedules.by_class import percent
+from trimtab.evaluation.schedules.section import (
+    SIMULATED,
+    ScheduleSection,
+    cell_row,
+    policy_metrics,
+)
 
 _BATCH_ROWS = 1 << 20
 
@@ -20,15 +24,14 @@ class ClusterEnergy(ScheduleSection):
 
     order = 740
 
-    @cached_property
-    def tables(self) -> tuple[Table, ...]:
+    def make_tables(self) -> Iterator[Table]:
         """A row for each cell."""
         rows = [
             _row(cell, setting.baseline)
             for setting in self.schedules.settings
             for cell in setting.cells
         ]
-        table = Table(
+        yield self.compared(
             "cluster_energy",
             titled("Energy and run time of the whole cluster, by policy", "cluster_energy"),
             "Idle: the idle power of every node until the last job finished. Active: what running "
@@ -39,7 +42,6 @@ class ClusterEnergy(ScheduleSection):
             "time of thrown-away executions over all machine time of jobs. The energy's source is "
             "in its own column; published values are metered.",
             (
-                *POLICY_COLUMNS,
                 Column("idle_energy_j", "Idle energy, J", 0),
                 Column("active_energy_j", "Active energy, J", 0),
                 Column("total_energy_j", "Total energy, J", 0),
@@ -52,11 +54,9 @@ class ClusterEnergy(ScheduleSection):
                 Column("waste_pct", "Waste, %", 1),
                 Column("energy_source", "Energy is"),
                 Column("details", "Details"),
-                *SOURCE_COLUMNS,
             ),
-            (*rows, *self.published_rows("cluster_energy")),
+            rows,
         )
-        return (table,)
 
     def metrics(self) -> Mapping[str, Any]:
         """Return the numbers of each policy."""
@@ -64,31 +64,31 @@ class ClusterEnergy(ScheduleSection):
 
 
 def _row(cell: Cell, baseline: Cell | None) -> Row:
-    compared = baseline if cell is not baseline else None
-    return {
-        "name": cell.label,
-        "trace": cell.trace,
-        "cluster": cell.cluster,
-        "policy": cell.policy,
-        "hardware": cell.cluster,
-        **{key: cell.totals[key] for key in ("idle_energy_j", "active_energy_j", "makespan_s")},
+    row = cell_row(cell) | {
+        "idle_energy_j": cell.totals.idle_energy_j,
+        "active_energy_j": cell.totals.active_energy_j,
+        "makespan_s": cell.totals.makespan_s,
         "total_energy_j": cell.total_energy_j,
-        "total_energy_difference_pct": relative_pct(
-            compared.total_energy_j if compared else None, cell.total_energy_j
-        ),
         "processing_energy_j": cell.processing_energy_j,
-        "processing_energy_difference_pct": relative_pct(
-            compared.processing_energy_j if compared else None, cell.processing_energy_j
-        ),
-        "makespan_difference_pct": relative_pct(
-            compared.totals["makespan_s"] if compared else None, cell.totals["makespan_s"]
-        ),
-        "utilisation_pct": percent(cell.totals["utilisation"]),
+        "utilisation_pct": percent(cell.totals.utilisation),
         "waste_pct": percent(waste_share(cell)),
-        "energy_source": cell.energy_source,
-        "details": "" if compared else "the baseline" if cell.baseline else "no baseline",
+        "energy_source": cell.summary.energy_source,
+        "details": "the baseline" if cell.baseline else "" if baseline else "no baseline",
         "source": SIMULATED,
     }
+    if baseline and cell is not baseline:
+        row |= {
+            "total_energy_difference_pct": relative_pct(
+                baseline.total_energy_j, cell.total_energy_j
+            ),
+            "processing_energy_difference_pct": relative_pct(
+                baseline.processing_energy_j, cell.processing_energy_j
+            ),
+            "makespan_difference_pct": relative_pct(
+                baseline.totals.makespan_s, cell.totals.makespan_s
+            ),
+        }
+    return row
 
 
 def waste_share(cell: Cell) -> float | None:

@@ -1,6 +1,6 @@
 """A cluster's energy and run time, by policy."""
 
-from functools import cached_property
+from collections.abc import Iterator
 from typing import Any
 
 import altair as alt
@@ -20,8 +20,7 @@ class EnergyAndRunTime(ScheduleSection):
 
     order = 720
 
-    @cached_property
-    def figures(self) -> tuple[Figure, ...]:
+    def make_figures(self) -> Iterator[Figure]:
         """Idle and active energy beside the run time."""
         settings = [
             setting
@@ -29,10 +28,10 @@ class EnergyAndRunTime(ScheduleSection):
             if any(cell.total_energy_j is not None for cell in setting.cells)
         ]
         if not settings:
-            return ()
-        sources = sources_in_words(cell.energy_source for s in settings for cell in s.cells)
+            return
+        sources = sources_in_words(cell.summary.energy_source for s in settings for cell in s.cells)
         name = "energy_and_run_time"
-        figure = Figure(
+        yield Figure(
             name,
             titled("Energy and run time by policy", name),
             "The whole cluster until its last job finished: idle energy and what running jobs "
@@ -41,7 +40,6 @@ class EnergyAndRunTime(ScheduleSection):
             f"{_published_energy()}.",
             specification(stacked(_energy_panel(setting) for setting in settings)),
         )
-        return (figure,)
 
 
 def _published_energy() -> str:
@@ -67,7 +65,7 @@ def _energy_panel(setting: CellGroup) -> Any:
                         "policy": cell.label,
                         "kind": kind,
                         "order": order,
-                        "energy_kj": (cell.totals[key] or 0.0) / 1e3,
+                        "energy_kj": (getattr(cell.totals, key) or 0.0) / 1e3,
                     }
                     for cell in setting.cells
                     for order, (key, kind) in enumerate(_KINDS.items())
@@ -90,7 +88,7 @@ def _energy_panel(setting: CellGroup) -> Any:
     )
     time = (
         alt.Chart(
-            data([{"policy": c.label, "makespan_s": c.totals["makespan_s"]} for c in setting.cells])
+            data([{"policy": c.label, "makespan_s": c.totals.makespan_s} for c in setting.cells])
         )
         .mark_bar(height=16, color=GPU_COLOUR)
         .encode(

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import altair as alt
@@ -29,15 +28,12 @@ class Gantt(ScheduleSection):
 
     order = 840
 
-    @cached_property
-    def figures(self) -> tuple[Figure, ...]:
+    def make_figures(self) -> Iterator[Figure]:
         """A chart for each cell."""
-        return tuple(
-            self.of_main_classes(_gantt(setting, cell, window))
-            for setting in self.charted.settings
-            for cell in setting.cells
-            if (window := first_stays(cell, _STAYS))
-        )
+        for setting in self.charted.settings:
+            for cell in setting.cells:
+                if window := first_stays(cell, _STAYS):
+                    yield self.of_main_classes(_gantt(setting, cell, window))
 
     def page(self) -> Iterator[Block]:
         """Yield the charts folded but for the first."""
@@ -116,12 +112,10 @@ def _caption(cell: Cell, window: Window) -> str:
         if window.of == len(window.stays)
         else f"The first {len(window.stays)} of {window.of} stays, up to the start of the next"
     )
-    if cell.stays_jobs is not None:
-        said += f", of the first {cell.stays_jobs} jobs"
     return (
         f"{said}. A bar is a job on a node, as high as its share of the cores; its lighter part "
         "is image pull and cold start, and a mark says where it ended other than by finishing. "
-        f"Simulated ({cell.engine})."
+        f"Simulated ({cell.summary.simulator})."
     )
 
 

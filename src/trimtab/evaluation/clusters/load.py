@@ -1,6 +1,6 @@
 """A cluster's load over time, by policy."""
 
-from functools import cached_property
+from collections.abc import Iterator
 from typing import Any
 
 import altair as alt
@@ -20,8 +20,7 @@ class Load(ScheduleSection):
 
     order = 810
 
-    @cached_property
-    def figures(self) -> tuple[Figure, ...]:
+    def make_figures(self) -> Iterator[Figure]:
         """Percentiles over the nodes, a row for each policy."""
         panels = [
             _load_panel(setting, cells)
@@ -29,8 +28,8 @@ class Load(ScheduleSection):
             if (cells := [cell for cell in setting.cells if not cell.load.empty])
         ]
         if not panels:
-            return ()
-        figure = Figure(
+            return
+        yield Figure(
             "load",
             titled("CPU and memory in use over time", "load"),
             "Percentiles over the nodes, a row for each policy: the line is the median, the "
@@ -38,7 +37,6 @@ class Load(ScheduleSection):
             f"loaded node. Simulated; at most {_SAMPLES} evenly chosen samples are drawn.",
             specification(stacked(panels)),
         )
-        return (figure,)
 
 
 def load_values(cell: Cell) -> list[dict[str, Any]]:

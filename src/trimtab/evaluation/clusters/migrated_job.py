@@ -1,7 +1,7 @@
 """What moving a job to another node did to its time and energy."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import altair as alt
@@ -31,19 +31,20 @@ class MigratedJob(ScheduleSection):
 
     order = 830
 
-    @cached_property
-    def figures(self) -> tuple[Figure, ...]:
+    def make_figures(self) -> Iterator[Figure]:
         """The job's time line, a panel for each setting in which a job migrated."""
         jobs = [moved for setting in self.charted.settings if (moved := first_moved(setting))]
         if not jobs:
-            return ()
-        sources = sources_in_words(cell.energy_source for moved in jobs for cell in moved.cells)
+            return
+        sources = sources_in_words(
+            cell.summary.energy_source for moved in jobs for cell in moved.cells
+        )
         name = "migrated_job"
         wall_s, energy_j, less_pct, ratio = (
             stated(name, key)
             for key in ("wall_s", "energy_j", "energy_reduction_pct", "wall_ratio")
         )
-        figure = Figure(
+        yield Figure(
             name,
             titled("A job that moved to another node", name),
             "The first job of the trace that a policy moved, and where the baseline policy left "
@@ -53,7 +54,6 @@ class MigratedJob(ScheduleSection):
             f"energy and {ratio:g} times as long.",
             specification(stacked(_panel(moved) for moved in jobs)),
         )
-        return (figure,)
 
 
 def first_moved(setting: CellGroup) -> Moved | None:

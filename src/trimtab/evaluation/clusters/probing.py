@@ -1,6 +1,6 @@
 """What each type of node can do, as probing tasks found it."""
 
-from functools import cached_property
+from collections.abc import Iterator
 
 import altair as alt
 
@@ -16,10 +16,10 @@ class Probing(ScheduleSection):
 
     order = 820
 
-    @cached_property
-    def figures(self) -> tuple[Figure, ...]:
+    def make_figures(self) -> Iterator[Figure]:
         """Lines over the number of cores."""
-        return (_probing(self.schedules.probes),) if self.schedules.probes else ()
+        if self.schedules.probes:
+            yield _probing(self.schedules.probes)
 
 
 def most_work(probes: tuple[Probe, ...]) -> list[Probe]:

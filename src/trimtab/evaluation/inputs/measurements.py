@@ -33,11 +33,10 @@ class WorkloadFacts:
 class Inputs:
     """The folders and the facts that a report is made from.
 
-    `profiles` are folders with PROFILE_FILES, one for each workload and hardware; `debloats` are
-    folders with DEBLOAT_FILES, one for each target and hardware. `schedules` are folders with
-    SCHEDULE_FILES, one for each cluster, trace and policy; `deflators` and `traces` are the files
-    beside them, `probes` what `trimtab probe` found. `machine` and `date` say in words where and
-    when the runs were made.
+    `profiles` are folders of the stage `profile`, one for each workload and hardware, `debloats` of
+    `debloat`, one for each target and hardware, and `schedules` of `schedule`, one for each
+    cluster, trace and policy; `deflators` and `traces` are the files beside them, `probes` what
+    `trimtab probe` found. `machine` and `date` say in words where and when the runs were made.
     """
 
     experiment: str

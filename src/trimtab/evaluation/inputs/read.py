@@ -6,24 +6,17 @@ from pathlib import Path
 import pandas as pd
 
 from trimtab.errors import TrimtabError, UserError
-from trimtab.evaluation.inputs.files import refuse_twice, require, table
+from trimtab.evaluation.inputs.files import read_rows, refuse_twice
 from trimtab.evaluation.inputs.measurements import DebloatedTarget, Inputs, Measurements, Profile
-from trimtab.evaluation.inputs.schedule_files import read_cells, read_deflator, read_trace
+from trimtab.evaluation.inputs.schedule_files import read_cells
 from trimtab.evaluation.inputs.schedules import Schedules
+from trimtab.records.deflator_search import DeflatorSearch
 from trimtab.records.manifest import Manifest
-from trimtab.records.tables import EPOCHS, LIBRARIES, RUNS
+from trimtab.records.tables import EPOCHS, LIBRARIES, RUNS, read_table
+from trimtab.records.trace_facts import TraceFacts
 from trimtab.records.usage import Usage
 from trimtab.records.used import UsedCodeByLibrary
 from trimtab.records.verdict import Verdict
-
-PROFILE_FILES = ("usage.json", "runs.parquet", "epochs.parquet")
-DEBLOAT_FILES = (
-    "manifest.json",
-    "verify.json",
-    "used.json",
-    "libraries.parquet",
-    "verify_runs.parquet",
-)
 
 
 def load(inputs: Inputs) -> Measurements:
@@ -40,10 +33,10 @@ def load(inputs: Inputs) -> Measurements:
     targets = [_target(folder) for folder in inputs.debloats]
     refuse_twice("workload", [(p.workload, p.hardware) for p in profiles])
     refuse_twice("target", [(t.label, t.hardware) for t in targets])
-    known = {(p.workload, p.hardware) for p in profiles}
+    profiled = {(p.workload, p.hardware) for p in profiles}
     for target in targets:
         for workload in target.workloads:
-            if (workload, target.hardware) not in known:
+            if (workload, target.hardware) not in profiled:
                 raise UserError(
                     f"target {target.label} was debloated for the workload {workload} on "
                     f"{target.hardware}, whose profile is not among the inputs: add its folder"
@@ -53,15 +46,14 @@ def load(inputs: Inputs) -> Measurements:
         profiles = [replace(p, label=f"{p.label} on {p.hardware}") for p in profiles]
     schedules = Schedules(
         read_cells(inputs.schedules),
-        tuple(read_deflator(path) for path in inputs.deflators),
-        tuple(read_trace(path) for path in inputs.traces),
+        tuple(DeflatorSearch.read(path) for path in inputs.deflators),
+        tuple(TraceFacts.read(path) for path in inputs.traces),
         inputs.probes,
     )
     return Measurements(inputs, tuple(targets), tuple(profiles), schedules)
 
 
 def _profile(folder: Path) -> Profile:
-    require(folder, PROFILE_FILES, "profile")
     usage = Usage.read(folder / "usage.json")
     if not usage.complete:
         reasons = "; ".join(usage.incomplete_because or ["no reason was recorded"])
@@ -69,8 +61,8 @@ def _profile(folder: Path) -> Profile:
             f"{folder / 'usage.json'}: the trace is incomplete ({reasons}); "
             "nothing is concluded from it: profile the workload again"
         )
-    runs = table(folder / "runs.parquet", RUNS)
-    epochs = table(folder / "epochs.parquet", EPOCHS, may_be_empty=True)
+    runs = read_rows(folder / "runs.parquet", RUNS)
+    epochs = read_table(folder / "epochs.parquet", EPOCHS)
     workload, hardware = _only(runs, folder / "runs.parquet", ("workload", "hardware"))
     refuse_twice(
         f"{folder / 'runs.parquet'}: run",
@@ -80,16 +72,15 @@ def _profile(folder: Path) -> Profile:
 
 
 def _target(folder: Path) -> DebloatedTarget:
-    require(folder, DEBLOAT_FILES, "debloat")
     manifest = Manifest.read(folder / "manifest.json")
     verdict = Verdict.read(folder / "verify.json")
-    libraries = table(folder / "libraries.parquet", LIBRARIES)
+    libraries = read_rows(folder / "libraries.parquet", LIBRARIES)
     _check_sums(folder / "libraries.parquet", libraries)
     used = UsedCodeByLibrary.read(folder / "used.json").libraries
     unknown = set(used) - set(libraries["library"])
     if unknown:
         raise TrimtabError(f"{folder / 'used.json'}: {min(unknown)}: not in libraries.parquet")
-    runs = table(folder / "verify_runs.parquet", RUNS, may_be_empty=True)
+    runs = read_table(folder / "verify_runs.parquet", RUNS)
     refuse_twice(
         f"{folder / 'verify_runs.parquet'}: run",
         runs[["workload", "condition", "repeat"]].itertuples(index=False, name=None),

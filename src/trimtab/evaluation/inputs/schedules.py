@@ -1,75 +1,79 @@
 """What became of the jobs of a trace under a policy, as the schedule stage wrote it."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import pandas as pd
 
-Numbers: TypeAlias = Mapping[str, float | None]
-
-
-@dataclass(frozen=True)
-class Analytic:
-    """The same cell by formula: numbers by class, or why there are none."""
-
-    model: str
-    classes: Mapping[str, Numbers]
-    not_possible_because: str = ""
-
-
-@dataclass(frozen=True)
-class Real:
-    """The same cell run for real: numbers by class, in seconds of the trace.
-
-    `jobs` has the columns of SCHEDULED; `scale` is by how much the real jobs were shortened, and
-    `sprint` says how they were sped up. `energy_source` is empty where energy was not looked at.
-    """
-
-    engine: str
-    scale: float
-    machine: str
-    sprint: str
-    classes: Mapping[str, Numbers]
-    jobs: Path
-    energy_source: str = ""
+from trimtab.records.deflator_search import DeflatorSearch
+from trimtab.records.figures import ClassFigures, ResponseFigures, TotalFigures
+from trimtab.records.formula import FormulaResponse
+from trimtab.records.real_run import RealRun
+from trimtab.records.summary import Summary
+from trimtab.records.trace_facts import TraceFacts
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One policy on one trace and cluster, simulated.
+    """One policy on one trace and cluster: simulated and, where they are, by formula and for real.
 
-    `classes` (highest priority first) and `totals` hold the numbers of summary.json. `jobs`
-    (SCHEDULED) and `stays` (STAYS) may be longer than memory and are files; stays are those of the
-    first `stays_jobs` jobs, or of all where it is None. `nodes` has the columns of NODES, `load`
-    those of LOAD.
+    `label` is the policy's, and its file's too where several have that label. `jobs` (SCHEDULED)
+    and `stays` (STAYS) may be longer than memory and are files; `real_jobs` (SCHEDULED) are those
+    of the real run. `nodes` has the columns of NODES, `load` those of LOAD.
     """
 
-    cluster: str
-    trace: str
-    policy: str
     label: str
-    baseline: bool
-    engine: str
-    seed: int
-    classes: Mapping[str, Numbers]
-    totals: Numbers
-    energy_source: str
-    service_source: str
+    summary: Summary
     jobs: Path
     stays: Path
     nodes: pd.DataFrame
     load: pd.DataFrame
-    stays_jobs: int | None = None
-    analytic: Analytic | None = None
-    real: Real | None = None
+    formula: FormulaResponse | None = None
+    real: RealRun | None = None
+    real_jobs: Path | None = None
+
+    @property
+    def cluster(self) -> str:
+        """The cluster's name."""
+        return self.summary.cluster
+
+    @property
+    def trace(self) -> str:
+        """The trace's name."""
+        return self.summary.trace
+
+    @property
+    def policy(self) -> str:
+        """The name of the policy's file."""
+        return self.summary.policy
+
+    @property
+    def baseline(self) -> bool:
+        """Whether the others are compared with it."""
+        return self.summary.baseline
+
+    @property
+    def classes(self) -> dict[str, ClassFigures]:
+        """The figures of each class, highest priority first."""
+        classes = self.summary.classes
+        return {name: classes[name] for name in sorted(classes, key=lambda n: -classes[n].priority)}
+
+    @property
+    def totals(self) -> TotalFigures:
+        """The figures of all jobs and of the cluster."""
+        return self.summary.all
+
+    def with_classes(self, names: Container[str]) -> "Cell":
+        """Return the cell with some of its classes."""
+        classes = {name: of for name, of in self.summary.classes.items() if name in names}
+        return replace(self, summary=self.summary.model_copy(update={"classes": classes}))
 
     @property
     def total_energy_j(self) -> float | None:
         """Idle and active energy of the whole cluster; None where either is unknown."""
-        idle, active = self.totals["idle_energy_j"], self.totals["active_energy_j"]
+        idle, active = self.totals.idle_energy_j, self.totals.active_energy_j
         return None if idle is None or active is None else idle + active
 
     @property
@@ -78,19 +82,18 @@ class Cell:
 
         Of a cluster that is switched on for its jobs alone.
         """
-        idle, active = self.totals["idle_energy_j"], self.totals["active_energy_j"]
-        used = self.totals["utilisation"]
-        return None if idle is None or active is None or used is None else active + idle * used
+        idle, active = self.totals.idle_energy_j, self.totals.active_energy_j
+        return None if idle is None or active is None else active + idle * self.totals.utilisation
 
     @property
     def evicts(self) -> bool:
         """Whether any job was evicted."""
-        return any((numbers["evictions"] or 0) > 0 for numbers in self.classes.values())
+        return any(numbers.evictions > 0 for numbers in self.classes.values())
 
     @property
     def sprints(self) -> bool:
         """Whether any job was sped up for a while."""
-        return any((numbers["sprint_s"] or 0) > 0 for numbers in self.classes.values())
+        return any(numbers.sprint_s > 0 for numbers in self.classes.values())
 
 
 @dataclass(frozen=True)
@@ -110,37 +113,8 @@ class CellGroup:
     @property
     def classes(self) -> list[str]:
         """The job classes, highest priority first."""
-        found = {name: numbers for cell in self.cells for name, numbers in cell.classes.items()}
-        return sorted(found, key=lambda name: -(found[name]["priority"] or 0))
-
-
-@dataclass(frozen=True)
-class Deflator:
-    """One search of the deflator: all its candidates (`rows`) and the chosen one, simulated."""
-
-    cluster: str
-    trace: str
-    objective: str
-    classes: tuple[str, ...]
-    rows: tuple[Mapping[str, Any], ...]
-    confirmed: Mapping[str, Numbers]
-
-
-@dataclass(frozen=True)
-class Trace:
-    """What is known of a trace as a cluster meets it: when jobs arrive, and the accuracy lost.
-
-    `arrivals` are the jobs of each class in bins of `bin_s`. `accuracy_loss` holds, by class,
-    points of drop ratio (0 to 1) and loss in per cent. `skipped` counts the rows of a recorded
-    trace that were left out, by reason.
-    """
-
-    name: str
-    cluster: str
-    bin_s: float
-    arrivals: Mapping[str, list[int]]
-    accuracy_loss: Mapping[str, list[tuple[float, float]]]
-    skipped: Mapping[str, int] = field(default_factory=dict)
+        classes = {name: numbers for cell in self.cells for name, numbers in cell.classes.items()}
+        return sorted(classes, key=lambda name: -classes[name].priority)
 
 
 @dataclass(frozen=True)
@@ -167,16 +141,16 @@ class ClassOutcome:
 
     cell: Cell
     job_class: str
-    engine: str
+    answered_by: str
     is_real: bool
-    numbers: Numbers
-    baseline: Numbers | None
+    numbers: ClassFigures
+    baseline: ClassFigures | None
 
     @property
     def energy_source(self) -> str:
         """Where its energy is from: "measured", "modelled" or ""."""
         if not self.is_real:
-            return self.cell.energy_source
+            return self.cell.summary.energy_source
         return self.cell.real.energy_source if self.cell.real else ""
 
     def difference_pct(self, key: str) -> float | None:
@@ -189,8 +163,8 @@ class Schedules:
     """All cells of an experiment, and what was found about their traces and nodes."""
 
     cells: tuple[Cell, ...] = ()
-    deflators: tuple[Deflator, ...] = ()
-    traces: tuple[Trace, ...] = ()
+    deflators: tuple[DeflatorSearch, ...] = ()
+    traces: tuple[TraceFacts, ...] = ()
     probes: tuple[Probe, ...] = field(default_factory=tuple)
 
     @cached_property
@@ -218,17 +192,17 @@ def outcomes(setting: CellGroup) -> Iterator[ClassOutcome]:
         compared = baseline if cell is not baseline else None
         for name, numbers in cell.classes.items():
             before = compared.classes.get(name) if compared else None
-            yield ClassOutcome(cell, name, cell.engine, False, numbers, before)
+            yield ClassOutcome(cell, name, cell.summary.simulator, False, numbers, before)
         if cell.real:
             real = compared.real if compared else None
             for name, numbers in cell.real.classes.items():
                 before = real.classes.get(name) if real else None
-                yield ClassOutcome(cell, name, cell.real.engine, True, numbers, before)
+                yield ClassOutcome(cell, name, cell.real.platform, True, numbers, before)
 
 
-def difference_pct(before: Numbers, after: Numbers, key: str) -> float | None:
-    """Return by how many per cent `after[key]` is above `before[key]`; None where unknown."""
-    return relative_pct(before.get(key), after.get(key))
+def difference_pct(before: ResponseFigures, after: ResponseFigures, key: str) -> float | None:
+    """Return by how many per cent a figure is above the one `before`; None where unknown."""
+    return relative_pct(getattr(before, key), getattr(after, key))
 
 
 def relative_pct(before: float | None, after: float | None) -> float | None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
 
 import pandas as pd
 
@@ -27,8 +26,7 @@ class ByLibrary(TargetSection):
     order = 620
     chapter = LIBRARIES
 
-    @cached_property
-    def tables(self) -> tuple[Table, ...]:
+    def make_tables(self) -> Iterator[Table]:
         """A row for each library of each target."""
         rows: list[Row] = []
         for target in self.measurements.targets:
@@ -46,7 +44,7 @@ class ByLibrary(TargetSection):
                         "reason": str(library["reason"] or ""),
                     }
                 )
-        table = Table(
+        yield Table(
             "libraries",
             "Library by library",
             "The library that lost most in the file system comes first; the rank is that of the "
@@ -64,7 +62,6 @@ class ByLibrary(TargetSection):
             ),
             tuple(rows),
         )
-        return (table,)
 
     def page(self) -> Iterator[Fold]:
         """Yield the libraries of each target that lost most; only the first are unfolded."""

@@ -1,6 +1,6 @@
 """The core library of a target's framework."""
 
-from functools import cached_property
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 import pandas as pd
@@ -8,17 +8,9 @@ import pandas as pd
 from trimtab.evaluation.inputs.measurements import DebloatedTarget
 from trimtab.evaluation.libraries.size_columns import SIZE_COLUMNS, sizes, sizes_meaning
 from trimtab.evaluation.report.chapters import SIZE
-from trimtab.evaluation.report.published import titled
+from trimtab.evaluation.report.compared import compared, target_row
 from trimtab.evaluation.report.section import TargetSection
-from trimtab.evaluation.report.tables import (
-    HARDWARE_COLUMN,
-    MEASURED,
-    SOURCE_COLUMNS,
-    Column,
-    Row,
-    Table,
-    published_rows,
-)
+from trimtab.evaluation.report.tables import Column, Table
 
 TENSORFLOW = "libtensorflow_cc"
 # A framework's own kernels are here, although a library of NVIDIA's may be larger.
@@ -31,36 +23,20 @@ class CoreLibrary(TargetSection):
     order = 120
     chapter = SIZE
 
-    @cached_property
-    def tables(self) -> tuple[Table, ...]:
+    def make_tables(self) -> Iterator[Table]:
         """A row for each target."""
-        rows: list[Row] = []
-        for target in self.measurements.targets:
-            core = core_library(target)
-            rows.append(
-                {
-                    "name": target.label,
-                    "hardware": target.hardware,
-                    "library": str(core["library"].iloc[0]),
-                    **sizes(core),
-                    "source": MEASURED,
-                }
-            )
-        table = Table(
+        cores = [(target, core_library(target)) for target in self.measurements.targets]
+        yield compared(
             "core_library",
-            titled("The core shared library", "core_library"),
+            "The core shared library",
             "The library that holds the framework's own code; for an unknown framework the "
             f"largest. {sizes_meaning(self.measurements)}",
-            (
-                Column("name", "Target"),
-                HARDWARE_COLUMN,
-                Column("library", "Library"),
-                *SIZE_COLUMNS,
-                *SOURCE_COLUMNS,
-            ),
-            (*rows, *published_rows("core_library")),
+            (Column("library", "Library"), *SIZE_COLUMNS),
+            [
+                target_row(target, {"library": str(core["library"].iloc[0]), **sizes(core)})
+                for target, core in cores
+            ],
         )
-        return (table,)
 
 
 def core_library(target: DebloatedTarget) -> pd.DataFrame:

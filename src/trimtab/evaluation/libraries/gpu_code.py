@@ -1,7 +1,6 @@
 """How much of a library is GPU code, and why elements of it were removed."""
 
 from collections.abc import Iterator
-from functools import cached_property
 from textwrap import wrap
 from typing import Any
 
@@ -46,12 +45,11 @@ class GpuCode(TargetSection):
     order = 200
     chapter = GPU_CODE
 
-    @cached_property
-    def figures(self) -> tuple[Figure, ...]:
+    def make_figures(self) -> Iterator[Figure]:
         """Both figures where there is GPU code."""
-        if not self.measurements.have_gpu_code:
-            return ()
-        return _cpu_and_gpu_code(self.measurements), _reasons_of_removal(self.measurements)
+        if self.measurements.have_gpu_code:
+            yield _cpu_and_gpu_code(self.measurements)
+            yield _reasons_of_removal(self.measurements)
 
     def page(self) -> Iterator[Block]:
         """Yield the figures, or in words why there are none."""

@@ -1,30 +1,20 @@
 """All shared libraries of a target together."""
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from typing import Any
 
 from trimtab.evaluation.libraries.size_columns import (
     REASON_COLUMNS,
     SIZE_COLUMNS,
-    sizes,
+    libraries_and_sizes,
     sizes_meaning,
 )
 from trimtab.evaluation.report.chapters import SIZE
+from trimtab.evaluation.report.compared import compared, target_row
 from trimtab.evaluation.report.key_figures import KeyFigure, less
 from trimtab.evaluation.report.metrics import by_row
-from trimtab.evaluation.report.published import titled
 from trimtab.evaluation.report.section import TargetSection
-from trimtab.evaluation.report.tables import (
-    HARDWARE_COLUMN,
-    MEASURED,
-    SOURCE_COLUMNS,
-    Column,
-    Row,
-    Table,
-    is_published,
-    published_rows,
-)
+from trimtab.evaluation.report.tables import Column, Table, is_published
 
 
 class LibrariesTotal(TargetSection):
@@ -33,38 +23,25 @@ class LibrariesTotal(TargetSection):
     order = 110
     chapter = SIZE
 
-    @cached_property
-    def tables(self) -> tuple[Table, ...]:
+    def make_tables(self) -> Iterator[Table]:
         """A row for each target."""
-        rows: list[Row] = [
-            {
-                "name": target.label,
-                "hardware": target.hardware,
-                "libraries": len(target.libraries),
-                "libraries_debloated": int(target.libraries["debloated"].sum()),
-                **sizes(target.libraries),
-                "source": MEASURED,
-            }
-            for target in self.measurements.targets
-        ]
-        table = Table(
+        yield compared(
             "libraries_total",
-            titled("All shared libraries", "libraries_total"),
+            "All shared libraries",
             "Original totals over every shared library that the workloads of the target load from "
             "the environment, and by how much debloating lowered them. "
             f"{sizes_meaning(self.measurements)}",
             (
-                Column("name", "Target"),
-                HARDWARE_COLUMN,
                 Column("libraries", "Libraries", 0),
                 Column("libraries_debloated", "of them debloated", 0),
                 *SIZE_COLUMNS,
                 *REASON_COLUMNS,
-                *SOURCE_COLUMNS,
             ),
-            (*rows, *published_rows("libraries_total")),
+            [
+                target_row(target, libraries_and_sizes(target))
+                for target in self.measurements.targets
+            ],
         )
-        return (table,)
 
     def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
         """Yield what went of each target's code; the files are those of the sizes."""

@@ -1,7 +1,6 @@
 """How the reductions spread over the libraries of each target."""
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import altair as alt
@@ -38,8 +37,7 @@ class Reductions(TargetSection):
     order = 600
     chapter = LIBRARIES
 
-    @cached_property
-    def figures(self) -> tuple[Figure, ...]:
+    def make_figures(self) -> Iterator[Figure]:
         """The violins of the code's size, and those of the number of functions and elements."""
         measurements = self.measurements
         size, count = "reduction_of_code_size", "reduction_of_count"
@@ -54,19 +52,17 @@ class Reductions(TargetSection):
         how = "Each dot is a library, the outline their density, the line their median."
         sizes = {_CPU: "function_bytes_before", _GPU: "gpu_bytes_before"}
         counts = {_CPU: "functions_before", _GPU: "elements_before"}
-        return (
-            Figure(
-                size,
-                titled("Code size, library by library", size),
-                f"{how} Dashed: the published medians, {in_words}.",
-                _violins(measurements, sizes, "Code size reduction, %", medians),
-            ),
-            Figure(
-                count,
-                titled("Number of functions and elements, library by library", count),
-                f"{how} The paper states no median of these.{lowest}",
-                _violins(measurements, counts, "Count reduction, %", {}),
-            ),
+        yield Figure(
+            size,
+            titled("Code size, library by library", size),
+            f"{how} Dashed: the published medians, {in_words}.",
+            _violins(measurements, sizes, "Code size reduction, %", medians),
+        )
+        yield Figure(
+            count,
+            titled("Number of functions and elements, library by library", count),
+            f"{how} The paper states no median of these.{lowest}",
+            _violins(measurements, counts, "Count reduction, %", {}),
         )
 
     def page(self) -> Iterator[Block]:

@@ -1,6 +1,6 @@
 """Which shared libraries the savings come from: a Pareto chart."""
 
-from functools import cached_property
+from collections.abc import Iterator
 from typing import Any
 
 import altair as alt
@@ -20,13 +20,12 @@ class Savings(TargetSection):
     order = 610
     chapter = LIBRARIES
 
-    @cached_property
-    def figures(self) -> tuple[Figure, ...]:
+    def make_figures(self) -> Iterator[Figure]:
         """Bars of what each library lost, under the line of the cumulative share."""
         name = "savings_by_library"
         text = published(name)[0]
         panels = [_pareto(target) for target in self.measurements.targets]
-        figure = Figure(
+        yield Figure(
             name,
             titled("Which libraries the savings come from", name),
             "Bars: what each library lost in the file system, the largest first; the ranks are "
@@ -35,7 +34,6 @@ class Savings(TargetSection):
             f"{text.number('libraries'):.0f} libraries account for 90 %.",
             specification(alt.vconcat(*panels, spacing=30)),
         )
-        return (figure,)
 
 
 def _pareto(target: DebloatedTarget) -> Any:

@@ -1,8 +1,7 @@
 """How alike the code is that each pair of targets used."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import PurePosixPath
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget
@@ -45,19 +44,15 @@ class SimilarityOfTargets(TargetSection):
     order = 300
     chapter = IN_COMMON
 
-    @cached_property
-    def tables(self) -> tuple[Table, ...]:
+    def make_tables(self) -> Iterator[Table]:
         """The matrix of the targets, and that of the paper."""
-        others = [target for target in self.measurements.targets if not is_tensorflow(target)]
-        table = _ours(
+        yield _similarities(
             "similarity_of_targets",
             "What the targets have in common",
             f"{_HOW} A dash: no such code was used, or the libraries are different builds, whose "
             "addresses do not compare.",
-            others,
-            _PAIRS,
+            [target for target in self.measurements.targets if not is_tensorflow(target)],
         )
-        return (table,)
 
 
 class SimilarityOfTensorflowTargets(TargetSection):
@@ -66,22 +61,20 @@ class SimilarityOfTensorflowTargets(TargetSection):
     order = 310
     chapter = IN_COMMON
 
-    @cached_property
-    def tables(self) -> tuple[Table, ...]:
+    def make_tables(self) -> Iterator[Table]:
         """The matrix of the targets, and that of the paper."""
         targets = [target for target in self.measurements.targets if is_tensorflow(target)]
-        table = _ours(
+        yield _similarities(
             "similarity_of_tensorflow_targets",
             "What the TensorFlow targets have in common",
             _HOW,
             targets,
             _PAIRS if targets else "Not measured: no target of the experiment uses TensorFlow.",
         )
-        return (table,)
 
 
-def _ours(
-    name: str, title: str, caption: str, targets: Sequence[DebloatedTarget], missing: str
+def _similarities(
+    name: str, title: str, caption: str, targets: Sequence[DebloatedTarget], missing: str = _PAIRS
 ) -> Table:
     cores = [_core(target) for target in targets] if len(targets) > 1 else []
     places = range(len(cores))

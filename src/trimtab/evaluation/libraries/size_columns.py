@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from trimtab.evaluation.inputs.measurements import Measurements
+from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
 from trimtab.evaluation.report.tables import MB, Column, Value, reduction_pct
 
 GPU_SIZE_COLUMNS = (
@@ -43,12 +43,21 @@ def sizes_meaning(measurements: Measurements) -> str:
     return _MEANING if measurements.have_gpu_code else f"{_MEANING} {_NOT_COMPARABLE}"
 
 
+def libraries_and_sizes(target: DebloatedTarget) -> dict[str, Value]:
+    """Return how many libraries a target has, how many were debloated, and their `sizes`."""
+    return {
+        "libraries": len(target.libraries),
+        "libraries_debloated": int(target.libraries["debloated"].sum()),
+        **sizes(target.libraries),
+    }
+
+
 def sizes(frame: pd.DataFrame) -> dict[str, Value]:
     """Return SIZE_COLUMNS and REASON_COLUMNS over the libraries in `frame` (LIBRARIES).
 
     Without GPU code its values are None: there is nothing that could have been removed.
     """
-    found: dict[str, Value] = {
+    cpu: dict[str, Value] = {
         "file_size_mb": float(frame["disk_before_bytes"].sum()) / MB,
         "file_size_reduction_pct": reduction_of(frame, "disk_before_bytes"),
         "cpu_code_mb": float(frame["function_bytes_before"].sum()) / MB,
@@ -58,8 +67,8 @@ def sizes(frame: pd.DataFrame) -> dict[str, Value]:
     }
     gpu_bytes = int(frame["gpu_bytes_before"].sum())
     if not gpu_bytes:
-        return found | dict.fromkeys(_GPU_KEYS)
-    return found | {
+        return cpu | dict.fromkeys(_GPU_KEYS)
+    return cpu | {
         "gpu_code_mb": gpu_bytes / MB,
         "gpu_code_reduction_pct": reduction_of(frame, "gpu_bytes_before"),
         "elements": int(frame["elements_before"].sum()),

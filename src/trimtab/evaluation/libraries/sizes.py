@@ -1,7 +1,6 @@
 """The sizes before and after: file length, file system, compressed and resident."""
 
 from collections.abc import Iterator
-from functools import cached_property
 
 import altair as alt
 
@@ -31,10 +30,9 @@ class Sizes(TargetSection):
     order = 100
     chapter = SIZE
 
-    @cached_property
-    def tables(self) -> tuple[Table, ...]:
+    def make_tables(self) -> Iterator[Table]:
         """A row for each target, kind of size, and what it is the size of."""
-        table = Table(
+        yield Table(
             "sizes",
             "Sizes before and after",
             "File length is what a listing shows, file system what is allocated (holes take "
@@ -51,12 +49,10 @@ class Sizes(TargetSection):
             ),
             tuple(row for target in self.measurements.targets for row in _rows(target)),
         )
-        return (table,)
 
-    @cached_property
-    def figures(self) -> tuple[Figure, ...]:
+    def make_figures(self) -> Iterator[Figure]:
         """The sizes of all libraries as bars."""
-        return (_figure(self.tables[0]),)
+        yield _figure(self.tables[0])
 
     def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
         """Yield the sizes in the file system and compressed."""

@@ -47,15 +47,23 @@ class Section(ABC):
     def applies(self) -> bool:
         """Whether the experiment has anything that the section is about."""
 
-    @cached_property
-    def tables(self) -> tuple[Table, ...]:
-        """The tables, whole, as they are written to files."""
+    def make_tables(self) -> Iterable[Table]:
+        """Yield the tables, whole, as they are written to files."""
+        return ()
+
+    def make_figures(self) -> Iterable[Figure]:
+        """Yield the figures whose data exist."""
         return ()
 
     @cached_property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables, made once."""
+        return tuple(self.make_tables())
+
+    @cached_property
     def figures(self) -> tuple[Figure, ...]:
-        """The figures whose data exist."""
-        return ()
+        """The figures, made once."""
+        return tuple(self.make_figures())
 
     def page(self) -> Iterable[Block]:
         """Yield what stands under the chapter's heading: figures, then tables."""

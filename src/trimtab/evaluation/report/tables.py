@@ -8,7 +8,7 @@ from typing import ClassVar, Optional, TypeAlias
 
 import pandas as pd
 
-from trimtab.evaluation.report.published import PublishedRow, published
+from trimtab.evaluation.report.published import PublishedRow
 from trimtab.files import whole_file
 
 Value: TypeAlias = str | int | float | bool | None
@@ -136,11 +136,6 @@ def number(value: float) -> float | None:
 def energy_source(sources: "pd.Series[str]") -> str:
     """Return `measured` only where every joule was; one modelled run makes a figure modelled."""
     return MEASURED if set(sources.dropna()) == {MEASURED} else MODELLED
-
-
-def published_rows(holds: str) -> list[Row]:
-    """Return the published rows that hold `holds` as they stand beside ours."""
-    return [published_row(row) for row in published(holds)]
 
 
 def published_row(row: PublishedRow) -> Row:

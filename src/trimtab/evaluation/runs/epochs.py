@@ -1,7 +1,6 @@
 """Duration, processor time and energy of each epoch."""
 
 from collections.abc import Iterator
-from functools import cached_property
 from typing import cast
 
 import pandas as pd
@@ -27,10 +26,9 @@ class Epochs(TargetSection):
     order = 410
     chapter = RUNS
 
-    @cached_property
-    def tables(self) -> tuple[Table, ...]:
+    def make_tables(self) -> Iterator[Table]:
         """A row for each workload, condition and epoch."""
-        table = Table(
+        yield Table(
             "epochs",
             "Epochs and energy",
             "Medians over the repeats of each profiled workload. The energy's interval stands "
@@ -49,7 +47,6 @@ class Epochs(TargetSection):
             ),
             tuple(row for profile in self.measurements.profiles for row in _rows(profile)),
         )
-        return (table,)
 
 
 def _rows(profile: Profile) -> Iterator[Row]:

@@ -1,7 +1,6 @@
 """Memory, time, start-up and energy of the interleaved runs of each target."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
 from typing import Any
 
 import altair as alt
@@ -9,23 +8,20 @@ import altair as alt
 from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
 from trimtab.evaluation.libraries.size_columns import NO_GPU_CODE
 from trimtab.evaluation.report.chapters import RUNS
+from trimtab.evaluation.report.compared import compared
 from trimtab.evaluation.report.figures import AFTER, BEFORE, Figure, data, specification
 from trimtab.evaluation.report.key_figures import KeyFigure, less
 from trimtab.evaluation.report.metrics import by_row
-from trimtab.evaluation.report.published import titled
 from trimtab.evaluation.report.section import TargetSection
 from trimtab.evaluation.report.tables import (
-    HARDWARE_COLUMN,
     MB,
     MEASURED,
-    SOURCE_COLUMNS,
     Column,
     Row,
     Table,
     Value,
     energy_source,
     is_published,
-    published_rows,
 )
 from trimtab.evaluation.runs.pairs import DEBLOATED, ORIGINAL, compare
 
@@ -72,8 +68,7 @@ class RunCost(TargetSection):
     order = 400
     chapter = RUNS
 
-    @cached_property
-    def tables(self) -> tuple[Table, ...]:
+    def make_tables(self) -> Iterator[Table]:
         """A row for each workload of each target."""
         rows = [
             run_row(target, workload)
@@ -81,26 +76,19 @@ class RunCost(TargetSection):
             for workload in target.workloads
         ]
         no_gpu = "" if self.measurements.have_gpu_code else f" {NO_GPU_CODE}"
-        table = Table(
+        yield compared(
             "run_cost",
-            titled("Run-time performance", "run_cost"),
+            "Run-time performance",
             f"{RUNS_MEANING} The published values are means of ten runs, with a standard deviation "
             f"below 2 %, on a GPU machine.{no_gpu}",
-            (
-                Column("name", "Workload"),
-                target_column(rows),
-                HARDWARE_COLUMN,
-                *RUN_COLUMNS,
-                *SOURCE_COLUMNS,
-            ),
-            (*rows, *published_rows("run_cost")),
+            RUN_COLUMNS,
+            rows,
+            who=(Column("name", "Workload"), target_column(rows)),
         )
-        return (table,)
 
-    @cached_property
-    def figures(self) -> tuple[Figure, ...]:
+    def make_figures(self) -> Iterator[Figure]:
         """The run time of every interleaved run."""
-        return (_run_times(self.measurements),)
+        yield _run_times(self.measurements)
 
     def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
         """Yield what each workload of a target took, and less."""

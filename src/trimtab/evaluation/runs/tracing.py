@@ -1,22 +1,12 @@
 """What tracing costs a run: beside no tracing, and beside a profiler."""
 
 from collections.abc import Iterator
-from functools import cached_property
 
 from trimtab.evaluation.inputs.measurements import Profile
 from trimtab.evaluation.report.chapters import EFFORT
-from trimtab.evaluation.report.published import titled
+from trimtab.evaluation.report.compared import compared
 from trimtab.evaluation.report.section import TargetSection
-from trimtab.evaluation.report.tables import (
-    HARDWARE_COLUMN,
-    MEASURED,
-    SOURCE_COLUMNS,
-    Column,
-    Row,
-    Table,
-    Value,
-    published_rows,
-)
+from trimtab.evaluation.report.tables import MEASURED, Column, Row, Table, Value
 from trimtab.evaluation.runs.pairs import Comparison, compare
 
 PROFILER = "cupti_activity"
@@ -36,18 +26,15 @@ class Tracing(TargetSection):
     order = 510
     chapter = EFFORT
 
-    @cached_property
-    def tables(self) -> tuple[Table, ...]:
+    def make_tables(self) -> Iterator[Table]:
         """A row for each workload and way of tracing."""
-        table = Table(
+        yield compared(
             "tracing",
-            titled("The cost of tracing", "tracing"),
+            "The cost of tracing",
             "Run time of a traced run over that of an original run, and over that of a run whose "
             "every GPU activity CUPTI records, the stand-in for a profiler: the median of the "
             "pairs, and below it the smallest and the largest. A negative value is time saved.",
             (
-                Column("name", "Workload"),
-                HARDWARE_COLUMN,
                 Column("condition", "Condition", in_report=False),
                 Column("traced", "Traced"),
                 Column("pairs", "Pairs", 0),
@@ -55,14 +42,10 @@ class Tracing(TargetSection):
                 Column("wall_s", "Traced, s", 2),
                 _more_column("wall_overhead", "over original, %"),
                 _more_column("over_profiler", "over profiler, %"),
-                *SOURCE_COLUMNS,
             ),
-            (
-                *(row for profile in self.measurements.profiles for row in _rows(profile)),
-                *published_rows("tracing"),
-            ),
+            [row for profile in self.measurements.profiles for row in _rows(profile)],
+            who=(Column("name", "Workload"),),
         )
-        return (table,)
 
 
 def _rows(profile: Profile) -> Iterator[Row]:

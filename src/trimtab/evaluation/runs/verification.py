@@ -1,7 +1,6 @@
 """Whether the slim environment gave the same output."""
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from typing import Any
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget
@@ -20,10 +19,9 @@ class Verification(TargetSection):
         """Whether every target passed with each of its workloads' outputs found equal."""
         return all(map(_passed, self.measurements.targets))
 
-    @cached_property
-    def tables(self) -> tuple[Table, ...]:
+    def make_tables(self) -> Iterator[Table]:
         """A row for each verified workload of each target, with what verify.json says of it."""
-        table = Table(
+        yield Table(
             "verification",
             "Was the output the same?",
             "Each workload ran again in the slim environment, and what it wrote was compared with "
@@ -39,7 +37,6 @@ class Verification(TargetSection):
             ),
             tuple(row for target in self.measurements.targets for row in _rows(target)),
         )
-        return (table,)
 
     def top(self) -> Iterator[Prose]:
         """Yield the verdict."""

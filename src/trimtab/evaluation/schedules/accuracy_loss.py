@@ -1,15 +1,15 @@
 """What dropping tasks costs in accuracy."""
 
-from functools import cached_property
+from collections.abc import Iterator
 from typing import Any
 
 import altair as alt
 
-from trimtab.evaluation.inputs.schedules import Trace
 from trimtab.evaluation.report.figures import Figure, data, specification
 from trimtab.evaluation.report.published import published, titled
 from trimtab.evaluation.schedules.charts import class_colour, panel_of, stacked
 from trimtab.evaluation.schedules.section import ScheduleSection
+from trimtab.records.trace_facts import TraceFacts
 
 
 class AccuracyLoss(ScheduleSection):
@@ -17,28 +17,26 @@ class AccuracyLoss(ScheduleSection):
 
     order = 780
 
-    @cached_property
-    def figures(self) -> tuple[Figure, ...]:
+    def make_figures(self) -> Iterator[Figure]:
         """The curve of each class, a panel for each trace."""
         traces = [trace for trace in self.charted.traces if trace.accuracy_loss]
         if not traces:
-            return ()
+            return
         name = "accuracy_loss"
         losses = ", ".join(
             f"{row.number('accuracy_loss_pct'):g} % at {row.number('drop_ratio_pct'):g} %"
             for row in published(name)
         )
-        figure = Figure(
+        yield Figure(
             name,
             titled("Accuracy lost by dropping tasks", name),
             "Points of each class's curve, as its trace states them, joined by lines. Published, "
             f"for word popularity: {losses}.",
             specification(stacked(_panel(t, *panel_of(t, self.charted)) for t in traces)),
         )
-        return (figure,)
 
 
-def _panel(trace: Trace, label: str, classes: list[str]) -> Any:
+def _panel(trace: TraceFacts, label: str, classes: list[str]) -> Any:
     values = [
         {"job_class": name, "drop_ratio": ratio, "loss_pct": loss}
         for name, points in trace.accuracy_loss.items()

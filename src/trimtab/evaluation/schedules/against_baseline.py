@@ -1,6 +1,6 @@
 """Response time and energy against the baseline policy."""
 
-from functools import cached_property
+from collections.abc import Iterator
 from typing import Any
 
 import altair as alt
@@ -26,16 +26,15 @@ class ResponseAgainstBaseline(ScheduleSection):
 
     order = 700
 
-    @cached_property
-    def figures(self) -> tuple[Figure, ...]:
-        """Differences of mean and tail, a panel for each setting and engine."""
+    def make_figures(self) -> Iterator[Figure]:
+        """Differences of mean and tail, a panel for each setting and platform."""
         panels = [
-            _latency_panel(setting, engine, values)
+            _latency_panel(setting, platform, values)
             for setting in self.charted.settings
-            for engine, values in _latency_values(setting).items()
+            for platform, values in _latency_values(setting).items()
         ]
         if not panels:
-            return ()
+            return
         name = "response_against_baseline"
         figure = Figure(
             name,
@@ -45,7 +44,7 @@ class ResponseAgainstBaseline(ScheduleSection):
             "zero is faster. Simulated, unless the panel names where it was run for real.",
             specification(stacked(panels)),
         )
-        return (self.of_main_classes(figure),)
+        yield self.of_main_classes(figure)
 
 
 class EnergyAgainstBaseline(ScheduleSection):
@@ -53,8 +52,7 @@ class EnergyAgainstBaseline(ScheduleSection):
 
     order = 710
 
-    @cached_property
-    def figures(self) -> tuple[Figure, ...]:
+    def make_figures(self) -> Iterator[Figure]:
         """Differences, a panel for each setting."""
         panels = [
             (setting, values)
@@ -62,42 +60,41 @@ class EnergyAgainstBaseline(ScheduleSection):
             if (values := energy_values(setting))
         ]
         if not panels:
-            return ()
+            return
         sources = sources_in_words(
-            cell.energy_source for setting, _ in panels for cell in setting.cells
+            cell.summary.energy_source for setting, _ in panels for cell in setting.cells
         )
         name = "energy_against_baseline"
-        figure = Figure(
+        yield Figure(
             name,
             titled("Energy against the baseline policy", name),
             "Difference in per cent of the cluster's energy, idle and active, over the whole "
             f"trace; below zero is less. The energy is {sources}.",
             specification(stacked(_energy_panel(*panel) for panel in panels)),
         )
-        return (figure,)
 
 
 def _latency_values(setting: CellGroup) -> dict[str, list[dict[str, Any]]]:
-    """Return the bars by engine; "" stands for the simulation."""
+    """Return the bars by platform; "" stands for the simulation."""
     found: dict[str, list[dict[str, Any]]] = {}
     for outcome in outcomes(setting):
         for key, measure in _MEASURES.items():
             difference = outcome.difference_pct(key)
             if difference is not None:
-                found.setdefault(outcome.engine if outcome.is_real else "", []).append(
+                found.setdefault(outcome.answered_by if outcome.is_real else "", []).append(
                     {
                         "policy": outcome.cell.label,
                         "job_class": outcome.job_class,
                         "measure": measure,
                         "bar": f"{outcome.job_class}, {measure}",
-                        "seconds": outcome.numbers[key],
+                        "seconds": getattr(outcome.numbers, key),
                         "difference_pct": difference,
                     }
                 )
     return found
 
 
-def _latency_panel(setting: CellGroup, engine: str, values: list[dict[str, Any]]) -> Any:
+def _latency_panel(setting: CellGroup, platform: str, values: list[dict[str, Any]]) -> Any:
     bars = [f"{name}, {measure}" for name in setting.classes for measure in _MEASURES.values()]
     base = alt.Chart(data(values)).encode(
         x=alt.X(
@@ -132,18 +129,18 @@ def _latency_panel(setting: CellGroup, engine: str, values: list[dict[str, Any]]
         width=width,
         height=220,
         title=alt.TitleParams(
-            setting.label + (f", real: {engine}" if engine else ""),
-            subtitle=_baseline_in_words(setting, engine),
+            setting.label + (f", real: {platform}" if platform else ""),
+            subtitle=_baseline_in_words(setting, platform),
             subtitleColor=INK,
         ),
     )
 
 
-def _baseline_in_words(setting: CellGroup, engine: str) -> list[str]:
+def _baseline_in_words(setting: CellGroup, platform: str) -> list[str]:
     """Return lines of a few classes each."""
     said = []
     for outcome in outcomes(setting):
-        if outcome.cell is setting.baseline and outcome.is_real is bool(engine):
+        if outcome.cell is setting.baseline and outcome.is_real is bool(platform):
             times = " / ".join(_seconds(outcome, key) for key in _MEASURES)
             said.append(f"{outcome.job_class} {times} s")
     label = setting.baseline.label if setting.baseline else ""
@@ -155,7 +152,7 @@ def _baseline_in_words(setting: CellGroup, engine: str) -> list[str]:
 
 
 def _seconds(outcome: ClassOutcome, key: str) -> str:
-    value = outcome.numbers[key]
+    value = getattr(outcome.numbers, key)
     return shown(value, 1 if value is None or value >= 10 else 3)
 
 

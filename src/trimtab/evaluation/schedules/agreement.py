@@ -1,7 +1,6 @@
 """Formula, simulation and real run of the same cell, and how far they are from each other."""
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,9 @@ import pyarrow.parquet as pq
 
 from trimtab.evaluation.inputs.schedules import Cell, relative_pct
 from trimtab.evaluation.report.key_figures import KeyFigure
-from trimtab.evaluation.report.tables import SOURCE_COLUMNS, Column, Row, Table, Value, shown
-from trimtab.evaluation.schedules.by_class import POLICY_COLUMNS, interval
-from trimtab.evaluation.schedules.section import ScheduleSection, policy_metrics
+from trimtab.evaluation.report.tables import Column, Row, Table, Value, shown
+from trimtab.evaluation.schedules.by_class import interval
+from trimtab.evaluation.schedules.section import ScheduleSection, cell_row, policy_metrics
 
 _QUANTITIES = {
     "response_mean_s": "mean response",
@@ -33,17 +32,16 @@ class Agreement(ScheduleSection):
 
     order = 760
 
-    @cached_property
-    def tables(self) -> tuple[Table, ...]:
+    def make_tables(self) -> Iterator[Table]:
         """A row for each class and quantity of these cells, and the means of their errors."""
         rows = [
             row
             for setting in self.schedules.settings
             for cell in setting.cells
-            if cell.analytic or cell.real
+            if cell.formula or cell.real
             for row in _rows(cell)
         ]
-        table = Table(
+        yield self.compared(
             "agreement",
             "Formula, simulation and real run",
             "The same cell answered in up to three ways. Errors are relative to the second of the "
@@ -54,7 +52,6 @@ class Agreement(ScheduleSection):
             "held against the real run; job by job: the mean of each job's error in response. "
             "Times are in seconds of the trace.",
             (
-                *POLICY_COLUMNS,
                 Column("job_class", "Class"),
                 Column("quantity", "Quantity"),
                 Column("formula_s", "Formula, s", 3),
@@ -67,11 +64,9 @@ class Agreement(ScheduleSection):
                 Column("simulated_real_error_pct", _ERRORS["simulated_real_error_pct"], 1),
                 Column("job_error_pct", "Job by job, %", 1),
                 Column("details", "Details"),
-                *SOURCE_COLUMNS,
             ),
-            (*rows, *_means(rows), *self.published_rows("agreement")),
+            (*rows, *_means(rows)),
         )
-        return (table,)
 
     def page(self) -> Iterator[Table]:
         """Yield the table where there is anything to compare, here or in a paper."""
@@ -98,18 +93,14 @@ class Agreement(ScheduleSection):
 
 def _rows(cell: Cell) -> Iterator[Row]:
     for name, simulated in cell.classes.items():
-        formulas = cell.analytic.classes.get(name, {}) if cell.analytic else {}
-        reals = cell.real.classes.get(name, {}) if cell.real else {}
-        both = _in_both(cell.jobs, cell.real.jobs, name) if cell.real else None
+        by_formula = cell.formula.classes.get(name) if cell.formula else None
+        for_real = cell.real.classes.get(name) if cell.real else None
+        both = _in_both(cell.jobs, cell.real_jobs, name) if cell.real_jobs else None
         for key, quantity in _QUANTITIES.items():
-            formula, middle, real = formulas.get(key), simulated[key], reals.get(key)
+            formula, real = getattr(by_formula, key, None), getattr(for_real, key, None)
+            middle = getattr(simulated, key)
             ends = interval(simulated, key)
-            row: dict[str, Value] = {
-                "name": cell.label,
-                "trace": cell.trace,
-                "cluster": cell.cluster,
-                "policy": cell.policy,
-                "hardware": cell.cluster,
+            row = cell_row(cell) | {
                 "job_class": name,
                 "quantity": quantity,
                 "formula_s": formula,
@@ -135,12 +126,12 @@ def _rows(cell: Cell) -> Iterator[Row]:
 
 def _details(cell: Cell) -> str:
     said = []
-    if cell.analytic:
-        reason = cell.analytic.not_possible_because
-        said.append(f"no formula: {reason}" if reason else f"formula: {cell.analytic.model}")
+    if cell.formula:
+        reason = cell.formula.not_possible_because
+        said.append(f"no formula: {reason}" if reason else f"formula: {cell.formula.model}")
     if cell.real:
         scaled = "" if cell.real.scale == 1 else f", times scaled by {cell.real.scale:g}"
-        said.append(f"real: {cell.real.engine}, {cell.real.machine}{scaled}")
+        said.append(f"real: {cell.real.platform}, {cell.real.machine}{scaled}")
     return "; ".join(said)
 
 

@@ -1,15 +1,15 @@
 """When the jobs of a trace arrive."""
 
-from functools import cached_property
+from collections.abc import Iterator
 from typing import Any
 
 import altair as alt
 
-from trimtab.evaluation.inputs.schedules import Trace
 from trimtab.evaluation.report.figures import Figure, data, specification
 from trimtab.evaluation.report.published import titled
 from trimtab.evaluation.schedules.charts import class_colour, panel_of, stacked
 from trimtab.evaluation.schedules.section import ScheduleSection
+from trimtab.records.trace_facts import TraceFacts
 
 _BINS = 400
 
@@ -19,12 +19,11 @@ class Arrivals(ScheduleSection):
 
     order = 800
 
-    @cached_property
-    def figures(self) -> tuple[Figure, ...]:
+    def make_figures(self) -> Iterator[Figure]:
         """Jobs of each class in bins, a panel for each trace."""
-        traces = [t for t in self.charted.traces if any(map(sum, t.arrivals.values()))]
+        traces = [t for t in self.charted.traces if any(map(sum, t.arrivals.classes.values()))]
         if not traces:
-            return ()
+            return
         figure = Figure(
             "arrivals",
             titled("Jobs that arrive over time", "arrivals"),
@@ -32,26 +31,26 @@ class Arrivals(ScheduleSection):
             "any policy.",
             specification(stacked(_arrivals(t, *panel_of(t, self.charted)) for t in traces)),
         )
-        return (self.of_main_classes(figure),)
+        yield self.of_main_classes(figure)
 
 
-def arrival_values(trace: Trace) -> list[dict[str, Any]]:
+def arrival_values(trace: TraceFacts) -> list[dict[str, Any]]:
     """Return time_s (a bin's start), job_class and jobs of at most _BINS bins for each class."""
-    length = max(map(len, trace.arrivals.values()))
+    length = max(map(len, trace.arrivals.classes.values()))
     width = -(-length // _BINS)
     return [
         {
-            "time_s": start * trace.bin_s,
-            "end_s": (start + width) * trace.bin_s,
+            "time_s": start * trace.arrivals.bin_s,
+            "end_s": (start + width) * trace.arrivals.bin_s,
             "job_class": name,
             "jobs": sum(counts[start : start + width]),
         }
-        for name, counts in trace.arrivals.items()
+        for name, counts in trace.arrivals.classes.items()
         for start in range(0, len(counts), width)
     ]
 
 
-def _arrivals(trace: Trace, label: str, classes: list[str]) -> Any:
+def _arrivals(trace: TraceFacts, label: str, classes: list[str]) -> Any:
     values = arrival_values(trace)
     bin_s = values[0]["end_s"] - values[0]["time_s"]
     return (

@@ -32,7 +32,7 @@ def _least_energy(setting: CellGroup) -> Iterator[KeyFigure]:
         return
     energy_j, cell = min(energies, key=lambda pair: pair[0])
     yield KeyFigure(
-        f"Least energy ({cell.energy_source}): {cell.label}",
+        f"Least energy ({cell.summary.energy_source}): {cell.label}",
         change(relative_pct(baseline.total_energy_j, energy_j)),
         f"{baseline.total_energy_j / 1e3:,.1f} → {energy_j / 1e3:,.1f} kJ, "
         f"against {baseline.label}",
@@ -50,10 +50,10 @@ def _shortest(setting: CellGroup) -> Iterator[KeyFigure]:
     of_lowest = [outcome for outcome in compared if outcome.job_class == lowest]
     if not of_lowest:
         return
-    best = min(of_lowest, key=lambda outcome: outcome.numbers["response_mean_s"] or 0.0).cell
+    best = min(of_lowest, key=lambda outcome: outcome.numbers.response_mean_s or 0.0).cell
     for outcome in compared:
         if outcome.cell is best and outcome.job_class in (highest, lowest) and outcome.baseline:
-            before, after = (n["response_mean_s"] for n in (outcome.baseline, outcome.numbers))
+            before, after = (n.response_mean_s for n in (outcome.baseline, outcome.numbers))
             yield KeyFigure(
                 f"Mean response of {outcome.job_class}: {best.label}",
                 change(outcome.difference_pct("response_mean_s")),

@@ -1,33 +1,21 @@
 """What each policy did to each class of jobs, and where their time went."""
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
 from typing import Any
 
 import pandas as pd
 
-from trimtab.evaluation.inputs.schedules import ClassOutcome, Numbers, outcomes
-from trimtab.evaluation.report.tables import (
-    HARDWARE_COLUMN,
-    MEASURED,
-    SOURCE_COLUMNS,
-    Column,
-    Row,
-    Table,
-    Value,
+from trimtab.evaluation.inputs.schedules import ClassOutcome, outcomes
+from trimtab.evaluation.report.tables import MEASURED, Column, Row, Table, Value
+from trimtab.evaluation.schedules.section import (
+    SIMULATED,
+    ScheduleSection,
+    cell_row,
+    policy_metrics,
 )
-from trimtab.evaluation.schedules.main_classes import shown_classes, without_other_classes
-from trimtab.evaluation.schedules.section import ScheduleSection, policy_metrics
+from trimtab.records.figures import ClassFigures
 
-SIMULATED = "simulated"
-HALF_WIDTH = "_half_width_99"
-POLICY_COLUMNS = (
-    Column("name", "Policy"),
-    Column("trace", "Trace"),
-    Column("cluster", "Cluster", in_report=False),
-    Column("policy", "Policy's file", in_report=False),
-    HARDWARE_COLUMN,
-)
+_HALF_WIDTH = "_half_width_99"
 # Key, heading, digits shown; each is followed by its difference from the baseline.
 _COMPARED = (
     ("response_mean_s", "Mean response, s", 2),
@@ -51,13 +39,12 @@ class ByClass(ScheduleSection):
 
     order = 730
 
-    @cached_property
-    def tables(self) -> tuple[Table, ...]:
+    def make_tables(self) -> Iterator[Table]:
         """A row for each class of each cell, simulated and real, beside its baseline."""
         rows = [
             _row(outcome) for setting in self.schedules.settings for outcome in outcomes(setting)
         ]
-        table = Table(
+        yield self.compared(
             "schedule",
             "What each policy did to each class of jobs",
             "Differences are from the same class under the baseline policy of the same trace and "
@@ -67,11 +54,10 @@ class ByClass(ScheduleSection):
             "away. Energy is active energy, without the idle power of the nodes. Published "
             "differences are as printed, most of them rounded there.",
             (
-                *POLICY_COLUMNS,
                 Column("job_class", "Class"),
                 Column("priority", "Priority", 0),
                 Column("jobs", "Jobs", 0),
-                Column("engine", "Engine", in_report=False),
+                Column("answered_by", "Answered by", in_report=False),
                 *(column for quantity in _COMPARED for column in _compared_columns(*quantity)),
                 *(Column(key, heading, digits) for key, heading, digits in _PLAIN),
                 Column("waste_pct", "Waste, %", 1),
@@ -83,24 +69,22 @@ class ByClass(ScheduleSection):
                 Column("accuracy_loss_pct", "Accuracy loss, %", 1),
                 Column("energy_source", "Energy is"),
                 Column("details", "Details"),
-                *SOURCE_COLUMNS,
             ),
-            (*rows, *self.published_rows("schedule")),
+            rows,
         )
-        return (table,)
 
     def page(self) -> Iterator[Table]:
         """Yield the classes with the most jobs."""
-        yield without_other_classes(self.tables[0], shown_classes(self.schedules))
+        yield self.without_other_classes(self.tables[0])
 
     def metrics(self) -> Mapping[str, Any]:
         """Return the numbers of each class."""
         return policy_metrics(self.tables[0])
 
 
-def interval(numbers: Numbers, key: str) -> tuple[float, float] | None:
+def interval(numbers: ClassFigures, key: str) -> tuple[float, float] | None:
     """Return the 99 % confidence interval of a number; None where it was not repeated."""
-    middle, half = numbers.get(key), numbers.get(key + HALF_WIDTH)
+    middle, half = getattr(numbers, key), getattr(numbers, key + _HALF_WIDTH)
     return None if middle is None or half is None else (middle - half, middle + half)
 
 
@@ -125,18 +109,18 @@ def _row(outcome: ClassOutcome) -> Row:
     numbers = outcome.numbers
     row = identity(outcome)
     for key, *_ in _COMPARED:
-        row[key] = numbers[key]
+        row[key] = getattr(numbers, key)
         row |= dict(zip(spread_keys(key), interval(numbers, key) or (), strict=False))
         row[_difference(key)] = outcome.difference_pct(key)
-    row |= {key: numbers[key] for key, *_ in _PLAIN}
-    row |= {key: whole(numbers[key]) for key in ("priority", "jobs", *dict(_COUNTS))}
+    row |= {key: getattr(numbers, key) for key, *_ in _PLAIN}
+    row |= {key: whole(getattr(numbers, key)) for key in ("priority", "jobs", *dict(_COUNTS))}
     return row | {
-        "waste_pct": percent(numbers["waste_share"]),
-        "energy_j": numbers["energy_j"],
+        "waste_pct": percent(numbers.waste_share),
+        "energy_j": numbers.energy_j,
         "energy_difference_pct": outcome.difference_pct("energy_j"),
-        "sprint_s": numbers["sprint_s"],
-        "drop_ratio_pct": percent(numbers["drop_ratio"]),
-        "accuracy_loss_pct": numbers["accuracy_loss_pct"],
+        "sprint_s": numbers.sprint_s,
+        "drop_ratio_pct": percent(numbers.drop_ratio),
+        "accuracy_loss_pct": numbers.accuracy_loss_pct,
         "energy_source": outcome.energy_source,
         "details": _details(outcome),
     }
@@ -144,22 +128,16 @@ def _row(outcome: ClassOutcome) -> Row:
 
 def identity(outcome: ClassOutcome) -> dict[str, Value]:
     """Return what an outcome is about: policy, trace, cluster, class, and where it is from."""
-    cell = outcome.cell
-    return {
-        "name": cell.label,
-        "trace": cell.trace,
-        "cluster": cell.cluster,
-        "policy": cell.policy,
-        "hardware": cell.cluster,
+    return cell_row(outcome.cell) | {
         "job_class": outcome.job_class,
-        "engine": outcome.engine,
+        "answered_by": outcome.answered_by,
         "source": MEASURED if outcome.is_real else SIMULATED,
     }
 
 
 def _details(outcome: ClassOutcome) -> str:
     if outcome.is_real:
-        return f"run on {outcome.engine}"
+        return f"run on {outcome.answered_by}"
     return "the baseline" if outcome.cell.baseline else ""
 
 

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
 
-from trimtab.evaluation.inputs.schedules import Deflator, relative_pct
+from trimtab.evaluation.inputs.schedules import relative_pct
 from trimtab.evaluation.report.tables import (
     HARDWARE_COLUMN,
     MODELLED,
-    SOURCE_COLUMNS,
     Column,
     Row,
     Table,
@@ -17,18 +15,24 @@ from trimtab.evaluation.report.tables import (
 )
 from trimtab.evaluation.schedules.by_class import percent
 from trimtab.evaluation.schedules.section import ScheduleSection
+from trimtab.records.deflator_search import DeflatorSearch
+
+_OBJECTIVE_COLUMNS = (
+    Column("name", "Objective"),
+    Column("trace", "Trace"),
+    Column("cluster", "Cluster", in_report=False),
+    HARDWARE_COLUMN,
+)
 
 
-class DeflatorSearch(ScheduleSection):
+class DeflatorCandidates(ScheduleSection):
     """The candidates of each search, and the simulation of the chosen one."""
 
     order = 790
 
-    @cached_property
-    def tables(self) -> tuple[Table, ...]:
+    def make_tables(self) -> Iterator[Table]:
         """A row for each class of each candidate."""
-        rows = [row for deflator in self.schedules.deflators for row in _rows(deflator)]
-        table = Table(
+        yield self.compared(
             "deflator",
             "What the deflator found",
             "Drop ratios and sprint timeouts as the model predicts them, one line for each class "
@@ -36,10 +40,6 @@ class DeflatorSearch(ScheduleSection):
             "candidate. Feasible: within every limit. Confirmed: the chosen candidate as it was "
             "then simulated, and how far the model is from that.",
             (
-                Column("name", "Objective"),
-                Column("trace", "Trace"),
-                Column("cluster", "Cluster", in_report=False),
-                HARDWARE_COLUMN,
                 Column("candidate", "Candidate", 0),
                 Column("job_class", "Class"),
                 Column("drop_ratio_pct", "Drop ratio, %", 0),
@@ -56,11 +56,10 @@ class DeflatorSearch(ScheduleSection):
                 Column("confirmed_p95_s", "Confirmed 95th, s", 2),
                 Column("confirmed_p95_error_pct", "Model off by, %", 1),
                 Column("details", "Details"),
-                *SOURCE_COLUMNS,
             ),
-            (*rows, *self.published_rows("deflator")),
+            [row for deflator in self.schedules.deflators for row in _rows(deflator)],
+            who=_OBJECTIVE_COLUMNS,
         )
-        return (table,)
 
     def page(self) -> Iterator[Table]:
         """Yield the Pareto set, the choice and the published, where there are any."""
@@ -70,28 +69,36 @@ class DeflatorSearch(ScheduleSection):
             yield replace(table, rows=tuple(rows))
 
 
-def _rows(deflator: Deflator) -> Iterator[Row]:
-    for candidate, found in enumerate(deflator.rows):
+def _rows(deflator: DeflatorSearch) -> Iterator[Row]:
+    for number, candidate in enumerate(deflator.rows):
         for name in deflator.classes:
             row: dict[str, Value] = {
                 "name": deflator.objective,
                 "trace": deflator.trace,
                 "cluster": deflator.cluster,
                 "hardware": deflator.cluster,
-                "candidate": candidate,
+                "candidate": number,
                 "job_class": name,
-                "drop_ratio_pct": percent(found["drop_ratio"][name]),
-                "timeout_s": found["timeout_s"][name],
-                "response_mean_s": found["response_mean_s"][name],
-                "response_p95_s": found["response_p95_s"][name],
-                "accuracy_loss_pct": found["accuracy_loss_pct"][name],
-                "energy_j_per_job": found["energy_j_per_job"],
-                **{key: found.get(key) is True for key in ("feasible", "pareto", "chosen")},
+                "drop_ratio_pct": percent(candidate.drop_ratio[name]),
+                "timeout_s": candidate.timeout_s[name],
+                "response_mean_s": candidate.response_mean_s[name],
+                "response_p95_s": candidate.response_p95_s[name],
+                "accuracy_loss_pct": candidate.accuracy_loss_pct[name],
+                "energy_j_per_job": candidate.energy_j_per_job,
+                "feasible": candidate.feasible,
+                "pareto": candidate.pareto,
+                "chosen": candidate.chosen,
                 "source": MODELLED,
             }
-            if row["chosen"]:
-                for short, key in (("mean", "response_mean_s"), ("p95", "response_p95_s")):
-                    simulated = deflator.confirmed.get(key, {}).get(name)
-                    row[f"confirmed_{short}_s"] = simulated
-                    row[f"confirmed_{short}_error_pct"] = relative_pct(simulated, found[key][name])
+            if candidate.chosen and deflator.confirmed:
+                mean_s = deflator.confirmed.response_mean_s[name]
+                p95_s = deflator.confirmed.response_p95_s[name]
+                row |= {
+                    "confirmed_mean_s": mean_s,
+                    "confirmed_mean_error_pct": relative_pct(
+                        mean_s, candidate.response_mean_s[name]
+                    ),
+                    "confirmed_p95_s": p95_s,
+                    "confirmed_p95_error_pct": relative_pct(p95_s, candidate.response_p95_s[name]),
+                }
             yield row

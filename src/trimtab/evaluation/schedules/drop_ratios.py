@@ -1,16 +1,16 @@
 """What dropping tasks does to time."""
 
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import altair as alt
 
-from trimtab.evaluation.inputs.schedules import Cell, CellGroup, Numbers
+from trimtab.evaluation.inputs.schedules import Cell, CellGroup
 from trimtab.evaluation.report.figures import Figure, data, in_order, specification
 from trimtab.evaluation.report.published import published, titled
 from trimtab.evaluation.schedules.charts import class_colour, stacked
 from trimtab.evaluation.schedules.section import ScheduleSection
+from trimtab.records.figures import ResponseFigures
 
 _WAYS = ("formula", "simulated", "real")
 _RESPONSE = {"response_mean_s": "mean", "response_p95_s": "95th percentile"}
@@ -21,8 +21,7 @@ class DropRatios(ScheduleSection):
 
     order = 770
 
-    @cached_property
-    def figures(self) -> tuple[Figure, ...]:
+    def make_figures(self) -> Iterator[Figure]:
         """Processing and response time."""
         panels = [
             (setting, title, cells)
@@ -30,7 +29,7 @@ class DropRatios(ScheduleSection):
             for title, cells in series(setting)
         ]
         if not panels:
-            return ()
+            return
         errors = [row.number("formula_real_error_pct") for row in published("agreement")]
         execution = [
             _panel(setting, title, _own(cells), {"execution_mean_s": "mean"}, "Processing time, s")
@@ -41,24 +40,22 @@ class DropRatios(ScheduleSection):
             for setting, title, cells in panels
         ]
         processing_name, response_name = "processing_by_drop_ratio", "response_by_drop_ratio"
-        return (
-            Figure(
-                processing_name,
-                titled("Processing time and drop ratio", processing_name),
-                "Mean processing time of the classes whose tasks are dropped, over their own drop "
-                "ratio: by formula, simulated and, where it was run, for real. Published: mean "
-                f"errors of the formula of {errors[0]:g} and {errors[1]:g} %.",
-                specification(stacked(execution)),
-            ),
-            Figure(
-                response_name,
-                titled("Response time and drop ratio", response_name),
-                "Response time of every class over the drop ratio of the lowest: by formula, "
-                "simulated and, where it was run, for real. Policies that evict, or that sprint, "
-                "have panels of their own. Published: a mean error of the formula of "
-                f"{errors[2]:g} %.",
-                specification(stacked(response)),
-            ),
+        yield Figure(
+            processing_name,
+            titled("Processing time and drop ratio", processing_name),
+            "Mean processing time of the classes whose tasks are dropped, over their own drop "
+            "ratio: by formula, simulated and, where it was run, for real. Published: mean "
+            f"errors of the formula of {errors[0]:g} and {errors[1]:g} %.",
+            specification(stacked(execution)),
+        )
+        yield Figure(
+            response_name,
+            titled("Response time and drop ratio", response_name),
+            "Response time of every class over the drop ratio of the lowest: by formula, "
+            "simulated and, where it was run, for real. Policies that evict, or that sprint, "
+            "have panels of their own. Published: a mean error of the formula of "
+            f"{errors[2]:g} %.",
+            specification(stacked(response)),
         )
 
 
@@ -68,19 +65,14 @@ def series(setting: CellGroup) -> Iterator[tuple[str, list[Cell]]]:
     for cell in setting.cells:
         groups.setdefault((cell.evicts, cell.sprints), []).append(cell)
     for (evicts, sprints), cells in groups.items():
-        if len({tuple(map(drop_ratio, cell.classes.values())) for cell in cells}) > 1:
+        if len({tuple(of.drop_ratio for of in cell.classes.values()) for cell in cells}) > 1:
             said = [word for word, so in (("evicting", evicts), ("sprinting", sprints)) if so]
             yield ", ".join([setting.label, *said]), cells
 
 
-def drop_ratio(numbers: Numbers) -> float:
-    """Return the share of a class's tasks that is dropped, 0 to 1."""
-    return numbers["drop_ratio"] or 0.0
-
-
 def _own(cells: list[Cell]) -> Iterator[tuple[Cell, str, float]]:
     for name in in_order(name for cell in cells for name in cell.classes):
-        ratios = [(cell, drop_ratio(cell.classes[name])) for cell in cells if name in cell.classes]
+        ratios = [(cell, cell.classes[name].drop_ratio) for cell in cells if name in cell.classes]
         if len({ratio for _, ratio in ratios}) > 1:
             yield from ((cell, name, ratio) for cell, ratio in ratios)
 
@@ -89,15 +81,15 @@ def _lowest(setting: CellGroup, cells: list[Cell]) -> Iterator[tuple[Cell, str, 
     lowest = setting.classes[-1]
     for cell in cells:
         for name in cell.classes:
-            yield cell, name, drop_ratio(cell.classes[lowest])
+            yield cell, name, cell.classes[lowest].drop_ratio
 
 
-def _ways(cell: Cell) -> Iterator[tuple[str, dict[str, Numbers]]]:
-    if cell.analytic:
-        yield "formula", dict(cell.analytic.classes)
-    yield "simulated", dict(cell.classes)
+def _ways(cell: Cell) -> Iterator[tuple[str, Mapping[str, ResponseFigures]]]:
+    if cell.formula:
+        yield "formula", cell.formula.classes
+    yield "simulated", cell.classes
     if cell.real:
-        yield "real", dict(cell.real.classes)
+        yield "real", cell.real.classes
 
 
 def _panel(
@@ -119,7 +111,7 @@ def _panel(
         for cell, name, ratio in points
         for way, classes in _ways(cell)
         for key, measure in measures.items()
-        if (seconds := classes.get(name, {}).get(key)) is not None
+        if (seconds := getattr(classes.get(name), key, None)) is not None
     ]
     base = (
         alt.Chart(data(values))

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from trimtab.evaluation.inputs.schedules import Cell, Schedules, Trace
+from trimtab.evaluation.inputs.schedules import Schedules
 from trimtab.evaluation.report.tables import Table
 from trimtab.evaluation.schedules.charts import PALETTE
+from trimtab.records.trace_facts import TraceFacts
 
 MOST = len(PALETTE) - 1
 OTHERS = "other classes"
@@ -21,7 +22,7 @@ def shown_classes(schedules: Schedules) -> Shown:
         jobs: dict[str, float] = {}
         for cell in setting.cells:
             for name, numbers in cell.classes.items():
-                jobs[name] = max(jobs.get(name, 0.0), numbers["jobs"] or 0.0)
+                jobs[name] = max(jobs.get(name, 0.0), numbers.jobs)
         most = sorted(jobs, key=lambda name: -jobs[name])[:MOST]
         found[setting.cluster, setting.trace] = set(most)
     return found
@@ -32,7 +33,7 @@ def with_shown_classes(schedules: Schedules) -> Schedules:
     shown = shown_classes(schedules)
     return replace(
         schedules,
-        cells=tuple(_cell(cell, shown) for cell in schedules.cells),
+        cells=tuple(cell.with_classes(shown[cell.cluster, cell.trace]) for cell in schedules.cells),
         traces=tuple(_trace(trace, shown) for trace in schedules.traces),
     )
 
@@ -50,15 +51,11 @@ def without_other_classes(table: Table, shown: Shown) -> Table:
     return replace(table, rows=tuple(rows), caption=f"{table.caption} {SAID}; the CSV has all.")
 
 
-def _cell(cell: Cell, shown: Shown) -> Cell:
-    names = shown[cell.cluster, cell.trace]
-    return replace(cell, classes={key: of for key, of in cell.classes.items() if key in names})
-
-
-def _trace(trace: Trace, shown: Shown) -> Trace:
-    names = shown.get((trace.cluster, trace.name), trace.arrivals.keys())
-    arrivals = {name: jobs for name, jobs in trace.arrivals.items() if name in names}
-    others = [jobs for name, jobs in trace.arrivals.items() if name not in names]
+def _trace(facts: TraceFacts, shown: Shown) -> TraceFacts:
+    by_class = facts.arrivals.classes
+    names = shown.get((facts.cluster, facts.trace), by_class.keys())
+    arrivals = {name: jobs for name, jobs in by_class.items() if name in names}
+    others = [jobs for name, jobs in by_class.items() if name not in names]
     if others:
         arrivals[OTHERS] = [sum(of_bin) for of_bin in zip(*others, strict=True)]
-    return replace(trace, arrivals=arrivals)
+    return facts.model_copy(update={"arrivals": replace(facts.arrivals, classes=arrivals)})

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from trimtab.evaluation.inputs.schedules import CellGroup
 from trimtab.evaluation.report.blocks import Prose, prose
 from trimtab.evaluation.report.tables import MODELLED
-from trimtab.evaluation.schedules.by_class import HALF_WIDTH
 from trimtab.evaluation.schedules.section import ScheduleSection
 
 
@@ -28,7 +27,7 @@ class Scheduled(ScheduleSection):
         for trace in self.schedules.traces:
             for reason, rows in trace.skipped.items():
                 yield (
-                    trace.name,
+                    trace.trace,
                     f"{rows:,} rows of the recorded trace were left out: {reason.rstrip('.')}.",
                 )
 
@@ -37,12 +36,12 @@ def _of_setting(setting: CellGroup) -> Iterator[tuple[str, str]]:
     if setting.baseline is None:
         yield setting.label, "no policy is the baseline, so there are no differences."
     for cell in setting.cells:
-        if cell.energy_source == MODELLED:
+        if cell.summary.energy_source == MODELLED:
             yield setting.label, "energy of the schedules is modelled, not measured."
-        if not any(key.endswith(HALF_WIDTH) for c in cell.classes.values() for key in c):
+        if cell.totals.replications == 1:
             yield setting.label, "simulated once: there are no confidence intervals."
-        if cell.analytic and cell.analytic.not_possible_because:
-            reason = cell.analytic.not_possible_because.rstrip(".")
+        if cell.formula and cell.formula.not_possible_because:
+            reason = cell.formula.not_possible_because.rstrip(".")
             yield f"{setting.label}, {cell.label}", f"no formula: {reason}."
         if cell.real and cell.real.scale != 1:
             yield (

@@ -1,18 +1,42 @@
 """What the sections about schedules share."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
-from trimtab.evaluation.inputs.schedules import Schedules
+from trimtab.evaluation.inputs.schedules import Cell, Schedules
 from trimtab.evaluation.report.chapters import SCHEDULES
 from trimtab.evaluation.report.figures import Figure
 from trimtab.evaluation.report.metrics import numbers
 from trimtab.evaluation.report.published import BearsOn, published
 from trimtab.evaluation.report.section import Chapter, Section
-from trimtab.evaluation.report.tables import Row, Table, is_published, published_row
-from trimtab.evaluation.schedules.main_classes import MOST, SAID, with_shown_classes
+from trimtab.evaluation.report.tables import (
+    HARDWARE_COLUMN,
+    SOURCE_COLUMNS,
+    Column,
+    Row,
+    Table,
+    Value,
+    is_published,
+    published_row,
+)
+from trimtab.evaluation.schedules.main_classes import (
+    MOST,
+    SAID,
+    shown_classes,
+    with_shown_classes,
+    without_other_classes,
+)
+
+SIMULATED = "simulated"
+POLICY_COLUMNS = (
+    Column("name", "Policy"),
+    Column("trace", "Trace"),
+    Column("cluster", "Cluster", in_report=False),
+    Column("policy", "Policy's file", in_report=False),
+    HARDWARE_COLUMN,
+)
 
 
 class ScheduleSection(Section):
@@ -41,14 +65,42 @@ class ScheduleSection(Section):
             return figure
         return replace(figure, caption=f"{figure.caption} {SAID}.")
 
-    def published_rows(self, holds: str) -> list[Row]:
-        """Return the published rows that hold `holds` and bear on these schedules."""
+    def compared(
+        self,
+        name: str,
+        title: str,
+        caption: str,
+        columns: Iterable[Column],
+        rows: Iterable[Row],
+        who: Iterable[Column] = POLICY_COLUMNS,
+    ) -> Table:
+        """Return a table with the published rows of the same `name` that bear on these schedules.
+
+        `columns` are those between `who` and the source.
+        """
         bears_on = _bears_on(self.schedules)
-        return [published_row(row) for row in published(holds) if row.bears_on in bears_on]
+        theirs = [published_row(row) for row in published(name) if row.bears_on in bears_on]
+        columns = (*who, *columns, *SOURCE_COLUMNS)
+        return Table(name, title, caption, columns, (*rows, *theirs))
+
+    def without_other_classes(self, table: Table) -> Table:
+        """Return a table for the page: of many classes those with the most jobs."""
+        return without_other_classes(table, shown_classes(self.schedules))
+
+
+def cell_row(cell: Cell) -> dict[str, Value]:
+    """Return what a row about a cell begins with."""
+    return {
+        "name": cell.label,
+        "trace": cell.trace,
+        "cluster": cell.cluster,
+        "policy": cell.policy,
+        "hardware": cell.cluster,
+    }
 
 
 def policy_metrics(table: Table) -> Mapping[str, Any]:
-    """Return our numbers by "cluster/trace/policy[/class[/quantity or engine]]/key", flat."""
+    """Return our numbers by "cluster/trace/policy[/class[/quantity or source]]/key", flat."""
     found: dict[str, float] = {}
     for row in table.rows:
         if not is_published(row) and "policy" in row:
@@ -68,6 +120,6 @@ def _bears_on(schedules: Schedules) -> set[BearsOn]:
     for cell in schedules.cells:
         if cell.nodes["hardware"].nunique() > 1:
             kinds.add("node_types")
-        if len({numbers["priority"] for numbers in cell.classes.values()}) > 1:
+        if len({numbers.priority for numbers in cell.classes.values()}) > 1:
             kinds.add("priorities")
     return kinds

@@ -26,8 +26,9 @@ from trimtab.execution.commands import DispatchPolicy, QueuedCommand, check_comm
 from trimtab.execution.history import JobOutcome, Stay, jobs_table, stays_table
 from trimtab.execution.local.executions import CANNOT_START, Execution, kill, new_mark
 from trimtab.execution.sprinting.choose import find_sprinter
-from trimtab.execution.sprinting.sprint_timer import SprintBudget, SprintTimer
+from trimtab.execution.sprinting.sprint_timer import SprintTimer
 from trimtab.execution.sprinting.sprinter import Sprinter
+from trimtab.policies.sprint_budget import SprintBudget
 from trimtab.profiling.meters.active_energy import ActiveEnergyMeter, EnergyReading
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
 

@@ -35,7 +35,7 @@ def why_not() -> str:
     """Return why no Slurm can be started here, or an empty string."""
     missing = [name for name in (*_DAEMONS, *_CLIENTS) if _program(name) is None]
     if missing:
-        return f"{', '.join(missing)} missing: run scripts/deps_slurm.sh"
+        return f"{', '.join(missing)} missing: run `make deps-slurm`"
     if os.geteuid() != 0:
         return "only root starts a Slurm of several nodes on one machine"
     return ""

@@ -106,7 +106,7 @@ class _PolicyRun(TraceRun):
 
     def _is_held(self) -> bool:
         """Whether jobs that wait come first, and have room (HEATS, thesis, section 3.3.4)."""
-        if not getattr(self._policy, "hold_when_pending", False) or not self._waiting():
+        if not self._policy.hold_when_pending or not self._waiting():
             return False
         free = self._free()
         wanted = [job.task for job in self._waiting()]

@@ -16,8 +16,9 @@ from typing import Protocol
 
 from trimtab.execution.commands import DispatchPolicy
 from trimtab.execution.history import Stay
-from trimtab.execution.sprinting.sprint_timer import SprintBudget, SprintTimer
+from trimtab.execution.sprinting.sprint_timer import SprintTimer
 from trimtab.execution.sprinting.sprinter import Sprinter
+from trimtab.policies.sprint_budget import SprintBudget
 
 _EVICT_AGAIN_S = 0.1
 

@@ -1,4 +1,4 @@
-"""The programs that a trace's classes name, their input, and the times of their stages."""
+"""The programs that a trace's classes name, their input, and the times of their rounds."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pandas as pd
 from trimtab.config.groups.trace import JobClassConfig
 from trimtab.execution.commands import DispatchPolicy
 from trimtab.execution.spark.run import SparkProgram, run_trace
+from trimtab.records.measured_rounds import RoundTimes
 from trimtab.spark.event_log import job_times
 from trimtab.spark.programs.posts import resize_posts, write_documentation_posts
 from trimtab.spark.programs.triangles import TriangleCount, partition_edges
@@ -49,17 +50,15 @@ def prepare(classes: Mapping[str, JobClassConfig], folder: Path) -> dict[str, Sp
     return programs
 
 
-def measure_stages(
-    session: Session, programs: Mapping[str, SparkProgram]
-) -> dict[str, dict[str, float | str]]:
-    """Return, for each class, the keys of `rounds` of a trace's YAML, measured.
+def round_times(session: Session, programs: Mapping[str, SparkProgram]) -> dict[str, RoundTimes]:
+    """Return, for each class, the times of its rounds, measured.
 
     The classes are run in turn, with nothing dropped. A task's time is its wave's share of the
-    stage, scheduling included; `size_scv` is the variation of whole jobs.
+    round, scheduling included.
     """
     warm_up(session, programs, WARM_UP)
     times = _run(session, programs, PROFILED)
-    return {name: _stages(times[times["name"] == name], session.slots) for name in programs}
+    return {name: _rounds(times[times["name"] == name], session.slots) for name in programs}
 
 
 def warm_up(session: Session, programs: Mapping[str, SparkProgram], repeats: int) -> None:
@@ -79,17 +78,20 @@ def _run(session: Session, programs: Mapping[str, SparkProgram], repeats: int) -
     return times.assign(name=names)
 
 
-def _stages(times: Any, slots: int) -> dict[str, float | str]:
+def _rounds(times: Any, slots: int) -> RoundTimes:
     whole_s = times["processing_s"]
     parts = times[["setup_s", "map_s", "shuffle_s", "reduce_s"]]
     outside_s = float((whole_s - parts.sum(axis=1)).mean())
-    found: dict[str, float | str] = {
-        "set_up_s": float(times["setup_s"].mean()) + outside_s,
-        "shuffle_s": max(0.0, float(times["shuffle_s"].mean())),
-        "distribution": "deterministic",
-        "size_scv": statistics.variance(whole_s) / statistics.mean(whole_s) ** 2,
-    }
-    for stage in ("map", "reduce"):
-        waves = -(-int(times[f"{stage}_tasks"].iloc[0]) // slots)
-        found[f"{stage}_task_s"] = float(times[f"{stage}_s"].mean()) / waves
-    return found
+
+    def task_s(round_name: str) -> float:
+        waves = -(-int(times[f"{round_name}_tasks"].iloc[0]) // slots)
+        return float(times[f"{round_name}_s"].mean()) / waves
+
+    return RoundTimes(
+        set_up_s=float(times["setup_s"].mean()) + outside_s,
+        map_task_s=task_s("map"),
+        shuffle_s=max(0.0, float(times["shuffle_s"].mean())),
+        reduce_task_s=task_s("reduce"),
+        distribution="deterministic",
+        size_scv=statistics.variance(whole_s) / statistics.mean(whole_s) ** 2,
+    )

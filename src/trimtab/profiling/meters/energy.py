@@ -1,9 +1,9 @@
 """The energy of a run, by the best means its machine has, each joule with an interval.
 
 The processors' and memory modules' part comes from RAPL (`rapl.py`) where it can be read, else
-from the power model (`power_model.py`); the GPUs' part from NVML (`nvml.py`) where there are
-GPUs. A sum is `measured` only if every part of it is. `energy_method` names the parts, as in
-"rapl package+dram, nvml" or "power model".
+from the power model (`modelled.py`); the GPUs' part from NVML (`nvml.py`) where there are GPUs;
+and from whatever else has a module here. A sum is `measured` only if every part of it is.
+`energy_method` names the parts, as in "rapl package+dram, nvml" or "power model".
 
 Energy is attributed interval by interval between two samples and added up, so that the epochs'
 joules add up to the run's. The interval (low, high) adds the parts' own:
@@ -14,13 +14,11 @@ joules add up to the run's. The interval (low, high) adds the parts' own:
   period of the counter.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import nan
 
-from trimtab.profiling.meters import nvml, rapl
-from trimtab.profiling.meters.power_model import HardwareModel, modelled_energy_j
+from trimtab.profiling.meters.base import EnergySource
+from trimtab.profiling.meters.machine import MachineMeters, MeterReadings
 
 
 @dataclass(frozen=True)
@@ -30,102 +28,57 @@ class Energy:
     energy_j: float
     energy_low_j: float
     energy_high_j: float
-    energy_source: str
+    energy_source: EnergySource
     energy_method: str
 
 
-class EnergyMeter:
+class RunEnergy:
     """Adds up the energy of one run from its start; `read` at every sample."""
 
-    def __init__(
-        self, hardware: HardwareModel, gpus: nvml.Gpus, processors: rapl.Rapl | None = None
-    ) -> None:
-        self._hardware, self._gpus = hardware, gpus
-        self._rapl = rapl.Rapl() if processors is None else processors
-        self._cores_usable = len(os.sched_getaffinity(0))
+    def __init__(self, meters: MachineMeters) -> None:
+        self._meters = meters
         self._low_j = self._energy_j = self._high_j = 0.0
-        self._gpu_start_j = gpus.energy_j() if gpus.metered else 0.0
-        self._stopped: dict[str, float] | None = None
-        self._before = self._meters(0.0, 0.0, 0.0)
-        domains = sorted({name.split("-")[0] for name in self._rapl.domains}, reverse=True)
-        parts = [f"rapl {'+'.join(domains)}" if domains else "power model"]
-        if len(gpus):
-            parts.append("nvml" if gpus.metered else "GPU not metered")
-        self.source = "measured" if domains and gpus.metered == bool(len(gpus)) else "modelled"
-        if not domains and not hardware.known:
-            parts[0], self.source = "no power model", "unknown"
-        self.method = ", ".join(parts)
+        self._wall_s = self._cpu_s = self._resident_byte_s = 0.0
+        self._before = meters.read()
+        self._stopped: MeterReadings | None = None
 
     def read(self, *, wall_s: float, cpu_s: float, resident_byte_s: float) -> dict[str, float]:
-        """Return the joules from the run's start to now: `energy_j`, its ends, `gpu_j` in it.
+        """Return the joules from the run's start to now: `energy_j`, its ends, each meter's count.
 
         The arguments count from the run's start too: seconds, CPU seconds, and the integral of
         the resident memory in bytes times seconds.
         """
-        now = self._meters(wall_s, cpu_s, resident_byte_s)
-        step = {key: now[key] - self._before[key] for key in now}
+        now = self._stopped or self._meters.read()
+        share = self._meters.share(
+            self._before,
+            now,
+            wall_s=wall_s - self._wall_s,
+            cpu_s=cpu_s - self._cpu_s,
+            resident_byte_s=resident_byte_s - self._resident_byte_s,
+        )
         self._before = now
-        part = self._processors(step)
-        gpu_j = step["gpu_j"]
-        self._energy_j += part.energy_j + gpu_j
-        self._low_j += part.low_j + gpu_j * (1 - nvml.POWER_RELATIVE_ERROR)
-        self._high_j += part.high_j + gpu_j * (1 + nvml.POWER_RELATIVE_ERROR)
+        self._wall_s, self._cpu_s, self._resident_byte_s = wall_s, cpu_s, resident_byte_s
+        self._energy_j += share.energy_j
+        self._low_j += share.low_j
+        self._high_j += share.high_j
         return {
             "energy_j": self._energy_j,
             "energy_low_j": self._low_j,
             "energy_high_j": self._high_j,
-            "gpu_j": now["gpu_j"],
+            **self._meters.counted_j(now),
         }
 
     def stop(self) -> None:
         """Read the meters for the last time: a later `read` adds nothing that they count."""
-        self._stopped = self._read_meters()
+        self._stopped = self._meters.read()
 
     def of_window(self, difference: Mapping[str, float], duration_s: float) -> Energy:
         """Return the energy of a part of the run, from the difference of two `read`s."""
-        gpu_w = difference["gpu_j"] / duration_s if duration_s > 0 else 0.0
-        edge_j = gpu_w * nvml.UPDATE_PERIOD_S
+        edge_j = self._meters.edge_j(difference, duration_s)
         return Energy(
             difference["energy_j"],
             max(0.0, difference["energy_low_j"] - edge_j),
             difference["energy_high_j"] + edge_j,
-            self.source,
-            self.method,
+            self._meters.source,
+            self._meters.method,
         )
-
-    def _meters(self, wall_s: float, cpu_s: float, resident_byte_s: float) -> dict[str, float]:
-        return {
-            "wall_s": wall_s,
-            "cpu_s": cpu_s,
-            "resident_byte_s": resident_byte_s,
-            **(self._stopped or self._read_meters()),
-        }
-
-    def _read_meters(self) -> dict[str, float]:
-        return {
-            "gpu_j": self._gpus.energy_j() - self._gpu_start_j if self._gpus.metered else 0.0,
-            "rapl_j": self._rapl.read_j(),
-            "machine_busy_s": rapl.machine_busy_s(),
-        }
-
-    def _processors(self, step: Mapping[str, float]) -> rapl.Share:
-        if self._rapl.domains:
-            return rapl.attribute(
-                step["rapl_j"],
-                self._hardware,
-                wall_s=step["wall_s"],
-                cpu_s=step["cpu_s"],
-                machine_busy_s=step["machine_busy_s"],
-                cores_usable=self._cores_usable,
-            )
-        if not self._hardware.known:
-            return rapl.Share(nan, nan, nan)
-        energy_j = modelled_energy_j(
-            self._hardware,
-            wall_s=step["wall_s"],
-            cpu_s=step["cpu_s"],
-            resident_byte_s=step["resident_byte_s"],
-            cores_usable=self._cores_usable,
-        )
-        error_j = energy_j * self._hardware.power_relative_error
-        return rapl.Share(energy_j, energy_j - error_j, energy_j + error_j)

@@ -1,116 +1,51 @@
-"""Energy and memory of NVIDIA GPUs through NVML.
+"""Energy of NVIDIA GPUs by the counters that NVML shows.
 
-`nvmlDeviceGetTotalEnergyConsumption` counts a board's millijoules since the driver was loaded
-(Volta and newer). NVIDIA documents +-5 % for the power reading behind it (NVML API reference,
-nvmlDeviceGetPowerUsage); the counter moves in steps, every 100 ms on an H200. An independent
-study (Yang, Adamek, Armour: "Accurate and Convenient Energy Measurements for GPUs", SC24,
+NVIDIA documents +-5 % for the power reading behind them (NVML API reference,
+nvmlDeviceGetPowerUsage); a counter moves in steps, every 100 ms on an H200. An independent study
+(Yang, Adamek, Armour: "Accurate and Convenient Energy Measurements for GPUs", SC24,
 arXiv:2312.02741) confirms that the error is proportional, and finds GPUs whose sensor looks at a
 quarter of the time only: programs much shorter than a second are not measured well.
 
-A board's counter knows no processes: a run is charged all of the boards that it may use.
+A board's counter knows no processes: a run is charged all of the boards that it may use. Boards
+without a counter are charged nothing, and the sum that they are missing from is not `measured`.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
-from types import TracebackType
+from typing import Self
 
-import pynvml
+from trimtab.profiling.meters.base import EnergySource, Meter, Part, Share, Use
+from trimtab.profiling.meters.gpus import Gpus
+from trimtab.profiling.meters.power_model import HardwareModel
 
-POWER_RELATIVE_ERROR = 0.05
-UPDATE_PERIOD_S = 0.1
-_MJ_PER_J = 1e3
+_RELATIVE_ERROR = 0.05
 
 
-def visible_devices(environment: Mapping[str, str], uuids: Sequence[str]) -> list[int]:
-    """Return the indices of the boards a program with this environment may use.
+class Nvml(Meter):
+    """The energy of all boards that a program may use."""
 
-    CUDA_VISIBLE_DEVICES lists indices or (beginnings of) UUIDs, and what follows an invalid entry
-    is invisible too (CUDA programming guide, "CUDA environment variables"). Indices are taken in
-    the order of the bus. `uuids` are those of all boards, in that order.
-    """
-    if "CUDA_VISIBLE_DEVICES" not in environment:
-        return list(range(len(uuids)))
-    chosen: list[int] = []
-    for entry in environment["CUDA_VISIBLE_DEVICES"].split(","):
-        entry = entry.strip()
-        if entry.isdecimal():
-            found = [int(entry)] if int(entry) < len(uuids) else []
-        else:
-            found = [i for i, uuid in enumerate(uuids) if entry and uuid.startswith(entry)]
-        if len(found) != 1:
-            break
-        chosen += [index for index in found if index not in chosen]
-    return chosen
+    name = "nvml"
+    parts = frozenset({Part.GPUS})
+    update_period_s = 0.1
 
+    def __init__(self, gpus: Gpus) -> None:
+        self._gpus = gpus
+        self.source = EnergySource.MEASURED if gpus.metered else EnergySource.MODELLED
+        self.method = self.detail = "nvml" if gpus.metered else "GPU not metered"
+        self._start_j = gpus.energy_j() if gpus.metered else 0.0
 
-class Gpus:
-    """The NVIDIA GPUs that a program may use; none where there is no driver.
+    @classmethod
+    def find(cls, hardware: HardwareModel, gpus: Gpus | None) -> Self | None:
+        """Return the meter of `gpus` if there are any."""
+        return cls(gpus) if gpus else None
 
-    `missing` says why their energy is not metered, or is empty.
-    """
+    def read_j(self) -> float:
+        """Return the joules of all boards since this object was made."""
+        return self._gpus.energy_j() - self._start_j if self._gpus.metered else 0.0
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self._devices: list[object] = []
-        self._start_bytes = 0
-        self.missing = ""
-        try:
-            pynvml.nvmlInit()
-        except pynvml.NVMLError as error:
-            self.missing = f"no NVIDIA GPU: {error}"
-            return
-        handles = [
-            pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())
-        ]
-        uuids = [pynvml.nvmlDeviceGetUUID(handle) for handle in handles]
-        self._devices = [handles[index] for index in visible_devices(environment, uuids)]
-        self._start_bytes = self._used_bytes()
-        try:
-            self.energy_j()
-        except pynvml.NVMLError as error:
-            self.missing = f"no energy counter: {error}"
-
-    def __len__(self) -> int:
-        return len(self._devices)
-
-    @property
-    def metered(self) -> bool:
-        """Whether there are GPUs and their energy can be read."""
-        return bool(self._devices) and not self.missing
-
-    def energy_j(self) -> float:
-        """Return the joules of all boards since their driver was loaded."""
-        return float(
-            sum(pynvml.nvmlDeviceGetTotalEnergyConsumption(device) for device in self._devices)
-            / _MJ_PER_J
+    def share(self, counted_j: float, use: Use) -> Share:
+        """Return all that was counted: of a board's idle power nothing is known."""
+        return Share(
+            counted_j,
+            counted_j * (1 - _RELATIVE_ERROR),
+            counted_j * (1 + _RELATIVE_ERROR),
+            counted_j,
         )
-
-    def memory_bytes(self, pids: Collection[int]) -> int | None:
-        """Return the GPU memory that the processes hold now; None without a GPU.
-
-        Where NVML knows none of the processes by these numbers, as in a container with its own, it
-        is how much more of the boards is in use than when this object was made.
-        """
-        if not self._devices:
-            return None
-        held, known = 0, False
-        for device in self._devices:
-            with suppress(pynvml.NVMLError):
-                for process in pynvml.nvmlDeviceGetComputeRunningProcesses(device):
-                    if process.pid in pids and process.usedGpuMemory is not None:
-                        held, known = held + process.usedGpuMemory, True
-        return held if known else max(0, self._used_bytes() - self._start_bytes)
-
-    def _used_bytes(self) -> int:
-        return sum(pynvml.nvmlDeviceGetMemoryInfo(device).used for device in self._devices)
-
-    def __enter__(self) -> "Gpus":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        with suppress(pynvml.NVMLError):
-            pynvml.nvmlShutdown()

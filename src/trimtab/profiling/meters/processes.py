@@ -107,8 +107,8 @@ class RunProcesses:
             for pid in listed - self._strangers - self._members.keys()
             if (stat := read_stat(pid)) is not None
         }
-        while found := [stat for stat in unknown.values() if self._belongs(stat)]:
-            for stat in found:
+        while joined := [stat for stat in unknown.values() if self._belongs(stat)]:
+            for stat in joined:
                 self._members[stat.pid] = stat.start_ticks
                 del unknown[stat.pid]
         self._strangers |= unknown.keys()

@@ -16,11 +16,12 @@ with the busy seconds of /proc/stat. The interval goes from the active part alon
 power were not the run's to pay, to all of E, as if the run had the machine to itself.
 """
 
-import os
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
-from trimtab.profiling.meters.power_model import HardwareModel, idle_share_j
+from trimtab.profiling.meters.base import EnergySource, Meter, Part, Share, Use
+from trimtab.profiling.meters.gpus import Gpus
+from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel, idle_share_j
 
 POWERCAP = Path("/sys/class/powercap")
 _UJ_PER_J = 1e6
@@ -31,14 +32,19 @@ def wrapped_difference_uj(before: int, after: int, max_range_uj: int) -> int:
     return after - before if after >= before else after - before + max_range_uj
 
 
-class Rapl:
+class Rapl(Meter):
     """The package and memory counters of a machine, as one running total.
 
     `domains` names what is counted; it is empty where the machine has no counters or this user
-    may not read them (since Linux 5.10 only root may), which `missing` then says.
+    may not read them (since Linux 5.10 only root may), which `missing` then says. `hardware`
+    tells the idle power.
     """
 
-    def __init__(self, root: Path = POWERCAP) -> None:
+    name = "rapl"
+    source = EnergySource.MEASURED
+
+    def __init__(self, root: Path = POWERCAP, hardware: HardwareModel = NO_POWER_MODEL) -> None:
+        self._hardware = hardware
         self.missing = "" if root.is_dir() else f"no {root}"
         self.domains: list[str] = []
         self._counters: list[tuple[Path, int]] = []
@@ -58,6 +64,16 @@ class Rapl:
             self._last.append(reading)
             max_range_uj = int((domain / "max_energy_range_uj").read_text())
             self._counters.append((counter, max_range_uj))
+        kinds = {name.split("-")[0] for name in self.domains}
+        self.method = f"rapl {'+'.join(sorted(kinds, reverse=True))}"
+        self.detail = f"rapl {'+'.join(sorted(set(self.domains)))}"
+        self.parts = frozenset({Part.PROCESSORS} | ({Part.MEMORY} if "dram" in kinds else set()))
+
+    @classmethod
+    def find(cls, hardware: HardwareModel, gpus: Gpus | None) -> Self | None:
+        """Return the meter if any counter can be read."""
+        meter = cls(POWERCAP, hardware)
+        return meter if meter.domains else None
 
     def read_j(self) -> float:
         """Return the joules counted since this object was made.
@@ -70,14 +86,16 @@ class Rapl:
             self._last[index] = reading
         return self._total_uj / _UJ_PER_J
 
-
-@dataclass(frozen=True)
-class Share:
-    """A run's part of a reading, in joules, with the ends of its interval."""
-
-    energy_j: float
-    low_j: float
-    high_j: float
+    def share(self, counted_j: float, use: Use) -> Share:
+        """Return the run's part, by the formula above."""
+        return attribute(
+            counted_j,
+            self._hardware,
+            wall_s=use.wall_s,
+            cpu_s=use.cpu_s,
+            machine_busy_s=use.machine_busy_s,
+            cores_usable=use.cores_usable,
+        )
 
 
 def attribute(
@@ -94,20 +112,4 @@ def attribute(
     share = min(1.0, cpu_s / machine_busy_s) if machine_busy_s > 0 else 0.0
     active_j = (total_j - machine_idle_j) * share
     idle_j = min(machine_idle_j, idle_share_j(hardware, wall_s=wall_s, cores_usable=cores_usable))
-    return Share(active_j + idle_j, active_j, total_j)
-
-
-def parse_busy_s(proc_stat: str) -> float:
-    """Return the seconds all CPUs worked since the machine started, from /proc/stat's text.
-
-    User, nice, system, interrupts; not idle, waiting for storage, nor stolen by other guests;
-    guest time is inside user time (proc_stat(5)).
-    """
-    all_cpus = proc_stat.split("\n")[0].split()
-    user, nice, system, _idle, _iowait, irq, softirq = map(int, all_cpus[1:8])
-    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
-
-
-def machine_busy_s() -> float:
-    """Return the seconds all CPUs of this machine worked since it started."""
-    return parse_busy_s(Path("/proc/stat").read_text())
+    return Share(active_j + idle_j, active_j, total_j, active_j)

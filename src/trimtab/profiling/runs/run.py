@@ -16,8 +16,8 @@ import pandas as pd
 
 from trimtab.errors import UserError
 from trimtab.files import whole_file
+from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.hardware_counters import HardwareCounters
-from trimtab.profiling.meters.nvml import Gpus
 from trimtab.profiling.meters.os_counters import OS_COUNTERS
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.meters.processes import adopting_orphans
@@ -160,12 +160,12 @@ def _epochs(sampler: Sampler, ends_s: list[float], wall_s: float) -> pd.DataFram
 
 def _check_marks(program: Program, run: Launched) -> None:
     source = program.marks.file or "standard output"
-    for key, found in (
+    for key, is_there in (
         ("first_iteration", run.marks.first_iteration_s is not None),
         ("epoch", bool(run.marks.epoch_ends_s)),
     ):
         pattern = getattr(program.marks, key)
-        if pattern is not None and not found:
+        if pattern is not None and not is_there:
             raise UserError(f"marks.{key}: no line of {source} matches {pattern!r}")
 
 

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from trimtab.profiling.meters.energy import Energy, EnergyMeter
+from trimtab.profiling.meters.energy import Energy, RunEnergy
+from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.hardware_counters import HARDWARE_EVENTS, HardwareCounters
+from trimtab.profiling.meters.machine import machine_meters
 from trimtab.profiling.meters.memory import ResidentMemory
-from trimtab.profiling.meters.nvml import Gpus
 from trimtab.profiling.meters.os_counters import OS_COUNTERS, Counts, OsCounters
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.meters.processes import RunProcesses, Stat
@@ -28,7 +29,7 @@ class Sampler:
         self.processes = RunProcesses()
         self.memory = ResidentMemory()
         self.peak_gpu_memory_bytes: int | None = gpus.memory_bytes(())
-        self.energy = EnergyMeter(hardware, gpus)
+        self.energy = RunEnergy(machine_meters(hardware, gpus))
         self._gpus, self._counters = gpus, counters
         self._timeline = Timeline()
         self._resident_byte_s = 0.0

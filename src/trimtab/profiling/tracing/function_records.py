@@ -1,6 +1,6 @@
 """The files that the function tracer leaves: one a process, one a loaded object.
 
-Layout: `native/function_tracer/record.h`. A file is a shared mapping of the traced process, so it
+Layout: `native/records/functions.h`. A file is a shared mapping of the traced process, so it
 is whole up to the process' last instruction however that process ended.
 """
 

@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.binaries.elf.reader import ElfError, read_elf
+from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.errors import ElfError
 from trimtab.native import native_path
 from trimtab.profiling.tracing.function_records import (
     ObjectRecord,

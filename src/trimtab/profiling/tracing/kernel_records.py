@@ -1,6 +1,6 @@
 """The files in which processes leave what GPU code they used: one a process, one line an event.
 
-Format: `native/kernel_tracer/record.h`. Every event is one write to the end of the file, so that a
+Format: `native/records/kernels.h`. Every event is one write to the end of the file, so that a
 process that is killed leaves all but perhaps the end of its last line.
 """
 

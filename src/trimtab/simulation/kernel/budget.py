@@ -11,7 +11,7 @@ def settle_budget(m: Model, s: State) -> None:
     """Bring the sprint budget up to date; before the number of sprinters changes."""
     clock, rules = s.clock[0], m.rules[0]
     elapsed = clock.now_s - clock.budget_at_s
-    budget_s = clock.budget_s + (rules.replenish - clock.sprinters) * elapsed
+    budget_s = clock.budget_s + (rules.replenish_s_per_s - clock.sprinters) * elapsed
     clock.budget_s = min(rules.budget_s, max(0.0, budget_s))
     clock.budget_at_s = clock.now_s
 
@@ -20,7 +20,7 @@ def settle_budget(m: Model, s: State) -> None:
 def foresee_empty(m: Model, s: State) -> None:
     """Find when the sprint budget will be empty; after the number of sprinters changed."""
     clock = s.clock[0]
-    drain = clock.sprinters - m.rules[0].replenish
+    drain = clock.sprinters - m.rules[0].replenish_s_per_s
     clock.empty_s = clock.now_s + clock.budget_s / drain if drain > 0.0 else never
 
 

@@ -30,7 +30,7 @@ _ROWS = 1 << 16
 _EMPTY = np.zeros(0, ARRIVAL)
 
 
-class KernelEngine:
+class KernelSimulator:
     """The compiled simulator."""
 
     def __init__(self, arrivals: Arrivals, policy: Policy, demand: Demand) -> None:

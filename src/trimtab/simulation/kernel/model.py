@@ -1,6 +1,5 @@
 """A cluster, job classes and a policy as the kernel's arrays."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,15 +8,11 @@ from numpy.typing import NDArray
 from trimtab.clusters.cluster import Cluster, JobClass
 from trimtab.clusters.layout import (
     CLOCK,
-    FIRST_FIT,
     FREE,
     HEAP,
-    HEATS,
-    HEATS_AS_RELEASED,
     JOB,
     JOB_CLASS,
     KIND,
-    KUBERNETES,
     NOBODY,
     NODE,
     OUTAGE,
@@ -31,27 +26,12 @@ from trimtab.clusters.layout import (
 )
 from trimtab.errors import UserError
 from trimtab.policies.base import Policy
-from trimtab.policies.dias import Dias
-from trimtab.policies.fcfs import FirstComeFirstServed
-from trimtab.policies.heats import Heats
-from trimtab.policies.heats_as_released import HeatsAsReleased
-from trimtab.policies.kubernetes import Kubernetes
-from trimtab.policies.priority import Priority
 
-# Exact types: a subclass may decide otherwise, and only the reference asks it.
-_PLACEMENTS: dict[type[Policy], int] = {
-    FirstComeFirstServed: FIRST_FIT,
-    Priority: FIRST_FIT,
-    Dias: FIRST_FIT,
-    Heats: HEATS,
-    HeatsAsReleased: HEATS_AS_RELEASED,
-    Kubernetes: KUBERNETES,
-}
-
-
-def is_compiled(policy: Policy) -> bool:
-    """Return whether the kernel knows what `policy` decides; if not, the reference asks it."""
-    return type(policy) in _PLACEMENTS
+# What every policy says of itself, and the rules hold under the same names.
+_OF_EVERY_POLICY = (
+    "level", "by_priority", "head_of_line", "evicts", "resumes", "free_migration",
+    "hold_when_pending", "tick_s", "sprint_level", "budget_s", "replenish_s_per_s",
+)  # fmt: skip
 
 
 def class_tables(
@@ -84,54 +64,22 @@ def outage_events(cluster: Cluster) -> NDArray[np.void]:
     return np.array(sorted(events, key=lambda event: (event[0], -event[2], event[1])), OUTAGE)
 
 
-def _predict(m: Model, policy: Policy) -> None:
-    """Put the policy's predictions into the tables."""
-    if isinstance(policy, HeatsAsReleased):
-        if len(policy.score) != len(m.kinds):
-            message = f"{len(policy.score)} node types, the cluster has {len(m.kinds)}"
-            raise UserError(f"heats_as_released: {message}")
-        m.kinds["score"] = policy.score
-    if isinstance(policy, Heats):
-        classes, types, most = m.paces.shape
-        if policy.run_time_s.shape[:2] != (classes, types) or policy.run_time_s.shape[2] < most:
-            message = f"predictions of shape {policy.run_time_s.shape}, expected {m.paces.shape}"
-            raise UserError(f"heats: {message}: job class, node type, level")
-        m.classes["energy_weight"] = policy.energy_weight
-        m.paces["run_time_s"] = policy.run_time_s[:, :, :most]
-        m.paces["energy_j"] = policy.energy_j[:, :, :most]
-        m.sites["absent_s"], m.sites["present_s"] = policy.set_up_s
-        m.sites["absent_j"], m.sites["present_j"] = policy.set_up_j
-
-
 def _rules(policy: Policy, stays: bool) -> NDArray[np.void]:
     rules = np.zeros(1, RULES)
-    one = rules[0]
-    one["placement"] = _PLACEMENTS[type(policy)]
-    one["level"] = getattr(policy, "level", -1)
-    for name in ("by_priority", "head_of_line", "resumes", "tick_s"):
-        one[name] = getattr(policy, name)
-    one["evicts"] = isinstance(policy, Priority) and policy.preemption != "none"
-    one["migrates_free"] = getattr(policy, "free_migration", False)
-    one["holds"] = getattr(policy, "hold_when_pending", False)
-    one["budget_s"], one["sprint_level"] = math.inf, -1
-    if isinstance(policy, Dias):
-        one["budget_s"], one["replenish"] = policy.budget_s, policy.replenish_s_per_s
-        one["sprint_level"] = policy.sprint_level
-    if isinstance(policy, Heats):
-        one["choose_level"], one["migration_gain"] = policy.choose_level, policy.migration_gain
-        one["random_weights"] = policy.weight_seed is not None
-        one["weight_seed"] = policy.weight_seed or 0
-        one["scores_images"] = policy.set_up_s.any() or policy.set_up_j.any()
-    if isinstance(policy, Kubernetes):
-        one["nodes_to_find"] = policy.nodes_to_find
-    one["records_stays"] = stays
+    rules["placement"] = policy.placement_rule
+    for name in _OF_EVERY_POLICY:
+        rules[name] = getattr(policy, name)
+    rules["records_stays"] = stays
     return rules
 
 
 def build_model(
     cluster: Cluster, job_classes: Sequence[JobClass], policy: Policy, stays: bool
 ) -> Model:
-    """Return the kernel's constants. Raises UserError for a policy made for another cluster."""
+    """Return the kernel's constants, for a policy that has a `placement_rule`.
+
+    Raises UserError for a policy made for another cluster or other classes.
+    """
     types = cluster.node_types
     paces, sites = class_tables(cluster, job_classes)
     kinds = np.zeros(len(types), KIND)
@@ -141,13 +89,12 @@ def build_model(
     kinds["first_node"] = np.cumsum(cluster.counts) - cluster.counts
     kinds["leaves"] = [1 << (count - 1).bit_length() for count in cluster.counts]
     kinds["tree"] = np.cumsum(2 * kinds["leaves"]) - 2 * kinds["leaves"]
-    timeouts = policy.timeout_s if isinstance(policy, Dias) else {}
-    unknown = sorted(set(timeouts) - {job_class.name for job_class in job_classes})
+    unknown = sorted(set(policy.timeout_s) - {job_class.name for job_class in job_classes})
     if unknown:
-        raise UserError(f"dias: timeout_s: unknown job classes {unknown}")
+        raise UserError(f"timeout_s: unknown job classes {unknown}")
     classes = np.zeros(len(job_classes), JOB_CLASS)
     classes["cold_start_s"] = [job_class.cold_start_s for job_class in job_classes]
-    classes["sprint_after_s"] = [timeouts.get(one.name, never) for one in job_classes]
+    classes["sprint_after_s"] = [policy.timeout_s.get(kind.name, never) for kind in job_classes]
     curves = [node_type.load_curve or np.linspace(0, 1, 11) for node_type in types]
     model = Model(
         _rules(policy, stays),
@@ -158,7 +105,7 @@ def build_model(
         np.array(curves, float),
         outage_events(cluster),
     )
-    _predict(model, policy)
+    policy.fill_kernel(model)
     return model
 
 

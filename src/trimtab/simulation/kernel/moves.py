@@ -56,7 +56,7 @@ def move(m: Model, s: State, out: KernelOutput, slot: int, number: int, level: i
     job_class = shape.job_class
     take(m, s, number, shape)
     job.there, job.there_level, job.there_since_s = number, level, clock.now_s
-    if m.rules[0].migrates_free:
+    if m.rules[0].free_migration:
         draw_there(m, s, job, shape)
         switch(m, s, out, slot, 0.0)
         return
@@ -123,7 +123,7 @@ def reconsider(m: Model, s: State, out: KernelOutput) -> None:
     Rocha's thesis, algorithm 3. Jobs that are being set up or moved already are left alone.
     """
     clock = s.clock[0]
-    if m.rules[0].holds and _held(s):
+    if m.rules[0].hold_when_pending and _held(s):
         return
     slot = clock.first_running
     while slot != NOBODY:

@@ -1,11 +1,10 @@
 """The simulator in plain Python: what the kernel is checked by, and what runs users' policies.
 
 Clarity first: every instant integrates the power of every node, looks at every waiting job, and
-asks the policy's own methods. The order of events is the kernel's (engine.kernel).
+asks the policy's own methods. The order of events is the kernel's (kernel.loop).
 """
 
 import bisect
-import copy
 import heapq
 import math
 from collections.abc import Iterable, Iterator
@@ -30,11 +29,10 @@ from trimtab.clusters.layout import (
     never,
 )
 from trimtab.policies.base import Placement, Policy, Running, Task
-from trimtab.policies.dias import Dias
+from trimtab.policies.sprint_budget import SprintBudget
 from trimtab.simulation.arrivals import Arrivals
 from trimtab.simulation.batches import Batch, Demand, End, LoadRow
 from trimtab.simulation.kernel.model import outage_events
-from trimtab.simulation.reference.budget import SimulatedSprintBudget
 from trimtab.simulation.reference.system import Job, Place, System
 
 _BATCH = 1 << 14
@@ -42,12 +40,11 @@ _KINDS = {"finish": FINISH, "draw": DRAW, "draw there": DRAW_THERE}
 _KINDS |= {"switch": SWITCH, "sprint": SPRINT}
 
 
-class ReferenceEngine:
-    """The plain simulator; it gives what KernelEngine gives."""
+class ReferenceSimulator:
+    """The plain simulator; it gives what KernelSimulator gives."""
 
     def __init__(self, arrivals: Arrivals, policy: Policy, demand: Demand) -> None:
-        self._arrivals, self._demand = arrivals, demand
-        self._policy = copy.deepcopy(policy)  # a policy may remember where it was
+        self._arrivals, self._policy, self._demand = arrivals, policy, demand
         self._classes = arrivals.job_classes
         self._system = System(arrivals)
         self._outages = [event.tolist() for event in outage_events(arrivals.cluster)]
@@ -56,10 +53,8 @@ class ReferenceEngine:
         self._running: dict[int, Job] = {}  # in the order of starts
         self._heap: list[tuple[float, int, int]] = []  # (time, kind, job), some of them void
         self._now_s, self._events = 0.0, 0
-        dias = self._policy if isinstance(self._policy, Dias) else None
-        self._timeout_s = dias.timeout_s if dias else {}
-        self._sprint_level = dias.sprint_level if dias else -1
-        self._budget = SimulatedSprintBudget.of(self._policy)
+        self._timeout_s, self._sprint_level = policy.timeout_s, policy.sprint_level
+        self._budget = SprintBudget(policy.budget_s, policy.replenish_s_per_s)
         self._rows: list[tuple[Any, ...]] = []
         self._stays: list[tuple[Any, ...]] = []
         self._load: list[LoadRow] = []
@@ -351,16 +346,14 @@ class ReferenceEngine:
         for job in self._sprinters():
             assert job.here
             self._end_sprint(job)
-            level = getattr(self._policy, "level", -1)
-            self._change_level(job, self._system.level(job.here.node, level))
+            self._change_level(job, self._system.level(job.here.node, self._policy.level))
         self._budget.left_s = 0.0
 
     # Ticks
 
     def _reconsider(self) -> None:
         asked = [self._jobs[number].task for _, number in self._waiting]
-        holds = getattr(self._policy, "hold_when_pending", False)
-        if holds and asked and self._system.has_more_than(asked):
+        if self._policy.hold_when_pending and asked and self._system.has_more_than(asked):
             return
         for job in list(self._running.values()):
             if job.ready_s > self._now_s or job.there:
@@ -379,7 +372,7 @@ class ReferenceEngine:
                 self._change_level(job, level)
 
     def _move(self, job: Job, placement: Placement) -> None:
-        if getattr(self._policy, "free_migration", False):
+        if self._policy.free_migration:
             node = self._system.nodes[placement.node]
             level = self._system.level(node, placement.level)
             job.there = Place(job, node, level, self._now_s, drawing=True)

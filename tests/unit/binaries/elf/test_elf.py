@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
-from trimtab.binaries.elf.reader import ElfError, read_elf
+from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.errors import ElfError
 from trimtab.binaries.rewriting.locate import locate
 from trimtab.binaries.rewriting.reach import with_reachable
 from trimtab.errors import UserError

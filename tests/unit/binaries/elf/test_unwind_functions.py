@@ -10,8 +10,9 @@ from elftools.elf.elffile import ELFFile
 from example_libraries import LAYOUTS, real_libraries
 
 from trimtab.binaries.elf.functions import read_functions
+from trimtab.binaries.elf.headers import PT_GNU_EH_FRAME
 from trimtab.binaries.elf.names import function_names
-from trimtab.binaries.elf.reader import PT_GNU_EH_FRAME, read_elf
+from trimtab.binaries.elf.reader import read_elf
 
 Compiled = Callable[[str], Path]
 

@@ -13,7 +13,8 @@ from cuda_sources import KERNELS, cubin, library, needs_cuda_tools
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from trimtab.binaries.elf.reader import ElfError, read_elf
+from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.errors import ElfError
 from trimtab.binaries.gpu import fatbin_scan
 from trimtab.binaries.gpu.fatbin import (
     Element,

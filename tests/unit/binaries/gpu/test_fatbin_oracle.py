@@ -17,11 +17,11 @@ from cuda_sources import (
     needs_cuda_tools,
     nvcc,
 )
+from fatbin_wrappers import read_wrappers
 
 from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.gpu.cubin import read_cubin
 from trimtab.binaries.gpu.fatbin import Element, Frame, GpuCode, Kind, cubin_bytes, find_gpu_code
-from trimtab.binaries.gpu.fatbin_wrappers import read_wrappers
 
 pytestmark = needs_cuda_tools
 _LISTED_SECTIONS = (".nv_fatbin", "__nv_relfatbin")

@@ -22,8 +22,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from trimtab.binaries.elf.functions import read_functions
+from trimtab.binaries.elf.headers import PAGE_BYTES
 from trimtab.binaries.elf.names import function_names
-from trimtab.binaries.elf.reader import PAGE_BYTES, Elf, read_elf
+from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.rewriting.compact import MINIMUM_HOLE_BYTES, Mode, RewriteResult, rewrite
 from trimtab.binaries.rewriting.locate import locate
 from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans

@@ -102,5 +102,5 @@ def test_a_stay_that_was_never_ready_is_all_set_up(tmp_path: Path) -> None:
 @pytest.mark.parametrize("policy", ["../x", "a b", "<b>"])
 def test_a_charts_name_is_a_file_name(tmp_path: Path, policy: str) -> None:
     (cell,) = read_cells(schedule_files.write_dias(tmp_path)[:1])
-    cell = replace(cell, policy=policy)
+    cell = replace(cell, summary=cell.summary.model_copy(update={"policy": policy}))
     assert not set(gantt_name(cell)) & set("/ <>")

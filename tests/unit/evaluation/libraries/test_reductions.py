@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import experiment_files as files
-import pandas as pd
 import pytest
 
-from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
+from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.libraries.reductions import Reductions
 from trimtab.evaluation.report.figures import Figure
@@ -80,6 +79,6 @@ def test_only_the_medians_that_the_paper_states_are_marked(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("rows", [[files.library("only.so", (10, 10), (0, 0), (0, 0), "no code")]])
 def test_an_experiment_with_nothing_to_show_still_draws(rows: list[dict[str, Any]]) -> None:
-    target = DebloatedTarget("t", "desk", ("w",), {}, {}, pd.DataFrame(rows), pd.DataFrame())
+    target = files.target_of(rows)
     for figure in Reductions(Measurements(files.inputs([], []), (target,), ())).figures:
         assert "<svg" in figure.svg

@@ -1,21 +1,15 @@
 """The Pareto chart: what it draws, and that what it draws adds up."""
 
 from pathlib import Path
-from typing import Any
 
 import experiment_files as files
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
+from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.libraries.savings import Savings, pareto
-
-
-def target_of(rows: list[dict[str, Any]]) -> DebloatedTarget:
-    return DebloatedTarget("t", "desk", ("w",), {}, {}, pd.DataFrame(rows), pd.DataFrame())
 
 
 def test_the_pareto_chart_ranks_and_accumulates(tmp_path: Path) -> None:
@@ -32,7 +26,7 @@ def test_the_pareto_chart_ranks_and_accumulates(tmp_path: Path) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 10**9), st.integers(0, 10**9)), min_size=1, max_size=30))
 def test_the_shares_end_at_100_pct_and_bars_fall(sizes: list[tuple[int, int]]) -> None:
-    rows = pareto(target_of([files.library(f"{i}.so", disk) for i, disk in enumerate(sizes)]))
+    rows = pareto(files.target_of([files.library(f"{i}.so", disk) for i, disk in enumerate(sizes)]))
     total = sum(before - after for before, after in sizes)
     saved = [row["saved_mb"] for row in rows]
     assert saved == sorted(saved, reverse=True)
@@ -53,7 +47,5 @@ def test_the_figure_is_drawn(tmp_path: Path) -> None:
 
 def test_an_experiment_with_nothing_to_show_still_draws() -> None:
     only = files.library("only.so", (10, 10), (0, 0), (0, 0), "no code")
-    assert (
-        "<svg"
-        in Savings(Measurements(files.inputs([], []), (target_of([only]),), ())).figures[0].svg
-    )
+    measurements = Measurements(files.inputs([], []), (files.target_of([only]),), ())
+    assert "<svg" in Savings(measurements).figures[0].svg

@@ -13,6 +13,7 @@ from trimtab.evaluation.libraries.similarity import (
     SimilarityOfTensorflowTargets,
 )
 from trimtab.evaluation.report.tables import Table
+from trimtab.records.used import UsedCode
 
 
 def core(library: str, build_id: str | None = "ab12", size: int = 1_000_000) -> dict[str, Any]:
@@ -20,7 +21,7 @@ def core(library: str, build_id: str | None = "ab12", size: int = 1_000_000) -> 
 
 
 def tables(
-    tmp_path: Path, targets: dict[str, tuple[dict[str, Any], dict[str, Any]]]
+    tmp_path: Path, targets: dict[str, tuple[dict[str, Any], UsedCode]]
 ) -> tuple[Table, Table]:
     """The matrices of targets with one library each and what was used of it."""
     profiles = [files.write_profile(tmp_path / "p" / name, name) for name in targets]
@@ -43,22 +44,22 @@ def cells(table: Table) -> list[list[object]]:
     return [[row[f"with {other['name']}"] for other in table.rows] for row in table.rows]
 
 
-A: dict[str, Any] = {"functions": [1, 2, 3, 4], "kernels": ["k1", "k2"]}
-B: dict[str, Any] = {"functions": [2, 3, 4, 5, 6], "kernels": ["k2", "k3", "k4"]}
-C: dict[str, Any] = {"functions": [9], "kernels": []}
+A = UsedCode(frozenset({1, 2, 3, 4}), frozenset({"k1", "k2"}))
+B = UsedCode(frozenset({2, 3, 4, 5, 6}), frozenset({"k2", "k3", "k4"}))
+C = UsedCode(frozenset({9}), frozenset())
 
 
 def test_functions_stand_above_the_diagonal_and_kernels_below(tmp_path: Path) -> None:
     library = core("lib/libtorch_cuda.so")
     used = {"a": A, "b": B, "c": C}
-    table, tensorflow = tables(tmp_path, {name: (library, each) for name, each in used.items()})
+    table, tensorflow = tables(tmp_path, {name: (library, code) for name, code in used.items()})
     assert cells(table) == [[None, 3 / 6, 0.0], [1 / 4, None, 0.0], [0.0, 0.0, None]]
     assert [row["library"] for row in table.rows] == ["libtorch_cuda.so"] * 3
     assert tensorflow.rows == () and "no target of the experiment uses" in tensorflow.missing
 
 
 def test_code_that_nobody_used_is_not_called_alike(tmp_path: Path) -> None:
-    library, nothing = core("lib/libtorch_cuda.so"), {"functions": [1], "kernels": []}
+    library, nothing = core("lib/libtorch_cuda.so"), UsedCode(frozenset({1}), frozenset())
     table, _ = tables(tmp_path, {"a": (library, nothing), "b": (library, nothing)})
     assert cells(table) == [[None, 1.0], [None, None]]
 

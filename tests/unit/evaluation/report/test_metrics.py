@@ -42,7 +42,7 @@ def test_they_hold_what_went_of_gpu_code(tmp_path: Path) -> None:
 
 def test_an_unknown_number_is_left_out(tmp_path: Path) -> None:
     runs = [row | {"energy_j": None} for row in files.verify_runs("lenet5_train")]
-    debloat = files.write_debloat(tmp_path / "d", runs=runs, passed=False)
+    debloat = files.write_debloat(tmp_path / "d", runs=runs, **files.FAILED)
     inputs = files.inputs([files.write_profile(tmp_path / "p")], [debloat])
     numbers = metrics(inputs, tmp_path / "out")
     assert numbers["verified"] == 0

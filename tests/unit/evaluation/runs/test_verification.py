@@ -1,7 +1,6 @@
 """What failed or was not measured is said."""
 
 from pathlib import Path
-from typing import Any
 
 import experiment_files as files
 import pytest
@@ -11,7 +10,9 @@ from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.report.page import said
 from trimtab.evaluation.runs.debloated import Debloated
 from trimtab.evaluation.runs.verification import Verification
-from trimtab.files import read_json, write_json
+from trimtab.records.manifest import Manifest
+from trimtab.records.usage import Usage
+from trimtab.records.verdict import Verdict, VerifiedWorkload
 
 
 def caveats_of(measurements: Measurements) -> list[str]:
@@ -19,46 +20,35 @@ def caveats_of(measurements: Measurements) -> list[str]:
     return said(Debloated(measurements).caveats())
 
 
-def outcome(equal: object) -> list[dict[str, Any]]:
-    return [
-        {
-            "workload": "lenet5_train",
-            "repeats": 5,
-            "equal": equal,
-            "comparison": "digest",
-            "library": "libtorch_cpu.so",
-            "function": "at::add",
-            "digests": ["a", "b"],
-        }
-    ]
-
-
-@pytest.mark.parametrize(
-    ("passed", "equal", "expected"),
-    [(True, True, True), (True, False, False), (False, True, False), (True, None, False)],
-)
-def test_it_is_verified_only_when_everything_says_so(
-    tmp_path: Path, passed: bool, equal: object, expected: bool
+@pytest.mark.parametrize("equal_runs", [[3, 3], [3, 2], [3]])
+def test_it_is_verified_only_when_every_workload_was_equal(
+    tmp_path: Path, equal_runs: list[int]
 ) -> None:
-    profile = files.write_profile(tmp_path / "p")
-    debloat = files.write_debloat(tmp_path / "d", passed=passed)
-    measurements = load(files.inputs([profile], [debloat]))
-    measurements.targets[0].verify["workloads"][0]["equal"] = equal
-    assert Verification(measurements).passed is expected
+    names = ("lenet5_train", "lstm_train")
+    profiles = [files.write_profile(tmp_path / name, name) for name in names]
+    workloads = [
+        VerifiedWorkload(name, 3, equal == 3, equal, "digest_file")
+        for name, equal in zip(names, equal_runs, strict=False)
+    ]
+    passed = equal_runs == [3, 3]
+    changes = {} if passed else files.FAILED
+    debloat = files.write_debloat(tmp_path / "d", "both", names, verified=workloads, **changes)
+    section = Verification(load(files.inputs(profiles, [debloat])))
+    assert section.passed is passed
+    assert section.metrics() == {"verified": int(passed)}
+    assert [(row["workload"], row["repeats"], row["equal"], row["details"])
+            for row in section.tables[0].rows] == [
+        (name, 3, equal == 3, f"equal_runs: {equal}")
+        for name, equal in zip(names, equal_runs, strict=False)
+    ]  # fmt: skip
 
 
 def test_a_workload_that_was_not_verified_is_not_taken_for_equal(tmp_path: Path) -> None:
-    measurements = load(files.write_experiment(tmp_path))
-    measurements.targets[0].verify["workloads"].clear()
-    assert not Verification(measurements).passed
-
-
-def test_the_table_tells_what_is_known_of_a_mismatch(tmp_path: Path) -> None:
-    measurements = load(files.write_experiment(tmp_path))
-    measurements.targets[0].verify["workloads"][:] = outcome(False)
-    (row,) = Verification(measurements).tables[0].rows
-    assert (row["workload"], row["repeats"], row["equal"]) == ("lenet5_train", 5, False)
-    assert row["details"] == "function: at::add; library: libtorch_cpu.so"
+    debloat = files.write_debloat(tmp_path / "d", workloads=("lenet5_train",))
+    verdict = Verdict.read(debloat / "verify.json")
+    verdict.model_copy(update={"workloads": []}).write(debloat / "verify.json")
+    inputs = files.inputs([files.write_profile(tmp_path / "p")], [debloat])
+    assert not Verification(load(inputs)).passed
 
 
 def test_what_is_missing_is_said_plainly(tmp_path: Path) -> None:
@@ -93,11 +83,16 @@ def test_what_holds_for_several_is_said_once(tmp_path: Path) -> None:
 
 def test_what_is_missing_of_gpu_code_is_said(tmp_path: Path) -> None:
     inputs = files.write_gpu_experiment(tmp_path)
-    for name, change in (
-        ("profile/mobilenet_infer/usage.json", {"kernels_traced": False}),
-        ("debloat/mobilenet_infer/manifest.json", {"gpu_code_kept_because": "no kernels"}),
+    for path, record, change in (
+        ("profile/mobilenet_infer/usage.json", Usage, {"kernels_traced": False}),
+        (
+            "debloat/mobilenet_infer/manifest.json",
+            Manifest,
+            {"gpu_code_kept_because": "no kernels"},
+        ),
     ):
-        write_json(tmp_path / name, read_json(tmp_path / name) | change)
+        document = record.read(tmp_path / path).model_copy(update=change)
+        document.write(tmp_path / path)
     remarks = caveats_of(load(inputs))
     assert remarks[:3] == [
         "mobilenet_infer: all GPU code was kept: no kernels.",

@@ -7,7 +7,7 @@ import pytest
 import schedule_files
 
 from trimtab.evaluation.inputs.read import load
-from trimtab.evaluation.inputs.schedules import Cell, Schedules, Trace
+from trimtab.evaluation.inputs.schedules import Cell, Schedules
 from trimtab.evaluation.report.tables import is_published
 from trimtab.evaluation.schedules.main_classes import (
     MOST,
@@ -17,6 +17,7 @@ from trimtab.evaluation.schedules.main_classes import (
     with_shown_classes,
     without_other_classes,
 )
+from trimtab.records.trace_facts import TraceFacts
 
 MINOR = [f"minor_{number}" for number in range(MOST)]
 
@@ -34,12 +35,15 @@ def many(found: Schedules) -> Schedules:
     def cell(one: Cell) -> Cell:
         if one.trace != "reference":
             return one
-        minor = one.classes["high"] | {"jobs": 0}
-        return replace(one, classes={**one.classes, **dict.fromkeys(MINOR, minor)})
+        minor = dict.fromkeys(MINOR, replace(one.classes["high"], jobs=0))
+        summary = one.summary.model_copy(update={"classes": one.summary.classes | minor})
+        return replace(one, summary=summary)
 
-    def trace(one: Trace) -> Trace:
-        bins = len(one.arrivals["low"])
-        return replace(one, arrivals={**one.arrivals, **{name: [1] * bins for name in MINOR}})
+    def trace(one: TraceFacts) -> TraceFacts:
+        arrivals = one.arrivals.classes
+        minor = {name: [1] * len(arrivals["low"]) for name in MINOR}
+        counts = replace(one.arrivals, classes=arrivals | minor)
+        return one.model_copy(update={"arrivals": counts})
 
     return replace(
         found, cells=tuple(map(cell, found.cells)), traces=tuple(map(trace, found.traces))
@@ -62,8 +66,9 @@ def test_the_classes_with_the_most_jobs_are_shown(many: Schedules) -> None:
     assert all(len(cell.classes) <= MOST for cell in few.cells)
     # What arrives is still all of it.
     (trace,) = few.traces
-    assert trace.arrivals[OTHERS] == [2] * len(trace.arrivals["low"])
-    arrived = [sum(map(sum, one.traces[0].arrivals.values())) for one in (many, few)]
+    arrivals = trace.arrivals.classes
+    assert arrivals[OTHERS] == [2] * len(arrivals["low"])
+    arrived = [sum(map(sum, one.traces[0].arrivals.classes.values())) for one in (many, few)]
     assert arrived[0] == arrived[1]
 
 
@@ -90,4 +95,4 @@ def test_jobs_of_other_classes_are_in_the_gantt_chart(found: Schedules) -> None:
 
 
 def _without_high(cell: Cell) -> Cell:
-    return replace(cell, classes={"low": cell.classes["low"]}, analytic=None, real=None)
+    return replace(cell.with_classes({"low"}), formula=None, real=None)

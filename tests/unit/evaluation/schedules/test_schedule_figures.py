@@ -21,6 +21,7 @@ from trimtab.evaluation.schedules.charts import PALETTE
 from trimtab.evaluation.schedules.drop_ratios import series
 from trimtab.files import read_json, write_json
 from trimtab.records.tables import LOAD, write_table
+from trimtab.records.trace_facts import ArrivalCounts
 
 ALL = (
     *("response_against_baseline", "energy_against_baseline", "energy_and_run_time"),
@@ -159,7 +160,7 @@ def test_energy_bars_add_idle_and_active(figures: dict[str, Figure]) -> None:
 def test_arrivals_are_summed_into_fewer_bins(tmp_path: Path) -> None:
     counts = list(range(1000))
     path = schedule_files.write_trace(
-        tmp_path, arrivals={"bin_s": 2.0, "classes": {"low": counts, "high": [1]}}
+        tmp_path, arrivals=ArrivalCounts(2.0, {"low": counts, "high": [1]})
     )
     folder = schedule_files.write_dias(tmp_path)[0]
     (trace,) = of(folder, traces=(path,)).traces
@@ -207,9 +208,7 @@ def test_one_trace_on_two_clusters_has_two_panels(tmp_path: Path) -> None:
 
 
 def test_a_trace_without_arrivals_or_losses_has_no_figures(tmp_path: Path) -> None:
-    path = schedule_files.write_trace(
-        tmp_path, arrivals={"bin_s": 1.0, "classes": {}}, classes={"low": {}}
-    )
+    path = schedule_files.write_trace(tmp_path, arrivals=ArrivalCounts(1.0, {}), classes={})
     folder = schedule_files.write_dias(tmp_path)[0]
     names = names_of(of(folder, traces=(path,)))
     assert not names & {"arrivals", "accuracy_loss"}
@@ -268,9 +267,3 @@ def test_marks_of_the_gantt_chart_are_the_ends_that_did_not_finish(
             if v.get("end") not in (None, "", "finished")
         ]
         assert set(ends) == {(end, at_s)}
-
-
-def test_a_gantt_chart_of_some_jobs_says_so(tmp_path: Path) -> None:
-    (folder, *_) = schedule_files.write_dias(tmp_path, stays_jobs=3)
-    figure = schedule_files.schedule_figures(of(folder))[-1]
-    assert figure.caption.startswith("All 4 stays, of the first 3 jobs.")

@@ -86,7 +86,7 @@ def test_the_page_says_what_was_done_and_what_is_missing(alone: Path) -> None:
     for words in (
         "Trace reference on cluster cluster: 3 jobs of the classes high, low; policies P, NP, "
         "DA(0,20), of which P is the baseline; service times: drawn from the trace's YAML; "
-        "energy modelled; engine kernel, seed 7, 1 replication. Also run for real on spark",
+        "energy modelled; simulator kernel, seed 7, 1 replication. Also run for real on spark",
         "reference, bursts: energy of the schedules is modelled, not measured.",
         "simulated once: there are no confidence intervals",
         "Least energy (modelled): DA(0,20)",
@@ -112,7 +112,7 @@ def test_what_was_not_searched_or_compared_shows_the_published_values(both: Path
 def test_a_formula_that_is_not_possible_says_why(tmp_path: Path) -> None:
     folders = schedule_files.write_dias(tmp_path)
     reason = "a sprint budget needs simulation."
-    schedule_files.write_analytic(folders[2], classes={}, not_possible_because=reason)
+    schedule_files.write_formula(folders[2], classes={}, not_possible_because=reason)
     schedule_files.write_real(folders[2], scale=0.1, sprint="by cores")
     report = evaluate(files.inputs([], [], schedules=tuple(folders)), tmp_path / "out")
     text = Page(report.read_text()).text
@@ -134,7 +134,7 @@ def test_rows_left_out_of_a_recorded_trace_are_told(tmp_path: Path) -> None:
 
 def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
     folders = schedule_files.write_dias(
-        tmp_path, cluster=HOSTILE, trace=HOSTILE, service_source=HOSTILE
+        tmp_path, cluster=HOSTILE, trace=HOSTILE, energy_source=HOSTILE
     )
     inputs = files.inputs([], [], schedules=tuple(folders), experiment=HOSTILE)
     text = evaluate(inputs, tmp_path / "out").read_text()

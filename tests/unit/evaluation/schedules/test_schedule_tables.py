@@ -12,7 +12,7 @@ from trimtab.evaluation.inputs.schedules import Schedules
 from trimtab.evaluation.report.metrics import merged
 from trimtab.evaluation.report.tables import Row, Table, is_published
 from trimtab.evaluation.schedules.by_class import spread_keys
-from trimtab.evaluation.schedules.deflator import DeflatorSearch
+from trimtab.evaluation.schedules.deflator import DeflatorCandidates
 from trimtab.files import read_json, write_json
 
 
@@ -64,7 +64,7 @@ def test_simulated_classes(
         schedule_files.schedule_table(found, "schedule"),
         policy=policy,
         job_class=job_class,
-        engine="kernel",
+        answered_by="kernel",
     )
     check(row, expected)
 
@@ -93,7 +93,7 @@ def test_a_class_that_the_baseline_lacks_has_no_difference(tmp_path: Path) -> No
 
 def test_queueing_is_told_from_execution(found: Schedules) -> None:
     table = schedule_files.schedule_table(found, "queueing_by_policy")
-    (row,) = ours(table, policy="da_0_20", job_class="low", engine="kernel")
+    (row,) = ours(table, policy="da_0_20", job_class="low", answered_by="kernel")
     check(row, {"waiting_mean_s": 3.0, "execution_mean_s": 8.0})
     published = [row for row in table.rows if is_published(row)]
     assert len(published) == 6
@@ -166,7 +166,7 @@ def test_cells_answered_in_one_way_are_not_in_the_agreement(found: Schedules) ->
 
 def test_a_formula_without_a_real_run_is_compared_with_the_simulation(tmp_path: Path) -> None:
     folders = schedule_files.write_dias(tmp_path)
-    schedule_files.write_analytic(folders[2])
+    schedule_files.write_formula(folders[2])
     found = load(files.inputs([], [], schedules=tuple(folders))).schedules
     (row,) = ours(
         schedule_files.schedule_table(found, "agreement"),
@@ -195,7 +195,7 @@ def test_the_deflators_choice_is_held_against_its_simulation(found: Schedules) -
 
 def test_the_page_leaves_dominated_candidates_to_the_csv(found: Schedules) -> None:
     sections = schedule_files.schedule_sections(found)
-    (section,) = (section for section in sections if isinstance(section, DeflatorSearch))
+    (section,) = (section for section in sections if isinstance(section, DeflatorCandidates))
     (table,) = section.page()
     assert [row["candidate"] for row in ours(table)] == [1, 1, 2, 2]
     assert [row["name"] for row in table.rows if is_published(row)][:1] == ["DA(0,20), high"]

@@ -20,7 +20,7 @@ from trimtab.execution.kubernetes.scheduler import (
     KubernetesScheduler,
     connect,
 )
-from trimtab.policies.heats import Heats
+from trimtab.policies.heats.policy import Heats
 from trimtab.policies.kubernetes import Kubernetes
 
 client = pytest.importorskip("kubernetes.client")

@@ -101,5 +101,5 @@ def test_a_wrong_configuration_is_told_from_the_log(
 
 def test_without_slurm(nodes: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slurm_cluster, "_DAEMONS", ("no-such-daemon",))
-    with pytest.raises(UserError, match=r"no-such-daemon missing: run scripts/deps_slurm\.sh"):
+    with pytest.raises(UserError, match=r"no-such-daemon.* missing: run `make deps-slurm`"):
         SlurmCluster(nodes).__enter__()

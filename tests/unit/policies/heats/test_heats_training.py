@@ -6,9 +6,10 @@ import pytest
 
 from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType
 from trimtab.errors import UserError
-from trimtab.policies.build import Asked, Facts, build_policy
-from trimtab.policies.heats import Heats
-from trimtab.policies.heats_training import HeatsParameters, Maintenance
+from trimtab.policies.facts import Asked, Facts
+from trimtab.policies.heats.policy import Heats
+from trimtab.policies.heats.training import HeatsParameters, Maintenance, train
+from trimtab.policies.registry import build_policy
 from trimtab.policies.simulated_probes import probe_nodes
 from trimtab.records.tables import SCHEDULED
 from trimtab.simulation.simulate import simulate
@@ -24,6 +25,10 @@ FACTS = Facts(CLUSTER, CLASSES, ASKED, probe_nodes(CLUSTER, CLASSES, ASKED))
 def finished(*rows: dict[str, object]) -> pd.DataFrame:
     plain = dict.fromkeys(SCHEDULED.names, 0) | {"job_class": "job", "execution_s": 1.0}
     return pd.DataFrame([plain | row for row in rows])
+
+
+def maintenance_of(given: HeatsParameters) -> Maintenance:
+    return Maintenance(train(FACTS, given), FACTS, given)
 
 
 def predicted_s(policy: Heats, node_type: int) -> float:
@@ -57,7 +62,7 @@ def test_the_power_of_gpus_is_in_the_energy_and_tells_jobs_apart() -> None:
 
 
 def test_badly_predicted_jobs_change_the_model_of_their_node_type_alone() -> None:
-    maintenance = Maintenance(FACTS, HeatsParameters(maintenance_s=60))
+    maintenance = maintenance_of(HeatsParameters(maintenance_s=60))
     rows = [
         {"node": 0, "finish_s": at, "execution_s": 20.0, "energy_j": 400.0} for at in range(1, 5)
     ]
@@ -67,7 +72,7 @@ def test_badly_predicted_jobs_change_the_model_of_their_node_type_alone() -> Non
 
 
 def test_well_predicted_and_moved_jobs_teach_nothing() -> None:
-    maintenance = Maintenance(FACTS, HeatsParameters(maintenance_s=60))
+    maintenance = maintenance_of(HeatsParameters(maintenance_s=60))
     good = {"node": 0, "finish_s": 1.0, "execution_s": 10.1, "energy_j": 201.0}
     moved = {"node": 0, "finish_s": 2.0, "execution_s": 50.0, "energy_j": 900.0, "migrations": 1}
     policy = maintenance(finished(*[good] * 5, *[moved] * 5), 60.0)
@@ -75,7 +80,7 @@ def test_well_predicted_and_moved_jobs_teach_nothing() -> None:
 
 
 def test_what_ended_before_the_window_is_forgotten() -> None:
-    maintenance = Maintenance(FACTS, HeatsParameters(maintenance_s=60, window_s=30))
+    maintenance = maintenance_of(HeatsParameters(maintenance_s=60, window_s=30))
     rows = [
         {"node": 0, "finish_s": at, "execution_s": 20.0, "energy_j": 400.0} for at in range(1, 5)
     ]
@@ -92,13 +97,12 @@ def test_a_simulation_learns_that_a_node_is_slower_than_its_probes_said() -> Non
             "map_tasks": 0, "reduce_tasks": 0, "size": 1.0,
         }
     )  # fmt: skip
-    given = HeatsParameters(energy_weight=0.0, maintenance_s=300)
-    policy = build_policy("heats", {"energy_weight": 0.0}, FACTS)
-    maintain = (300.0, Maintenance(FACTS, given))
-    found = simulate(CLUSTER, slower, trace, policy, maintain=maintain).jobs
-    assert found is not None
-    first, last = found.iloc[:10], found.iloc[-10:]
-    assert set(first["node"]) == {1} and set(last["node"]) == {0}
+    policy = build_policy("heats", {"energy_weight": 0.0, "maintenance_s": 300}, FACTS)
+    for _ in range(2):  # what one run has learnt, another does not know
+        jobs = simulate(CLUSTER, slower, trace, policy).jobs
+        assert jobs is not None
+        first, last = jobs.iloc[:10], jobs.iloc[-10:]
+        assert set(first["node"]) == {1} and set(last["node"]) == {0}
 
 
 def test_a_weight_or_a_time_that_is_none_is_an_error() -> None:

@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.errors import UserError
-from trimtab.policies.maintenance import DAY_S, Finished, SlidingWindow, retrained
-from trimtab.policies.predictions import Observation, PredictionModel, Requirement, fit
+from trimtab.policies.heats.maintenance import DAY_S, Finished, SlidingWindow, retrained
+from trimtab.policies.heats.predictions import Observation, PredictionModel, Requirement, fit
 
 GRID = [(cores, memory) for cores in (1, 2, 4) for memory in (0.5, 1.0)]
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.errors import UserError
-from trimtab.policies.predictions import Observation, Requirement, fit
+from trimtab.policies.heats.predictions import Observation, Requirement, fit
 
 GRID = [(cores, memory, work) for cores in (1, 2, 4) for memory in (0.5, 1.0) for work in (10, 30)]
 COEFFICIENT = st.floats(0.0, 50.0)

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trimtab.profiling.meters.machine import parse_busy_s
 from trimtab.profiling.meters.power_model import HardwareModel, modelled_energy_j
-from trimtab.profiling.meters.rapl import Rapl, attribute, parse_busy_s, wrapped_difference_uj
+from trimtab.profiling.meters.rapl import Rapl, attribute, wrapped_difference_uj
 
 RANGE_UJ = 262_143_328_850  # as on real packages
 HARDWARE = HardwareModel("m", 8, 16.0, 80.0, 0.4, 32.0, 0.1, "a test")

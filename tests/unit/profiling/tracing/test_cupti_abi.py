@@ -67,7 +67,7 @@ EQUAL(76, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
 """
 
 
-@pytest.mark.skipif(not HEADERS, reason="build/cuda has no CUPTI headers")
+@pytest.mark.skipif(not HEADERS, reason="CUPTI's headers are missing: make deps-cuda")
 @pytest.mark.parametrize("header", HEADERS, ids=lambda path: str(path.relative_to(PROJECT)))
 def test_ids_and_layouts_are_nvidias(header: Path, tmp_path: Path) -> None:
     code = tmp_path / "abi.c"

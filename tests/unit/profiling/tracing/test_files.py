@@ -13,6 +13,7 @@ from file_tracing import trace_files
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from trimtab.cli.doctor import missing
 from trimtab.errors import TrimtabError, UserError
 from trimtab.native import native_path
 from trimtab.profiling.tracing.files import FileTrace, read_file_trace
@@ -706,7 +707,7 @@ def test_uses_of_a_path_add_up(tmp_path: Path) -> None:
 # Against another tracer
 
 
-@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
+@pytest.mark.skipif(bool(reason := missing("strace")), reason=reason)
 def test_the_same_files_as_strace(run: Run, tmp_path: Path, folder: Path) -> None:
     program = [sys.executable, "-c", "import json, numpy"]
     log = tmp_path / "strace"

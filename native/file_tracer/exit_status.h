@@ -1,0 +1,7 @@
+/* Exit statuses of the tracer itself, after the shell's and env(1)'s convention. */
+#ifndef EXIT_STATUS_H
+#define EXIT_STATUS_H
+
+enum { TRACER_FAILED = 125, NOT_EXECUTABLE = 126, NOT_FOUND = 127 };
+
+#endif

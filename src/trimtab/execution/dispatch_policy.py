@@ -1,0 +1,59 @@
+"""How a policy drives a queue of real jobs that have the machine to themselves, one at a time."""
+
+import os
+from collections.abc import Mapping
+
+import psutil
+
+from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType
+from trimtab.config.groups.policy import PolicyConfig
+from trimtab.errors import UserError
+from trimtab.execution.commands import DispatchPolicy
+from trimtab.policies.base import Policy
+from trimtab.policies.facts import Asked, Facts
+from trimtab.policies.simulated_probes import probe_nodes
+
+_MACHINE = "this_machine"
+
+
+def dispatch_policy(
+    policy: Policy, config: PolicyConfig, priorities: Mapping[str, int]
+) -> DispatchPolicy:
+    """Return how `policy`, which `config` describes, drives real jobs; `priorities` are by class.
+
+    Raises UserError for a policy that is no queue by priority, such as `priority` and `dias` are,
+    for preemptive resume, and for a class that is not there.
+    """
+    if policy.discipline() is None:
+        raise UserError(
+            f"policy {config.name}: kind {config.kind}: real jobs are driven by queues by "
+            "priority, such as the kinds priority and dias"
+        )
+    if policy.resumes:
+        raise UserError(
+            f"policy {config.name}: preemption: an evicted command cannot go on: repeat"
+        )
+    for key, by_class in (("drop_ratio", policy.drop_ratio), ("timeout_s", policy.timeout_s)):
+        unknown = sorted(set(by_class) - set(priorities))
+        if unknown:
+            expected = ", ".join(priorities)
+            raise UserError(
+                f"policy {config.name}: {key}: {', '.join(unknown)}, expected {expected}"
+            )
+    return DispatchPolicy(
+        preemptive=policy.evicts,
+        drop_ratio={priorities[name]: ratio for name, ratio in policy.drop_ratio.items()},
+        sprint_timeout_s={priorities[name]: after_s for name, after_s in policy.timeout_s.items()},
+        budget_s=policy.budget_s,
+        replenish_s_per_s=policy.replenish_s_per_s,
+    )
+
+
+def machine_facts(priorities: Mapping[str, int]) -> Facts:
+    """Return what a policy for this machine is made from: its size, and the classes of jobs."""
+    cores, memory_bytes = os.cpu_count() or 1, psutil.virtual_memory().total
+    levels = (Level(speed=1.0, active_w=1.0),)
+    cluster = Cluster((NodeType(_MACHINE, 1000 * cores, memory_bytes, 0.0, levels),), (1,))
+    job_classes = [JobClass(name, priority) for name, priority in priorities.items()]
+    asked = [Asked(cores=cores, memory_gib=1.0, work_s=1.0) for _ in job_classes]
+    return Facts(cluster, job_classes, asked, probe_nodes(cluster, job_classes, asked))

@@ -1,0 +1,204 @@
+"""What HEATS expects of a task on each type of node: its run time and its energy.
+
+Rocha's thesis, section 3.3.1: for each node type one regression for the run time and one for the
+energy, trained on what probing tasks took. As published they are linear, in the cores and the
+memory that a task asks for; any regressor of scikit-learn will do, and GPUs, the amount of work and
+the frequency level may be features too.
+"""
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_regressor
+from sklearn.linear_model import LinearRegression
+from sklearn.utils import all_estimators
+
+from trimtab.errors import UserError
+
+FEATURES = ("cores", "memory_gib", "gpus", "work", "level")
+PUBLISHED_FEATURES = ("cores", "memory_gib")
+# A regression may extrapolate to nothing and below; what it says is held above this share of the
+# smallest value that it was trained on.
+_SMALLEST_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What one run took on a node: a probe's, or that of a task that has ended.
+
+    `energy_j` is the run's own, without the node's idle power; `work` is in any unit that is the
+    same for all; `level` is the frequency level's number, 0 the lowest.
+    """
+
+    cores: float
+    memory_gib: float
+    wall_s: float
+    energy_j: float
+    work: float = 1.0
+    level: int = 0
+    gpus: float = 0.0
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """What the tasks of a class ask for."""
+
+    cores: float
+    memory_gib: float
+    work: float = 1.0
+    gpus: float = 0.0
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Arrays [job class, node type, level]; entries of levels that a type lacks are NaN."""
+
+    run_time_s: NDArray[np.float64]
+    energy_j: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Regression:
+    regressor: Any
+    at_least: float
+
+    def predict(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        predicted = np.asarray(self.regressor.predict(rows), dtype=np.float64)
+        return np.maximum(predicted, self.at_least)
+
+
+@dataclass(frozen=True)
+class PredictionModel:
+    """The regressions of each node type, (run time, energy), and the features they are over."""
+
+    features: tuple[str, ...]
+    regressor: str
+    by_type: Mapping[str, tuple[_Regression, _Regression]]
+
+    def predict(self, node_type: str, asked: Requirement, level: int) -> tuple[float, float]:
+        """Return the run time in seconds and the energy in joules of one task."""
+        rows = self._rows([asked], [level])
+        run_time, energy = self._of(node_type)
+        return float(run_time.predict(rows)[0]), float(energy.predict(rows)[0])
+
+    def predictions(self, classes: Sequence[Requirement], levels: Mapping[str, int]) -> Predictions:
+        """Return what is expected of every class on every node type at every level.
+
+        `levels` says how many levels each node type has; the arrays follow its order. Raises
+        UserError for a node type that the model was not trained for.
+        """
+        shape = (len(classes), len(levels), max(levels.values(), default=1))
+        run_time_s, energy_j = np.full(shape, np.nan), np.full(shape, np.nan)
+        for position, (node_type, count) in enumerate(levels.items()):
+            run_time, energy = self._of(node_type)
+            for level in range(count):
+                rows = self._rows(classes, [level] * len(classes))
+                run_time_s[:, position, level] = run_time.predict(rows)
+                energy_j[:, position, level] = energy.predict(rows)
+        return Predictions(run_time_s, energy_j)
+
+    def _of(self, node_type: str) -> tuple[_Regression, _Regression]:
+        if node_type not in self.by_type:
+            known = ", ".join(self.by_type)
+            raise UserError(f"no predictions for node type {node_type!r}; there are: {known}")
+        return self.by_type[node_type]
+
+    def _rows(self, classes: Sequence[Requirement], levels: Sequence[int]) -> NDArray[np.float64]:
+        return np.array(
+            [
+                [float(level if name == "level" else getattr(task, name)) for name in self.features]
+                for task, level in zip(classes, levels, strict=True)
+            ]
+        )
+
+
+def fit(
+    observed: Mapping[str, Sequence[Observation]],
+    *,
+    regressor: str = "linear",
+    features: Sequence[str] = PUBLISHED_FEATURES,
+) -> PredictionModel:
+    """Return the model trained on what was observed, by node type.
+
+    `regressor` is "linear", a class of scikit-learn by its name ("RandomForestRegressor") or by
+    its full name; it is made with its defaults, and with `random_state=0` where it has one.
+    Without the feature "level" only what ran at the highest level observed counts. Raises UserError
+    for an unknown regressor or feature, and for a node type with fewer observations than a linear
+    regression has coefficients.
+    """
+    features = tuple(features)
+    unknown = [name for name in features if name not in FEATURES]
+    if unknown or not features or len(set(features)) < len(features):
+        raise UserError(
+            f"features: {list(features)} given, expected some of {', '.join(FEATURES)}, each once"
+        )
+    kind = _regressor_class(regressor)
+    fitted = {
+        node_type: _fit_type(node_type, observations, kind, features)
+        for node_type, observations in observed.items()
+    }
+    return PredictionModel(features, regressor, fitted)
+
+
+def enough(observations: Sequence[Observation], features: Sequence[str]) -> bool:
+    """Return whether `fit` has enough of them for a node type."""
+    return len(_counted(observations, features)) > len(features)
+
+
+def _fit_type(
+    node_type: str, observations: Sequence[Observation], kind: type, features: tuple[str, ...]
+) -> tuple[_Regression, _Regression]:
+    if not enough(observations, features):
+        count = len(_counted(observations, features))
+        raise UserError(
+            f"node type {node_type}: {count} probes, too few for a regression over "
+            f"{', '.join(features)}; it needs at least {len(features) + 1}: run `trimtab probe`"
+        )
+    counted = _counted(observations, features)
+    rows = np.array([[float(getattr(run, name)) for name in features] for run in counted])
+    targets = np.array([run.wall_s for run in counted]), np.array([run.energy_j for run in counted])
+    for key, values in zip(("wall_s", "energy_j"), targets, strict=True):
+        if not ((values > 0) & np.isfinite(values)).all():
+            raise UserError(f"node type {node_type}: a probe's {key} is not a number above 0")
+    first, second = (
+        _Regression(_new(kind).fit(rows, values), _SMALLEST_SHARE * float(values.min()))
+        for values in targets
+    )
+    return first, second
+
+
+def _counted(observations: Sequence[Observation], features: Sequence[str]) -> list[Observation]:
+    if "level" in features:
+        return list(observations)
+    highest = max((run.level for run in observations), default=0)
+    return [run for run in observations if run.level == highest]
+
+
+def _regressor_class(name: str) -> type:
+    if name == "linear":
+        return LinearRegression  # type: ignore[no-any-return]
+    if "." in name:
+        module, _, attribute = name.rpartition(".")
+        try:
+            kind = getattr(importlib.import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            raise UserError(f"regressor: {name!r}: {error}") from None
+    else:
+        kind = dict(all_estimators(type_filter="regressor")).get(name)
+    if not (isinstance(kind, type) and hasattr(kind, "fit") and is_regressor(kind())):
+        raise UserError(
+            f"regressor: {name!r} given, expected linear or a regressor of scikit-learn, for "
+            "example RandomForestRegressor or sklearn.linear_model.Ridge"
+        )
+    return kind
+
+
+def _new(kind: type) -> Any:
+    regressor = kind()
+    if "random_state" in regressor.get_params():
+        regressor.set_params(random_state=0)
+    return regressor

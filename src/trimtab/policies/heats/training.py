@@ -1,0 +1,177 @@
+"""HEATS' predictions trained on what was probed, and kept up to date while jobs finish."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from trimtab.clusters.cluster import NodeType
+from trimtab.errors import UserError
+from trimtab.policies.facts import Asked, Facts
+from trimtab.policies.heats.maintenance import DAY_S, Finished, SlidingWindow, retrained
+from trimtab.policies.heats.policy import Heats
+from trimtab.policies.heats.predictions import (
+    PUBLISHED_FEATURES,
+    Observation,
+    PredictionModel,
+    Requirement,
+    fit,
+)
+from trimtab.policies.simulated_probes import active_w
+
+
+@dataclass(frozen=True)
+class HeatsParameters:
+    """The keys of a YAML of the kind `heats`.
+
+    `energy_weight` is H, or `random`: one of its own for each job. `regressor` is a name that
+    predictions.fit knows; with `choose_level` the frequency level is a feature besides cores and
+    memory. `set_up_in_score` adds image pull and cold start to what is predicted; with
+    `idle_in_energy` a task's energy has its cores' share of the node's idle power, which the
+    thesis' probing leaves out (figure 3.3). With `maintenance_s` the model is trained again that
+    often, on the tasks of the last `window_s` whose predictions were wrong by `error_threshold`.
+    """
+
+    energy_weight: float | str = 1.0
+    tick_s: float = 60.0
+    regressor: str = "linear"
+    choose_level: bool = False
+    set_up_in_score: bool = False
+    idle_in_energy: bool = False
+    migration_gain: float = 0.0
+    maintenance_s: float | None = None
+    window_s: float = DAY_S
+    error_threshold: float = 0.1
+
+    def __post_init__(self) -> None:
+        if isinstance(self.energy_weight, str) and self.energy_weight != "random":
+            raise UserError(
+                f"heats: energy_weight: {self.energy_weight!r} given, expected 0 to 1, or random"
+            )
+        if self.maintenance_s is not None and not self.maintenance_s > 0:
+            raise UserError(f"heats: maintenance_s: {self.maintenance_s} is not above 0 s")
+
+
+def train(facts: Facts, given: HeatsParameters) -> PredictionModel:
+    """Return the regressions of each node type, trained on the probing runs."""
+    observed: dict[str, list[Observation]] = {}
+    for run in facts.probes:
+        observed.setdefault(run.node_type, []).append(
+            Observation(
+                run.cores, run.memory_gib, run.wall_s, run.energy_j, level=run.level, gpus=run.gpus
+            )
+        )
+    features = list(PUBLISHED_FEATURES)
+    if any(asked.gpus for asked in facts.asked):
+        features.append("gpus")
+    if given.choose_level:
+        features.append("level")
+    return fit(observed, regressor=given.regressor, features=features)
+
+
+def from_model(
+    model: PredictionModel,
+    facts: Facts,
+    given: HeatsParameters,
+    maintenance: Callable[[pd.DataFrame, float], Heats] | None = None,
+) -> Heats:
+    """Return the policy that places tasks by what `model` predicts, and asks `maintenance`."""
+    levels = {kind.name: len(kind.levels) for kind in facts.cluster.node_types}
+    predictions = model.predictions([_requirement(asked) for asked in facts.asked], levels)
+    energy_j = predictions.energy_j
+    if given.idle_in_energy:
+        energy_j = energy_j + predictions.run_time_s * _idle_w(facts)[:, :, np.newaxis]
+    set_up_s, set_up_j = _set_up_costs(facts) if given.set_up_in_score else (None, None)
+    by_job = isinstance(given.energy_weight, str)
+    return Heats(
+        predictions.run_time_s,
+        energy_j,
+        facts.levels,
+        energy_weight=1.0 if isinstance(given.energy_weight, str) else given.energy_weight,
+        weight_seed=facts.seed if by_job else None,
+        choose_level=given.choose_level,
+        migration_gain=given.migration_gain,
+        tick_s=given.tick_s,
+        set_up_s=set_up_s,
+        set_up_j=set_up_j,
+        maintain_s=math.inf if given.maintenance_s is None else given.maintenance_s,
+        maintenance=maintenance,
+    )
+
+
+class Maintenance:
+    """Trains `model` again on finished jobs (Rocha's thesis, section 3.3.3); the policy asks it."""
+
+    def __init__(self, model: PredictionModel, facts: Facts, given: HeatsParameters) -> None:
+        self._model, self._facts, self._given = model, facts, given
+        self._window = SlidingWindow(given.window_s)
+        types = facts.cluster.type_of_node
+        self._type_names = [facts.cluster.node_types[number].name for number in types]
+        self._classes = {kind.name: number for number, kind in enumerate(facts.job_classes)}
+
+    def __call__(self, finished: pd.DataFrame, now_s: float) -> Heats:
+        """Return the policy to go on with, after `finished` (SCHEDULED) at the time `now_s`."""
+        rows: Any = finished.itertuples()
+        for row in rows:
+            # A job that moved or began again took what it took on several nodes.
+            whole = row.evictions == 0 and row.migrations == 0
+            if whole and row.execution_s > row.set_up_s and row.energy_j > 0:
+                self._window.record(self._finished(row))
+        recent = self._window.finished(now_s)
+        threshold = self._given.error_threshold
+        self._model = retrained(self._model, recent, error_threshold=threshold)
+        return from_model(self._model, self._facts, self._given, maintenance=self)
+
+    def _finished(self, row: Any) -> Finished:
+        node_type = self._type_names[row.node]
+        asked = self._facts.asked[self._classes[row.job_class]]
+        requirement = _requirement(asked)
+        run_time_s, energy_j = self._model.predict(node_type, requirement, row.level)
+        actual = Observation(
+            asked.cores, asked.memory_gib, row.execution_s - row.set_up_s, row.energy_j,
+            level=row.level, gpus=asked.gpus,
+        )  # fmt: skip
+        return Finished(row.finish_s, node_type, actual, run_time_s, energy_j)
+
+
+def _requirement(asked: Asked) -> Requirement:
+    return Requirement(asked.cores, asked.memory_gib, gpus=asked.gpus)
+
+
+def _idle_w(facts: Facts) -> NDArray[np.float64]:
+    """Return a task's share of the idle power of a node, by class and node type.
+
+    The share is that of the cores or that of the GPUs, whichever is larger: what nobody else has.
+    """
+    return np.array(
+        [
+            [kind.idle_w * _share(asked, kind) for kind in facts.cluster.node_types]
+            for asked in facts.asked
+        ]
+    )
+
+
+def _share(asked: Asked, node_type: NodeType) -> float:
+    of_gpus = 1000 * asked.gpus / node_type.gpu_milli if node_type.gpu_milli else 0.0
+    return max(1000 * asked.cores / node_type.cpu_milli, of_gpus)
+
+
+def _set_up_costs(facts: Facts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return seconds and joules of image pull and cold start, [image is there, class, type].
+
+    A pull draws nothing above idle; a cold start draws what the job does at the highest level.
+    """
+    shape = (2, len(facts.job_classes), len(facts.cluster.node_types))
+    seconds, joules = np.zeros(shape), np.zeros(shape)
+    for row, (job_class, asked) in enumerate(zip(facts.job_classes, facts.asked, strict=True)):
+        for column, node_type in enumerate(facts.cluster.node_types):
+            highest = len(node_type.levels) - 1
+            watts = active_w(node_type, job_class, asked.cores, asked.gpus, highest)
+            seconds[:, row, column] = job_class.cold_start_s
+            seconds[0, row, column] += job_class.image_bytes / node_type.network_bytes_per_s
+            joules[:, row, column] = job_class.cold_start_s * watts
+    return seconds, joules

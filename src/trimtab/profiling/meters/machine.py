@@ -1,0 +1,123 @@
+"""The meters of this machine: which there are, and what they give a run together.
+
+Each part of the machine is covered by the best meter found for it: a counter before a model, a
+model before nothing. The sum is as sure as the worst of what it consists of.
+"""
+
+import importlib
+import os
+import pkgutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from trimtab.profiling.meters.base import EnergySource, Meter, Part, Share, Use
+from trimtab.profiling.meters.gpus import Gpus
+from trimtab.profiling.meters.power_model import HardwareModel
+
+_RANK = {source: rank for rank, source in enumerate(EnergySource)}
+
+
+@dataclass(frozen=True, slots=True)
+class MeterReadings:
+    """All meters at one moment: what each has counted, in their order."""
+
+    counted_j: tuple[float, ...]
+    machine_busy_s: float
+
+
+class MachineMeters:
+    """Meters that together cover a machine, each part once.
+
+    `method` names them, as in "rapl package+dram, nvml"; `detail` says what exactly is read.
+    """
+
+    def __init__(self, meters: Sequence[Meter]) -> None:
+        self.meters = meters
+        self.source = max((meter.source for meter in meters), key=_RANK.__getitem__)
+        self.method = ", ".join(meter.method for meter in meters)
+        self.detail = ", ".join(meter.detail for meter in meters)
+        self._cores_usable = len(os.sched_getaffinity(0))
+
+    def read(self) -> MeterReadings:
+        """Read every meter."""
+        return MeterReadings(tuple(meter.read_j() for meter in self.meters), machine_busy_s())
+
+    def share(
+        self,
+        before: MeterReadings,
+        after: MeterReadings,
+        *,
+        wall_s: float,
+        cpu_s: float,
+        resident_byte_s: float,
+    ) -> Share:
+        """Return what falls to a run between two readings, in which it used what the rest says."""
+        machine_busy_s = after.machine_busy_s - before.machine_busy_s
+        use = Use(wall_s, cpu_s, resident_byte_s, machine_busy_s, self._cores_usable)
+        shares = [
+            meter.share(now_j - then_j, use)
+            for meter, then_j, now_j in zip(
+                self.meters, before.counted_j, after.counted_j, strict=True
+            )
+        ]
+        return Share(
+            sum(share.energy_j for share in shares),
+            sum(share.low_j for share in shares),
+            sum(share.high_j for share in shares),
+            sum(share.active_j for share in shares),
+        )
+
+    def counted_j(self, readings: MeterReadings) -> dict[str, float]:
+        """Return what each meter has counted, as `NAME_j`."""
+        return {
+            f"{meter.name}_j": joules
+            for meter, joules in zip(self.meters, readings.counted_j, strict=True)
+        }
+
+    def edge_j(self, counted_j: Mapping[str, float], duration_s: float) -> float:
+        """Return the joules at each end of a window that may belong to its neighbour.
+
+        That is the energy of one step of each counter, at its mean power in the window.
+        """
+        if duration_s <= 0:
+            return 0.0
+        return sum(
+            counted_j[f"{meter.name}_j"] / duration_s * meter.update_period_s
+            for meter in self.meters
+        )
+
+
+def machine_meters(hardware: HardwareModel, gpus: Gpus | None = None) -> MachineMeters:
+    """Return the best meters of this machine; without `gpus` those are not looked at.
+
+    Every class of a meter in a module of this package is asked. The processors' is chosen first,
+    so that their energy is never missing; the others join where they count nothing twice.
+    """
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)], f"{__package__}."):
+        importlib.import_module(module.name)
+    asked = (kind.find(hardware, gpus) for kind in Meter.__subclasses__())
+    meters = [meter for meter in asked if meter is not None]
+    by_part: dict[Part, Meter] = {}
+    for meter in sorted(
+        meters, key=lambda m: (Part.PROCESSORS not in m.parts, _RANK[m.source], m.name)
+    ):
+        if by_part.keys().isdisjoint(meter.parts):
+            by_part |= dict.fromkeys(meter.parts, meter)
+    return MachineMeters(list(dict.fromkeys(by_part[part] for part in Part if part in by_part)))
+
+
+def parse_busy_s(proc_stat: str) -> float:
+    """Return the seconds all CPUs worked since the machine started, from /proc/stat's text.
+
+    User, nice, system, interrupts; not idle, waiting for storage, nor stolen by other guests;
+    guest time is inside user time (proc_stat(5)).
+    """
+    all_cpus = proc_stat.split("\n")[0].split()
+    user, nice, system, _idle, _iowait, irq, softirq = map(int, all_cpus[1:8])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
+def machine_busy_s() -> float:
+    """Return the seconds all CPUs of this machine worked since it started."""
+    return parse_busy_s(Path("/proc/stat").read_text())

@@ -1,0 +1,65 @@
+"""`deflator_{objective}.json`: the deflator's search on a cell."""
+
+from typing import ClassVar, Literal, Self
+
+from pydantic import model_validator
+from pydantic.dataclasses import dataclass
+
+from trimtab.records.document import PART, Document
+
+
+@dataclass(frozen=True, config=PART, kw_only=True)
+class Candidate:
+    """One combination and what the model says of it; every mapping is by class.
+
+    A timeout is null where the class never sprints. `energy_j_per_job` is of an average job, the
+    engine's idle power included; `sprint_share` is the share of all time in which the engine
+    sprints.
+    """
+
+    drop_ratio: dict[str, float]
+    timeout_s: dict[str, float | None]
+    accuracy_loss_pct: dict[str, float]
+    response_mean_s: dict[str, float]
+    response_p95_s: dict[str, float]
+    energy_j_per_job: float
+    sprint_share: float
+    feasible: bool
+    pareto: bool = False
+    chosen: bool = False
+
+
+@dataclass(frozen=True, config=PART)
+class SimulatedResponse:
+    """The response times of the chosen candidate by class, as its simulation has them."""
+
+    response_mean_s: dict[str, float | None]
+    response_p95_s: dict[str, float | None]
+
+
+class DeflatorSearch(Document):
+    """All stable combinations of an objective's choices, and the chosen one simulated.
+
+    `classes` come in the order of decreasing importance; `confirmed` is null where no candidate is
+    feasible.
+    """
+
+    stage: ClassVar[str] = "schedule"
+    version: Literal[1] = 1
+    objective: str
+    cluster: str
+    trace: str
+    classes: list[str]
+    rows: list[Candidate]
+    confirmed: SimulatedResponse | None
+
+    @model_validator(mode="after")
+    def _every_mapping_has_all_classes(self) -> Self:
+        parts = [(f"rows[{number}]", vars(row)) for number, row in enumerate(self.rows)]
+        if self.confirmed:
+            parts.append(("confirmed", vars(self.confirmed)))
+        for where, part in parts:
+            for key, value in part.items():
+                if isinstance(value, dict) and value.keys() != set(self.classes):
+                    raise ValueError(f"{where}.{key}: expected {' and '.join(self.classes)}")
+        return self

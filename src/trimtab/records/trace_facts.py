@@ -1,0 +1,98 @@
+"""`trace.json`: what is known of a trace as a cluster meets it."""
+
+from enum import StrEnum
+from typing import ClassVar, Literal
+
+from pydantic.dataclasses import dataclass
+
+from trimtab.records.document import PART, Document
+from trimtab.records.measured_rounds import RoundTimes
+
+
+class ServiceSource(StrEnum):
+    """Where the service times of a trace's jobs come from."""
+
+    MEASURED_ROUNDS = "rounds measured on a real engine"
+    PROFILE = "profile and debloat of this experiment"
+    RECORDED = "recorded trace"
+    DRAWN = "drawn from the trace's YAML"
+
+
+@dataclass(frozen=True, config=PART)
+class MeasuredWorkload:
+    """A workload in one environment, from the runs that compared both in turn.
+
+    `work_s` are the service times of those runs, start-up excluded; `cold_start_s` is the mean
+    time from a process' start to its first iteration. `image_bytes` are the environment's shared
+    libraries, compressed: what a pull moves of them. `active_w` is the mean power above idle.
+    """
+
+    workload: str
+    hardware: str
+    environment: str
+    work_s: tuple[float, ...]
+    cold_start_s: float
+    image_bytes: int
+    memory_bytes: int
+    active_w: float | None
+    energy_source: str
+
+
+@dataclass(frozen=True, config=PART)
+class ClassFacts:
+    """The jobs of one class.
+
+    `mean_work_s` is null where a job's service time is drawn when it starts. `accuracy_loss` are
+    points of drop ratio (0 to 1) and loss in per cent.
+    """
+
+    jobs: int
+    arrival_rate_per_s: float
+    mean_work_s: float | None
+    accuracy_loss: list[tuple[float, float]]
+    measured: MeasuredWorkload | None
+
+
+@dataclass(frozen=True, config=PART)
+class ArrivalCounts:
+    """The jobs of each class that arrive in each bin of `bin_s` seconds, from the start."""
+
+    bin_s: float
+    classes: dict[str, list[int]]
+
+
+class TraceFacts(Document):
+    """A trace on a cluster.
+
+    `skipped` counts the rows of a recorded trace that were left out, by reason. `original` is, by
+    class, the workload in the environment that was not debloated, which a load is of; `rounds` are
+    the times of the classes whose programs were measured on a real engine.
+    """
+
+    stage: ClassVar[str] = "schedule"
+    version: Literal[1] = 1
+    trace: str
+    cluster: str
+    jobs: int
+    classes: dict[str, ClassFacts]
+    arrivals: ArrivalCounts
+    skipped: dict[str, int]
+    original: dict[str, MeasuredWorkload]
+    rounds: dict[str, RoundTimes]
+    service_source: ServiceSource
+
+    @property
+    def measured(self) -> dict[str, MeasuredWorkload]:
+        """The workloads of the classes whose figures the stages before measured."""
+        return {
+            name: facts.measured
+            for name, facts in self.classes.items()
+            if facts.measured is not None
+        }
+
+    @property
+    def accuracy_loss(self) -> dict[str, list[tuple[float, float]]]:
+        """What dropping tasks costs the classes of which that is known."""
+        return {
+            name: facts.accuracy_loss for name, facts in self.classes.items() if facts.accuracy_loss
+        }

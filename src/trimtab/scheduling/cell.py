@@ -1,0 +1,96 @@
+"""One cell of an experiment: a trace on a cluster under a policy, simulated."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from trimtab.config.groups.policy import PolicyConfig
+from trimtab.config.groups.trace import JobClassConfig
+from trimtab.errors import UserError
+from trimtab.policies.base import Policy
+from trimtab.policies.registry import build_policy
+from trimtab.records.figures import ClassFigures
+from trimtab.records.summary import Summary
+from trimtab.scheduling.deflator import loss_pct
+from trimtab.scheduling.replications import mean_figures
+from trimtab.scheduling.setting import Setting, facts_of
+from trimtab.simulation.result import Result
+from trimtab.simulation.simulate import simulate
+
+_SAMPLES = 200
+
+
+def simulate_cell(
+    setting: Setting,
+    policy: PolicyConfig,
+    *,
+    replications: int,
+    is_baseline: bool,
+    destination: Path,
+) -> None:
+    """Simulate a cell and write its tables and `summary.json` to the folder `destination`.
+
+    The tables are those of the first replication, the summary has means over all of them, with
+    the half-widths of their 99 % confidence intervals. Raises UserError as simulate does, and
+    where no job finished.
+    """
+    facts, arrivals = facts_of(setting), setting.facts.arrivals
+    bins = len(next(iter(arrivals.classes.values())))
+    span_s = max(arrivals.bin_s * bins, 1e-9)
+    results: list[Result] = []
+    for replication in range(replications):
+        seeded = replace(facts, seed=facts.seed + replication)
+        built = build_policy(policy.kind, policy.parameters, seeded)
+        result = simulate(
+            facts.cluster,
+            facts.job_classes,
+            setting.frames(replication),
+            built,
+            seed=setting.trace.seed + replication,
+            folder=destination if replication == 0 else None,
+            keep_jobs=replication == 0,
+            keep_stays=replication == 0,
+            sample_s=span_s / _SAMPLES if replication == 0 else None,
+        )
+        results.append(result)
+    if not results[0].classes:
+        raise UserError(
+            f"trace {setting.trace.name} on {setting.cluster.name} under {policy.name}: no job "
+            "found a place; expected nodes that have room for some"
+        )
+    total = mean_figures([result.total for result in results])
+    Summary(
+        cluster=setting.cluster.name,
+        trace=setting.trace.name,
+        policy=policy.name,
+        policy_label=policy.label or policy.name,
+        baseline=is_baseline,
+        simulator=results[0].simulator,
+        seed=setting.trace.seed,
+        offered_load=results[0].offered_load,
+        classes=_class_figures(results, built, setting.trace.classes),
+        all=replace(total, replications=replications),
+        energy_source="modelled",
+        service_source=setting.facts.service_source,
+    ).write(destination / "summary.json")
+
+
+def _class_figures(
+    results: Sequence[Result], policy: Policy, classes: Mapping[str, JobClassConfig]
+) -> dict[str, ClassFigures]:
+    return {
+        name: replace(
+            mean_figures([result.classes[name] for result in results if name in result.classes]),
+            drop_ratio=policy.drop_ratio.get(name, 0.0),
+            accuracy_loss_pct=_loss_pct(classes.get(name), policy.drop_ratio.get(name, 0.0)),
+        )
+        for name in results[0].classes
+    }
+
+
+def _loss_pct(facts: JobClassConfig | None, drop_ratio: float) -> float | None:
+    if drop_ratio == 0:
+        return 0.0
+    if facts is None or not facts.accuracy_loss:
+        return None
+    return loss_pct([(ratio, loss) for ratio, loss in facts.accuracy_loss], drop_ratio)

@@ -1,0 +1,96 @@
+"""What a cell is made from: a trace on a cluster, and what was measured of its classes."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from trimtab.clusters.cluster import Cluster, JobClass
+from trimtab.config.groups.cluster import ClusterConfig
+from trimtab.config.groups.hardware import Hardware
+from trimtab.config.groups.trace import JobClassConfig, TraceConfig
+from trimtab.config.stages import TraceStage
+from trimtab.policies.facts import Asked, Facts, ProbeRun
+from trimtab.policies.simulated_probes import probe_nodes
+from trimtab.records.trace_facts import TraceFacts
+from trimtab.scheduling.from_config import GIB, cluster_of, job_classes_of
+from trimtab.scheduling.measured import Measured, with_rounds
+from trimtab.scheduling.trace_frames import frames_of
+from trimtab.traces.statistics import class_statistics
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A trace on a cluster: the YAML files, and what was measured of the classes.
+
+    `trace_path` is the trace as drawn or read, and `facts` are what is known of it.
+    """
+
+    cluster: ClusterConfig
+    hardware: Sequence[Hardware]
+    trace: TraceConfig
+    trace_path: Path
+    facts: TraceFacts
+
+    def frames(self, replication: int) -> Path | Iterable[pd.DataFrame]:
+        """Return the trace; of every replication but the first, drawn again with another seed."""
+        if replication == 0 or self.trace.arrivals.kind == "file":
+            return self.trace_path
+        trace = replace(self.trace, seed=self.trace.seed + replication)
+        measured = Measured(self.facts.measured, self.facts.original, self.facts.rounds)
+        return frames_of(trace, self.cluster, self.hardware, measured, Counter())
+
+
+def setting_of(stage: TraceStage, trace_path: Path, facts_path: Path) -> Setting:
+    """Return the setting of a stage whose trace is at `trace_path`, with the facts beside it."""
+    facts = TraceFacts.read(facts_path)
+    trace = with_rounds(stage.trace, facts.rounds)
+    return Setting(stage.cluster, stage.hardware, trace, trace_path, facts)
+
+
+def facts_of(setting: Setting) -> Facts:
+    """Return what policies are made from: nodes, classes, and what probing them would give."""
+    cluster = cluster_of(setting.cluster, setting.hardware)
+    classes = setting.trace.classes or {name: JobClassConfig() for name in setting.facts.classes}
+    job_classes = job_classes_of(setting.hardware, classes, setting.facts.measured)
+    asked = _asked(setting.trace_path, [job_class.name for job_class in job_classes])
+    probes = _probes(setting.hardware, cluster, job_classes, asked)
+    return Facts(cluster, job_classes, asked, probes, setting.trace.seed)
+
+
+def _probes(
+    hardware: Sequence[Hardware],
+    cluster: Cluster,
+    job_classes: Sequence[JobClass],
+    asked: Sequence[Asked],
+) -> list[ProbeRun]:
+    """Return the real probing runs of the node types, if all have some; else simulated ones.
+
+    Never some of each: predictions of node types compare only if the same tasks probed them.
+    """
+    if not all(machine.probes for machine in hardware):
+        return probe_nodes(cluster, job_classes, asked)
+    return [
+        ProbeRun(
+            machine.name, probe.cores, probe.memory_gib, probe.level, probe.wall_s, probe.energy_j
+        )
+        for machine in hardware
+        for probe in machine.probes
+    ]
+
+
+def _asked(trace: Path, names: Sequence[str]) -> list[Asked]:
+    mean, _ = class_statistics(trace)
+    return [
+        Asked(
+            cores=float(mean["cpu_milli"].get(name, 1000.0)) / 1000,
+            memory_gib=float(mean["memory_bytes"].get(name, 0.0)) / GIB,
+            # Jobs of rounds draw their times when they start: only ratios matter to a policy.
+            work_s=float(np.nan_to_num(mean["work_s"].get(name, 1.0), nan=1.0)) or 1.0,
+            gpus=float(mean["gpu_milli"].get(name, 0.0)) / 1000,
+        )
+        for name in names
+    ]

@@ -1,0 +1,187 @@
+"""A trace's jobs as chunks of TRACE, drawn or read as its YAML says."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from trimtab.clusters.round_times import service_times
+from trimtab.config.groups.cluster import ClusterConfig
+from trimtab.config.groups.hardware import Hardware
+from trimtab.config.groups.trace import JobClassConfig, TraceConfig, Work
+from trimtab.records.trace_facts import MeasuredWorkload
+from trimtab.scheduling.from_config import GIB, measured_work, rounds_of
+from trimtab.scheduling.measured import Measured
+from trimtab.traces import distribution
+from trimtab.traces.formats.registry import read_format
+from trimtab.traces.generators import (
+    StageCounts,
+    SyntheticClass,
+    TaskCounts,
+    bursts,
+    marked_markovian,
+    poisson,
+    rates_for_load,
+)
+from trimtab.traces.table import read_trace
+
+_SAMPLE = 20_000  # jobs whose mean service time stands for all
+
+
+@dataclass(frozen=True)
+class Empirical:
+    """One of the measured values, each as likely as the others."""
+
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean of the values."""
+        return float(np.mean(self.values))
+
+    def draw(self, rng: np.random.Generator, size: int) -> NDArray[np.float64]:
+        """Return `size` independent draws."""
+        return rng.choice(np.array(self.values), size)
+
+
+def frames_of(
+    config: TraceConfig,
+    cluster: ClusterConfig,
+    hardware: Sequence[Hardware],
+    measured: Measured,
+    skipped: Counter[str],
+) -> Iterable[pd.DataFrame]:
+    """Return the trace as chunks of TRACE; `hardware` are the cluster's node types.
+
+    A load is that of the original environment, so that both environments meet the same arrivals.
+    `skipped` counts the rows of a recorded trace that are left out, as the chunks are read. Raises
+    UserError for a trace that is none, or that its files do not hold.
+    """
+    arrivals = config.arrivals
+    if arrivals.kind == "file" and arrivals.format is not None:
+        if arrivals.format == "parquet":
+            return (frame for paths in arrivals.files.values() for path in paths
+                    for frame in read_trace(Path(path)))  # fmt: skip
+        return read_format(arrivals.format, arrivals.files, arrivals.options, skipped)
+    classes = [
+        _synthetic(name, facts, cluster, hardware, measured.workloads.get(name))
+        for name, facts in config.classes.items()
+    ]
+    if arrivals.kind == "bursts":
+        return bursts(classes, _shares(config), config.seed, arrivals.jobs, arrivals.bursts,
+                      arrivals.horizon_s)  # fmt: skip
+    if arrivals.kind == "markovian":
+        marked = [arrivals.marked[job_class.name] for job_class in classes]
+        return marked_markovian(classes, arrivals.transitions, marked, config.seed, arrivals.jobs)
+    rates = rates_of(config, cluster, hardware, measured.original)
+    return poisson(classes, list(rates.values()), config.seed, arrivals.jobs)
+
+
+def rates_of(
+    config: TraceConfig,
+    cluster: ClusterConfig,
+    hardware: Sequence[Hardware],
+    original: Mapping[str, MeasuredWorkload],
+) -> dict[str, float]:
+    """Return the arrival rate of each class of Poisson arrivals, 1/s."""
+    shares = _shares(config)
+    if config.arrivals.rate_per_s:
+        return {
+            name: config.arrivals.rate_per_s * share
+            for name, share in zip(config.classes, shares, strict=True)
+        }
+    demand = [
+        _demand(facts, _synthetic(name, facts, cluster, hardware, original.get(name)), cluster,
+                config.seed)
+        for name, facts in config.classes.items()
+    ]  # fmt: skip
+    load = config.arrivals.load * _capacity(cluster, hardware)
+    rates = rates_for_load(load, demand, shares)
+    return dict(zip(config.classes, rates.tolist(), strict=True))
+
+
+def _shares(config: TraceConfig) -> list[float]:
+    total = sum(facts.share for facts in config.classes.values())
+    return [facts.share / total for facts in config.classes.values()]
+
+
+def _synthetic(
+    name: str,
+    facts: JobClassConfig,
+    cluster: ClusterConfig,
+    hardware: Sequence[Hardware],
+    measured: MeasuredWorkload | None,
+) -> SyntheticClass:
+    memory_bytes = int(facts.memory_gib * GIB) if measured is None else measured.memory_bytes
+    return SyntheticClass(
+        name=name,
+        priority=facts.priority,
+        cpu_milli=cluster.engine_slots * 1000 or round(facts.cores * 1000),
+        gpu_milli=round(facts.gpus * 1000),
+        memory_bytes=memory_bytes,
+        work=_work(facts, hardware, measured),
+    )
+
+
+def _work(
+    facts: JobClassConfig, hardware: Sequence[Hardware], measured: MeasuredWorkload | None
+) -> distribution.Distribution | StageCounts:
+    if measured is not None:
+        (machine,) = [node_type for node_type in hardware if node_type.name == measured.hardware]
+        return Empirical(measured_work(measured, machine))
+    if facts.rounds.map_tasks:
+        # A round without tasks is left out by the rounds' own times; its count has to be 1 or more.
+        scv = facts.rounds.size_scv
+        return StageCounts(
+            TaskCounts((facts.rounds.map_tasks,), (1.0,)),
+            TaskCounts((max(1, facts.rounds.reduce_tasks),), (1.0,)),
+            distribution.LogNormal(1.0, scv) if scv else distribution.Deterministic(1.0),
+        )
+    return _distribution(facts.work)
+
+
+def _distribution(work: Work) -> distribution.Distribution:
+    match work.distribution:
+        case "deterministic":
+            return distribution.Deterministic(work.mean_s)
+        case "erlang":
+            return distribution.Erlang(work.mean_s, work.phases)
+        case "uniform":
+            return distribution.Uniform(work.minimum_s, work.maximum_s)
+        case "lognormal":
+            return distribution.LogNormal(work.mean_s, work.scv)
+        case "hyperexponential":
+            return distribution.HyperExponential(work.mean_s, work.scv)
+        case _:
+            return distribution.Exponential(work.mean_s)
+
+
+def _demand(
+    facts: JobClassConfig, synthetic: SyntheticClass, cluster: ClusterConfig, seed: int
+) -> float:
+    """Return what an average job asks of the capacity: core seconds, or seconds of an engine."""
+    if not isinstance(synthetic.work, StageCounts):
+        cores = 1.0 if cluster.engine_slots else synthetic.cpu_milli / 1000
+        return synthetic.work.mean * cores
+    jobs = np.arange(_SAMPLE)
+    maps = np.full(_SAMPLE, synthetic.work.map_tasks.counts[0])
+    reduces = np.full(_SAMPLE, synthetic.work.reduce_tasks.counts[0])
+    slots = np.full(_SAMPLE, max(1, cluster.engine_slots or synthetic.cpu_milli // 1000))
+    return float(service_times(rounds_of(facts.rounds), seed, jobs, maps, reduces, slots)[0].mean())
+
+
+def _capacity(cluster: ClusterConfig, hardware: Sequence[Hardware]) -> float:
+    """Return the core seconds, of the reference node, that the cluster does in a second.
+
+    An engine counts as one: it has one job at a time.
+    """
+    if cluster.engine_slots:
+        return 1.0
+    return sum(
+        count * machine.cores * machine.speed
+        for count, machine in zip(cluster.nodes.values(), hardware, strict=True)
+    )

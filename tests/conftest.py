@@ -1,0 +1,66 @@
+"""Tests that were skipped can be run again by themselves, once what they need is there."""
+
+import re
+import signal
+
+import hypothesis
+import pytest
+
+# How long an example takes says more of the machine than of the code.
+hypothesis.settings.register_profile("trimtab", deadline=None)
+hypothesis.settings.load_profile("trimtab")
+
+KEPT = "trimtab/skipped"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--skipped-before", action="store_true", help="run what the last run skipped, nothing else"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # A shell that starts the tests in the background has Ctrl-C ignored, which programs inherit.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    of_worker = hasattr(config, "workerinput")  # of xdist, whose controller hears of all tests
+    if not of_worker and config.pluginmanager.hasplugin("cacheprovider"):
+        config.pluginmanager.register(Skipped(config))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--skipped-before"):
+        # Functions, not cases: of files that were not there no case was made.
+        before = {function_of(name) for name in config.cache.get(KEPT, {})}
+        kept, others = [], []
+        for item in items:
+            was_skipped = {function_of(item.nodeid), item.nodeid.split("::")[0]} & before
+            (kept if was_skipped else others).append(item)
+        config.hook.pytest_deselected(items=others)
+        items[:] = kept
+
+
+def function_of(name: str) -> str:
+    return name.partition("[")[0]
+
+
+class Skipped:
+    """Keeps which tests, or whole files, were skipped and why, for the next run."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.why: dict[str, str] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._keep(report)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self._keep(report)
+
+    def _keep(self, report: pytest.TestReport | pytest.CollectReport) -> None:
+        # An expected failure is reported as skipped too, without a place and a reason.
+        if report.skipped and isinstance(report.longrepr, tuple):
+            name = re.sub(r"@[^@\]]*$", "", report.nodeid)  # xdist puts the group behind it
+            self.why[name] = report.longrepr[2].removeprefix("Skipped: ")
+
+    def pytest_sessionfinish(self) -> None:
+        self.config.cache.set(KEPT, self.why)

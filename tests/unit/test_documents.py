@@ -1,0 +1,66 @@
+"""What the pages link to and name is there."""
+
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[2]
+PAGES = [
+    PROJECT / "README.md",
+    PROJECT / "CONTRIBUTING.md",
+    PROJECT / "benchmarks/README.md",
+    *sorted((PROJECT / "docs").rglob("*.md")),
+]
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+CODE = re.compile(r"`([^`\n]+)`")
+FENCED = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+# A path of the project in a code span; what begins with my_ is the reader's.
+PATH = re.compile(r"(?:src|conf|rules|scripts|native|tests|benchmarks|docs|examples)/[\w./*-]+")
+MODULE = re.compile(r"\btrimtab(?:\.[a-z]\w*)+(?![\w/])")
+
+
+@pytest.fixture(params=PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+def page(request: pytest.FixtureRequest) -> Path:
+    assert isinstance(request.param, Path)
+    return request.param
+
+
+def test_relative_links_lead_to_a_file_and_a_heading(page: Path) -> None:
+    broken = []
+    for link in LINK.findall(FENCED.sub("", page.read_text())):
+        path, _, heading = unquote(link).partition("#")
+        if "://" not in link:
+            target = page.parent / path if path else page
+            if not target.exists() or (heading and heading not in anchors(target)):
+                broken.append(link)
+    assert not broken
+
+
+def test_named_paths_exist(page: Path) -> None:
+    spans = CODE.findall(FENCED.sub("", page.read_text()))
+    paths = [span for span in spans if PATH.fullmatch(span) and "/my_" not in span]
+    assert [path for path in paths if not list(PROJECT.glob(path.rstrip("/")))] == []
+
+
+def test_named_modules_exist(page: Path) -> None:
+    assert [name for name in MODULE.findall(page.read_text()) if not is_module(name)] == []
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page, as the repository's view names them in links."""
+    headings = HEADING.findall(FENCED.sub("", page.read_text()))
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {heading.replace(" ", "-") for heading in plain}
+
+
+def is_module(name: str) -> bool:
+    """Whether a dotted name is that of a package or a module, or of something in a module."""
+    place = PROJECT / "src"
+    for word in name.split("."):
+        if (place / f"{word}.py").is_file():
+            return True
+        place /= word
+    return place.is_dir()
