@@ -45,7 +45,7 @@ def _cell(cluster: str, trace: str, policy: str, metrics: dict[str, float]) -> d
     figures: dict[str, Any] = {"all": summary["all"]}
     if len(summary["classes"]) <= _MOST_CLASSES:
         figures["classes"] = summary["classes"]
-    for name in ("analytic", "real"):
+    for name in ("formula", "real"):
         path = folder / f"{name}.json"
         if path.exists():
             figures[name] = json.loads(path.read_text())

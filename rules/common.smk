@@ -1,7 +1,9 @@
+import math
 import os
 from pathlib import Path
 
 from trimtab.config import dump, stages
+from trimtab.profiling.runs.from_workload import command_line
 from trimtab.sources import sources_of
 
 
@@ -17,12 +19,39 @@ def code(*patterns):
 def programs(wildcards):
     """The files that a workload's command names, and the modules of ours that they import."""
     workload = CONFIG.option("workload", wildcards.workload)
-    named = [Path(workload.workdir, word) for word in workload.command]
+    named = [Path(workload.workdir, word) for word in command_line(workload)]
     files = [path for path in named if path.is_file()]
     return [
         os.path.relpath(path)
         for path in sources_of(files, Path(workflow.basedir, "src"))
     ]
+
+
+def gpus(wildcards):
+    """The GPUs that a run on a machine may use: all of them, as it has all of its cores."""
+    return CONFIG.option("hardware", wildcards.hardware).gpu_count
+
+
+def memory_mb(workloads):
+    """Memory for the largest of these workloads, MB."""
+    return math.ceil(max(workload.memory_gib for workload in workloads) * 2**30 / 1e6)
+
+
+def longest_min(workloads, runs):
+    """Minutes until `runs` runs of each were ended for taking too long, and ten for the rest."""
+    return math.ceil(sum(workload.timeout_s for workload in workloads) * runs / 60) + 10
+
+
+def profiled_min(wildcards):
+    """The plain and the traced runs of `profile`, one more for eager loading, one for files."""
+    runs = CONFIG.root.profiling.repeats + CONFIG.root.profiling.traced_runs + 2
+    return longest_min([CONFIG.option("workload", wildcards.workload)], runs)
+
+
+def verified_min(wildcards):
+    """The runs in both environments, those for resident memory, and one to find a crash."""
+    runs = 2 * (CONFIG.root.verify.repeats + 1) + 1
+    return longest_min(CONFIG.workloads(wildcards.target), runs)
 
 
 def profiles(file):

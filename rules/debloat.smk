@@ -81,9 +81,9 @@ rule verify_environment:
         "results/benchmarks/verify/{target}/{hardware}.tsv"
     threads: EVERY_CORE
     resources:
-        mem_mb=8000,
-        runtime=120,
-        gpu=0,
+        mem_mb=lambda wildcards: memory_mb(CONFIG.workloads(wildcards.target)),
+        runtime=verified_min,
+        gpu=gpus,
     params:
         cfg=lambda wildcards: dump(
             stages.VerifyStage(

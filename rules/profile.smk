@@ -16,9 +16,11 @@ rule profile_workload:
         "results/benchmarks/profile/{workload}/{hardware}.tsv"
     threads: EVERY_CORE
     resources:
-        mem_mb=8000,
-        runtime=120,
-        gpu=0,
+        mem_mb=lambda wildcards: memory_mb(
+            [CONFIG.option("workload", wildcards.workload)]
+        ),
+        runtime=profiled_min,
+        gpu=gpus,
     params:
         cfg=lambda wildcards: dump(
             stages.ProfileStage(

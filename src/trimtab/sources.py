@@ -11,9 +11,9 @@ _SOURCES = Path(__file__).resolve().parents[1]
 def sources_of(entries: Iterable[Path], source: Path = _SOURCES) -> list[Path]:
     """Return the Python files `entries` and every module under `source` they import, sorted.
 
-    Imports are read from the text, nothing is run. The configuration's own modules are left out:
-    what they say reaches a stage as its parameters, and rewording a key's meaning is no reason to
-    measure again.
+    That includes the modules of a package that one of them searches. Imports are read from the
+    text, nothing is run. The configuration's own modules are left out: what they say reaches a
+    stage as its parameters, and rewording a key's meaning is no reason to measure again.
     """
     found: set[Path] = set()
     waiting = [path.resolve() for path in entries]
@@ -22,10 +22,13 @@ def sources_of(entries: Iterable[Path], source: Path = _SOURCES) -> list[Path]:
         if path in found or path.is_relative_to(source / "trimtab" / "config"):
             continue
         found.add(path)
-        for name in imports_of(path.read_bytes()):
+        text = path.read_bytes()
+        for name in imports_of(text):
             place = source.joinpath(*name.split("."))
             candidates = (place.with_suffix(".py"), place / "__init__.py")
             waiting += [candidate for candidate in candidates if candidate.is_file()]
+        for name in searched_by(text):
+            waiting += source.joinpath(*name.split(".")).rglob("*.py")
     return sorted(found)
 
 
@@ -35,15 +38,36 @@ def imports_of(text: bytes) -> frozenset[str]:
 
     Of `from a import b` both a and a.b are named, as b may be a module.
     """
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):  # no Python, or another version's: it imports nothing of ours
-        return frozenset()
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in ast.walk(_tree(text)):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names.add(node.module)
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
     return frozenset(names)
+
+
+@cache
+def searched_by(text: bytes) -> frozenset[str]:
+    """Return the packages whose `__path__` a file asks for, to find the modules in them.
+
+    The package has to be imported by its own name: `from a import b`, then `b.__path__`.
+    """
+    if b"__path__" not in text:
+        return frozenset()
+    asked = {
+        ast.unparse(node.value)
+        for node in ast.walk(_tree(text))
+        if isinstance(node, ast.Attribute) and node.attr == "__path__"
+    }
+    return frozenset(
+        name for name in imports_of(text) for end in asked if f".{name}".endswith(f".{end}")
+    )
+
+
+def _tree(text: bytes) -> ast.Module:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError):  # no Python, or another version's: it imports nothing of ours
+        return ast.Module([], [])

@@ -49,6 +49,15 @@ def test_named_modules_exist(page: Path) -> None:
     assert [name for name in MODULE.findall(page.read_text()) if not is_module(name)] == []
 
 
+def test_the_map_of_contributing_is_complete() -> None:
+    text = (PROJECT / "CONTRIBUTING.md").read_text()
+    layout = text.split("## Where things belong")[1].split("\n\n    ")[1].split("\n\n")[0]
+    names = set(re.findall(r"\w+", layout))
+    places = [*(PROJECT / "src/trimtab").iterdir(), *(PROJECT / "native").iterdir()]
+    places = [place for place in places if place.is_dir() or place.suffix == ".py"]
+    assert {place.stem for place in places} - names - {"__init__", "__pycache__"} == set()
+
+
 def anchors(page: Path) -> set[str]:
     """The headings of a page, as the repository's view names them in links."""
     headings = HEADING.findall(FENCED.sub("", page.read_text()))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.sources import imports_of
+from trimtab.sources import imports_of, searched_by
 
 PROJECT = Path(__file__).resolve().parents[2]
 SOURCE = PROJECT / "src"
@@ -33,21 +33,14 @@ QUOTED = re.compile(r"[\"'](trimtab(?:\.\w+)+)\.?[\"'{]")
 READS_COMMAND_LINES = {"cli", "workloads"}
 # Imports and modules that are known to break a rule.
 ALLOWED_IMPORTS = {
-    ("trimtab.binaries.elf.dynamic", "trimtab.binaries.elf.reader"),
     ("trimtab.evaluation.libraries.gpu_tables", "trimtab.evaluation.runs.tables"),
     ("trimtab.evaluation.report.page", "trimtab.evaluation.runs.verification"),
     ("trimtab.evaluation.report.page", "trimtab.evaluation.schedules.deflator"),
     ("trimtab.evaluation.report.page", "trimtab.evaluation.schedules.main_classes"),
     ("trimtab.evaluation.report.page", "trimtab.evaluation.schedules.remarks"),
-    ("trimtab.policies.heats", "trimtab.policies.heats_training"),
     ("trimtab.spark.accuracy", "trimtab.execution.spark.run"),
 }
-ALLOWED_UNREACHED = {
-    "trimtab.binaries.gpu.fatbin_wrappers",
-    "trimtab.queueing.closed_forms",
-    "trimtab.simulation.confidence",
-    "trimtab.spark.cluster",
-}
+ALLOWED_UNREACHED = {"trimtab.spark.cluster"}
 
 Graph = dict[str, set[str]]
 
@@ -226,6 +219,15 @@ def test_every_module_is_reached() -> None:
     assert sorted(idle - ALLOWED_UNREACHED) == []
 
 
+def test_the_page_names_every_document_and_table() -> None:
+    page = (PROJECT / "docs/architecture.md").read_text()
+    records = "".join(path.read_text() for path in (SOURCE / "trimtab/records").glob("*.py"))
+    documents = re.findall(r"^class (\w+)\(Document\)", records, re.MULTILINE)
+    tables = re.findall(r"^([A-Z]\w*) = pa\.schema", records, re.MULTILINE)
+    assert documents and tables
+    assert [name for name in documents + tables if f"`{name}`" not in page] == []
+
+
 def named_in(text: str) -> set[str]:
     """The modules that a text names, by a path or with dots, whatever stands behind."""
     named = set()
@@ -250,9 +252,14 @@ def reach(entries: Iterable[str]) -> set[str]:
 
 
 def joining(module: str) -> set[str]:
-    """The modules of packages that `module` names as a text, to find what is in them."""
+    """The modules of packages that `module` searches, or names to find what is in them."""
+    searched = searched_by(modules()[module].read_bytes())
     named = set(QUOTED.findall(modules()[module].read_text())) & set(packages())
-    return {name for name in modules() if name.rpartition(".")[0] in named}
+    return {
+        name
+        for name in modules()
+        if name.rpartition(".")[0] in named or any(is_in(name, package) for package in searched)
+    }
 
 
 def tops(path: Path) -> set[str]:

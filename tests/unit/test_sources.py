@@ -40,6 +40,21 @@ def test_follows_imports_also_inside_functions_but_not_the_configuration(source:
     ]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import pkgutil\nfrom trimtab import c\nlist(pkgutil.iter_modules(c.__path__))\n",
+        "import pkgutil\nimport trimtab.c\nlist(pkgutil.walk_packages(trimtab.c.__path__))\n",
+    ],
+)
+def test_modules_of_a_package_that_is_searched(source: Path, text: str) -> None:
+    (source / "trimtab/c/deeper").mkdir()
+    (source / "trimtab/c/deeper/joins.py").write_text("import trimtab.unused\n")
+    (source / "entry.py").write_text(text)
+    names = {str(path.relative_to(source)) for path in sources_of([source / "entry.py"], source)}
+    assert {"trimtab/c/inner.py", "trimtab/c/deeper/joins.py", "trimtab/unused.py"} <= names
+
+
 def test_files_that_are_no_python_depend_on_themselves(source: Path) -> None:
     binary, script = source / "x.bin", source / "x.sh"
     binary.write_bytes(b"\x7fELF\0\xff")

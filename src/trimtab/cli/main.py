@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -14,7 +14,17 @@ from trimtab.cli import schedule as queue_cli
 from trimtab.cli import workspace
 from trimtab.cli.doctor import examine
 from trimtab.config.fields import MistakeError
-from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.debloat import (
+    Debloat,
+    Fallback,
+    Gpu,
+    Kernels,
+    Mode,
+    Share,
+    StartUpOnly,
+    Symbols,
+)
+from trimtab.config.groups.workload import TargetConfig
 from trimtab.config.validate import checked
 from trimtab.errors import TrimtabError, UserError
 
@@ -24,6 +34,15 @@ app = typer.Typer(
 app.add_typer(queue_cli.schedule, name="schedule")
 app.command()(queue_cli.probe)
 console = Console(stderr=True)
+
+
+def _target(text: str) -> TargetConfig:
+    kind, _, location = text.partition(":")
+    try:
+        return checked({"kind": kind, "location": location}, TargetConfig)
+    except MistakeError as error:
+        raise UserError(f"--target {text}: {error}") from None
+
 
 Command = Annotated[
     list[str], typer.Argument(metavar="-- COMMAND", help="The program, as you run it.")
@@ -41,16 +60,24 @@ Python = Annotated[
     Path | None,
     typer.Option(help="The interpreter whose environment is debloated; by default the command's."),
 ]
-Mode = Annotated[str, typer.Option(help="zero, punch or compact.")]
-Symbols = Annotated[str, typer.Option(help="strip or keep symbol tables.")]
-Gpu = Annotated[
-    str, typer.Option(help="GPU code that stays: used, architecture (what a GPU can load) or keep.")
+Target = Annotated[
+    TargetConfig | None,
+    typer.Option(
+        parser=_target,
+        metavar="KIND:LOCATION",
+        help="What is debloated, where it is no Python environment: its kind, and where it is.",
+    ),
 ]
-Kernels = Annotated[
-    str, typer.Option(help="keep or prune unused kernels beside used ones in a module.")
+ModeOption = Annotated[Mode, typer.Option(help="What becomes of unused bytes.")]
+SymbolsOption = Annotated[Symbols, typer.Option(help="What becomes of symbol tables.")]
+GpuOption = Annotated[
+    Gpu, typer.Option(help="GPU code that stays; architecture: what a GPU can load.")
 ]
-StartUpOnly = Annotated[
-    str,
+KernelsOption = Annotated[
+    Kernels, typer.Option(help="What becomes of unused kernels beside used ones in a module.")
+]
+StartUpOnlyOption = Annotated[
+    StartUpOnly,
     typer.Option(
         help="Libraries of which nothing but start-up code ran: keep that code, or remove all code."
     ),
@@ -60,9 +87,9 @@ For = Annotated[
     typer.Option("--for", help="Compute capability to keep GPU code for, as 9.0; by default this"
                  " machine's GPUs."),
 ]  # fmt: skip
-Share = Annotated[str, typer.Option(help="reflink, copy or hardlink unchanged files.")]
-Fallback = Annotated[
-    str,
+ShareOption = Annotated[Share, typer.Option(help="How unchanged files are taken over.")]
+FallbackOption = Annotated[
+    Fallback,
     typer.Option(
         help="Where the code of removed functions is found when one is called: original (in the"
         " original environment), packed (in the slim one) or none."
@@ -76,6 +103,7 @@ Runs = Annotated[
     int,
     typer.Option("--runs", min=1, help="Traced runs; all that any of them used is kept."),
 ]
+NAME = "command_line"
 WORKSPACE = Path("trimtab_workspace")
 
 
@@ -89,24 +117,18 @@ def _progress() -> Progress:
     )
 
 
-def _options(**options: Any) -> Debloat:
-    try:
-        return checked({"name": "command_line", **options}, Debloat)
-    except MistakeError as error:
-        raise UserError(f"--{error}") from None
-
-
 @app.command()
 def trace(
     command: Command,
     folder: Folder = WORKSPACE,
     python: Python = None,
+    target: Target = None,
     output: Output = None,
     runs: Runs = 3,
 ) -> None:
     """Run COMMAND and record the files, libraries and functions that it uses."""
     with console.status(f"tracing, {runs + 1} runs of the program"):
-        usage = workspace.trace(folder, command, python, output, runs)
+        usage = workspace.trace(folder, command, python, output, runs, target or TargetConfig())
     used = sum(library.functions_used for library in usage.libraries)
     total = sum(library.functions_total for library in usage.libraries)
     console.print(
@@ -126,9 +148,9 @@ def trace(
 @app.command()
 def locate(
     folder: Folder = WORKSPACE,
-    symbols: Symbols = "strip",
-    gpu: Gpu = "used",
-    start_up_only: StartUpOnly = "keep",
+    symbols: SymbolsOption = Symbols.STRIP,
+    gpu: GpuOption = Gpu.USED,
+    start_up_only: StartUpOnlyOption = StartUpOnly.KEEP,
     gpus: For = None,
 ) -> None:
     """Write which spans of each traced library are kept and removed, and why."""
@@ -136,7 +158,7 @@ def locate(
         task = progress.add_task("locating", total=None)
         spans = workspace.locate(
             folder,
-            _options(symbols=symbols, gpu=gpu, start_up_only=start_up_only),
+            Debloat(name=NAME, symbols=symbols, gpu=gpu, start_up_only=start_up_only),
             gpus or [],
             lambda name, done, total: progress.update(task, completed=done, total=total),
         )
@@ -148,33 +170,34 @@ def debloat(
     command: MaybeCommand = None,
     folder: Folder = WORKSPACE,
     python: Python = None,
+    target: Target = None,
     output: Output = None,
     runs: Runs = 3,
-    mode: Mode = "compact",
-    symbols: Symbols = "strip",
-    gpu: Gpu = "used",
-    kernels: Kernels = "keep",
-    start_up_only: StartUpOnly = "keep",
+    mode: ModeOption = Mode.COMPACT,
+    symbols: SymbolsOption = Symbols.STRIP,
+    gpu: GpuOption = Gpu.USED,
+    kernels: KernelsOption = Kernels.KEEP,
+    start_up_only: StartUpOnlyOption = StartUpOnly.KEEP,
     gpus: For = None,
-    share: Share = "reflink",
-    fallback: Fallback = "original",
+    share: ShareOption = Share.REFLINK,
+    fallback: FallbackOption = Fallback.ORIGINAL,
 ) -> None:
     """Trace COMMAND, then make its slim environment: WORKSPACE/env/bin/python runs it.
 
     Without COMMAND nothing is run: with --python ENV/bin/python --gpu architecture --for 9.0 all
     GPU code leaves the environment that GPUs of compute capability 9.0 cannot load.
     """
-    options = _options(
-        mode=mode, symbols=symbols, gpu=gpu, kernels=kernels, start_up_only=start_up_only,
-        share=share, fallback=fallback,
+    options = Debloat(
+        name=NAME, mode=mode, symbols=symbols, gpu=gpu, kernels=kernels,
+        start_up_only=start_up_only, share=share, fallback=fallback,
     )  # fmt: skip
     if command:
         with console.status(f"tracing, {runs + 1} runs of the program"):
-            workspace.trace(folder, command, python, output, runs)
-    elif gpu == "architecture" and python is not None:
-        workspace.list_libraries(folder, python)
+            workspace.trace(folder, command, python, output, runs, target or TargetConfig())
+    elif gpu == Gpu.ARCHITECTURE and (python or target):
+        workspace.list_libraries(folder, python, target or TargetConfig())
     else:
-        raise UserError("give the program after --, or --gpu architecture and --python")
+        raise UserError("give the program after --, or --gpu architecture and --python or --target")
     with _progress() as progress:
         task = progress.add_task("libraries", total=None)
         libraries = workspace.debloat(
@@ -185,7 +208,7 @@ def debloat(
         )
     with console.status("copying the environment"):
         environment = workspace.build(folder, options)
-    if mode == "punch" and fallback != "none":
+    if mode == Mode.PUNCH and fallback != Fallback.NONE:
         console.print("no fallback with mode punch: a call into removed code is a crash")
     table = Table("library", "before", "after", "less")
     sizes = libraries.set_index("library")[["size_before_bytes", "size_after_bytes"]]
@@ -205,10 +228,10 @@ def _mb(size_bytes: float) -> str:
 def reconstruct(
     span_path: Annotated[Path, typer.Option(help="A spans/LIBRARY.json.")],
     output_dir: Annotated[Path, typer.Option(help="Where the library is written.")],
-    mode: Mode = "zero",
+    mode: ModeOption = Mode.ZERO,
 ) -> None:
     """Rebuild one library from its spans; the original is only read."""
-    print(workspace.reconstruct(span_path, output_dir, _options(mode=mode).mode))
+    print(workspace.reconstruct(span_path, output_dir, mode))
 
 
 @app.command()

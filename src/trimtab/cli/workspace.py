@@ -7,30 +7,29 @@ from pathlib import Path
 import pandas as pd
 
 from trimtab.binaries.elf.reader import read_elf
-from trimtab.binaries.errors import ElfError
 from trimtab.binaries.gpu.fatbin import find_gpu_code
 from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.binaries.rewriting.not_started import stop_patches
 from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
-from trimtab.config import dump, load
-from trimtab.config.groups.debloat import Debloat
-from trimtab.config.groups.workload import Comparison, Output, Workload
+from trimtab.cli.documents import DebloatOptions, TracedProgram
+from trimtab.config.groups.debloat import Debloat, Mode
+from trimtab.config.groups.workload import Comparison, Output, TargetConfig, Workload
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import OnProgress, complete_usages, debloat_target, locate_in
 from trimtab.debloating.gpu.gpu_code import gpu_target_of
 from trimtab.debloating.learning import run_with_restored_code, with_calls
+from trimtab.debloating.libraries import untraced_libraries
 from trimtab.debloating.span_document import spans_of
 from trimtab.debloating.targets.base import Target
 from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.verify import verify_environment
 from trimtab.errors import UserError
-from trimtab.files import whole_file
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import trace_workload
 from trimtab.records.library_spans import LibrarySpans
 from trimtab.records.manifest import Manifest
 from trimtab.records.tables import LIBRARIES, read_table
-from trimtab.records.usage import Usage, UsedLibrary
+from trimtab.records.usage import Usage
 
 _NAME = "program"
 
@@ -55,66 +54,63 @@ def trace(
     python: Path | None = None,
     output: Path | None = None,
     traced_runs: int = 3,
+    target: TargetConfig = TargetConfig(),  # noqa: B008  it is frozen
 ) -> Usage:
     """Trace `command` and keep its workload and usage in `folder`.
 
-    `output` is a file that the program writes, compared later instead of its standard output.
+    `output` is a file that the program writes, compared later instead of its standard output;
+    `target` what is debloated, by default the environment of `python` or of the command's own.
     Raises UserError when the command does not exist, fails, or its interpreter is not known.
     """
     if not shutil.which(command[0]):
         raise UserError(f"{command[0]}: no such program; give the command as you run it, after --")
     interpreter = python or find_interpreter(command)
-    if interpreter is None:
+    if interpreter is None and target.location is None:
         raise UserError(
             f"{command[0]} is no Python program by its first line: name the interpreter whose"
             " environment is to be debloated with --python ENV/bin/python"
         )
     compared = Output(Comparison.DIGEST_FILE, str(output.absolute())) if output else Output()
-    workload = Workload(
-        name=_NAME, command=command, python=str(interpreter), workdir=str(Path.cwd()),
-        output=compared,
-    )  # fmt: skip
+    workload = _program(command, interpreter, target, compared)
     _target(workload)
     usage = trace_workload(workload, folder / "runs", traced_runs)
-    with whole_file(folder / "workload.json") as temporary:
-        temporary.write_text(dump(workload))
+    TracedProgram(workload=workload).write(folder / "workload.json")
     usage.write(folder / "usage.json")
     return usage
 
 
-def list_libraries(folder: Path, python: Path) -> Usage:
-    """Keep in `folder` all shared libraries of the environment of `python`, none of them traced.
+def _program(
+    command: list[str],
+    python: Path | None,
+    target: TargetConfig,
+    output: Output = Output(),  # noqa: B008  it is frozen
+) -> Workload:
+    """Return the workload that a command line describes; paths start at the current folder."""
+    return Workload(
+        name=_NAME,
+        command=command,
+        python=None if python is None else str(python),
+        target=target,
+        workdir=str(Path.cwd()),
+        output=output,
+    )
+
+
+def list_libraries(folder: Path, python: Path | None, target: TargetConfig) -> Usage:
+    """Keep in `folder` all shared libraries of an environment, none of them traced.
 
     What a GPU can never load may be removed from them without running anything.
     """
-    workload = Workload(name=_NAME, command=[str(python)], python=str(python))
-    libraries = []
-    for path in sorted(_target(workload).root.resolve().rglob("*.so*")):
-        try:
-            elf = read_elf(path) if path.is_file() and not path.is_symlink() else None
-        except ElfError:
-            continue  # linker scripts and libraries for other machines
-        if elf is not None:
-            library = UsedLibrary(
-                path=str(path), build_id=elf.build_id, size_bytes=elf.size_bytes, traced=False,
-                not_traced_because="no program was traced", functions_total=0, functions_used=0,
-            )  # fmt: skip
-            libraries.append(library)
-    usage = Usage(
-        workload=_NAME, command=[], complete=True, incomplete_because=[], notes=[], processes=[],
-        libraries=libraries, files=[],
-    )  # fmt: skip
-    with whole_file(folder / "workload.json") as temporary:
-        temporary.write_text(dump(workload))
+    workload = _program([str(python or target.location)], python, target)
+    libraries = untraced_libraries(_target(workload).root)
+    usage = Usage(workload=_NAME, command=[], complete=True, libraries=libraries)
+    TracedProgram(workload=workload).write(folder / "workload.json")
     usage.write(folder / "usage.json")
     return usage
 
 
 def _workload(folder: Path) -> Workload:
-    path = folder / "workload.json"
-    if not path.is_file():
-        raise UserError(f"{path}: missing; run `trimtab trace` first")
-    return load(path.read_text(), Workload)
+    return TracedProgram.read(folder / "workload.json").workload
 
 
 def _target(workload: Workload) -> Target:
@@ -140,8 +136,7 @@ def debloat(
 ) -> pd.DataFrame:
     """Write the slim libraries of the traced program; returns a row of LIBRARIES for each."""
     workload = _workload(folder)
-    with whole_file(folder / "options.json") as temporary:
-        temporary.write_text(dump(options))
+    DebloatOptions(options=options).write(folder / "options.json")
     stage = DebloatStage(
         target=_NAME, hardware="this_machine", gpus=gpus, workloads=[workload], debloat=options
     )
@@ -176,7 +171,7 @@ def learn(folder: Path, repeats: int, on_progress: OnProgress) -> int:
     if calls:
         usage = Usage.read(folder / "usage.json")
         with_calls(usage, target, calls).write(folder / "usage.json")
-        options = load((folder / "options.json").read_text(), Debloat)
+        options = DebloatOptions.read(folder / "options.json").options
         gpus = [str(gpu.architecture) for gpu in Manifest.read(folder / "manifest.json").gpus]
         debloat(folder, options, gpus, on_progress)
         build(folder, options)
@@ -193,7 +188,7 @@ def verify(folder: Path, repeats: int) -> Path:
     return folder / "verify.json"
 
 
-def reconstruct(span_path: Path, output_dir: Path, mode: str) -> Path:
+def reconstruct(span_path: Path, output_dir: Path, mode: Mode) -> Path:
     """Rebuild the library of `span_path` in `output_dir` and return its path there.
 
     Raises UserError when the library is not the one that the spans are about.

@@ -1,29 +1,15 @@
 """The configurations of one experiment: composed from `conf/`, checked, and kept."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-import yaml
-from hydra.errors import HydraException
-from omegaconf.errors import OmegaConfBaseException
-
-from trimtab.config.fields import MistakeError
+from trimtab.config.fields import ConfigError
 from trimtab.config.groups.workload import Workload
-from trimtab.config.layers import Layers, UnreadableFileError
-from trimtab.config.mistakes import ConfigError, explain
 from trimtab.config.root import GROUPS, Root
 from trimtab.config.validate import checked
-
-_MISTAKES = (
-    HydraException,
-    OmegaConfBaseException,
-    yaml.YAMLError,
-    MistakeError,
-    UnreadableFileError,
-)
 
 
 class Configurations:
@@ -35,6 +21,9 @@ class Configurations:
     """
 
     def __init__(self, conf: Path, overrides: Sequence[str] = ()) -> None:
+        # Here, since jobs that only read what a stage is given do without Hydra.
+        from trimtab.config.layers import Layers
+
         self.conf = conf
         self._layers = Layers(conf, overrides)
         self._options: dict[tuple[str, str], Any] = {}
@@ -42,7 +31,7 @@ class Configurations:
         for hardware in self.root.experiment.hardware:
             self.option("hardware", hardware)
         for target in self.root.experiment.targets:
-            self.python(target)
+            self._check_target(target)
         self._check_schedule()
 
     def option(self, group: str, name: str) -> Any:
@@ -63,18 +52,6 @@ class Configurations:
         """Return the workloads whose union `target` keeps."""
         return self.options("workload", self.root.experiment.targets[target])
 
-    def python(self, target: str) -> str:
-        """Return the interpreter of the one environment that all workloads of `target` use."""
-        pythons = {workload.python: workload.name for workload in self.workloads(target)}
-        if len(pythons) > 1:
-            named = ", ".join(f"{name} in {python}" for python, name in pythons.items())
-            raise ConfigError(
-                f"{self._file('experiment', self.root.experiment.name)}: "
-                f"experiment.targets.{target}: its workloads run in different environments "
-                f"({named}); expected workloads with the same `python`"
-            )
-        return next(iter(pythons))
-
     def check_paths(self, project: Path) -> None:
         """Raise ConfigError unless every workload's `python` and `workdir` are there.
 
@@ -82,7 +59,7 @@ class Configurations:
         """
         for name in self.root.experiment.workloads:
             workload, file = self.option("workload", name), self._file("workload", name)
-            if not os.access(project / workload.python, os.X_OK):
+            if workload.python and not os.access(project / workload.python, os.X_OK):
                 raise ConfigError(
                     f"{file}: workload.python: {workload.python!r} given, expected an interpreter "
                     f"that can be executed from {project}"
@@ -92,6 +69,22 @@ class Configurations:
                     f"{file}: workload.workdir: {workload.workdir!r} given, expected a folder "
                     f"that is there, seen from {project}"
                 )
+
+    def _check_target(self, target: str) -> None:
+        """Raise ConfigError unless all workloads of `target` use one environment."""
+        environments = {
+            (workload.target, workload.python): workload.name for workload in self.workloads(target)
+        }
+        if len(environments) > 1:
+            named = ", ".join(
+                f"{name} in {where.location or python}"
+                for (where, python), name in environments.items()
+            )
+            raise ConfigError(
+                f"{self._file('experiment', self.root.experiment.name)}: "
+                f"experiment.targets.{target}: its workloads run in different environments "
+                f"({named}); expected workloads with the same `python` and `target`"
+            )
 
     def _check_schedule(self) -> None:
         """Raise ConfigError where a file that the schedule names is wrong or does not fit."""
@@ -134,12 +127,10 @@ class Configurations:
             self._check_stem(group, chosen[group], getattr(root, group))
         return root
 
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except _MISTAKES as error:
-            raise ConfigError(explain(error, self._layers)) from None
+    def _explained(self) -> AbstractContextManager[None]:
+        from trimtab.config.mistakes import explained
+
+        return explained(self._layers)
 
     def _check_stem(self, group: str, stem: str, option: Any) -> None:
         if option.name != stem:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from trimtab.binaries.elf.functions import Functions, read_functions
 from trimtab.binaries.elf.reader import Elf, read_elf
+from trimtab.binaries.errors import ElfError
 from trimtab.binaries.rewriting.locate import locate
 from trimtab.binaries.rewriting.not_started import stop_patches, without_start
 from trimtab.binaries.rewriting.reach import with_reachable
@@ -82,6 +83,23 @@ def _library(path: Path, root: Path, records: list[UsedLibrary]) -> ProfiledLibr
         used=np.unique(np.concatenate(used)),
         why_not=next((r.not_traced_because for r in records if not r.traced), ""),
     )
+
+
+def untraced_libraries(folder: Path) -> list[UsedLibrary]:
+    """Return all shared libraries below `folder` as of a run of which nothing was traced."""
+    libraries = []
+    for path in sorted(folder.resolve().rglob("*.so*")):
+        try:
+            elf = read_elf(path) if path.is_file() and not path.is_symlink() else None
+        except ElfError:
+            continue  # linker scripts and libraries for other machines
+        if elf is not None:
+            library = UsedLibrary(
+                path=str(path), build_id=elf.build_id, size_bytes=elf.size_bytes, traced=False,
+                not_traced_because="no program was traced", functions_total=0, functions_used=0,
+            )  # fmt: skip
+            libraries.append(library)
+    return libraries
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,10 @@ def _trace(
         traced = tracing_environment(padded, record)
         if repeat >= kernels_from:
             traced = kernel_tracing_environment(
-                traced, record / "kernels", Path(workload.python), workload.own_profiler
+                traced,
+                record / "kernels",
+                Path(workload.python or program.command[0]),
+                workload.own_profiler,
             )
         watched = replace(program, environment=traced)
         runs.append(_run(watched, "traced_functions", repeat, hardware, folder))

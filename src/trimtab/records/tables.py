@@ -63,6 +63,7 @@ EPOCHS = pa.schema(
         ("epoch", _int),
         ("start_s", _float),  # since the run's start
         ("duration_s", _float),
+        ("scores", _text),  # JSON: what the mark said of it, name -> number; null without any
         *_OS_COUNTERS,
         ("cycles", _float),  # hardware counters are null where the machine has none;
         ("instructions", _float),  # scaled by time enabled / time running
@@ -118,8 +119,8 @@ TRACE = pa.schema(
         ("gpu_milli", _int),
         ("memory_bytes", _int),
         ("work_s", _float),  # service time on the reference node at its highest frequency;
-        # null for a job of stages, whose tasks draw their own times
-        ("map_tasks", _int),  # 0: not a job of stages
+        # null for a job of rounds, whose tasks draw their own times
+        ("map_tasks", _int),  # 0: not a job of rounds
         ("reduce_tasks", _int),
         ("size", _float),  # by which the times of a job's tasks are multiplied; 1 as a rule
     ]

@@ -1,6 +1,5 @@
 """A cell run for real: the trace's jobs on Apache Spark or on Slurm, beside their simulation."""
 
-import math
 import os
 from pathlib import Path
 from platform import machine, system
@@ -20,9 +19,9 @@ from trimtab.execution.sprinting.choose import find_sprinter
 from trimtab.policies.base import Policy
 from trimtab.policies.facts import Facts
 from trimtab.policies.registry import build_policy
-from trimtab.records.figures import ClassFigures
-from trimtab.records.real_run import JobErrors, RealRun
+from trimtab.records.real_run import RealRun
 from trimtab.records.tables import SCHEDULED, read_table, write_table
+from trimtab.scheduling.real_figures import class_figures, job_errors
 from trimtab.scheduling.setting import Setting, facts_of
 from trimtab.spark.session import spark_session
 from trimtab.traces.table import read_trace
@@ -38,9 +37,9 @@ def run_for_real(
 ) -> None:
     """Run the jobs of a trace for real and write `real.parquet` (SCHEDULED) and `real.json`.
 
-    On Slurm a second of the trace lasts `scale` seconds.
-    `simulated` are the simulated jobs (SCHEDULED), which each real one is compared with. Raises
-    UserError where the platform is missing or cannot run the trace.
+    On Slurm a second of the trace lasts `scale` seconds. `simulated` are the simulated jobs
+    (SCHEDULED), which each real one is compared with. Raises UserError where the platform is
+    missing or cannot run the trace.
     """
     trace = pd.concat(list(read_trace(setting.trace_path)), ignore_index=True)
     facts = facts_of(setting)
@@ -59,9 +58,9 @@ def run_for_real(
         load_average_before=load_average,
         sprint=sprinter,
         energy_source="unknown",
-        per_job=_per_job(jobs, read_table(simulated, SCHEDULED)),
+        per_job=job_errors(jobs, read_table(simulated, SCHEDULED)),
         classes={
-            str(name): _figures(of_class, built.drop_ratio.get(str(name), 0.0))
+            str(name): class_figures(of_class, built.drop_ratio.get(str(name), 0.0))
             for name, of_class in jobs.groupby("job_class", observed=True)
         },
     ).write(destination / "real.json")
@@ -96,39 +95,3 @@ def _on_slurm(facts: Facts, policy: Policy, trace: pd.DataFrame, scale: float) -
     if failed:
         raise UserError(f"jobs {failed} failed on Slurm")
     return outcome.jobs
-
-
-def _per_job(real: pd.DataFrame, simulated: pd.DataFrame) -> JobErrors:
-    """Return by how much each job's response differs from the simulated one's."""
-    both = real.set_index("job")["response_s"].to_frame("real").join(
-        simulated.set_index("job")["response_s"].rename("simulated"), how="inner"
-    )  # fmt: skip
-    error_pct = 100 * (both["simulated"] - both["real"]).abs() / both["real"]
-    return JobErrors(len(both), _known(error_pct.mean()), _known(error_pct.median()))
-
-
-def _figures(jobs: pd.DataFrame, drop_ratio: float) -> ClassFigures:
-    processed_s = float((jobs["execution_s"] + jobs["wasted_s"]).sum())
-    response_s = jobs["response_s"]
-    return ClassFigures(
-        priority=int(jobs["priority"].iloc[0]),
-        jobs=len(jobs),
-        response_mean_s=float(response_s.mean()),
-        response_p50_s=float(response_s.quantile(0.5)),
-        response_p95_s=float(response_s.quantile(0.95)),
-        response_p99_s=float(response_s.quantile(0.99)),
-        waiting_mean_s=float((response_s - jobs["execution_s"]).mean()),
-        execution_mean_s=float(jobs["execution_s"].mean()),
-        set_up_mean_s=_known(jobs["set_up_s"].mean()),
-        waste_share=float(jobs["wasted_s"].sum()) / processed_s if processed_s else 0.0,
-        evictions=int(jobs["evictions"].sum()),
-        migrations=int(jobs["migrations"].sum()),
-        sprint_s=float(jobs["sprint_s"].sum()),
-        dropped_tasks=int(jobs["dropped_tasks"].fillna(0).sum()),
-        energy_j=None,
-        drop_ratio=drop_ratio,
-    )
-
-
-def _known(number: float) -> float | None:
-    return float(number) if math.isfinite(number) else None

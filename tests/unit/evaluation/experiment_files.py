@@ -123,7 +123,7 @@ def epoch(workload: str, repeat: int, number: int, **changes: Any) -> dict[str, 
     """A row of EPOCHS without hardware counters."""
     row: dict[str, Any] = dict.fromkeys(EPOCHS.names, 0)
     row |= dict.fromkeys(("cycles", "instructions", "cache_references", "cache_misses"))
-    row |= dict.fromkeys(("branches", "branch_misses", "counters_running_share"))
+    row |= dict.fromkeys(("branches", "branch_misses", "counters_running_share", "scores"))
     row |= {
         "workload": workload,
         "hardware": HARDWARE,

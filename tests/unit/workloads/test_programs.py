@@ -9,14 +9,17 @@ from pathlib import Path
 
 import pytest
 import torch
-import yaml
 
+from trimtab.config import Configurations
+from trimtab.config.groups.workload import Workload
+from trimtab.profiling.runs.from_workload import command_line
 from trimtab.workloads import lenet5
 from trimtab.workloads.common import classification, program
 from trimtab.workloads.data import mnist
 
 ROOT = Path(__file__).parents[3]
 PROGRAMS = ROOT / "src" / "trimtab" / "workloads"
+CONFIGURATIONS = Configurations(ROOT / "conf")
 CONFIGURED = [
     "lenet5_train",
     "lenet5_inference",
@@ -48,12 +51,12 @@ def lines_of(process: subprocess.Popen[str]) -> list[str]:
     return out.splitlines()
 
 
-def workload(name: str) -> dict:
-    return yaml.safe_load((ROOT / "conf" / "workload" / f"{name}.yaml").read_text())
+def workload(name: str) -> Workload:
+    return CONFIGURATIONS.option("workload", name)
 
 
 def options_of(name: str) -> program.Options:
-    return program.read_options("", 1, workload(name)["command"][2:])
+    return program.read_options("", 1, command_line(workload(name))[2:])
 
 
 @pytest.mark.parametrize("name", ["lenet5", "lstm", "mobilenetv2", "transformer"])
@@ -64,18 +67,21 @@ def test_equal_runs_write_equal_bytes_and_mark_their_progress(name, tmp_path):
     assert outputs[0].read_bytes() == outputs[1].read_bytes()
     assert first == second
 
-    marks = workload(f"{name}_train")["marks"]
-    assert [bool(re.search(marks["first_iteration"], line)) for line in first] == [1, 0, 0]
-    assert [bool(re.search(marks["epoch"], line)) for line in first] == [0, 1, 1]
+    marks = workload(f"{name}_train").marks
+    assert [bool(re.search(marks.first_iteration, line)) for line in first] == [1, 0, 0]
+    epochs = [re.search(marks.epoch, line) for line in first]
 
     metrics = json.loads(outputs[0].read_text())
+    assert [epoch and float(epoch["loss"]) for epoch in epochs] == [
+        None, *(round(loss, 6) for loss in metrics["train_loss"])
+    ]  # fmt: skip
     assert (metrics["train_samples"], metrics["test_samples"]) == (40, 8)
     assert metrics["torch"] == torch.__version__
     assert 0 <= metrics["test_accuracy"] <= 1
     # Written in full: a number rounded for display would not survive this.
     assert all(len(repr(loss)) > 10 for loss in [metrics["test_loss"], *metrics["train_loss"]])
     # What the YAML says about the data is what the run says.
-    said = workload(f"{name}_train")["dataset"]
+    said = workload(f"{name}_train").dataset
     assert any(word in said for word in (metrics["data"]["name"], "Django's message catalogues"))
 
 
@@ -166,15 +172,14 @@ def test_the_programs_import_nothing_of_trimtab_but_their_own_package():
 
 @pytest.mark.parametrize("name", CONFIGURED)
 def test_yaml_names_its_program_and_its_options(name):
-    document = workload(name)
-    assert document["name"] == name
-    assert (ROOT / document["command"][1]).parent == PROGRAMS
-    assert (ROOT / document["command"][1]).is_file()
+    configured = workload(name)
+    assert (ROOT / command_line(configured)[1]).parent == PROGRAMS
+    assert (ROOT / command_line(configured)[1]).is_file()
     options = options_of(name)
-    assert options.phase == document["phase"] == name.rsplit("_", 1)[1]
-    assert str(options.output) == document["output"]["path"]
-    assert str(options.threads) == document["env"]["OMP_NUM_THREADS"]
-    assert ("epoch" in document["marks"]) == (options.phase == "train")
+    assert options.phase == configured.phase == name.rsplit("_", 1)[1]
+    assert str(options.output) == configured.output.path
+    assert str(options.threads) == configured.env["OMP_NUM_THREADS"]
+    assert (configured.marks.epoch is not None) == (options.phase == "train")
 
 
 def test_inference_takes_the_batches_of_the_description():

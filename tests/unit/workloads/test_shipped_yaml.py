@@ -2,13 +2,20 @@
 
 import runpy
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import yaml
+
+from trimtab.config import Configurations
+from trimtab.config.groups.workload import Workload
+from trimtab.profiling.runs.from_workload import command_line
 
 ROOT = Path(__file__).parents[3]
-FILES = sorted((ROOT / "conf" / "workload").glob("*.yaml"))
+CONFIGURATIONS = Configurations(ROOT / "conf")
+WORKLOADS = CONFIGURATIONS.options(
+    "workload", sorted(path.stem for path in (ROOT / "conf" / "workload").glob("*.yaml"))
+)
 PROGRAMS = ROOT / "src" / "trimtab" / "workloads"
 # Without which framework a program has to answer anyhow.
 FRAMEWORKS = {
@@ -21,37 +28,36 @@ FRAMEWORKS = {
 }
 
 
-def load(path: Path) -> dict:
-    return yaml.safe_load(path.read_text())
-
-
-def program_of(document: dict) -> Path:
-    [name] = [word for word in document["command"] if word.endswith(".py")]
+def program_of(workload: Workload) -> Path:
+    [name] = [word for word in command_line(workload) if word.endswith(".py")]
     return ROOT / name
 
 
-def options_of(document: dict) -> list[str]:
-    words = document["command"]
+def options_of(workload: Workload) -> list[str]:
+    words = command_line(workload)
     [position] = [place for place, word in enumerate(words) if word.endswith(".py")]
     return words[position + 1 :]
 
 
-GPU = [path for path in FILES if "CUDA_MODULE_LOADING" in path.read_text()]
+def named(workload: Workload) -> str:
+    return workload.name
+
+
+GPU = [workload for workload in WORKLOADS if "CUDA_MODULE_LOADING" in workload.env]
 
 
 def test_there_are_workloads_for_a_gpu():
     assert len(GPU) >= 15
 
 
-@pytest.mark.parametrize("path", GPU, ids=lambda path: path.stem)
-def test_program_is_there_and_knows_the_options(path, monkeypatch, capsys):
-    document = load(path)
-    program = program_of(document)
+@pytest.mark.parametrize("workload", GPU, ids=named)
+def test_program_is_there_and_knows_the_options(workload, monkeypatch, capsys):
+    program = program_of(workload)
     assert program.parent == PROGRAMS and program.is_file()
     for framework in FRAMEWORKS.values():
         monkeypatch.setitem(sys.modules, framework, None)  # importing it raises
     # Parsed by the program itself: --help at the end answers once the words before it are right.
-    monkeypatch.setattr(sys, "argv", [program.name, *options_of(document), "--help"])
+    monkeypatch.setattr(sys, "argv", [program.name, *options_of(workload), "--help"])
     with pytest.raises(SystemExit) as end:
         runpy.run_path(str(program), run_name="__main__")
     answer = capsys.readouterr()
@@ -69,41 +75,53 @@ def test_program_without_its_framework_says_which_is_missing(framework, monkeypa
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("path", GPU, ids=lambda path: path.stem)
-def test_gpu_workloads_run_anywhere_and_repeat(path):
-    document, environment = load(path), load(path)["env"]
-    assert not Path(document["python"]).is_absolute()
+@pytest.mark.parametrize("workload", GPU, ids=named)
+def test_gpu_workloads_run_anywhere_and_repeat(workload):
+    assert not Path(workload.python).is_absolute()
     # The package need not be installed where the framework is.
-    assert environment["PYTHONPATH"] == "src" and document["workdir"] == "."
-    assert environment["CUDA_MODULE_LOADING"] == ("EAGER" if "_eager" in path.stem else "LAZY")
-    assert document["output"]["compare"] == "digest_file"
-    options = document["command"]
-    assert document["output"]["path"] == options[options.index("--output") + 1]
-    if program_of(document).stem not in FRAMEWORKS or "torch" in document["framework"].lower():
-        assert environment["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
-    assert ("epoch" in document["marks"]) == ("--epochs" in options)
+    assert workload.env["PYTHONPATH"] == "src" and workload.workdir == "."
+    eager = "_eager" in workload.name
+    assert workload.env["CUDA_MODULE_LOADING"] == ("EAGER" if eager else "LAZY")
+    assert workload.output.compare == "digest_file"
+    options = options_of(workload)
+    assert workload.output.path == options[options.index("--output") + 1]
+    if program_of(workload).stem not in FRAMEWORKS or "torch" in workload.framework.lower():
+        assert workload.env["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
+    assert (workload.marks.epoch is not None) == ("--epochs" in options)
 
 
-@pytest.mark.parametrize("path", [p for p in GPU if "_eager" in p.stem], ids=lambda p: p.stem)
-def test_eager_twin_differs_in_loading_alone(path):
-    eager, lazy = load(path), load(path.with_name(path.name.replace("_eager", "")))
-    assert eager["env"] == {**lazy["env"], "CUDA_MODULE_LOADING": "EAGER"}
-    for document in (eager, lazy):
-        for key in ("name", "description", "env"):
-            del document[key]
-    assert eager == lazy
+@pytest.mark.parametrize("eager", [w for w in GPU if "_eager" in w.name], ids=named)
+def test_eager_twin_differs_in_loading_alone(eager):
+    [lazy] = [workload for workload in GPU if workload.name == eager.name.removesuffix("_eager")]
+    assert eager == replace(
+        lazy,
+        name=eager.name,
+        description=eager.description,
+        env={**lazy.env, "CUDA_MODULE_LOADING": "EAGER"},
+    )
 
 
 def test_every_gpu_workload_is_in_an_experiment_or_says_that_it_was_not_measured():
-    experiments = (ROOT / "conf" / "experiment").glob("gpu_*.yaml")
-    run = {name for path in experiments for name in load(path)["experiment"]["targets"]}
-    for path in GPU:
-        unmeasured = "GPU run not measured" in load(path)["description"]
-        assert (path.stem in run) != unmeasured
+    experiments = CONFIGURATIONS.options(
+        "experiment", [path.stem for path in (ROOT / "conf" / "experiment").glob("gpu_*.yaml")]
+    )
+    run = {name for experiment in experiments for name in experiment.workloads}
+    for workload in GPU:
+        unmeasured = "GPU run not measured" in workload.description
+        assert (workload.name in run) != unmeasured
 
 
 def test_two_processes_are_started_by_torchrun_without_multicast():
-    document = load(ROOT / "conf" / "workload" / "mobilenetv2_ddp_2gpu.yaml")
-    assert document["command"][:3] == ["python", "-m", "torch.distributed.run"]
-    assert document["command"][document["command"].index("--nproc-per-node") + 1] == "2"
-    assert document["env"]["NCCL_NVLS_ENABLE"] == "0"
+    workload = CONFIGURATIONS.option("workload", "mobilenetv2_ddp_2gpu")
+    assert command_line(workload)[:3] == ["python", "-m", "torch.distributed.run"]
+    assert command_line(workload)[command_line(workload).index("--nproc-per-node") + 1] == "2"
+    assert workload.env["NCCL_NVLS_ENABLE"] == "0"
+
+
+def test_the_commands_of_a_training_and_of_its_twin_on_a_gpu():
+    cpu, gpu = CONFIGURATIONS.options("workload", ["mobilenetv2_train", "mobilenetv2_train_cuda"])
+    start = ["python", "src/trimtab/workloads/mobilenetv2.py", "--phase", "train",
+             "--output", "{output}/metrics.json"]  # fmt: skip
+    assert command_line(cpu) == [*start, "--train-samples", "512", "--test-samples", "100",
+                         "--batch-size", "16"]  # fmt: skip
+    assert command_line(gpu) == [*start, "--batch-size", "16", "--device", "cuda", "--epochs", "3"]

@@ -2,7 +2,8 @@
 
 import re
 from enum import StrEnum
-from typing import Annotated, Self
+from importlib.util import find_spec
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, model_validator
 from pydantic.dataclasses import dataclass
@@ -48,6 +49,19 @@ Variable = Annotated[
     satisfying(
         lambda name: name and not {"=", "\0"} & set(name),
         "names of environment variables, without `=`",
+    ),
+]
+
+
+ParameterName = Annotated[
+    Name,
+    satisfying(lambda name: name != "output", "another name: {output} is the folder of the run"),
+]
+Scalar = Annotated[
+    Any,
+    satisfying(
+        lambda value: value is None or isinstance(value, str | int | float),
+        "a text, a number, true, false or null",
     ),
 ]
 
@@ -101,7 +115,9 @@ class Marks:
         default=None,
     )
     epoch: Pattern | None = about(
-        "Every line that matches ends an epoch. Without it the run is one epoch.", default=None
+        "Every line that matches ends an epoch. Without it the run is one epoch. What its named "
+        "groups capture, as `(?P<loss>\\S+)` does, are the epoch's scores: numbers.",
+        default=None,
     )
     file: Text | None = about(
         "A file to which the program appends its marks, relative to `workdir`; `{output}` is the "
@@ -115,20 +131,50 @@ class Marks:
         return self.first_iteration is not None or self.epoch is not None
 
 
+def _is_kind(name: str) -> bool:
+    return find_spec(f"trimtab.debloating.targets.{name}") is not None
+
+
+@dataclass(config=CHECKED, frozen=True)
+class TargetConfig:
+    """The environment that the program runs in: it is what is debloated."""
+
+    kind: Annotated[Name, satisfying(_is_kind, "a module of trimtab.debloating.targets")] = about(
+        "What kind of environment it is: a module of `trimtab.debloating.targets`.",
+        default="python_prefix",
+    )
+    location: Text | None = about(
+        "Where it is, as the kind's module says: a folder for most. `python_prefix` needs none: it "
+        "is the environment of `python`.",
+        default=None,
+    )
+
+
 @dataclass(config=CHECKED)
 class Workload:
     """A program as its user runs it today; it needs no change.
 
-    A relative `python` or `workdir` starts at the folder that holds `conf/`.
+    A relative `python`, `workdir` or `target.location` starts at the folder that holds `conf/`.
     """
 
     name: Name = about("Name of the workload: the stem of its file.")
     command: Annotated[list[Text], satisfying(len, "at least one word")] = about(
         "The command, one word an item. A first word `python` is the interpreter named by "
-        "`python`. In every word `{output}` is a fresh folder of the run, and `\\${` stands for a "
-        "dollar sign and a brace."
+        "`python`. In every word `{NAME}` is the parameter NAME, `{output}` is a fresh folder of "
+        "the run, and `\\${` stands for a dollar sign and a brace."
     )
-    python: Text = about("The interpreter of the environment that is to be debloated.")
+    python: Text | None = about(
+        "The interpreter of the Python environment that is to be debloated; none where `target` "
+        "is of another kind.",
+        default=None,
+    )
+    target: TargetConfig = about("The environment that is debloated.", factory=TargetConfig)
+    parameters: dict[ParameterName, Scalar] = about(
+        "The program's parameters. One that no word of `command` has as `{batch_size}` is "
+        "appended as `--batch-size 16`; `true` as `--batch-size` alone, `false` and null not at "
+        "all.",
+        factory=dict,
+    )
     description: str = about("What the program does, for the report.", default="", report_only=True)
     workdir: Text = about("The folder that the command runs in.", default=".")
     env: dict[Variable, str] = about(
@@ -156,8 +202,34 @@ class Workload:
         "signal; `true` for programs that end their workers so.",
         default=False,
     )
+    memory_gib: Positive = about(
+        "Memory that a run may need: what its jobs ask for where the workflow runs on a cluster.",
+        default=8.0,
+        unit="GiB",
+        report_only=True,  # no result depends on it
+    )
     own_profiler: bool = about(
         "Whether the program uses CUDA's profiling interface itself, as torch.profiler does: "
         "kernels are then traced by their names only.",
         default=False,
     )
+
+    @model_validator(mode="after")
+    def _names_its_environment(self) -> Self:
+        if self.python is None and self.target.location is None:
+            expected = "an interpreter, or a `target` with a `location`"
+            raise InvalidValueError("python", None, expected)
+        return self
+
+    @model_validator(mode="after")
+    def _placeholders_have_values(self) -> Self:
+        for name in self.placed_parameters:
+            if self.parameters[name] is None:
+                expected = f"a value, as a word of the command has {{{name}}}"
+                raise InvalidValueError(f"parameters.{name}", None, expected)
+        return self
+
+    @property
+    def placed_parameters(self) -> list[str]:
+        """The parameters that a word of the command has a place for."""
+        return [name for name in self.parameters if f"{{{name}}}" in " ".join(self.command)]

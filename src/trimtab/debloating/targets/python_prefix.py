@@ -29,6 +29,8 @@ class PythonPrefix(Folder):
         Raises UserError for an interpreter of the operating system, whose folder holds far more
         than a Python environment, and for a path that is no interpreter in a `bin` folder.
         """
+        if workload.python is None:
+            raise UserError(f"workload {workload.name}: python: missing; name ENV/bin/python")
         python = absolute(Path(workload.python))
         prefix = python.parent.parent
         if not python.is_file() or python.parent.name != "bin":
@@ -42,7 +44,7 @@ class PythonPrefix(Folder):
 
     def program(self, workload: Workload, run_folder: Path, slim: Path | None = None) -> Program:
         """Return `workload` run by its own interpreter, or by that of the same name in `slim`."""
-        python = slim / "bin" / Path(workload.python).name if slim else None
+        python = slim / "bin" / Path(workload.python or "python").name if slim else None
         return program_of(workload, run_folder, python)
 
     def adapt(self, copy: Path, destination: Path) -> None:

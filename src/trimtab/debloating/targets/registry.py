@@ -1,4 +1,7 @@
-"""The kinds of targets: every module of this package that holds a subclass of Target."""
+"""The kinds of targets: a module of this package that holds a subclass of Target is one.
+
+Nothing lists them: a file put here is a kind, called by its name.
+"""
 
 import importlib
 import inspect
@@ -12,41 +15,39 @@ from trimtab.errors import UserError
 from trimtab.records.manifest import Environment
 
 
-def kinds() -> dict[str, type[Target]]:
-    """Return the class of every kind, by the name of its module."""
-    classes = {}
-    for module in pkgutil.iter_modules(targets.__path__):
-        members = vars(importlib.import_module(f"{targets.__name__}.{module.name}")).values()
-        for kind in filter(inspect.isclass, members):
-            if issubclass(kind, Target) and not inspect.isabstract(kind):
-                classes[kind.kind()] = kind
-    return classes
-
-
 def target_of(name: str, workloads: Sequence[Workload]) -> Target:
     """Return the environment of the target `name`, which all of its workloads run in.
 
     Raises UserError where they name several, or a kind that is none.
     """
-    environments = {workload.name: _of(workload) for workload in workloads}
+    environments = {
+        workload.name: target_class(workload.target.kind).of(workload) for workload in workloads
+    }
     first, *others = environments.values()
     if any(other.describe() != first.describe() for other in others):
-        named = ", ".join(f"{key} in {env.describe()}" for key, env in environments.items())
+        named = ", ".join(f"{key} in {env.root}" for key, env in environments.items())
         raise UserError(f"target {name}: its workloads run in different environments ({named})")
     return first
 
 
 def target_at(environment: Environment) -> Target:
     """Return the target that a manifest names."""
-    return _kind(environment.kind).at(environment.location)
+    return target_class(environment.kind).at(environment.location)
 
 
-def _of(workload: Workload) -> Target:
-    return _kind("python_prefix").of(workload)
+def target_class(kind: str) -> type[Target]:
+    """Return the class of the module `kind`; raises UserError where there is none."""
+    names = sorted(module.name for module in pkgutil.iter_modules(targets.__path__))
+    chosen = _class_in(kind) if kind in names else None
+    if chosen is None:
+        kinds = ", ".join(name for name in names if _class_in(name))
+        raise UserError(f"target: kind: {kind!r} given, expected one of {kinds}")
+    return chosen
 
 
-def _kind(name: str) -> type[Target]:
-    classes = kinds()
-    if name not in classes:
-        raise UserError(f"target: kind: {name!r} given, expected one of {', '.join(classes)}")
-    return classes[name]
+def _class_in(name: str) -> type[Target] | None:
+    members = vars(importlib.import_module(f"{targets.__name__}.{name}")).values()
+    for member in filter(inspect.isclass, members):
+        if issubclass(member, Target) and not inspect.isabstract(member) and member.kind() == name:
+            return member
+    return None

@@ -89,7 +89,9 @@ def _import(path: Path) -> object:
     loaded = sys.modules.get(path.stem)
     if loaded is not None and getattr(loaded, "__file__", None) == str(path):
         return loaded
-    if loaded is not None or importlib.util.find_spec(path.stem) is not None:
+    other = importlib.util.find_spec(path.stem)
+    # Of a folder without an `__init__.py`, which a file of its name precedes, there is no origin.
+    if loaded is not None or (other is not None and other.origin is not None):
         raise UserError(f"{path}: there is another module {path.stem}: give it another name")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None or not path.is_file():

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import trimtab.profiling.meters
 from trimtab.profiling.meters.base import EnergySource, Meter, Part, Share, Use
 from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.power_model import HardwareModel
@@ -94,8 +95,8 @@ def machine_meters(hardware: HardwareModel, gpus: Gpus | None = None) -> Machine
     Every class of a meter in a module of this package is asked. The processors' is chosen first,
     so that their energy is never missing; the others join where they count nothing twice.
     """
-    for module in pkgutil.iter_modules([str(Path(__file__).parent)], f"{__package__}."):
-        importlib.import_module(module.name)
+    for module in pkgutil.iter_modules(trimtab.profiling.meters.__path__):
+        importlib.import_module(f"{trimtab.profiling.meters.__name__}.{module.name}")
     asked = (kind.find(hardware, gpus) for kind in Meter.__subclasses__())
     meters = [meter for meter in asked if meter is not None]
     by_part: dict[Part, Meter] = {}

@@ -10,9 +10,10 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from trimtab.config.groups.workload import Comparison, Output
 from trimtab.errors import UserError
 from trimtab.files import sha256_of
-from trimtab.profiling.runs.program import OutputComparison, Program
+from trimtab.profiling.runs.program import Program
 
 _CHUNK_BYTES = 1 << 20
 _SHOWN_CHARACTERS = 80
@@ -44,7 +45,7 @@ def output_digest(program: Program, stdout_path: Path) -> str:
     return sha256_of(path)
 
 
-def compare_outputs(before: Path, after: Path, comparison: OutputComparison) -> Difference | None:
+def compare_outputs(before: Path, after: Path, comparison: Output) -> Difference | None:
     """Return the first difference between two outputs, or None when they count as equal.
 
     `numeric_file` compares number by number, with math.isclose's meaning of the tolerances, and
@@ -53,7 +54,7 @@ def compare_outputs(before: Path, after: Path, comparison: OutputComparison) -> 
 
     Raises UserError when a numeric file is not text.
     """
-    if comparison.compare != "numeric_file":
+    if comparison.compare != Comparison.NUMERIC_FILE:
         return _different_bytes(before, after)
     relative, absolute = comparison.relative_tolerance, comparison.absolute_tolerance
     for (where, old), (other, new) in zip_longest(

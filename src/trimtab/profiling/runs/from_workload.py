@@ -1,12 +1,15 @@
 """From a workload's YAML to the program that is run."""
 
 import os
+import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
-from trimtab.profiling.runs.program import Marks, OutputComparison, Program
+from trimtab.profiling.runs.program import Program
 
 
 def program_of(workload: Workload, run_folder: Path, python: Path | None = None) -> Program:
@@ -16,8 +19,9 @@ def program_of(workload: Workload, run_folder: Path, python: Path | None = None)
     `run_folder` is emptied. Relative paths start at the current folder. Raises UserError when the
     interpreter, the working directory or the command does not exist.
     """
-    interpreter = absolute(python or Path(workload.python))
-    if not interpreter.is_file():
+    named = python or workload.python
+    interpreter = absolute(Path(named)) if named else None
+    if interpreter and not interpreter.is_file():
         raise UserError(f"workload {workload.name}: python: {interpreter} does not exist")
     workdir = absolute(Path(workload.workdir))
     if not workdir.is_dir():
@@ -29,43 +33,58 @@ def program_of(workload: Workload, run_folder: Path, python: Path | None = None)
     def placed(text: str | None) -> str | None:
         return None if text is None else text.replace("{output}", output)
 
-    path = f"{interpreter.parent}:{os.environ.get('PATH', os.defpath)}"
-    command = (_moved(workload, interpreter), *workload.command[1:])
-    command = tuple(word.replace("{output}", output) for word in command)
+    path = os.environ.get("PATH", os.defpath)
+    first, *others = command_line(workload)
+    if interpreter:
+        path, first = f"{interpreter.parent}:{path}", _moved(first, workload, interpreter)
+    command = tuple(word.replace("{output}", output) for word in (first, *others))
     if not shutil.which(workdir / command[0] if "/" in command[0] else command[0], path=path):
+        where = f"in {interpreter.parent} or on the PATH" if interpreter else "on the PATH"
         raise UserError(
-            f"workload {workload.name}: command: {command[0]} was not found"
-            f" as a program in {interpreter.parent} or on the PATH"
+            f"workload {workload.name}: command: {command[0]} was not found as a program {where}"
         )
     return Program(
         command=command,
         workdir=workdir,
         environment={**os.environ, **workload.env, "PATH": path, "PYTHONUNBUFFERED": "1"},
         timeout_s=workload.timeout_s,
-        output=OutputComparison(
-            compare=workload.output.compare,  # type: ignore[arg-type]
-            path=placed(workload.output.path),
-            relative_tolerance=workload.output.relative_tolerance,
-            absolute_tolerance=workload.output.absolute_tolerance,
-        ),
-        marks=Marks(
-            first_iteration=workload.marks.first_iteration,
-            epoch=workload.marks.epoch,
-            file=placed(workload.marks.file),
-        ),
+        output=replace(workload.output, path=placed(workload.output.path)),
+        marks=replace(workload.marks, file=placed(workload.marks.file)),
     )
 
 
-def _moved(workload: Workload, interpreter: Path) -> str:
+def command_line(workload: Workload) -> list[str]:
+    """Return the words of the command with the parameters, and `{output}` still to be replaced.
+
+    A parameter whose name stands in braces in a word is put there; others are appended as options,
+    `batch_size: 16` as `--batch-size 16`, true as the bare option, false and None not at all.
+    """
+    given = {name: _word(workload.parameters[name]) for name in workload.placed_parameters}
+
+    def value(placeholder: re.Match[str]) -> str:
+        return given.get(placeholder[1], placeholder[0])
+
+    words = [re.sub(r"\{(\w+)\}", value, word) for word in workload.command]
+    for name, parameter in workload.parameters.items():
+        if name not in given and parameter is not None and parameter is not False:
+            words.append(f"--{name.replace('_', '-')}")
+            words += [] if parameter is True else [_word(parameter)]
+    return words
+
+
+def _word(parameter: Any) -> str:
+    return str(parameter).lower() if isinstance(parameter, bool) else str(parameter)
+
+
+def _moved(first: str, workload: Workload, interpreter: Path) -> str:
     """The command's first word in the environment of `interpreter`.
 
     A program that is named by its path in the workload's own environment, be it the interpreter
     or a script beside it, becomes the one of the same name there.
     """
-    first = workload.command[0]
     if first == "python":
         return str(interpreter)
-    own = absolute(Path(workload.python))
+    own = absolute(Path(workload.python or ""))
     path = absolute(Path(workload.workdir, first))
     if "/" in first and path == own:
         return str(interpreter)

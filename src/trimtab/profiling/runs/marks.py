@@ -9,8 +9,8 @@ from io import FileIO
 from pathlib import Path
 from typing import IO
 
+from trimtab.config.groups.workload import Marks
 from trimtab.errors import TrimtabError
-from trimtab.profiling.runs.program import Marks
 
 _LONGEST_LINE_BYTES = 1 << 20
 _CHUNK_BYTES = 1 << 16
@@ -18,11 +18,15 @@ _FILE_POLL_S = 0.005
 
 
 class MarkLog:
-    """The times of the marks among the lines that have arrived so far, in seconds."""
+    """The marks among the lines that have arrived so far: their times in seconds, their scores.
+
+    The scores of an epoch are what the named groups of `marks.epoch` captured, as text.
+    """
 
     def __init__(self, marks: Marks) -> None:
         self.first_iteration_s: float | None = None
         self.epoch_ends_s: list[float] = []
+        self.epoch_scores: list[dict[str, str]] = []
         self._first = re.compile(marks.first_iteration) if marks.first_iteration else None
         self._epoch = re.compile(marks.epoch) if marks.epoch else None
         self._unfinished = b""
@@ -35,7 +39,9 @@ class MarkLog:
             text = line.decode(errors="replace")
             if self.first_iteration_s is None and self._first and self._first.search(text):
                 self.first_iteration_s = time_s
-            if self._epoch and self._epoch.search(text):
+            if self._epoch and (mark := self._epoch.search(text)):
+                captured = {name: score for name, score in mark.groupdict().items() if score}
+                self.epoch_scores.append(captured)
                 self.epoch_ends_s.append(time_s)
 
 

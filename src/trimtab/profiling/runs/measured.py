@@ -1,12 +1,15 @@
 """What one measured run gave, and the tables made of many."""
 
-from collections.abc import Iterable
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from trimtab.errors import UserError
 from trimtab.profiling.meters.energy import Energy
 from trimtab.profiling.meters.os_counters import Counts
 from trimtab.records.tables import EPOCHS, RUNS
@@ -83,6 +86,27 @@ def epochs_table(workload: str, runs: Iterable[MeasuredRun]) -> pd.DataFrame:
         return pd.DataFrame(columns=EPOCHS.names)
     table: pd.DataFrame = pd.concat(tables, ignore_index=True)[EPOCHS.names]
     return table
+
+
+def with_scores(epochs: pd.DataFrame, captured: Sequence[Mapping[str, str]]) -> pd.DataFrame:
+    """Return the epochs with the column `scores`: what the mark of each epoch captured, as JSON.
+
+    It is null where the mark captured nothing; a score that is no finite number is null in it.
+    Raises UserError where what was captured is no number.
+    """
+    scores = [_scores(texts) for texts in captured] or [None]
+    return epochs.assign(scores=pd.array(scores, dtype="object"))
+
+
+def _scores(texts: Mapping[str, str]) -> str | None:
+    numbers: dict[str, float | None] = {}
+    for name, text in texts.items():
+        try:
+            number = float(text)
+        except ValueError:
+            raise UserError(f"marks.epoch: {name}: {text!r} captured, expected a number") from None
+        numbers[name] = number if math.isfinite(number) else None
+    return json.dumps(numbers) if numbers else None
 
 
 def _names(workload: str, run: MeasuredRun) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.meters.processes import adopting_orphans
 from trimtab.profiling.runs.compare import output_digest
 from trimtab.profiling.runs.launch import Launched, launched
-from trimtab.profiling.runs.measured import MeasuredRun
+from trimtab.profiling.runs.measured import MeasuredRun, with_scores
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.sampling import Sampler
 
@@ -97,7 +97,9 @@ def measure_run(
         output=output,
         stdout=stdout,
         stderr=stderr,
-        epochs=_epochs(sampler, run.marks.epoch_ends_s, wall_s),
+        epochs=with_scores(
+            _epochs(sampler, run.marks.epoch_ends_s, wall_s), run.marks.epoch_scores
+        ),
         samples=sampler.frame(),
         counters_missing=counters.missing,
     )

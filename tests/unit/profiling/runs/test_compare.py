@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trimtab.config.groups.workload import Comparison, Output
 from trimtab.profiling.runs.compare import compare_outputs
-from trimtab.profiling.runs.program import OutputComparison
 
-BYTES = OutputComparison("digest_file", "x")
-NUMBERS = OutputComparison("numeric_file", "x", relative_tolerance=1e-3)
+BYTES = Output(Comparison.DIGEST_FILE, "x")
+NUMBERS = Output(Comparison.NUMERIC_FILE, "x", relative_tolerance=1e-3)
 
 
-def difference(folder: Path, old: str, new: str, how: OutputComparison) -> str | None:
+def difference(folder: Path, old: str, new: str, how: Output) -> str | None:
     (folder / "old").write_text(old)
     (folder / "new").write_text(new)
     found = compare_outputs(folder / "old", folder / "new", how)

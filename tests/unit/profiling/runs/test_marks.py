@@ -5,8 +5,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trimtab.config.groups.workload import Marks
 from trimtab.profiling.runs.marks import FileFollower, MarkLog
-from trimtab.profiling.runs.program import Marks
 
 TEXT = b"warming up\nfirst\nepoch 1\n50%\rnot an epoch\nepoch 2\n\xff first\nepoch 3"
 MARKS = Marks(first_iteration="^first", epoch="^epoch")
@@ -22,6 +22,12 @@ def test_how_the_output_is_cut_does_not_matter(cuts: list[int]) -> None:
     assert log.first_iteration_s == first_ends[0]
     # The last line has no newline yet, so it has not ended.
     assert len(log.epoch_ends_s) == 2 and log.epoch_ends_s == sorted(log.epoch_ends_s)
+
+
+def test_what_named_groups_capture_is_kept_with_the_epoch() -> None:
+    log = MarkLog(Marks(epoch=r"^epoch (?:\d+) (?P<loss>\S+)(?: (?P<accuracy>\S+))?"))
+    log.feed(b"epoch 1 0.5\nepoch 2 0.25 0.9\n", 1.0)
+    assert log.epoch_scores == [{"loss": "0.5"}, {"loss": "0.25", "accuracy": "0.9"}]
 
 
 def test_a_line_without_end_does_not_fill_the_memory() -> None:

@@ -1,19 +1,21 @@
 """Measured runs of real programs whose cost is known in advance."""
 
+import json
 import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from trimtab.config.groups.workload import Comparison, Marks, Output
 from trimtab.errors import UserError
 from trimtab.profiling.meters.os_counters import OS_COUNTERS
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.runs.interleave import measure_interleaved
-from trimtab.profiling.runs.measured import MeasuredRun, epochs_table, runs_table
-from trimtab.profiling.runs.program import Marks, OutputComparison, Program
+from trimtab.profiling.runs.measured import MeasuredRun, epochs_table, runs_table, with_scores
+from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
-from trimtab.records.tables import EPOCHS, RUNS, write_table
+from trimtab.records.tables import EPOCHS, RUNS, read_table, write_table
 
 HARDWARE = HardwareModel("test_machine", 2, 2.0, 10.0, 0.5, 4.0, 0.2, "a test")
 BURN = """
@@ -67,9 +69,10 @@ def test_a_short_peak_of_a_single_process_is_not_missed(tmp_path: Path) -> None:
 
 
 EPOCHS_CODE = BURN + (
-    "print('first iteration')\nfor i in range(3):\n    burn(0.2 * (i + 1)); print('epoch', i)\n"
+    "print('first iteration')\nfor i in range(3):\n"
+    "    burn(0.2 * (i + 1)); print('epoch', i, 'loss', 1 / (i + 1))\n"
 )
-MARKS = Marks(first_iteration="^first", epoch="^epoch ")
+MARKS = Marks(first_iteration="^first", epoch=r"^epoch \d loss (?P<loss>\S+)")
 
 
 def test_epochs_add_up_to_the_run(tmp_path: Path) -> None:
@@ -85,6 +88,8 @@ def test_epochs_add_up_to_the_run(tmp_path: Path) -> None:
     assert run.energy.energy_source == "modelled"
     write_table(tmp_path / "runs.parquet", RUNS, runs_table("w", [run]))
     write_table(tmp_path / "epochs.parquet", EPOCHS, epochs_table("w", [run]))
+    scores = read_table(tmp_path / "epochs.parquet", EPOCHS)["scores"]
+    assert [json.loads(text) for text in scores] == [{"loss": 1 / (i + 1)} for i in range(3)]
 
 
 def test_energy_by_the_formula(tmp_path: Path) -> None:
@@ -96,6 +101,24 @@ def test_energy_by_the_formula(tmp_path: Path) -> None:
     assert run.energy.energy_j <= (idle_and_active + memory_at_most) * (1 + 1e-9)
     assert run.energy.energy_low_j == pytest.approx(0.8 * run.energy.energy_j)
     assert run.energy.energy_high_j == pytest.approx(1.2 * run.energy.energy_j)
+
+
+@pytest.mark.parametrize(
+    ("captured", "expected"),
+    [
+        ({}, None),
+        ({"loss": "0.5", "accuracy": "1e-2"}, '{"loss": 0.5, "accuracy": 0.01}'),
+        ({"loss": "nan", "steps": "12"}, '{"loss": null, "steps": 12.0}'),
+    ],
+)
+def test_scores_of_an_epoch(captured: dict[str, str], expected: str | None) -> None:
+    [scores] = with_scores(pd.DataFrame({"epoch": [0]}), [captured])["scores"]
+    assert scores == expected
+
+
+def test_a_score_that_is_no_number_is_told() -> None:
+    with pytest.raises(UserError, match=r"marks\.epoch: loss: 'done' captured, expected a number"):
+        with_scores(pd.DataFrame({"epoch": [0]}), [{"loss": "done"}])
 
 
 def test_marks_in_a_file(tmp_path: Path) -> None:
@@ -145,7 +168,7 @@ def test_a_command_that_does_not_exist(tmp_path: Path) -> None:
 
 
 def test_the_compared_file_is_kept_and_has_to_be_written(tmp_path: Path) -> None:
-    output = OutputComparison("digest_file", "result")
+    output = Output(Comparison.DIGEST_FILE, "result")
     first = measure(tmp_path, "open('result', 'w').write('1')", output=output)
     assert first.output is not None and first.output.read_text() == "1"
     with pytest.raises(UserError, match="left this file as it was"):
