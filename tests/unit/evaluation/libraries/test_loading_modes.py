@@ -8,8 +8,9 @@ import pytest
 from trimtab.evaluation.inputs.measurements import Measurements, WorkloadFacts
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.libraries.libraries_total import LibrariesTotal
-from trimtab.evaluation.libraries.loading_modes import RunCostByLoadingMode, SizesByLoadingMode
+from trimtab.evaluation.libraries.loading_modes import SizesByLoadingMode
 from trimtab.evaluation.report.tables import Row, Table, is_published
+from trimtab.evaluation.runs.loading_modes import RunCostByLoadingMode
 from trimtab.evaluation.runs.run_cost import RunCost
 
 
