@@ -22,7 +22,7 @@ from trimtab.records.manifest import Manifest
 from trimtab.records.tables import LIBRARIES, RUNS, read_table, write_table
 from trimtab.records.verdict import Verdict
 
-FIGURES = ("figure_1", "figure_7")  # the others are megabytes
+FIGURES = ("cpu_and_gpu_code", "reasons_of_removal")  # the others are megabytes
 
 
 def main() -> None:
@@ -83,7 +83,7 @@ def main() -> None:
     report = destination / ".report"
     evaluate(
         Inputs(given.name, "one or two NVIDIA H200", date, tuple(profiles),
-               tuple(newest.values()), facts),
+               tuple(newest.values()), workloads=facts),
         report,
     )  # fmt: skip
     shutil.move(report / "tables", destination / "tables")

@@ -48,7 +48,12 @@ rule evaluate_experiment:
         real=cells("real.json") if EXPERIMENT.schedule.real else [],
         traces=traces("trace.json"),
         deflators=deflators(),
-        code=code("scripts/evaluate_experiment.py", "src/trimtab/evaluation/*/*"),
+        code=code(
+            "scripts/evaluate_experiment.py",
+            "src/trimtab/evaluation/**/*.py",
+            "src/trimtab/evaluation/published/*/*",
+            "src/trimtab/evaluation/templates/*",
+        ),
     output:
         report=report(
             f"results/evaluate/{EXPERIMENT.name}/report.html",

@@ -71,6 +71,18 @@ def test_a_missing_environment_is_no_reason_to_run(finished: Project) -> None:
         ),
         ("conf/workload/tiny.yaml", "timeout_s: 60", "timeout_s: 61", {*CHAIN, "resolved_config"}),
         (
+            "conf/workload/tiny.yaml",
+            "timeout_s: 60",
+            "timeout_s: 60\nmemory_gib: 2",
+            {"resolved_config", "evaluate_experiment"},
+        ),
+        (
+            "conf/workload/tiny.yaml",
+            "timeout_s: 60",
+            "timeout_s: 60\nparameters: {rounds: 2}",
+            {*CHAIN, "resolved_config"},
+        ),
+        (
             "conf/debloat/compact.yaml",
             "symbols: strip",
             "symbols: keep",

@@ -106,7 +106,7 @@ class JobClass:
     `slowdown` is, by node type's name, the service time relative to what the type's speed alone
     would give (1 where left out); `active_w` the measured power above idle, by level, of a node
     all of whose cores run this class (the type's own where left out). `cold_start_s` follows the
-    image pull. `state_bytes` are moved when a job migrates; None: it is stateless. `stages` draw
+    image pull. `state_bytes` are moved when a job migrates; None: it is stateless. `rounds` draw
     the service times of jobs that have map tasks.
     """
 
@@ -117,7 +117,7 @@ class JobClass:
     state_bytes: int | None = None
     slowdown: Mapping[str, float] = field(default_factory=dict)
     active_w: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    stages: Rounds | None = None
+    rounds: Rounds | None = None
 
     def __post_init__(self) -> None:
         if min(self.image_bytes, self.cold_start_s, self.state_bytes or 0) < 0:

@@ -1,6 +1,6 @@
-"""Service times of multi-stage jobs: set-up, waves of map tasks, shuffle, waves of reduce tasks.
+"""Service times of jobs of rounds: set-up, waves of map tasks, shuffle, waves of reduce tasks.
 
-A task's time is a function of (seed, job, stage, task) alone: repeats are identical, and dropping
+A task's time is a function of (seed, job, round, task) alone: repeats are identical, and dropping
 tasks takes them away without changing the others.
 """
 
@@ -16,7 +16,7 @@ from trimtab.errors import UserError
 
 _DISTRIBUTIONS = ("deterministic", "exponential", "erlang", "lognormal")
 _SETUP, _MAP, _SHUFFLE, _REDUCE = 0, 1, 2, 3
-STAGE_NAMES = ("setup", "map", "shuffle", "reduce")
+ROUND_NAMES = ("setup", "map", "shuffle", "reduce")
 _TWO_PI = 2.0 * math.pi
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64 (Steele et al., OOPSLA 2014)
@@ -26,7 +26,7 @@ _S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(
 
 @dataclass(frozen=True)
 class Rounds:
-    """Mean times of a job's stages and of the tasks in them (Rocha's thesis, table 4.1).
+    """Mean times of a job's rounds and of the tasks in them (Rocha's thesis, table 4.1).
 
     `distribution` of all four: deterministic, exponential, erlang or lognormal; the last two with
     the squared coefficient of variation `scv` (an Erlang's is 1/k for a whole k).
@@ -42,11 +42,11 @@ class Rounds:
     def __post_init__(self) -> None:
         if self.distribution not in _DISTRIBUTIONS:
             message = f"{self.distribution!r}, expected one of {', '.join(_DISTRIBUTIONS)}"
-            raise UserError(f"stages: distribution: {message}")
+            raise UserError(f"rounds: distribution: {message}")
         if min(self.setup_s, self.map_task_s, self.shuffle_s, self.reduce_task_s) < 0:
-            raise UserError("stages: a mean time is negative")
+            raise UserError("rounds: a mean time is negative")
         if not self.scv > 0:
-            raise UserError(f"stages: scv: {self.scv:g}, expected a number above 0")
+            raise UserError(f"rounds: scv: {self.scv:g}, expected a number above 0")
 
     def parameters(self) -> tuple[NDArray[np.float64], int, float]:
         """Return the means, the distribution's number and its shape (Erlang's k, log's sigma)."""
@@ -74,10 +74,10 @@ def _kept(tasks: int, drop_ratio: float) -> int:
 
 
 @compiled
-def _uniform(seed: Any, job: int, stage: int, task: int, draw: int) -> float:
+def _uniform(seed: Any, job: int, round_number: int, task: int, draw: int) -> float:
     """Return a number in (0, 1): SplitMix64's mixer over the counters, one after the other."""
     state = np.uint64(0)
-    place = np.uint64((stage << 48) | task)
+    place = np.uint64((round_number << 48) | task)
     for counter in (np.uint64(seed), np.uint64(job), place, np.uint64(draw)):
         state = (state ^ counter) + _GOLDEN
         state = (state ^ (state >> _S30)) * _MIX_1
@@ -88,18 +88,21 @@ def _uniform(seed: Any, job: int, stage: int, task: int, draw: int) -> float:
 
 @compiled
 def _time(
-    seed: Any, job: int, stage: int, task: int, mean: float, distribution: int, shape: float
+    seed: Any, job: int, round_number: int, task: int, mean: float, distribution: int, shape: float
 ) -> float:
     if distribution == 0 or mean == 0.0:
         return mean
     if distribution == 3:  # Box and Muller
-        first, second = _uniform(seed, job, stage, task, 0), _uniform(seed, job, stage, task, 1)
+        first, second = (
+            _uniform(seed, job, round_number, task, 0),
+            _uniform(seed, job, round_number, task, 1),
+        )
         normal = math.sqrt(-2.0 * math.log(first)) * math.cos(_TWO_PI * second)
         return mean * math.exp(shape * normal - 0.5 * shape * shape)
     phases = 1 if distribution == 1 else int(shape)
     total = 0.0
     for phase in range(phases):
-        total -= math.log(_uniform(seed, job, stage, task, phase))
+        total -= math.log(_uniform(seed, job, round_number, task, phase))
     return mean * total / phases
 
 
@@ -129,13 +132,20 @@ def _makespan(free_s: Any, times_s: Any, begin_s: Any) -> float:
 
 
 @compiled
-def _stage(
-    seed: Any, job: int, stage: int, tasks: int, mean: float, kind: int, shape: float, slots: int
+def _round(
+    seed: Any,
+    job: int,
+    round_number: int,
+    tasks: int,
+    mean: float,
+    kind: int,
+    shape: float,
+    slots: int,
 ) -> tuple[float, Any, Any]:
     times_s = np.empty(tasks)
     begin_s = np.empty(tasks)
     for task in range(tasks):
-        times_s[task] = _time(seed, job, stage, task, mean, kind, shape)
+        times_s[task] = _time(seed, job, round_number, task, mean, kind, shape)
     return _makespan(np.empty(max(1, min(slots, tasks))), times_s, begin_s), begin_s, times_s
 
 
@@ -155,18 +165,18 @@ def _service_times(
         job = jobs[row]
         total = _time(seed, job, _SETUP, 0, means[_SETUP], kind, shape)
         kept = _kept(maps[row], theta)
-        total += _stage(seed, job, _MAP, kept, means[_MAP], kind, shape, slots[row])[0]
+        total += _round(seed, job, _MAP, kept, means[_MAP], kind, shape, slots[row])[0]
         dropped[row] = maps[row] - kept
         if reduces[row] > 0:
             kept = _kept(reduces[row], theta)
             total += _time(seed, job, _SHUFFLE, 0, means[_SHUFFLE], kind, shape)
-            total += _stage(seed, job, _REDUCE, kept, means[_REDUCE], kind, shape, slots[row])[0]
+            total += _round(seed, job, _REDUCE, kept, means[_REDUCE], kind, shape, slots[row])[0]
             dropped[row] += reduces[row] - kept
         work_s[row] = total
 
 
 def service_times(
-    stages: Rounds,
+    rounds: Rounds,
     seed: int,
     jobs: NDArray[np.int64],
     map_tasks: NDArray[np.int64],
@@ -176,12 +186,12 @@ def service_times(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the jobs' service times in seconds, and how many tasks of each were dropped.
 
-    A job seizes its `slots` and runs its stages one after the other: set-up, map tasks, and, if
+    A job seizes its `slots` and runs its rounds one after the other: set-up, map tasks, and, if
     it has reduce tasks, shuffle and reduce tasks (Rocha's thesis, section 4.3.1); only
-    ceil(n (1 - theta)) of a stage's n tasks are run. Arrays have one entry a job.
+    ceil(n (1 - theta)) of a round's n tasks are run. Arrays have one entry a job.
     """
     work_s, dropped = np.empty(len(jobs)), np.empty(len(jobs), np.int64)
-    means, kind, shape = stages.parameters()
+    means, kind, shape = rounds.parameters()
     columns = tuple(
         np.ascontiguousarray(column, np.int64) for column in (jobs, map_tasks, reduce_tasks, slots)
     )
@@ -193,14 +203,14 @@ def service_times(
 class TaskBar:
     """One task of a job in a Gantt chart; times since the job's start at full speed."""
 
-    stage: str
+    round: str
     task: int
     begin_s: float
     end_s: float
 
 
 def task_bars(
-    stages: Rounds,
+    rounds: Rounds,
     seed: int,
     job: int,
     map_tasks: int,
@@ -209,17 +219,19 @@ def task_bars(
     drop_ratio: float = 0.0,
 ) -> list[TaskBar]:
     """Return when each task of one job runs; the last end is the job's service time."""
-    means, kind, shape = stages.parameters()
+    means, kind, shape = rounds.parameters()
     plan = [(_SETUP, 1), (_MAP, kept_tasks(map_tasks, drop_ratio))]
     if reduce_tasks > 0:
         plan += [(_SHUFFLE, 1), (_REDUCE, kept_tasks(reduce_tasks, drop_ratio))]
     bars, offset = [], 0.0
-    for stage, tasks in plan:
-        makespan, begin_s, times_s = _stage(
-            np.uint64(seed), job, stage, tasks, means[stage], kind, shape, slots
+    for round_number, tasks in plan:
+        makespan, begin_s, times_s = _round(
+            np.uint64(seed), job, round_number, tasks, means[round_number], kind, shape, slots
         )
         for task in range(tasks):
             begin = offset + float(begin_s[task])
-            bars.append(TaskBar(STAGE_NAMES[stage], task, begin, begin + float(times_s[task])))
+            bars.append(
+                TaskBar(ROUND_NAMES[round_number], task, begin, begin + float(times_s[task]))
+            )
         offset += makespan
     return bars

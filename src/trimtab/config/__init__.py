@@ -1,7 +1,7 @@
 """Typed configuration: what a YAML may say, and the errors when it does not."""
 
 from trimtab.config.compose import Configurations
-from trimtab.config.mistakes import ConfigError
+from trimtab.config.fields import ConfigError
 from trimtab.config.stages import dump, load
 
 __all__ = ["ConfigError", "Configurations", "dump", "load"]

@@ -1,29 +1,15 @@
 """The configurations of one experiment: composed from `conf/`, checked, and kept."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-import yaml
-from hydra.errors import HydraException
-from omegaconf.errors import OmegaConfBaseException
-
-from trimtab.config.fields import MistakeError
+from trimtab.config.fields import ConfigError
 from trimtab.config.groups.workload import Workload
-from trimtab.config.layers import Layers, UnreadableFileError
-from trimtab.config.mistakes import ConfigError, explain
 from trimtab.config.root import GROUPS, Root
 from trimtab.config.validate import checked
-
-_MISTAKES = (
-    HydraException,
-    OmegaConfBaseException,
-    yaml.YAMLError,
-    MistakeError,
-    UnreadableFileError,
-)
 
 
 class Configurations:
@@ -35,6 +21,9 @@ class Configurations:
     """
 
     def __init__(self, conf: Path, overrides: Sequence[str] = ()) -> None:
+        # Here, since jobs that only read what a stage is given do without Hydra.
+        from trimtab.config.layers import Layers
+
         self.conf = conf
         self._layers = Layers(conf, overrides)
         self._options: dict[tuple[str, str], Any] = {}
@@ -138,12 +127,10 @@ class Configurations:
             self._check_stem(group, chosen[group], getattr(root, group))
         return root
 
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except _MISTAKES as error:
-            raise ConfigError(explain(error, self._layers)) from None
+    def _explained(self) -> AbstractContextManager[None]:
+        from trimtab.config.mistakes import explained
+
+        return explained(self._layers)
 
     def _check_stem(self, group: str, stem: str, option: Any) -> None:
         if option.name != stem:

@@ -7,8 +7,14 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
+from trimtab.errors import UserError
+
 # Of every class of the configuration. YAML reads `OMP_NUM_THREADS: 1` as a number.
 CHECKED = ConfigDict(extra="forbid", allow_inf_nan=False, coerce_numbers_to_str=True)
+
+
+class ConfigError(UserError):
+    """A configuration file or an override is wrong; the message says where and how."""
 
 
 class MistakeError(ValueError):

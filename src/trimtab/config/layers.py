@@ -25,7 +25,7 @@ from omegaconf.errors import GrammarParseError
 
 from trimtab.config.fields import MistakeError
 from trimtab.config.root import Root
-from trimtab.config.words import keys_of, kind_at, steps_of, unknown_key
+from trimtab.config.words import keys_of, kind_at, nearest, steps_of, unknown_key
 
 # ${target:NAME} is the target NAME for the workload NAME alone: YAML keys take no interpolation.
 OmegaConf.register_new_resolver("target", lambda name: {name: [name]}, replace=True)
@@ -92,13 +92,13 @@ class Layers:
     def _composed(self, overrides: list[str], group: str | None) -> DictConfig:
         parsed = OverridesParser.create().parse_overrides(overrides)
         self._loader.validate_sweep_overrides_legal(parsed, RunMode.RUN, from_shell=False)
-        found = create_defaults_list(
+        resolved = create_defaults_list(
             self._files, "config", parsed, prepend_hydra=False, skip_missing=False
         )
-        self.choices = dict(found.overrides.known_choices)
+        self.choices = dict(resolved.overrides.known_choices)
         defaults = [
             default
-            for default in found.defaults
+            for default in resolved.defaults
             if group is None or not default.package or default.package.split(".")[0] == group
         ]
         self.merged = [
@@ -106,7 +106,7 @@ class Layers:
             for default in defaults
         ]
         tree: DictConfig = self._loader._compose_config_from_defaults_list(defaults, self._files)
-        for override in found.config_overrides:
+        for override in resolved.config_overrides:
             if group is None or steps_of(override.key_or_group)[0] == group:
                 _apply(override, tree)
         return tree
@@ -152,6 +152,8 @@ def _apply(override: Override, tree: DictConfig) -> None:
             if step not in keys_of(kind):
                 raise MistakeError(here, unknown_key(step, kind))
         elif OmegaConf.select(tree, here, default=_ABSENT) is _ABSENT:
-            raise MistakeError(key, f"not there; add it with +{key}=VALUE")
+            beside = OmegaConf.select(tree, ".".join(steps[: position - 1])) or ()
+            hint = nearest(step, map(str, beside))
+            raise MistakeError(key, f"not there; {hint}add it with +{key}=VALUE")
         kind = kind_at(kind, [step])
     OmegaConf.update(tree, key, override.value(), merge=True, force_add=True)

@@ -1,21 +1,35 @@
 """A mistake in the configuration, in one line: which file and key, what was expected instead."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
-from hydra.errors import MissingConfigException, OverrideParseException
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException
 
-from trimtab.config.fields import MistakeError
+from trimtab.config.fields import ConfigError, MistakeError
 from trimtab.config.layers import ESCAPED, Layers, UnreadableFileError
 from trimtab.config.root import GROUPS
 from trimtab.config.words import nearest, steps_of
-from trimtab.errors import UserError
+
+_MISTAKES = (
+    HydraException,
+    OmegaConfBaseException,
+    yaml.YAMLError,
+    MistakeError,
+    UnreadableFileError,
+)
 
 
-class ConfigError(UserError):
-    """A configuration file or an override is wrong; the message says where and how."""
+@contextmanager
+def explained(layers: Layers) -> Iterator[None]:
+    """Raise ConfigError for what goes wrong in the block, which composes or checks `layers`."""
+    try:
+        yield
+    except _MISTAKES as error:
+        raise ConfigError(explain(error, layers)) from None
 
 
 def explain(error: Exception, layers: Layers) -> str:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic.dataclasses import dataclass
 
-from trimtab.config.fields import CHECKED
+from trimtab.config.fields import CHECKED, ConfigError
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.debloat import Debloat, Fallback, Share
 from trimtab.config.groups.experiment import Experiment, Platform
@@ -19,7 +19,6 @@ from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.config.groups.trace import TraceConfig
 from trimtab.config.groups.workload import Workload
-from trimtab.config.mistakes import ConfigError
 from trimtab.config.profiling import Profiling, Verify
 from trimtab.config.validate import checked
 

@@ -12,7 +12,7 @@ from trimtab.policies.priority import Preemption, Priority
 class Dias(Priority):
     """Non-preemptive priority buffers with a dropper and a sprinter (Rocha's thesis, chapter 4).
 
-    `drop_ratio` is theta by job class: of n tasks of a stage ceil(n (1 - theta)) are run.
+    `drop_ratio` is theta by job class: of n tasks of a round ceil(n (1 - theta)) are run.
     `timeout_s` is T by job class: an execution that has lasted T goes on at `sprint_level` until
     it ends or the budget is empty, and does not sprint again; a class left out, or of None, never
     sprints.

@@ -1,4 +1,4 @@
-"""How long a staged job seizes the engine: setup, map tasks, shuffle, reduce tasks."""
+"""How long a job of rounds seizes the engine: setup, map tasks, shuffle, reduce tasks."""
 
 import math
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ def effective_tasks(tasks: int, drop_ratio: float) -> int:
 class TaskModel:
     """A class of jobs by its tasks, all exponential (Rocha's thesis, section 4.3.1).
 
-    Means of the setup, a map task, the shuffle and a reduce task, s; 0: there is no such stage.
+    Means of the setup, a map task, the shuffle and a reduce task, s; 0: there is no such round.
     `map_tasks` and `reduce_tasks` give the probability of each number of tasks, `slots` is how
     many run at a time (C of table 4.1). Raises ModelError for values that are none of these.
     """
@@ -59,13 +59,13 @@ class TaskModel:
         return _in_sequence(
             [
                 _once(exponential(1 / self.setup_s) if self.setup_s else None),
-                self._stage(self.map_tasks, map_drop_ratio, self.map_task_s),
+                self._round(self.map_tasks, map_drop_ratio, self.map_task_s),
                 _once(exponential(1 / self.shuffle_s) if self.shuffle_s else None),
-                self._stage(self.reduce_tasks, reduce_drop_ratio, self.reduce_task_s),
+                self._round(self.reduce_tasks, reduce_drop_ratio, self.reduce_task_s),
             ]
         )
 
-    def _stage(self, tasks: Mapping[int, float], drop_ratio: float, task_s: float) -> "_Stage":
+    def _round(self, tasks: Mapping[int, float], drop_ratio: float, task_s: float) -> "_Round":
         left = _after_dropping(tasks, drop_ratio)
         most = max(left) if task_s else 0
         if not most:
@@ -74,7 +74,7 @@ class TaskModel:
         number = np.arange(most, 0, -1)
         rates = np.minimum(number, self.slots) / task_s
         alpha = np.array([left.get(int(n), 0.0) for n in number])
-        return _Stage(alpha, rates[:, None] * (np.eye(most, k=1) - np.eye(most)))
+        return _Round(alpha, rates[:, None] * (np.eye(most, k=1) - np.eye(most)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,13 +107,13 @@ class WaveModel:
         return _in_sequence(
             [
                 _once(self.setup),
-                self._stage(self.map_tasks, map_drop_ratio, self.map_wave),
+                self._round(self.map_tasks, map_drop_ratio, self.map_wave),
                 _once(self.shuffle),
-                self._stage(self.reduce_tasks, reduce_drop_ratio, self.reduce_wave),
+                self._round(self.reduce_tasks, reduce_drop_ratio, self.reduce_wave),
             ]
         )
 
-    def _stage(self, tasks: Mapping[int, float], drop_ratio: float, wave: PhaseType) -> "_Stage":
+    def _round(self, tasks: Mapping[int, float], drop_ratio: float, wave: PhaseType) -> "_Round":
         waves: dict[int, float] = {}
         for left, chance in _after_dropping(tasks, drop_ratio).items():
             count = -(-left // self.slots)
@@ -125,32 +125,32 @@ class WaveModel:
         chances = np.array([waves.get(count, 0.0) for count in range(most, 0, -1)])
         following = np.outer(wave.exit_rates, wave.alpha)
         matrix = np.kron(np.eye(most), wave.matrix) + np.kron(np.eye(most, k=1), following)
-        return _Stage(np.kron(chances, wave.alpha), matrix)
+        return _Round(np.kron(chances, wave.alpha), matrix)
 
 
 @dataclass(frozen=True, eq=False)
-class _Stage:
-    """A phase-type time whose `alpha` may sum to less than 1: with the rest there is no stage."""
+class _Round:
+    """A phase-type time whose `alpha` may sum to less than 1: with the rest there is no round."""
 
     alpha: NDArray[np.float64]
     matrix: NDArray[np.float64]
 
 
-def _once(time: PhaseType | None) -> _Stage:
+def _once(time: PhaseType | None) -> _Round:
     if time is None:
-        return _Stage(np.zeros(0), np.zeros((0, 0)))
-    return _Stage(time.alpha, time.matrix)
+        return _Round(np.zeros(0), np.zeros((0, 0)))
+    return _Round(time.alpha, time.matrix)
 
 
-def _in_sequence(stages: list[_Stage]) -> PhaseType:
+def _in_sequence(rounds: list[_Round]) -> PhaseType:
     alpha, matrix = np.zeros(0), np.zeros((0, 0))
-    for stage in stages:
+    for part in rounds:
         skipped = 1 - alpha.sum()
-        following = np.outer(exit_rates(matrix), stage.alpha)
-        # Where `stage` is absent, the rest of an exit rate leads to a later one or ends the job.
-        corner = np.zeros((stage.alpha.size, alpha.size))
-        matrix = np.block([[matrix, following], [corner, stage.matrix]])
-        alpha = np.concatenate([alpha, skipped * stage.alpha])
+        following = np.outer(exit_rates(matrix), part.alpha)
+        # Where `part` is absent, the rest of an exit rate leads to a later one or ends the job.
+        corner = np.zeros((part.alpha.size, alpha.size))
+        matrix = np.block([[matrix, following], [corner, part.matrix]])
+        alpha = np.concatenate([alpha, skipped * part.alpha])
     if abs(alpha.sum() - 1) > _TOLERANCE:
         raise ModelError(
             f"with probability {1 - alpha.sum():g} a job has nothing at all to do: give it a setup "

@@ -119,8 +119,8 @@ TRACE = pa.schema(
         ("gpu_milli", _int),
         ("memory_bytes", _int),
         ("work_s", _float),  # service time on the reference node at its highest frequency;
-        # null for a job of stages, whose tasks draw their own times
-        ("map_tasks", _int),  # 0: not a job of stages
+        # null for a job of rounds, whose tasks draw their own times
+        ("map_tasks", _int),  # 0: not a job of rounds
         ("reduce_tasks", _int),
         ("size", _float),  # by which the times of a job's tasks are multiplied; 1 as a rule
     ]

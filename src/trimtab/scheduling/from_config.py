@@ -53,7 +53,7 @@ def job_classes_of(
             image_bytes=_bytes(facts.image_gb),
             cold_start_s=facts.cold_start_s,
             state_bytes=_bytes(facts.state_gb) or None,
-            stages=rounds_of(facts.rounds) if facts.rounds.map_tasks else None,
+            rounds=rounds_of(facts.rounds) if facts.rounds.map_tasks else None,
         )
         for name, facts in classes.items()
     ]

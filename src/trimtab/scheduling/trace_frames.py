@@ -19,7 +19,7 @@ from trimtab.scheduling.measured import Measured
 from trimtab.traces import distribution
 from trimtab.traces.formats.registry import read_format
 from trimtab.traces.generators import (
-    StageCounts,
+    RoundCounts,
     SyntheticClass,
     TaskCounts,
     bursts,
@@ -129,14 +129,14 @@ def _synthetic(
 
 def _work(
     facts: JobClassConfig, hardware: Sequence[Hardware], measured: MeasuredWorkload | None
-) -> distribution.Distribution | StageCounts:
+) -> distribution.Distribution | RoundCounts:
     if measured is not None:
         (machine,) = [node_type for node_type in hardware if node_type.name == measured.hardware]
         return Empirical(measured_work(measured, machine))
     if facts.rounds.map_tasks:
         # A round without tasks is left out by the rounds' own times; its count has to be 1 or more.
         scv = facts.rounds.size_scv
-        return StageCounts(
+        return RoundCounts(
             TaskCounts((facts.rounds.map_tasks,), (1.0,)),
             TaskCounts((max(1, facts.rounds.reduce_tasks),), (1.0,)),
             distribution.LogNormal(1.0, scv) if scv else distribution.Deterministic(1.0),
@@ -164,7 +164,7 @@ def _demand(
     facts: JobClassConfig, synthetic: SyntheticClass, cluster: ClusterConfig, seed: int
 ) -> float:
     """Return what an average job asks of the capacity: core seconds, or seconds of an engine."""
-    if not isinstance(synthetic.work, StageCounts):
+    if not isinstance(synthetic.work, RoundCounts):
         cores = 1.0 if cluster.engine_slots else synthetic.cpu_milli / 1000
         return synthetic.work.mean * cores
     jobs = np.arange(_SAMPLE)

@@ -96,7 +96,7 @@ def _pass_over(
 class Arrivals:
     """Turns stretches of a trace into chunks, and remembers what was before.
 
-    `drop_ratio` is by job class, `seed` that of the stages' times. `shapes` are the SHAPE records
+    `drop_ratio` is by job class, `seed` that of the rounds' times. `shapes` are the SHAPE records
     of the first `count` shapes. `work_by_class` is the work that has arrived times the thousandths
     of a core that it asks for.
     """
@@ -194,19 +194,19 @@ class Arrivals:
                 at = int(np.argmax(tasks < 0))
                 message = f"{name}: {tasks[at]}, expected at least 0"
                 raise UserError(f"{self._where(jobs, at)}: {message}")
-        staged = (maps > 0) & np.isnan(work_s)
-        if not staged.any():
+        of_rounds = (maps > 0) & np.isnan(work_s)
+        if not of_rounds.any():
             return work_s, dropped
         work_s = work_s.copy()
         for number, job_class in enumerate(self.job_classes):
-            rows = np.flatnonzero(staged & (codes == number))
+            rows = np.flatnonzero(of_rounds & (codes == number))
             if len(rows) == 0:
                 continue
-            if job_class.stages is None:
-                message = f"has map tasks and no work_s, but class {job_class.name!r} no stages"
+            if job_class.rounds is None:
+                message = f"has map tasks and no work_s, but class {job_class.name!r} no rounds"
                 raise UserError(f"{self._where(jobs, int(rows[0]))}: {message}")
             work_s[rows], dropped[rows] = service_times(
-                job_class.stages,
+                job_class.rounds,
                 self.seed,
                 jobs[rows],
                 maps[rows],
@@ -215,7 +215,7 @@ class Arrivals:
                 self.drop_ratio.get(job_class.name, 0.0),
             )
         if "size" in frame:
-            work_s[staged] *= frame["size"].to_numpy(np.float64)[staged]
+            work_s[of_rounds] *= frame["size"].to_numpy(np.float64)[of_rounds]
         return work_s, dropped
 
     def _grow(self) -> None:

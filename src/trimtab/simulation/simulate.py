@@ -56,7 +56,7 @@ def simulate(
     as they come. With `folder` the tables are streamed to jobs, stays, nodes and load.parquet in
     it, and memory holds only the jobs in the system; without, they are in the result. `keep_jobs`
     and `keep_stays` False leave a table out. The load is sampled every `sample_s`. `seed` is that
-    of the times of staged jobs' tasks.
+    of the times of the tasks of jobs of rounds.
 
     The compiled kernel runs the policies that have a `placement_rule`; any other, and every one
     with `reference`, runs in the plain simulator, which gives the same and is slow.

@@ -26,7 +26,7 @@ Arrivals = Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]
 
 @dataclass(frozen=True)
 class TaskCounts:
-    """How many tasks a stage has: `counts[i]` (1 or more) with probability `probabilities[i]`."""
+    """How many tasks a round has: `counts[i]` (1 or more) with probability `probabilities[i]`."""
 
     counts: tuple[int, ...]
     probabilities: tuple[float, ...]
@@ -47,8 +47,8 @@ class TaskCounts:
 
 
 @dataclass(frozen=True)
-class StageCounts:
-    """A job of stages, whose tasks draw their own times (the thesis, section 4.3.1).
+class RoundCounts:
+    """A job of rounds, whose tasks draw their own times (the thesis, section 4.3.1).
 
     `size` is what the times of all tasks of a job are multiplied by.
     """
@@ -60,14 +60,14 @@ class StageCounts:
 
 @dataclass(frozen=True)
 class SyntheticClass:
-    """A class of jobs: its demands, and its work in seconds or its tasks by stage."""
+    """A class of jobs: its demands, and its work in seconds or its tasks by round."""
 
     name: str
     priority: int
     cpu_milli: int
     gpu_milli: int
     memory_bytes: int
-    work: Distribution | StageCounts
+    work: Distribution | RoundCounts
 
 
 def bursts(
@@ -195,7 +195,7 @@ def _trace(
         size = np.ones(kinds.size)
         for kind, one in enumerate(classes):
             mine = np.flatnonzero(kinds == kind)
-            if isinstance(one.work, StageCounts):
+            if isinstance(one.work, RoundCounts):
                 tasks[0, mine] = one.work.map_tasks.draw(rng, mine.size)
                 tasks[1, mine] = one.work.reduce_tasks.draw(rng, mine.size)
                 size[mine] = one.work.size.draw(rng, mine.size)

@@ -58,7 +58,7 @@ def as_trace(
     """Yield chunks with the columns of tables.TRACE from jobs that are sorted by arrival.
 
     Time counts from the first arrival. Demands are rounded up and give the classes, as
-    trimtab.traces.classes says. None is a job of stages.
+    trimtab.traces.classes says. None is a job of rounds.
     """
     jobs, origin_s = 0, 0.0
     for frame in rechunked(_without_copies(frames, rows_per_chunk), rows_per_chunk):

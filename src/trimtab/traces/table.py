@@ -47,7 +47,7 @@ def check_trace(
             refuse(chunk[column].isna(), column, "a value in every row")
     arrival_s = chunk["arrival_s"].to_numpy(np.float64)
     work_s = chunk["work_s"].to_numpy(np.float64)
-    staged = chunk["map_tasks"].to_numpy() > 0
+    of_rounds = chunk["map_tasks"].to_numpy() > 0
     refuse(~np.isfinite(arrival_s) | (arrival_s < 0), "arrival_s", "seconds, 0 or more")
     earlier = np.diff(arrival_s, prepend=previous_arrival_s) < 0
     refuse(earlier, "arrival_s", "at least that of the row before: rows sorted by arrival")
@@ -57,10 +57,12 @@ def check_trace(
     refuse(chunk["job"].to_numpy() != jobs, "job", "the row's number, counted from 0")
     for column, least in _AT_LEAST.items():
         refuse(chunk[column].to_numpy() < least, column, f"at least {least}")
-    bad_work = ~(np.isfinite(work_s) & (work_s >= 0) | np.isnan(work_s) & staged)
+    bad_work = ~(np.isfinite(work_s) & (work_s >= 0) | np.isnan(work_s) & of_rounds)
     refuse(bad_work, "work_s", "seconds, 0 or more (nothing only for a job of map_tasks)")
     refuse(
-        (chunk["reduce_tasks"].to_numpy() > 0) & ~staged, "reduce_tasks", "0 where map_tasks is 0"
+        (chunk["reduce_tasks"].to_numpy() > 0) & ~of_rounds,
+        "reduce_tasks",
+        "0 where map_tasks is 0",
     )
     if classes is not None:
         known = ", ".join(sorted(classes))

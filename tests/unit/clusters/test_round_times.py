@@ -12,9 +12,9 @@ FIXED = Rounds(2.0, 3.0, 0.5, 7.0, "deterministic")
 counts = st.integers(1, 60)
 
 
-def one(stages: Rounds, maps: int, reduces: int, slots: int, drop: float = 0.0, job: int = 5):
+def one(rounds: Rounds, maps: int, reduces: int, slots: int, drop: float = 0.0, job: int = 5):
     columns = (np.array([value]) for value in (job, maps, reduces, slots))
-    work_s, dropped = service_times(stages, 11, *columns, drop)
+    work_s, dropped = service_times(rounds, 11, *columns, drop)
     return float(work_s[0]), int(dropped[0])
 
 
@@ -39,12 +39,12 @@ def test_whole_percentages_keep_exactly_the_ceiling(tasks: int, percent: int) ->
 def test_bars_end_when_the_job_does_and_keep_to_the_slots(
     maps: int, reduces: int, slots: int, name: str
 ) -> None:
-    stages = Rounds(1.0, 2.0, 0.5, 1.5, name, 1.0 if name == "exponential" else 0.25)
-    bars = task_bars(stages, 11, 5, maps, reduces, slots)
-    assert max(b.end_s for b in bars) == pytest.approx(one(stages, maps, reduces, slots)[0])
+    rounds = Rounds(1.0, 2.0, 0.5, 1.5, name, 1.0 if name == "exponential" else 0.25)
+    bars = task_bars(rounds, 11, 5, maps, reduces, slots)
+    assert max(b.end_s for b in bars) == pytest.approx(one(rounds, maps, reduces, slots)[0])
     assert len(bars) == maps + reduces + 2
-    for stage in ("map", "reduce"):
-        ours = [bar for bar in bars if bar.stage == stage]
+    for name_of_round in ("map", "reduce"):
+        ours = [bar for bar in bars if bar.round == name_of_round]
         for bar in ours:
             just_after_s = bar.begin_s + 1e-9
             assert sum(o.begin_s < just_after_s < o.end_s for o in ours) <= slots
@@ -53,23 +53,23 @@ def test_bars_end_when_the_job_does_and_keep_to_the_slots(
 
 
 def test_dropping_tasks_leaves_the_others_as_they_were() -> None:
-    stages = Rounds(1.0, 2.0, 0.5, 1.5)
-    every = {(b.stage, b.task): b.end_s - b.begin_s for b in task_bars(stages, 3, 9, 20, 6, 4)}
-    fewer = {(b.stage, b.task): b.end_s - b.begin_s for b in task_bars(stages, 3, 9, 20, 6, 4, 0.3)}
+    rounds = Rounds(1.0, 2.0, 0.5, 1.5)
+    every = {(b.round, b.task): b.end_s - b.begin_s for b in task_bars(rounds, 3, 9, 20, 6, 4)}
+    fewer = {(b.round, b.task): b.end_s - b.begin_s for b in task_bars(rounds, 3, 9, 20, 6, 4, 0.3)}
     assert len(fewer) == 2 + 14 + 5
     assert fewer == {task: pytest.approx(every[task], rel=1e-9) for task in fewer}
-    assert one(stages, 20, 6, 4, 0.3)[1] == 6 + 1
+    assert one(rounds, 20, 6, 4, 0.3)[1] == 6 + 1
 
 
 def test_times_are_a_function_of_seed_and_job() -> None:
-    stages = Rounds(1.0, 2.0, 0.5, 1.5)
+    rounds = Rounds(1.0, 2.0, 0.5, 1.5)
     jobs = np.arange(100)
     columns = (np.full(100, 7), np.full(100, 3), np.full(100, 4))
-    whole, _ = service_times(stages, 1, jobs, *columns)
-    half, _ = service_times(stages, 1, jobs[50:], *(column[50:] for column in columns))
+    whole, _ = service_times(rounds, 1, jobs, *columns)
+    half, _ = service_times(rounds, 1, jobs[50:], *(column[50:] for column in columns))
     assert np.array_equal(whole[50:], half)
     assert len(set(whole)) == 100
-    assert not np.isin(service_times(stages, 2, jobs, *columns)[0], whole).any()
+    assert not np.isin(service_times(rounds, 2, jobs, *columns)[0], whole).any()
 
 
 @pytest.mark.parametrize(
@@ -80,9 +80,9 @@ def test_distributions_have_their_mean_and_variance(
     name: str, scv: float, expected_scv: float
 ) -> None:
     jobs = 200_000
-    stages = Rounds(0.0, 3.0, 0.0, 0.0, name, scv)
+    rounds = Rounds(0.0, 3.0, 0.0, 0.0, name, scv)
     columns = (np.ones(jobs, int), np.zeros(jobs, int), np.ones(jobs, int))
-    times_s, _ = service_times(stages, 4, np.arange(jobs), *columns)
+    times_s, _ = service_times(rounds, 4, np.arange(jobs), *columns)
     assert times_s.mean() == pytest.approx(3.0, rel=0.015)
     assert times_s.var() / times_s.mean() ** 2 == pytest.approx(expected_scv, rel=0.08)
 
@@ -90,9 +90,9 @@ def test_distributions_have_their_mean_and_variance(
 def test_exponential_tasks_take_the_mean_of_equation_4_1() -> None:
     # n tasks on C slots: (n - C) departures at rate C mu, then C, C - 1, ... 1.
     maps, reduces, slots, jobs = 50, 7, 20, 40_000
-    stages = Rounds(1.0, 4.0, 0.5, 2.0)
+    rounds = Rounds(1.0, 4.0, 0.5, 2.0)
     columns = (np.full(jobs, maps), np.full(jobs, reduces), np.full(jobs, slots))
-    times_s, _ = service_times(stages, 4, np.arange(jobs), *columns)
+    times_s, _ = service_times(rounds, 4, np.arange(jobs), *columns)
     mean_map_s = 4.0 * ((maps - slots) / slots + sum(1 / k for k in range(1, slots + 1)))
     mean_reduce_s = 2.0 * sum(1 / k for k in range(1, reduces + 1))
     error = times_s.std() / math.sqrt(jobs)
@@ -103,7 +103,7 @@ def test_exponential_tasks_take_the_mean_of_equation_4_1() -> None:
     "wrong",
     [{"map_task_s": -1.0}, {"distribution": "gamma"}, {"scv": 0.0}],
 )
-def test_bad_stages_are_refused(wrong: dict) -> None:
+def test_bad_rounds_are_refused(wrong: dict) -> None:
     good = {"setup_s": 1.0, "map_task_s": 1.0, "shuffle_s": 1.0, "reduce_task_s": 1.0}
-    with pytest.raises(UserError, match="stages"):
+    with pytest.raises(UserError, match="rounds"):
         Rounds(**(good | wrong))

@@ -5,9 +5,12 @@ from typing import Any
 
 import pandas as pd
 
-from trimtab.evaluation.inputs.measurements import Inputs, WorkloadFacts
-from trimtab.files import write_json
+from trimtab.evaluation.inputs.measurements import DebloatedTarget, Inputs, WorkloadFacts
+from trimtab.records.manifest import Environment, Manifest, Timings
 from trimtab.records.tables import EPOCHS, LIBRARIES, RUNS, write_table
+from trimtab.records.usage import Usage, UsedGpu, UsedLibrary, UsedProcess
+from trimtab.records.used import UsedCode, UsedCodeByLibrary
+from trimtab.records.verdict import ResidentBytes, Verdict, VerifiedWorkload
 
 HARDWARE = "desk"
 # Original and debloated wall time of three interleaved pairs: ratios 0.9, 0.8 and 0.5.
@@ -90,7 +93,7 @@ GPU_LIBRARY_ROWS = [
     *LIBRARY_ROWS[1:],
 ]
 EAGER, LAZY = ({"CUDA_MODULE_LOADING": mode} for mode in ("EAGER", "LAZY"))
-GPUS = [{"name": "NVIDIA H200", "architecture": 90}]
+GPUS = [UsedGpu("NVIDIA H200", 90)]
 
 
 def run(workload: str, condition: str, repeat: int, **changes: Any) -> dict[str, Any]:
@@ -171,18 +174,21 @@ def write_profile(
     epochs = [epoch(workload, repeat, number) for repeat in range(3) for number in range(2)]
     write_table(folder / "runs.parquet", RUNS, pd.DataFrame(runs))
     write_table(folder / "epochs.parquet", EPOCHS, pd.DataFrame(epochs))
-    loaded = [{"path": f"/env/{row['library']}", "traced": True} for row in LIBRARY_ROWS]
-    document = {
+    loaded = [used_library(f"/env/{row['library']}") for row in LIBRARY_ROWS]
+    document: dict[str, Any] = {
         "workload": workload,
         "command": ["python", "train.py"],
         "complete": True,
-        "incomplete_because": [],
-        "processes": [{"pid": 1}],
+        "processes": [UsedProcess(1, 0, "/usr/bin/python", "exit")],
         "libraries": loaded,
-        "files": [],
     }
-    write_json(folder / "usage.json", document | usage)
+    Usage(**document | usage).write(folder / "usage.json")
     return folder
+
+
+def used_library(path: str, traced: bool = True) -> UsedLibrary:
+    """A library that was loaded."""
+    return UsedLibrary(path, None, 1_000_000, traced, "" if traced else "too old", 100, 10)
 
 
 def write_debloat(
@@ -191,42 +197,54 @@ def write_debloat(
     workloads: tuple[str, ...] = ("lenet5_train",),
     libraries: list[dict[str, Any]] = LIBRARY_ROWS,
     runs: list[dict[str, Any]] | None = None,
-    gpus: list[dict[str, Any]] | None = None,
-    used: dict[str, Any] | None = None,
-    **verify: Any,
+    gpus: list[UsedGpu] | None = None,
+    used: dict[str, UsedCode] | None = None,
+    verified: list[VerifiedWorkload] | None = None,
+    **verdict: Any,
 ) -> Path:
-    """Write a debloated target whose verification passed, unless `verify` says otherwise."""
+    """Write a debloated target whose verification passed, unless `verdict` says otherwise."""
     if runs is None:
         runs = [row for workload in workloads for row in verify_runs(workload)]
     rows = [row | {"target": target} for row in libraries]
     write_table(folder / "libraries.parquet", LIBRARIES, pd.DataFrame(rows))
     write_table(folder / "verify_runs.parquet", RUNS, pd.DataFrame(runs, columns=RUNS.names))
-    timings = {"trace_s": 30.0, "locate_s": 4.0, "rewrite_s": 5.5, "environment_s": 0.5}
-    manifest = {
-        "target": target,
-        "hardware": HARDWARE,
-        "mode": "compact",
-        "symbols": "strip",
-        "workloads": list(workloads),
-        "timings": timings,
-        "gpus": gpus or [],
-    }
-    write_json(folder / "manifest.json", manifest)
-    write_json(folder / "used.json", {"version": 1, "libraries": used or {}})
-    outcome = {
+    Manifest(
+        target=target,
+        hardware=HARDWARE,
+        workloads=list(workloads),
+        environment=Environment("python", "/env"),
+        mode="compact",
+        symbols="strip",
+        gpus=gpus or [],
+        timings=Timings(30.0, 4.0, 5.5),
+        files={},
+    ).write(folder / "manifest.json")
+    UsedCodeByLibrary(libraries=used or {}).write(folder / "used.json")
+    passed: dict[str, Any] = {
         "target": target,
         "hardware": HARDWARE,
         "passed": True,
-        "workloads": [
-            {"workload": name, "repeats": 3, "equal": True, "comparison": "digest"}
-            for name in workloads
-        ],
-        "resident_bytes": {
-            name: {"original": 200_000_000, "debloated": 50_000_000} for name in workloads
-        },
+        "workloads": verified
+        or [VerifiedWorkload(name, 3, True, 3, "digest_file") for name in workloads],
+        "resident_bytes": {name: ResidentBytes(200_000_000, 50_000_000) for name in workloads},
     }
-    write_json(folder / "verify.json", outcome | verify)
+    Verdict(**passed | verdict).write(folder / "verify.json")
     return folder
+
+
+def target_of(rows: list[dict[str, Any]]) -> DebloatedTarget:
+    """A target of these libraries that never ran."""
+    manifest = Manifest.model_construct(hardware=HARDWARE, workloads=["w"], gpus=[])
+    verdict = Verdict.model_construct(passed=True, workloads=[], resident_bytes={})
+    return DebloatedTarget("t", manifest, verdict, pd.DataFrame(rows), pd.DataFrame())
+
+
+# A verdict that did not pass, as changes of one that did.
+FAILED: dict[str, Any] = {
+    "passed": False,
+    "failed_workload": "lenet5_train",
+    "problem": "another output, line 3",
+}
 
 
 def inputs(profiles: list[Path], debloats: list[Path], **changes: Any) -> Inputs:
@@ -257,7 +275,7 @@ def write_gpu_experiment(folder: Path) -> Inputs:
             GPU_LIBRARY_ROWS,
             gpu_verify_runs(name),
             GPUS,
-            {"lib/libtorch_cuda.so": {"functions": sorted(f), "kernels": sorted(k)}},
+            {"lib/libtorch_cuda.so": UsedCode(frozenset(f), frozenset(k))},
         )
         for name, (f, k) in zip(names, uses, strict=False)
     ]

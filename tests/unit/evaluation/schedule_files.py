@@ -11,8 +11,12 @@ from typing import Any
 import pandas as pd
 from experiment_files import inputs
 
-from trimtab.evaluation.inputs.measurements import Inputs
-from trimtab.evaluation.inputs.schedules import Probe
+from trimtab.evaluation.inputs.measurements import Inputs, Measurements
+from trimtab.evaluation.inputs.schedules import Probe, Schedules
+from trimtab.evaluation.report.figures import Figure
+from trimtab.evaluation.report.section import Section, find_sections
+from trimtab.evaluation.report.tables import Table
+from trimtab.evaluation.schedules.section import ScheduleSection
 from trimtab.records.deflator_search import Candidate, DeflatorSearch, SimulatedResponse
 from trimtab.records.figures import ClassFigures, JobFigures, ResponseFigures, TotalFigures
 from trimtab.records.formula import FormulaResponse
@@ -342,3 +346,20 @@ def write_everything(folder: Path) -> Inputs:
         traces=(write_trace(folder),),
         probes=PROBES,
     )
+
+
+def schedule_sections(schedules: Schedules) -> list[Section]:
+    """The sections about schedules, made from these alone."""
+    measurements = Measurements(inputs([], []), (), (), schedules)
+    return [kind(measurements) for kind in find_sections() if issubclass(kind, ScheduleSection)]
+
+
+def schedule_figures(schedules: Schedules) -> list[Figure]:
+    """The figures of all sections about schedules, in the order of the report."""
+    return [figure for section in schedule_sections(schedules) for figure in section.figures]
+
+
+def schedule_table(schedules: Schedules, name: str) -> Table:
+    """One table about schedules, by its name."""
+    tables = [table for section in schedule_sections(schedules) for table in section.tables]
+    return next(table for table in tables if table.name == name)

@@ -65,6 +65,6 @@ def test_other_classes_are_what_their_yaml_says() -> None:
     )  # fmt: skip
     (found,) = job_classes_of([SMALL], {"jobs": facts}, {})
     assert (found.image_bytes, found.cold_start_s, found.state_bytes) == (2 * 10**9, 3.0, 5 * 10**8)
-    assert found.stages is not None and found.stages.scv == 0.25
+    assert found.rounds is not None and found.rounds.scv == 0.25
     (plain,) = job_classes_of([SMALL], {"jobs": JobClassConfig()}, {})
-    assert plain.stages is None and plain.state_bytes is None
+    assert plain.rounds is None and plain.state_bytes is None

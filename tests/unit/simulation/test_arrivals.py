@@ -9,8 +9,8 @@ from trimtab.simulation.arrivals import Arrivals
 
 NODE = NodeType("node", 4000, 8, 1.0, (Level(1.0, 1.0),), gpu_milli=1000)
 CLUSTER = Cluster((NODE,), (2,))
-STAGES = Rounds(1.0, 2.0, 0.5, 1.5)
-CLASSES = (JobClass("plain"), JobClass("staged", stages=STAGES))
+ROUNDS = Rounds(1.0, 2.0, 0.5, 1.5)
+CLASSES = (JobClass("plain"), JobClass("staged", rounds=ROUNDS))
 
 
 def trace(jobs: int = 4, **columns: object) -> pd.DataFrame:
@@ -117,16 +117,16 @@ def test_staged_jobs_draw_their_times_and_drop_tasks() -> None:
     )
     chunk = arrivals(staged=0.25).chunk(frame)
     columns = (np.array(values) for values in ([0, 2], [10, 20], [3, 0], [4, 4]))
-    work_s, dropped = service_times(STAGES, 3, *columns, 0.25)
+    work_s, dropped = service_times(ROUNDS, 3, *columns, 0.25)
     # Work that is given is that of the job as large as it is.
     assert chunk["work_s"].tolist() == [2.0 * work_s[0], 7.0, work_s[1], 5.0]
     assert chunk["dropped"].tolist() == [dropped[0], 0, dropped[1], 0] == [2, 0, 5, 0]
     assert frame["work_s"].isna().sum() == 2  # the caller's frame is as it was
 
 
-def test_staged_jobs_need_stages() -> None:
+def test_staged_jobs_need_rounds() -> None:
     frame = trace(work_s=np.nan, map_tasks=3)
-    with pytest.raises(UserError, match=r"job 0 .*class 'plain' no stages"):
+    with pytest.raises(UserError, match=r"job 0 .*class 'plain' no rounds"):
         arrivals().chunk(frame)
 
 

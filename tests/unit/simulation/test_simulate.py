@@ -20,8 +20,8 @@ from trimtab.simulation.simulate import simulate
 
 NODE = NodeType("node", 2000, 8, 10.0, (Level(0.5, 15.0), Level(1.0, 40.0)), 0, (), 4.0)
 CLUSTER = Cluster((NODE,), (2,))
-STAGES = Rounds(0.1, 0.5, 0.1, 0.3)
-CLASSES = (JobClass("low"), JobClass("high", image_bytes=2, cold_start_s=0.25, stages=STAGES))
+ROUNDS = Rounds(0.1, 0.5, 0.1, 0.3)
+CLASSES = (JobClass("low"), JobClass("high", image_bytes=2, cold_start_s=0.25, rounds=ROUNDS))
 
 
 def trace(jobs: int = 2000, seed: int = 1, rate: float = 2.0) -> pd.DataFrame:
@@ -119,7 +119,7 @@ def test_the_summary_is_that_of_the_jobs() -> None:
     assert every.utilisation == pytest.approx(nodes["busy_core_s"].sum() / every.makespan_s / 4)
 
 
-def test_a_seed_decides_the_stages_times() -> None:
+def test_a_seed_decides_the_rounds_times() -> None:
     responses = [
         simulate(CLUSTER, CLASSES, trace(), Priority(), seed=seed).total.response_mean_s
         for seed in (1, 1, 2)

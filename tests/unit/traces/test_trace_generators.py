@@ -13,7 +13,7 @@ from trimtab.errors import UserError
 from trimtab.queueing.mmap import MarkedArrivals
 from trimtab.traces.distribution import Deterministic, Erlang, Exponential, Uniform
 from trimtab.traces.generators import (
-    StageCounts,
+    RoundCounts,
     SyntheticClass,
     TaskCounts,
     bursts,
@@ -23,10 +23,10 @@ from trimtab.traces.generators import (
 )
 from trimtab.traces.table import check_trace
 
-STAGES = StageCounts(TaskCounts((50, 100), (0.75, 0.25)), TaskCounts((20,), (1.0,)))
+ROUNDS = RoundCounts(TaskCounts((50, 100), (0.75, 0.25)), TaskCounts((20,), (1.0,)))
 LOW = SyntheticClass("low", 0, 20_000, 0, 2**30, Erlang(2.0, 10))
 HIGH = SyntheticClass("high", 1, 20_000, 1000, 2**31, Exponential(1.0))
-STAGED = SyntheticClass("staged", 2, 4000, 0, 0, STAGES)
+STAGED = SyntheticClass("staged", 2, 4000, 0, 0, ROUNDS)
 CLASSES = [LOW, HIGH, STAGED]
 D0 = [[-1.0, 0.1], [0.3, -6.0]]
 D1 = [[0.5, 0.1], [1.0, 0.7]]

@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from trimtab.evaluation.inputs.schedules import Probe, Schedules
+from trimtab.records.manifest import Manifest
+from trimtab.records.usage import Usage
 from trimtab.records.used import UsedCode
+from trimtab.records.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,10 @@ class WorkloadFacts:
 class Inputs:
     """The folders and the facts that a report is made from.
 
-    `profiles` are folders with PROFILE_FILES, one for each workload and hardware; `debloats` are
-    folders with DEBLOAT_FILES, one for each target and hardware. `schedules` are folders with
-    SCHEDULE_FILES, one for each cluster, trace and policy; `deflators` and `traces` are the files
-    beside them, `probes` what `trimtab probe` found. `machine` and `date` say in words where and
-    when the runs were made.
+    `profiles` are folders of the stage `profile`, one for each workload and hardware, `debloats` of
+    `debloat`, one for each target and hardware, and `schedules` of `schedule`, one for each
+    cluster, trace and policy; `deflators` and `traces` are the files beside them, `probes` what
+    `trimtab probe` found. `machine` and `date` say in words where and when the runs were made.
     """
 
     experiment: str
@@ -59,20 +60,31 @@ class DebloatedTarget:
     """One target on one hardware: what was removed from its libraries, and the runs after it.
 
     `libraries` has the columns of LIBRARIES, `runs` those of RUNS (conditions original and
-    debloated). `used` is the code that its workloads used, by library; `gpus` are those that the
-    target was made for, e.g. "NVIDIA H200 (sm_90)". `label` is the target's name, with the hardware
-    where the experiment has several.
+    debloated). `used` is the code that its workloads used, by library. `label` is the target's
+    name, with the hardware where the experiment has several.
     """
 
     label: str
-    hardware: str
-    workloads: tuple[str, ...]
-    manifest: Mapping[str, Any]
-    verify: Mapping[str, Any]
+    manifest: Manifest
+    verdict: Verdict
     libraries: pd.DataFrame
     runs: pd.DataFrame
     used: Mapping[str, UsedCode] = field(default_factory=dict)
-    gpus: tuple[str, ...] = ()
+
+    @property
+    def hardware(self) -> str:
+        """The machine that it was made for."""
+        return self.manifest.hardware
+
+    @property
+    def workloads(self) -> list[str]:
+        """The workloads that it keeps the code of."""
+        return self.manifest.workloads
+
+    @property
+    def gpus(self) -> list[str]:
+        """The GPUs that it was made for, e.g. "NVIDIA H200 (sm_90)"."""
+        return [f"{gpu.name or 'GPU'} (sm_{gpu.architecture})" for gpu in self.manifest.gpus]
 
     @property
     def has_gpu_code(self) -> bool:
@@ -87,7 +99,7 @@ class Profile:
     label: str
     workload: str
     hardware: str
-    usage: Mapping[str, Any]
+    usage: Usage
     runs: pd.DataFrame
     epochs: pd.DataFrame
 
@@ -106,7 +118,7 @@ class Measurements:
         """Whether any target holds GPU code."""
         return any(target.has_gpu_code for target in self.targets)
 
-    def usages(self, target: DebloatedTarget) -> dict[str, Mapping[str, Any]]:
+    def usages(self, target: DebloatedTarget) -> dict[str, Usage]:
         """Return the usage.json of each of the target's workloads, by workload."""
         return {
             profile.workload: profile.usage

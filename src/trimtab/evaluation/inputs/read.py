@@ -2,29 +2,21 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from trimtab.errors import TrimtabError, UserError
-from trimtab.evaluation.inputs.files import document, refuse_twice, require, table
+from trimtab.evaluation.inputs.files import read_rows, refuse_twice
 from trimtab.evaluation.inputs.measurements import DebloatedTarget, Inputs, Measurements, Profile
 from trimtab.evaluation.inputs.schedule_files import read_cells
 from trimtab.evaluation.inputs.schedules import Schedules
 from trimtab.records.deflator_search import DeflatorSearch
-from trimtab.records.tables import EPOCHS, LIBRARIES, RUNS
+from trimtab.records.manifest import Manifest
+from trimtab.records.tables import EPOCHS, LIBRARIES, RUNS, read_table
 from trimtab.records.trace_facts import TraceFacts
+from trimtab.records.usage import Usage
 from trimtab.records.used import UsedCodeByLibrary
-
-PROFILE_FILES = ("usage.json", "runs.parquet", "epochs.parquet")
-DEBLOAT_FILES = (
-    "manifest.json",
-    "verify.json",
-    "used.json",
-    "libraries.parquet",
-    "verify_runs.parquet",
-)
-TIMINGS = ("trace_s", "locate_s", "rewrite_s")
+from trimtab.records.verdict import Verdict
 
 
 def load(inputs: Inputs) -> Measurements:
@@ -41,10 +33,10 @@ def load(inputs: Inputs) -> Measurements:
     targets = [_target(folder) for folder in inputs.debloats]
     refuse_twice("workload", [(p.workload, p.hardware) for p in profiles])
     refuse_twice("target", [(t.label, t.hardware) for t in targets])
-    known = {(p.workload, p.hardware) for p in profiles}
+    profiled = {(p.workload, p.hardware) for p in profiles}
     for target in targets:
         for workload in target.workloads:
-            if (workload, target.hardware) not in known:
+            if (workload, target.hardware) not in profiled:
                 raise UserError(
                     f"target {target.label} was debloated for the workload {workload} on "
                     f"{target.hardware}, whose profile is not among the inputs: add its folder"
@@ -62,16 +54,15 @@ def load(inputs: Inputs) -> Measurements:
 
 
 def _profile(folder: Path) -> Profile:
-    require(folder, PROFILE_FILES, "profile")
-    usage = document(folder / "usage.json", ("complete", "libraries"))
-    if usage["complete"] is not True:
-        reasons = "; ".join(usage.get("incomplete_because") or ["no reason was recorded"])
+    usage = Usage.read(folder / "usage.json")
+    if not usage.complete:
+        reasons = "; ".join(usage.incomplete_because or ["no reason was recorded"])
         raise UserError(
             f"{folder / 'usage.json'}: the trace is incomplete ({reasons}); "
             "nothing is concluded from it: profile the workload again"
         )
-    runs = table(folder / "runs.parquet", RUNS)
-    epochs = table(folder / "epochs.parquet", EPOCHS, may_be_empty=True)
+    runs = read_rows(folder / "runs.parquet", RUNS)
+    epochs = read_table(folder / "epochs.parquet", EPOCHS)
     workload, hardware = _only(runs, folder / "runs.parquet", ("workload", "hardware"))
     refuse_twice(
         f"{folder / 'runs.parquet'}: run",
@@ -81,43 +72,20 @@ def _profile(folder: Path) -> Profile:
 
 
 def _target(folder: Path) -> DebloatedTarget:
-    require(folder, DEBLOAT_FILES, "debloat")
-    manifest = document(
-        folder / "manifest.json", ("target", "hardware", "workloads", "timings", "gpus")
-    )
-    verify = document(folder / "verify.json", ("passed", "workloads"))
-    missing = [key for key in TIMINGS if key not in manifest["timings"]]
-    if missing:
-        raise TrimtabError(f"{folder / 'manifest.json'}: timings lacks {', '.join(missing)}")
-    libraries = table(folder / "libraries.parquet", LIBRARIES)
+    manifest = Manifest.read(folder / "manifest.json")
+    verdict = Verdict.read(folder / "verify.json")
+    libraries = read_rows(folder / "libraries.parquet", LIBRARIES)
     _check_sums(folder / "libraries.parquet", libraries)
     used = UsedCodeByLibrary.read(folder / "used.json").libraries
     unknown = set(used) - set(libraries["library"])
     if unknown:
         raise TrimtabError(f"{folder / 'used.json'}: {min(unknown)}: not in libraries.parquet")
-    runs = table(folder / "verify_runs.parquet", RUNS, may_be_empty=True)
+    runs = read_table(folder / "verify_runs.parquet", RUNS)
     refuse_twice(
         f"{folder / 'verify_runs.parquet'}: run",
         runs[["workload", "condition", "repeat"]].itertuples(index=False, name=None),
     )
-    return DebloatedTarget(
-        label=str(manifest["target"]),
-        hardware=str(manifest["hardware"]),
-        workloads=tuple(str(name) for name in manifest["workloads"]),
-        manifest=manifest,
-        verify=verify,
-        libraries=libraries,
-        runs=runs,
-        used=used,
-        gpus=_gpus(folder / "manifest.json", manifest["gpus"]),
-    )
-
-
-def _gpus(path: Path, gpus: Any) -> tuple[str, ...]:
-    try:
-        return tuple(f"{gpu['name'] or 'GPU'} (sm_{gpu['architecture']})" for gpu in gpus)
-    except (KeyError, TypeError):
-        raise TrimtabError(f"{path}: gpus: expected a list of name and architecture") from None
+    return DebloatedTarget(manifest.target, manifest, verdict, libraries, runs, used)
 
 
 def _only(frame: pd.DataFrame, path: Path, columns: tuple[str, str]) -> tuple[str, str]:

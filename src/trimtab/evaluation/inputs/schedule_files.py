@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from trimtab.errors import UserError
-from trimtab.evaluation.inputs.files import refuse_twice, table
+from trimtab.evaluation.inputs.files import read_rows, refuse_twice
 from trimtab.evaluation.inputs.schedules import Cell
 from trimtab.records.formula import FormulaResponse
 from trimtab.records.real_run import RealRun
@@ -43,7 +43,7 @@ def _cell(folder: Path) -> Cell:
         summary=summary,
         jobs=check_columns(folder / "jobs.parquet", SCHEDULED),
         stays=check_columns(folder / "stays.parquet", STAYS),
-        nodes=table(folder / "nodes.parquet", NODES),
+        nodes=read_rows(folder / "nodes.parquet", NODES),
         load=read_table(folder / "load.parquet", LOAD),
         formula=FormulaResponse.read(formula) if formula.is_file() else None,
         real=RealRun.read(real) if real.is_file() else None,

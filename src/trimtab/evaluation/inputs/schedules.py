@@ -141,7 +141,7 @@ class ClassOutcome:
 
     cell: Cell
     job_class: str
-    engine: str
+    answered_by: str
     is_real: bool
     numbers: ClassFigures
     baseline: ClassFigures | None

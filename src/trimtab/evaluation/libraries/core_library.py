@@ -1,14 +1,42 @@
-"""The core library of a target's framework, which Tables 3, 4 and 9 look into."""
+"""The core library of a target's framework."""
 
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 import pandas as pd
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget
+from trimtab.evaluation.libraries.size_columns import SIZE_COLUMNS, sizes, sizes_meaning
+from trimtab.evaluation.report.chapters import SIZE
+from trimtab.evaluation.report.compared import compared, target_row
+from trimtab.evaluation.report.section import TargetSection
+from trimtab.evaluation.report.tables import Column, Table
 
 TENSORFLOW = "libtensorflow_cc"
 # A framework's own kernels are here, although a library of NVIDIA's may be larger.
 _CORES = ("libtorch_cuda", TENSORFLOW, "xla_cuda_plugin", "libtorch_cpu")
+
+
+class CoreLibrary(TargetSection):
+    """What became of the core library of each target's framework."""
+
+    order = 120
+    chapter = SIZE
+
+    def make_tables(self) -> Iterator[Table]:
+        """A row for each target."""
+        cores = [(target, core_library(target)) for target in self.measurements.targets]
+        yield compared(
+            "core_library",
+            "The core shared library",
+            "The library that holds the framework's own code; for an unknown framework the "
+            f"largest. {sizes_meaning(self.measurements)}",
+            (Column("library", "Library"), *SIZE_COLUMNS),
+            [
+                target_row(target, {"library": str(core["library"].iloc[0]), **sizes(core)})
+                for target, core in cores
+            ],
+        )
 
 
 def core_library(target: DebloatedTarget) -> pd.DataFrame:

@@ -1,12 +1,14 @@
-"""Tables 4 and 9 of the paper: how alike the code is that each pair of targets used."""
+"""How alike the code is that each pair of targets used."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
+from trimtab.evaluation.inputs.measurements import DebloatedTarget
 from trimtab.evaluation.libraries.core_library import core_library, is_tensorflow
-from trimtab.evaluation.report.published import published
+from trimtab.evaluation.report.chapters import IN_COMMON
+from trimtab.evaluation.report.published import published, titled
+from trimtab.evaluation.report.section import TargetSection
 from trimtab.evaluation.report.tables import (
     MEASURED,
     PUBLISHED,
@@ -36,61 +38,43 @@ class _Core:
     used: UsedCode | None
 
 
-def table_4(measurements: Measurements) -> Table:
-    """Return Table 4: the similarity of each pair of targets, TensorFlow's apart."""
-    others = [target for target in measurements.targets if not is_tensorflow(target)]
-    return _ours(
-        "table_4",
-        "What the targets have in common (Table 4)",
-        f"{_HOW} A dash: no such code was used, or the libraries are different builds, whose "
-        "addresses do not compare.",
-        others,
-        _PAIRS,
-    )
+class SimilarityOfTargets(TargetSection):
+    """The similarity of each pair of targets, TensorFlow's apart."""
+
+    order = 300
+    chapter = IN_COMMON
+
+    def make_tables(self) -> Iterator[Table]:
+        """The matrix of the targets, and that of the paper."""
+        yield _similarities(
+            "similarity_of_targets",
+            "What the targets have in common",
+            f"{_HOW} A dash: no such code was used, or the libraries are different builds, whose "
+            "addresses do not compare.",
+            [target for target in self.measurements.targets if not is_tensorflow(target)],
+        )
 
 
-def table_9(measurements: Measurements) -> Table:
-    """Return Table 9: the same for the targets that use TensorFlow."""
-    targets = [target for target in measurements.targets if is_tensorflow(target)]
-    return _ours(
-        "table_9",
-        "What the TensorFlow targets have in common (Table 9)",
-        _HOW,
-        targets,
-        _PAIRS if targets else "Not measured: no target of the experiment uses TensorFlow.",
-    )
+class SimilarityOfTensorflowTargets(TargetSection):
+    """The same for the targets that use TensorFlow."""
+
+    order = 310
+    chapter = IN_COMMON
+
+    def make_tables(self) -> Iterator[Table]:
+        """The matrix of the targets, and that of the paper."""
+        targets = [target for target in self.measurements.targets if is_tensorflow(target)]
+        yield _similarities(
+            "similarity_of_tensorflow_targets",
+            "What the TensorFlow targets have in common",
+            _HOW,
+            targets,
+            _PAIRS if targets else "Not measured: no target of the experiment uses TensorFlow.",
+        )
 
 
-def published_similarity(name: str) -> Table:
-    """Return the matrix of `published/{name}.yaml`, which gives each pair once."""
-    pairs = published(name)
-    names = list(
-        dict.fromkeys(str(pair.values[key]) for key in ("first", "second") for pair in pairs)
-    )
-    found: dict[tuple[str, str], Value] = {}
-    for pair in pairs:
-        first, second = str(pair.values["first"]), str(pair.values["second"])
-        found[first, second] = pair.number("functions_jaccard")
-        found[second, first] = pair.number("kernels_jaccard")
-    facts: Row = {
-        "library": pairs[0].values["library"],
-        "hardware": pairs[0].hardware,
-        "source": PUBLISHED,
-        "published_in": f"{pairs[0].paper}, {pairs[0].place}",
-    }
-    cells = [[found.get((row, column)) for column in names] for row in names]
-    return _matrix(
-        f"{name}_published",
-        f"Published: {pairs[0].place}",
-        "The same for the workloads of the paper.",
-        names,
-        cells,
-        [facts] * len(names),
-    )
-
-
-def _ours(
-    name: str, title: str, caption: str, targets: Sequence[DebloatedTarget], missing: str
+def _similarities(
+    name: str, title: str, caption: str, targets: Sequence[DebloatedTarget], missing: str = _PAIRS
 ) -> Table:
     cores = [_core(target) for target in targets] if len(targets) > 1 else []
     places = range(len(cores))
@@ -98,7 +82,37 @@ def _ours(
     facts: list[Row] = [
         {"library": core.library, "hardware": core.hardware, "source": MEASURED} for core in cores
     ]
-    return _matrix(name, title, caption, [core.label for core in cores], cells, facts, missing)
+    labels = [core.label for core in cores]
+    table = _matrix(name, titled(title, name), caption, "Target", labels, cells, facts)
+    return replace(table, missing=missing, apart=_published(name))
+
+
+def _published(name: str) -> Table:
+    """Return the published matrix, which is printed with each pair once."""
+    pairs = published(name)
+    names = list(
+        dict.fromkeys(str(pair.values[key]) for key in ("first", "second") for pair in pairs)
+    )
+    similar: dict[tuple[str, str], Value] = {}
+    for pair in pairs:
+        first, second = str(pair.values["first"]), str(pair.values["second"])
+        similar[first, second] = pair.number("functions_jaccard")
+        similar[second, first] = pair.number("kernels_jaccard")
+    facts: Row = {
+        "library": pairs[0].values["library"],
+        "hardware": pairs[0].hardware,
+        "source": PUBLISHED,
+        "published_in": f"{pairs[0].paper}, {pairs[0].place}",
+    }
+    return _matrix(
+        f"{name}_published",
+        f"Published: {pairs[0].place}",
+        "The same for the workloads of the paper.",
+        "Workload",
+        names,
+        [[similar.get((row, column)) for column in names] for row in names],
+        [facts] * len(names),
+    )
 
 
 def _core(target: DebloatedTarget) -> _Core:
@@ -127,10 +141,10 @@ def _matrix(
     name: str,
     title: str,
     caption: str,
+    what: str,
     names: Sequence[str],
     cells: Sequence[Sequence[Value]],
     facts: Sequence[Row],
-    missing: str = "",
 ) -> Table:
     columns = [Column(f"with {other}", other, 2) for other in names]
     rows: list[Row] = []
@@ -142,12 +156,12 @@ def _matrix(
         title,
         caption,
         (
-            Column("name", "Workload" if name.endswith("published") else "Target"),
+            Column("name", what),
             Column("hardware", "Hardware", in_report=False),
             Column("library", "Core library"),
             *columns,
             *SOURCE_COLUMNS,
         ),
         tuple(rows),
-        missing,
+        missing="",
     )

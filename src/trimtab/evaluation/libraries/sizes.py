@@ -1,74 +1,143 @@
-"""The sizes that the tables of libraries share: files, CPU code and GPU code, before and less."""
+"""The sizes before and after: file length, file system, compressed and resident."""
 
-import pandas as pd
+from collections.abc import Iterator
 
-from trimtab.evaluation.inputs.measurements import Measurements
-from trimtab.evaluation.report.tables import MB, Column, Value, reduction_pct
+import altair as alt
 
-GPU_SIZE_COLUMNS = (
-    Column("gpu_code_mb", "GPU code, MB", 1),
-    Column("gpu_code_reduction_pct", "less, %", 1),
-    Column("elements", "Elements", 0),
-    Column("elements_reduction_pct", "less, %", 1),
-)
-SIZE_COLUMNS = (
-    Column("file_size_mb", "File size, MB", 1),
-    Column("file_size_reduction_pct", "less, %", 1),
-    Column("cpu_code_mb", "CPU code, MB", 1),
-    Column("cpu_code_reduction_pct", "less, %", 1),
-    Column("functions", "Functions", 0),
-    Column("functions_reduction_pct", "less, %", 1),
-    *GPU_SIZE_COLUMNS,
-)
-# Why elements were removed; Figure 7 shows the shares.
-REASON_COLUMNS = (
-    Column("elements_architecture", "Reason I", 0, in_report=False),
-    Column("elements_unused", "Reason II", 0, in_report=False),
-    Column("elements_ptx", "Reason III", 0, in_report=False),
-)
-_GPU_KEYS = tuple(column.key for column in (*GPU_SIZE_COLUMNS, *REASON_COLUMNS))
-NO_GPU_CODE = "No GPU code in this environment."
-_MEANING = (
-    "File size is what the file system allocates, CPU code the bytes of all functions, GPU code "
-    "the bytes of all elements. MB are 10⁶ bytes."
-)
-_NOT_COMPARABLE = (
-    f"{NO_GPU_CODE} The published file sizes include GPU code, so that only the columns of CPU "
-    "code compare directly."
-)
+from trimtab.evaluation.inputs.measurements import DebloatedTarget
+from trimtab.evaluation.report.chapters import SIZE
+from trimtab.evaluation.report.figures import AFTER, BEFORE, Figure, data, in_order, specification
+from trimtab.evaluation.report.key_figures import KeyFigure, change, in_words
+from trimtab.evaluation.report.section import TargetSection
+from trimtab.evaluation.report.tables import MB, MEASURED, Column, Row, Table, reduction_pct
+
+_ALL, _DEBLOATED = "all libraries", "debloated"
+_FILE_LENGTH, _FILE_SYSTEM, _COMPRESSED = "file length", "file system", "compressed (zstd)"
+_KINDS = {
+    _FILE_LENGTH: ("size_before_bytes", "size_after_bytes"),
+    _FILE_SYSTEM: ("disk_before_bytes", "disk_after_bytes"),
+    _COMPRESSED: ("compressed_before_bytes", "compressed_after_bytes"),
+}
+_CARDS = {
+    _FILE_SYSTEM: "Libraries in the file system",
+    _COMPRESSED: "Libraries, compressed",
+}
 
 
-def sizes_meaning(measurements: Measurements) -> str:
-    """Return what the columns mean, and what of them compares with the published values."""
-    return _MEANING if measurements.have_gpu_code else f"{_MEANING} {_NOT_COMPARABLE}"
+class Sizes(TargetSection):
+    """The sizes of each target's libraries, as they may be looked at."""
+
+    order = 100
+    chapter = SIZE
+
+    def make_tables(self) -> Iterator[Table]:
+        """A row for each target, kind of size, and what it is the size of."""
+        yield Table(
+            "sizes",
+            "Sizes before and after",
+            "File length is what a listing shows, file system what is allocated (holes take "
+            "nothing), compressed what an image layer of the libraries takes, and resident the "
+            "pages of the libraries that a run holds in memory.",
+            (
+                Column("name", "Target"),
+                Column("kind", "Size"),
+                Column("scope", "Over"),
+                Column("before_mb", "Before, MB", 1),
+                Column("after_mb", "After, MB", 1),
+                Column("reduction_pct", "Less, %", 1),
+                Column("source", "Source"),
+            ),
+            tuple(row for target in self.measurements.targets for row in _rows(target)),
+        )
+
+    def make_figures(self) -> Iterator[Figure]:
+        """The sizes of all libraries as bars."""
+        yield _figure(self.tables[0])
+
+    def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
+        """Yield the sizes in the file system and compressed."""
+        for row in self.tables[0].rows:
+            kind = str(row["kind"])
+            if row["scope"] == _ALL and kind in _CARDS:
+                before, after, reduction = (
+                    row[key] for key in ("before_mb", "after_mb", "reduction_pct")
+                )
+                assert isinstance(before, float) and isinstance(after, float)
+                words = f"{in_words(before)} → {in_words(after)} MB"
+                less_pct = -reduction if isinstance(reduction, float) else None
+                yield str(row["name"]), KeyFigure(_CARDS[kind], change(less_pct), words)
 
 
-def sizes(frame: pd.DataFrame) -> dict[str, Value]:
-    """Return SIZE_COLUMNS and REASON_COLUMNS over the libraries in `frame` (LIBRARIES).
+def _rows(target: DebloatedTarget) -> Iterator[Row]:
+    debloated = target.libraries[target.libraries["debloated"]]
+    for scope, frame in ((_ALL, target.libraries), (_DEBLOATED, debloated)):
+        for kind, (before, after) in _KINDS.items():
+            yield _row(target, kind, scope, int(frame[before].sum()), int(frame[after].sum()))
+    for workload, resident in target.verdict.resident_bytes.items():
+        yield _row(target, "resident", workload, resident.original, resident.debloated)
 
-    Without GPU code its values are None: there is nothing that could have been removed.
-    """
-    found: dict[str, Value] = {
-        "file_size_mb": float(frame["disk_before_bytes"].sum()) / MB,
-        "file_size_reduction_pct": reduction_of(frame, "disk_before_bytes"),
-        "cpu_code_mb": float(frame["function_bytes_before"].sum()) / MB,
-        "cpu_code_reduction_pct": reduction_of(frame, "function_bytes_before"),
-        "functions": int(frame["functions_before"].sum()),
-        "functions_reduction_pct": reduction_of(frame, "functions_before"),
+
+def _row(target: DebloatedTarget, kind: str, scope: str, before: int, after: int) -> Row:
+    return {
+        "name": target.label,
+        "kind": kind,
+        "scope": scope,
+        "before_mb": before / MB,
+        "after_mb": after / MB,
+        "reduction_pct": reduction_pct(before, after),
+        "source": MEASURED,
     }
-    gpu_bytes = int(frame["gpu_bytes_before"].sum())
-    if not gpu_bytes:
-        return found | dict.fromkeys(_GPU_KEYS)
-    return found | {
-        "gpu_code_mb": gpu_bytes / MB,
-        "gpu_code_reduction_pct": reduction_of(frame, "gpu_bytes_before"),
-        "elements": int(frame["elements_before"].sum()),
-        "elements_reduction_pct": reduction_of(frame, "elements_before"),
-        **{column.key: int(frame[column.key].sum()) for column in REASON_COLUMNS},
-    }
 
 
-def reduction_of(frame: pd.DataFrame, before: str) -> float | None:
-    """Return by how many per cent the sum of column `before` fell; None where it was nothing."""
-    after = before.replace("before", "after")
-    return reduction_pct(float(frame[before].sum()), float(frame[after].sum()))
+def _figure(sizes: Table) -> Figure:
+    values = [
+        {
+            "target": row["name"],
+            "size": _size_name(row),
+            "state": state,
+            "mb": row[key],
+            "order": order,
+        }
+        for row in sizes.rows
+        if row["scope"] != _DEBLOATED and row["kind"] != _FILE_LENGTH
+        for order, (state, key) in enumerate((("before", "before_mb"), ("after", "after_mb")))
+    ]
+    base = alt.Chart(data(values)).encode(
+        y=alt.Y("state:N", sort=["before", "after"], title=None, axis=None),
+        x=alt.X("mb:Q", title="MB"),
+    )
+    bars = base.mark_bar(height=14).encode(
+        color=alt.Color(
+            "state:N",
+            scale=alt.Scale(domain=["before", "after"], range=[BEFORE, AFTER]),
+            legend=alt.Legend(title=None, orient="top"),
+        ),
+        tooltip=["target:N", "size:N", "state:N", alt.Tooltip("mb:Q", format=",.1f")],
+    )
+    labels = base.mark_text(align="left", dx=4).encode(text=alt.Text("mb:Q", format=",.1f"))
+    rows = alt.Row(
+        "size:N",
+        sort=in_order(value["size"] for value in values),
+        title=None,
+        header=alt.Header(labelAngle=0, labelAlign="left", labelLimit=220),
+    )
+    panels = [
+        alt.layer(bars, labels)
+        .transform_filter(alt.FieldEqualPredicate(field="target", equal=target))
+        .properties(width=430, height=40)
+        .facet(row=rows, spacing=6, title=alt.TitleParams(str(target)))
+        for target in in_order(value["target"] for value in values)
+    ]
+    return Figure(
+        "sizes",
+        "Sizes before and after",
+        "All shared libraries of each target: what the file system allocates, what they take "
+        "compressed, and what a run holds of them in memory.",
+        specification(alt.vconcat(*panels, spacing=24)),
+    )
+
+
+def _size_name(row: Row) -> str:
+    """Return the kind of size, with the workload where it is not the target's only one."""
+    own = row["kind"] != "resident" or row["scope"] == row["name"]
+    return str(row["kind"]) if own else f"{row['kind']}, {row['scope']}"

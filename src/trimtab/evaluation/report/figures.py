@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import altair as alt
 import vl_convert
@@ -21,6 +21,7 @@ VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 class Figure:
     """A Vega-Lite specification; `name` is the stem of the SVG, `caption` says how to read it."""
 
+    kind: ClassVar[str] = "figure"
     name: str
     title: str
     caption: str

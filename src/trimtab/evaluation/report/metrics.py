@@ -1,33 +1,34 @@
 """The numbers of an experiment that are compared from one version to the next."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from trimtab.evaluation.report.tables import MEASURED, Table
+from trimtab.evaluation.report.tables import Row, Table, is_published
 
 
-def metrics(verified: bool, by_target: tuple[Table, ...], by_workload: Table) -> dict[str, Any]:
-    """Return our numbers, without the published ones, as `metrics.json` holds them.
-
-    Under `targets` stand the numbers of the tables with a row for each target, under `workloads`
-    those of the table with a row for each workload and target; unknown ones are left out. A name
-    is `target` or `target/workload`. `verified` is 1 when every output was equal.
-    """
-    targets: dict[str, dict[str, float]] = {}
-    for table in by_target:
-        for row in table.rows:
-            if row.get("source") == MEASURED:
-                targets.setdefault(str(row["name"]), {}).update(_numbers(row))
-    workloads = {
-        f"{row['target']}/{row['name']}": _numbers(row)
-        for row in by_workload.rows
-        if row.get("source") == MEASURED
+def by_row(table: Table, *keys: str) -> dict[str, dict[str, float]]:
+    """Return the numbers of our rows, each under the texts of its `keys` joined by "/"."""
+    return {
+        "/".join(str(row[key]) for key in keys): numbers(row)
+        for row in table.rows
+        if not is_published(row)
     }
-    return {"verified": int(verified), "targets": targets, "workloads": workloads}
 
 
-def _numbers(row: Any) -> dict[str, float]:
+def numbers(row: Row) -> dict[str, float]:
+    """Return the numbers of a row; unknown ones are left out."""
     return {
         key: value
         for key, value in row.items()
         if isinstance(value, (int, float)) and not isinstance(value, bool)
     }
+
+
+def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return nested mappings as one: what several of them hold under one key is merged too."""
+    whole: dict[str, Any] = {}
+    for part in parts:
+        for key, value in part.items():
+            is_nested = isinstance(value, Mapping)
+            whole[key] = merged([whole.get(key, {}), value]) if is_nested else value
+    return whole

@@ -1,20 +1,39 @@
-"""The published figures, kept apart from ours and each with the place it was printed."""
+"""The published figures, kept apart from ours and each with the place it was printed.
 
-import math
+`published/{paper}/paper.yaml` is a paper's title, and in which of its figures it shows what the
+report shows; every other file there is what the paper printed of one thing, named by `holds`.
+"""
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Annotated, Literal, Self, TypeAlias, TypeVar
 
 import yaml
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictFloat,
+    StrictInt,
+    ValidationError,
+    model_validator,
+)
 
 from trimtab.errors import TrimtabError
 
 FOLDER = Path(__file__).parents[1] / "published"
 
+Text: TypeAlias = Annotated[str, Field(min_length=1, strict=True)]
+Place: TypeAlias = Annotated[str, Field(pattern=r"^(Table|Section) [\d.]+$")]
+# What a schedule has to have for a row to be set beside it.
+BearsOn: TypeAlias = Literal["node_types", "priorities"]
+_STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
+
 
 @dataclass(frozen=True)
-class Entry:
+class PublishedRow:
     """One published row: its values by column, and where they were printed.
 
     `place` is "Table 2" or "Section 4.6"; a value's key ends in its unit (`_mb` is 10^6 bytes).
@@ -24,6 +43,7 @@ class Entry:
     place: str
     row: str
     hardware: str
+    bears_on: BearsOn | None
     values: Mapping[str, float | str]
 
     def number(self, key: str) -> float:
@@ -34,57 +54,109 @@ class Entry:
         return value
 
 
-@cache
-def published(name: str, folder: Path = FOLDER) -> tuple[Entry, ...]:
-    """Return the entries of `published/{name}.yaml` in the order of the paper.
+class _Paper(BaseModel):
+    model_config = _STRICT
+    title: Text
+    figures: dict[str, Text] = {}
 
-    Raises TrimtabError, naming file and entry, for anything that is not a row with its source:
-    an unknown or missing key, a value that is not a finite number or a name, a percentage above
-    100 that is not an overhead, or a row given twice.
+
+class _Row(BaseModel):
+    model_config = _STRICT
+    row: Text
+    place: Place | None = None
+    values: dict[str, StrictInt | StrictFloat | Text] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _check_reductions(self) -> Self:
+        for key, value in self.values.items():
+            if key.endswith("_reduction_pct") and isinstance(value, (int, float)) and value > 100:
+                raise ValueError(f"{key}: {value} is more than 100 %")
+        return self
+
+
+class _Printed(BaseModel):
+    model_config = _STRICT
+    holds: Text
+    place: Place | None = None  # of the rows that do not name their own
+    hardware: Text
+    bears_on: BearsOn | None = None
+    rows: list[_Row] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _check_places(self) -> Self:
+        nowhere = [row.row for row in self.rows if not (row.place or self.place)]
+        if nowhere:
+            raise ValueError(f"{nowhere[0]}: no place, neither of the row nor of the file")
+        return self
+
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def published(holds: str, folder: Path = FOLDER) -> tuple[PublishedRow, ...]:
+    """Return all published rows that hold `holds`, e.g. "run_cost", paper by paper, as printed.
+
+    Raises TrimtabError where there is none, and, naming file and key, for anything in `folder` that
+    is not a row with its source: an unknown or missing key, a value that is not a finite number or
+    a name, a reduction above 100 %, or a row given twice.
     """
-    path = folder / f"{name}.yaml"
+    rows = _rows(folder).get(holds)
+    if not rows:
+        raise TrimtabError(f"{folder}: no file holds {holds}")
+    return rows
+
+
+def stated(holds: str, key: str) -> float:
+    """Return the first published number `key` among the rows that hold `holds`."""
+    return next(row for row in published(holds) if key in row.values).number(key)
+
+
+def places(holds: str, folder: Path = FOLDER) -> str:
+    """Return where `holds` is in the papers, e.g. "Figure 5a"; of several papers with titles."""
+    places = {
+        paper.title: paper.figures[holds]
+        for paper in _papers(folder).values()
+        if holds in paper.figures
+    } or {row.paper: row.place for row in published(holds, folder)}
+    if len(places) == 1:
+        return next(iter(places.values()))
+    return "; ".join(f"{place} of {title}" for title, place in places.items())
+
+
+def titled(title: str, holds: str) -> str:
+    """Return a title with the places where papers show the same: "Sizes (Table 2)"."""
+    return f"{title} ({places(holds)})"
+
+
+@cache
+def _papers(folder: Path) -> dict[str, _Paper]:
+    return {path.parent.name: _read(path, _Paper) for path in sorted(folder.glob("*/paper.yaml"))}
+
+
+@cache
+def _rows(folder: Path) -> dict[str, tuple[PublishedRow, ...]]:
+    rows: dict[str, dict[tuple[str, str, str], PublishedRow]] = {}
+    for path in sorted(folder.glob("*/*.yaml")):
+        if path.name == "paper.yaml":
+            continue
+        if path.parent.name not in _papers(folder):
+            raise TrimtabError(f"{path.parent / 'paper.yaml'}: missing; it names the paper")
+        paper, printed = _papers(folder)[path.parent.name].title, _read(path, _Printed)
+        of_it = rows.setdefault(printed.holds, {})
+        for row in printed.rows:
+            key = (paper, row.place or printed.place or "", row.row)
+            if key in of_it:
+                raise TrimtabError(f"{path}: {row.row} is given twice")
+            of_it[key] = PublishedRow(*key, printed.hardware, printed.bears_on, row.values)
+    return {holds: tuple(of_it.values()) for holds, of_it in rows.items()}
+
+
+def _read(path: Path, model: type[_Model]) -> _Model:
     try:
-        document = yaml.safe_load(path.read_text())
+        return model.model_validate(yaml.safe_load(path.read_text()))
     except (OSError, yaml.YAMLError) as error:
         raise TrimtabError(f"{path}: cannot be read: {error}") from None
-    if not isinstance(document, list) or not document:
-        raise TrimtabError(f"{path}: expected a list of published rows")
-    entries = tuple(
-        _entry(item, f"{path}, entry {number}") for number, item in enumerate(document, start=1)
-    )
-    seen = {(entry.place, entry.row) for entry in entries}
-    if len(seen) != len(entries):
-        raise TrimtabError(f"{path}: a row is given twice")
-    return entries
-
-
-def _entry(item: object, where: str) -> Entry:
-    if not isinstance(item, dict) or set(item) != {"source", "hardware", "values"}:
-        raise TrimtabError(f"{where}: expected the keys source, hardware and values")
-    source, values = item["source"], item["values"]
-    if not isinstance(source, dict) or set(source) not in (
-        {"paper", "table", "row"},
-        {"paper", "section", "row"},
-    ):
-        raise TrimtabError(f"{where}: source needs paper, row and either table or section")
-    if not isinstance(values, dict) or not values:
-        raise TrimtabError(f"{where}: values needs at least one key: value")
-    for key, value in values.items():
-        _check_value(key, value, where)
-    kind = "table" if "table" in source else "section"
-    return Entry(
-        paper=str(source["paper"]),
-        place=f"{kind.capitalize()} {source[kind]}",
-        row=str(source["row"]),
-        hardware=str(item["hardware"]),
-        values=values,
-    )
-
-
-def _check_value(key: str, value: object, where: str) -> None:
-    if isinstance(value, str) and value:
-        return
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise TrimtabError(f"{where}: {key}: expected a number or a name, found {value!r}")
-    if key.endswith("_reduction_pct") and value > 100:
-        raise TrimtabError(f"{where}: {key}: {value} is more than 100 %")
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        key = ".".join(map(str, first["loc"])) or "the file"
+        raise TrimtabError(f"{path}: {key}: {first['msg']}") from None

@@ -4,11 +4,11 @@ import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import ClassVar, Optional, TypeAlias
 
 import pandas as pd
 
-from trimtab.evaluation.report.published import Entry, published
+from trimtab.evaluation.report.published import PublishedRow
 from trimtab.files import whole_file
 
 Value: TypeAlias = str | int | float | bool | None
@@ -50,20 +50,28 @@ class Column:
 class Table:
     """Rows under columns; `name` is the stem of the CSV file, `caption` says how to read it.
 
-    `missing` says why no row is ours, where none is.
+    `missing` says why no row is ours, where none is. `apart` are published values that need columns
+    of their own: they are written beside the file and shown below.
     """
 
+    kind: ClassVar[str] = "table"
     name: str
     title: str
     caption: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     missing: str = "Nothing was measured."
+    apart: Optional["Table"] = None
 
     @property
     def is_measured(self) -> bool:
         """Whether any row is ours."""
         return any(not is_published(row) for row in self.rows)
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether there are published values only: the page folds them."""
+        return not self.is_measured and bool(self.rows or self.apart)
 
     @property
     def shown_columns(self) -> tuple[Column, ...]:
@@ -73,14 +81,16 @@ class Table:
     @property
     def groups(self) -> dict[str, list[Row]]:
         """The rows by where they are from: "" for ours, else the place that published them."""
-        found: dict[str, list[Row]] = {}
+        groups: dict[str, list[Row]] = {}
         for row in self.rows:
             place = f"{row['published_in']}; {row['hardware']}" if is_published(row) else ""
-            found.setdefault(place, []).append(row)
-        return found
+            groups.setdefault(place, []).append(row)
+        return groups
 
     def write_csv(self, folder: Path) -> Path:
         """Write every column, unrounded, to `folder`/`name`.csv and return its path."""
+        if self.apart:
+            self.apart.write_csv(folder)
         keys = [key for column in self.columns for key in (column.key, *(column.spread or ()))]
         path = folder / f"{self.name}.csv"
         with whole_file(path) as temporary, temporary.open("w", newline="") as file:
@@ -123,19 +133,19 @@ def number(value: float) -> float | None:
     return None if pd.isna(value) else float(value)
 
 
-def published_rows(name: str) -> list[Row]:
-    """Return the rows of `published/{name}.yaml` as they stand beside ours."""
-    return [published_row(entry) for entry in published(name)]
+def energy_source(sources: "pd.Series[str]") -> str:
+    """Return `measured` only where every joule was; one modelled run makes a figure modelled."""
+    return MEASURED if set(sources.dropna()) == {MEASURED} else MODELLED
 
 
-def published_row(entry: Entry) -> Row:
+def published_row(row: PublishedRow) -> Row:
     """Return one published row, with its place in the paper, as it stands beside ours."""
     return {
-        "name": entry.row,
-        "hardware": entry.hardware,
-        **entry.values,
+        "name": row.row,
+        "hardware": row.hardware,
+        **row.values,
         "source": PUBLISHED,
-        "published_in": f"{entry.paper}, {entry.place}",
+        "published_in": f"{row.paper}, {row.place}",
     }
 
 

@@ -1,17 +1,12 @@
-"""What tracing costs a run (Section 4.6): beside no tracing, and beside a profiler."""
+"""What tracing costs a run: beside no tracing, and beside a profiler."""
 
-from trimtab.evaluation.inputs.measurements import Measurements
-from trimtab.evaluation.report.published import published
-from trimtab.evaluation.report.tables import (
-    HARDWARE_COLUMN,
-    MEASURED,
-    SOURCE_COLUMNS,
-    Column,
-    Row,
-    Table,
-    Value,
-    published_row,
-)
+from collections.abc import Iterator
+
+from trimtab.evaluation.inputs.measurements import Profile
+from trimtab.evaluation.report.chapters import EFFORT
+from trimtab.evaluation.report.compared import compared
+from trimtab.evaluation.report.section import TargetSection
+from trimtab.evaluation.report.tables import MEASURED, Column, Row, Table, Value
 from trimtab.evaluation.runs.pairs import Comparison, compare
 
 PROFILER = "cupti_activity"
@@ -25,54 +20,56 @@ _TRACED = {
 }
 
 
-def tracing_table(measurements: Measurements) -> Table:
-    """Return the run time of each workload traced, over its original and its profiled runs."""
-    rows: list[Row] = []
-    for profile in measurements.profiles:
-        for condition, traced in _TRACED.items():
-            over_original = compare(profile.runs, "wall_s", condition)
-            if over_original is None:
-                continue
-            over_profiler = (
-                compare(profile.runs, "wall_s", condition, base=PROFILER)
-                if condition != PROFILER
-                else None
-            )
-            rows.append(
-                {
-                    "name": profile.workload,
-                    "hardware": profile.hardware,
-                    "condition": condition,
-                    "traced": traced,
-                    "pairs": over_original.pairs,
-                    "original_s": over_original.original,
-                    "wall_s": over_original.other,
-                    **_more("wall_overhead", over_original),
-                    **_more("over_profiler", over_profiler),
-                    "source": MEASURED,
-                }
-            )
-    others = [entry for entry in published("statements") if "wall_overhead_pct" in entry.values]
-    return Table(
-        "tracing",
-        "The cost of tracing (Section 4.6)",
-        "Run time of a traced run over that of an original run, and over that of a run whose every "
-        "GPU activity CUPTI records, the stand-in for a profiler: the median of the pairs, and "
-        "below it the smallest and the largest. A negative value is time saved.",
-        (
-            Column("name", "Workload"),
-            HARDWARE_COLUMN,
-            Column("condition", "Condition", in_report=False),
-            Column("traced", "Traced"),
-            Column("pairs", "Pairs", 0),
-            Column("original_s", "Original, s", 2),
-            Column("wall_s", "Traced, s", 2),
-            _more_column("wall_overhead", "over original, %"),
-            _more_column("over_profiler", "over profiler, %"),
-            *SOURCE_COLUMNS,
-        ),
-        (*rows, *(published_row(entry) for entry in others)),
-    )
+class Tracing(TargetSection):
+    """The run time of each workload traced, over its original and its profiled runs."""
+
+    order = 510
+    chapter = EFFORT
+
+    def make_tables(self) -> Iterator[Table]:
+        """A row for each workload and way of tracing."""
+        yield compared(
+            "tracing",
+            "The cost of tracing",
+            "Run time of a traced run over that of an original run, and over that of a run whose "
+            "every GPU activity CUPTI records, the stand-in for a profiler: the median of the "
+            "pairs, and below it the smallest and the largest. A negative value is time saved.",
+            (
+                Column("condition", "Condition", in_report=False),
+                Column("traced", "Traced"),
+                Column("pairs", "Pairs", 0),
+                Column("original_s", "Original, s", 2),
+                Column("wall_s", "Traced, s", 2),
+                _more_column("wall_overhead", "over original, %"),
+                _more_column("over_profiler", "over profiler, %"),
+            ),
+            [row for profile in self.measurements.profiles for row in _rows(profile)],
+            who=(Column("name", "Workload"),),
+        )
+
+
+def _rows(profile: Profile) -> Iterator[Row]:
+    for condition, traced in _TRACED.items():
+        over_original = compare(profile.runs, "wall_s", condition)
+        if over_original is None:
+            continue
+        over_profiler = (
+            compare(profile.runs, "wall_s", condition, base=PROFILER)
+            if condition != PROFILER
+            else None
+        )
+        yield {
+            "name": profile.workload,
+            "hardware": profile.hardware,
+            "condition": condition,
+            "traced": traced,
+            "pairs": over_original.pairs,
+            "original_s": over_original.original,
+            "wall_s": over_original.other,
+            **_more("wall_overhead", over_original),
+            **_more("over_profiler", over_profiler),
+            "source": MEASURED,
+        }
 
 
 def _more_column(stem: str, heading: str) -> Column:

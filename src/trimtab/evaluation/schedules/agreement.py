@@ -1,66 +1,94 @@
 """Formula, simulation and real run of the same cell, and how far they are from each other."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
 
-from trimtab.evaluation.inputs.schedules import Cell, Schedules, relative_pct
-from trimtab.evaluation.report.tables import SOURCE_COLUMNS, Column, Row, Table, Value
-from trimtab.evaluation.schedules.published import published_of
-from trimtab.evaluation.schedules.tables import POLICY_COLUMNS, interval
+from trimtab.evaluation.inputs.schedules import Cell, relative_pct
+from trimtab.evaluation.report.key_figures import KeyFigure
+from trimtab.evaluation.report.tables import Column, Row, Table, Value, shown
+from trimtab.evaluation.schedules.by_class import interval
+from trimtab.evaluation.schedules.section import ScheduleSection, cell_row, policy_metrics
 
 _QUANTITIES = {
     "response_mean_s": "mean response",
     "response_p95_s": "95th percentile of response",
     "execution_mean_s": "mean execution",
 }
-ERRORS = {
+_ERRORS = {
     "formula_simulated_error_pct": "Formula against simulation, %",
     "formula_real_error_pct": "Formula against real, %",
     "simulated_real_error_pct": "Simulation of the same jobs against real, %",
 }
-COMPARED = "compared"
-MEAN_OF_ERRORS = "all"
+_COMPARED = "compared"
+_MEAN_OF_ERRORS = "all"
 
 
-def agreement_table(schedules: Schedules) -> Table:
-    """Return a row for each class and quantity of the cells that more than one way answered."""
-    rows = [
-        row
-        for setting in schedules.settings
-        for cell in setting.cells
-        if cell.formula or cell.real
-        for row in _rows(cell)
-    ]
-    return Table(
-        "agreement",
-        "Formula, simulation and real run",
-        "The same cell answered in up to three ways. Errors are relative to the second of the two, "
-        "and below zero where the first is smaller; the rows of all policies are means of the "
-        "errors without their sign. Within: whether the formula lies in the simulation's own 99 % "
-        "confidence interval, printed under it. A real run is of one trace with few jobs. Same "
-        "jobs: these alone simulated, on their arrivals, which is held against the real run; job "
-        "by job: the mean of each job's error in response. Times are in seconds of the trace.",
-        (
-            *POLICY_COLUMNS,
-            Column("job_class", "Class"),
-            Column("quantity", "Quantity"),
-            Column("formula_s", "Formula, s", 3),
-            Column("simulated_s", "Simulated, s", 3, ("simulated_low_s", "simulated_high_s")),
-            Column("same_jobs_s", "Simulated, same jobs, s", 3),
-            Column("real_s", "Real, s", 3),
-            Column("formula_simulated_error_pct", ERRORS["formula_simulated_error_pct"], 2),
-            Column("within_confidence", "Within"),
-            Column("formula_real_error_pct", ERRORS["formula_real_error_pct"], 1),
-            Column("simulated_real_error_pct", ERRORS["simulated_real_error_pct"], 1),
-            Column("job_error_pct", "Job by job, %", 1),
-            Column("details", "Details"),
-            *SOURCE_COLUMNS,
-        ),
-        (*rows, *_means(rows), *published_of("agreement", schedules)),
-    )
+class Agreement(ScheduleSection):
+    """The cells that more than one way answered."""
+
+    order = 760
+
+    def make_tables(self) -> Iterator[Table]:
+        """A row for each class and quantity of these cells, and the means of their errors."""
+        rows = [
+            row
+            for setting in self.schedules.settings
+            for cell in setting.cells
+            if cell.formula or cell.real
+            for row in _rows(cell)
+        ]
+        yield self.compared(
+            "agreement",
+            "Formula, simulation and real run",
+            "The same cell answered in up to three ways. Errors are relative to the second of the "
+            "two, and below zero where the first is smaller; the rows of all policies are means "
+            "of the errors without their sign. Within: whether the formula lies in the "
+            "simulation's own 99 % confidence interval, printed under it. A real run is of one "
+            "trace with few jobs. Same jobs: these alone simulated, on their arrivals, which is "
+            "held against the real run; job by job: the mean of each job's error in response. "
+            "Times are in seconds of the trace.",
+            (
+                Column("job_class", "Class"),
+                Column("quantity", "Quantity"),
+                Column("formula_s", "Formula, s", 3),
+                Column("simulated_s", "Simulated, s", 3, ("simulated_low_s", "simulated_high_s")),
+                Column("same_jobs_s", "Simulated, same jobs, s", 3),
+                Column("real_s", "Real, s", 3),
+                Column("formula_simulated_error_pct", _ERRORS["formula_simulated_error_pct"], 2),
+                Column("within_confidence", "Within"),
+                Column("formula_real_error_pct", _ERRORS["formula_real_error_pct"], 1),
+                Column("simulated_real_error_pct", _ERRORS["simulated_real_error_pct"], 1),
+                Column("job_error_pct", "Job by job, %", 1),
+                Column("details", "Details"),
+            ),
+            (*rows, *_means(rows)),
+        )
+
+    def page(self) -> Iterator[Table]:
+        """Yield the table where there is anything to compare, here or in a paper."""
+        yield from (table for table in self.tables if table.rows)
+
+    def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
+        """Yield how far the ways are from each other."""
+        for row in self.tables[0].rows:
+            for key, label in _ERRORS.items():
+                if row.get("job_class") == _MEAN_OF_ERRORS and row.get(key) is not None:
+                    yield (
+                        "How far apart the ways are",
+                        KeyFigure(
+                            f"{label.removesuffix(', %')}, {row['quantity']}",
+                            f"{shown(row[key], 1)}\N{NO-BREAK SPACE}%",
+                            "mean of the errors without their sign",
+                        ),
+                    )
+
+    def metrics(self) -> Mapping[str, Any]:
+        """Return the numbers of each class and quantity."""
+        return policy_metrics(self.tables[0])
 
 
 def _rows(cell: Cell) -> Iterator[Row]:
@@ -72,12 +100,7 @@ def _rows(cell: Cell) -> Iterator[Row]:
             formula, real = getattr(by_formula, key, None), getattr(for_real, key, None)
             middle = getattr(simulated, key)
             ends = interval(simulated, key)
-            row: dict[str, Value] = {
-                "name": cell.label,
-                "trace": cell.trace,
-                "cluster": cell.cluster,
-                "policy": cell.policy,
-                "hardware": cell.cluster,
+            row = cell_row(cell) | {
                 "job_class": name,
                 "quantity": quantity,
                 "formula_s": formula,
@@ -86,7 +109,7 @@ def _rows(cell: Cell) -> Iterator[Row]:
                 "formula_simulated_error_pct": relative_pct(middle, formula),
                 "formula_real_error_pct": relative_pct(real, formula),
                 "details": _details(cell),
-                "source": COMPARED,
+                "source": _COMPARED,
             }
             if ends:
                 row |= {"simulated_low_s": ends[0], "simulated_high_s": ends[1]}
@@ -143,15 +166,15 @@ def _means(rows: list[Row]) -> Iterator[Row]:
     for quantity in _QUANTITIES.values():
         mean: dict[str, Value] = {
             "name": "all policies",
-            "job_class": MEAN_OF_ERRORS,
+            "job_class": _MEAN_OF_ERRORS,
             "quantity": quantity,
             "details": "means of the errors without their sign",
-            "source": COMPARED,
+            "source": _COMPARED,
         }
-        for key in ERRORS:
+        for key in _ERRORS:
             of_it = [row.get(key) for row in rows if row["quantity"] == quantity]
             errors = [abs(float(error)) for error in of_it if error is not None]
             if errors:
                 mean[key] = sum(errors) / len(errors)
-        if ERRORS.keys() & mean.keys():
+        if _ERRORS.keys() & mean.keys():
             yield mean

@@ -5,8 +5,9 @@ from typing import Any
 
 import altair as alt
 
-from trimtab.evaluation.report.figures import INK
-from trimtab.evaluation.report.published import published
+from trimtab.evaluation.inputs.schedules import Schedules
+from trimtab.evaluation.report.figures import INK, in_order
+from trimtab.records.trace_facts import TraceFacts
 
 # Okabe and Ito's palette, which people with any kind of colour blindness can tell apart.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", INK)
@@ -33,9 +34,13 @@ def stacked(panels: Iterable[Any]) -> Any:
     )
 
 
-def statement(row: str) -> Any:
-    """Return the published statement whose row begins with `row`."""
-    return next(e for e in published("schedule_statements") if e.row.startswith(row))
+def panel_of(trace: TraceFacts, schedules: Schedules) -> tuple[str, list[str]]:
+    """Return the trace's label, and its classes in the order that gives them their colours."""
+    label, classes = trace.trace, list[str]()
+    for setting in schedules.settings:
+        if (setting.trace, setting.cluster) == (trace.trace, trace.cluster):
+            label, classes = setting.label, setting.classes
+    return label, in_order([*classes, *trace.arrivals.classes, *trace.accuracy_loss])
 
 
 def sources_in_words(sources: Iterable[str]) -> str:

@@ -3,89 +3,102 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from trimtab.evaluation.inputs.schedules import Schedules, relative_pct
+from trimtab.evaluation.inputs.schedules import relative_pct
 from trimtab.evaluation.report.tables import (
     HARDWARE_COLUMN,
     MODELLED,
-    SOURCE_COLUMNS,
     Column,
     Row,
     Table,
     Value,
     is_published,
 )
-from trimtab.evaluation.schedules.published import published_of
-from trimtab.evaluation.schedules.tables import percent
+from trimtab.evaluation.schedules.by_class import percent
+from trimtab.evaluation.schedules.section import ScheduleSection
 from trimtab.records.deflator_search import DeflatorSearch
 
-
-def deflator_table(schedules: Schedules) -> Table:
-    """Return a row for each class of each candidate, with the simulation of the chosen one."""
-    rows = [row for deflator in schedules.deflators for row in _rows(deflator)]
-    return Table(
-        "deflator",
-        "What the deflator found",
-        "Drop ratios and sprint timeouts as the model predicts them, one line for each class of a "
-        "candidate; the page shows the Pareto set and the choice, the CSV every candidate. "
-        "Feasible: within every limit. Confirmed: the chosen candidate as it was then simulated, "
-        "and how far the model is from that.",
-        (
-            Column("name", "Objective"),
-            Column("trace", "Trace"),
-            Column("cluster", "Cluster", in_report=False),
-            HARDWARE_COLUMN,
-            Column("candidate", "Candidate", 0),
-            Column("job_class", "Class"),
-            Column("drop_ratio_pct", "Drop ratio, %", 0),
-            Column("timeout_s", "Sprint after, s", 1),
-            Column("response_mean_s", "Mean response, s", 2),
-            Column("response_p95_s", "95th percentile, s", 2),
-            Column("accuracy_loss_pct", "Accuracy loss, %", 1),
-            Column("energy_j_per_job", "Energy a job, J", 0),
-            Column("feasible", "Feasible"),
-            Column("pareto", "Pareto"),
-            Column("chosen", "Chosen"),
-            Column("confirmed_mean_s", "Confirmed mean, s", 2),
-            Column("confirmed_mean_error_pct", "Model off by, %", 1),
-            Column("confirmed_p95_s", "Confirmed 95th, s", 2),
-            Column("confirmed_p95_error_pct", "Model off by, %", 1),
-            Column("details", "Details"),
-            *SOURCE_COLUMNS,
-        ),
-        (*rows, *published_of("deflator", schedules)),
-    )
+_OBJECTIVE_COLUMNS = (
+    Column("name", "Objective"),
+    Column("trace", "Trace"),
+    Column("cluster", "Cluster", in_report=False),
+    HARDWARE_COLUMN,
+)
 
 
-def without_dominated(table: Table) -> Table:
-    """Return the deflator's table for the page: the Pareto set, the choice and the published."""
-    rows = [row for row in table.rows if is_published(row) or row["pareto"] or row["chosen"]]
-    return replace(table, rows=tuple(rows))
+class DeflatorCandidates(ScheduleSection):
+    """The candidates of each search, and the simulation of the chosen one."""
+
+    order = 790
+
+    def make_tables(self) -> Iterator[Table]:
+        """A row for each class of each candidate."""
+        yield self.compared(
+            "deflator",
+            "What the deflator found",
+            "Drop ratios and sprint timeouts as the model predicts them, one line for each class "
+            "of a candidate; the page shows the Pareto set and the choice, the CSV every "
+            "candidate. Feasible: within every limit. Confirmed: the chosen candidate as it was "
+            "then simulated, and how far the model is from that.",
+            (
+                Column("candidate", "Candidate", 0),
+                Column("job_class", "Class"),
+                Column("drop_ratio_pct", "Drop ratio, %", 0),
+                Column("timeout_s", "Sprint after, s", 1),
+                Column("response_mean_s", "Mean response, s", 2),
+                Column("response_p95_s", "95th percentile, s", 2),
+                Column("accuracy_loss_pct", "Accuracy loss, %", 1),
+                Column("energy_j_per_job", "Energy a job, J", 0),
+                Column("feasible", "Feasible"),
+                Column("pareto", "Pareto"),
+                Column("chosen", "Chosen"),
+                Column("confirmed_mean_s", "Confirmed mean, s", 2),
+                Column("confirmed_mean_error_pct", "Model off by, %", 1),
+                Column("confirmed_p95_s", "Confirmed 95th, s", 2),
+                Column("confirmed_p95_error_pct", "Model off by, %", 1),
+                Column("details", "Details"),
+            ),
+            [row for deflator in self.schedules.deflators for row in _rows(deflator)],
+            who=_OBJECTIVE_COLUMNS,
+        )
+
+    def page(self) -> Iterator[Table]:
+        """Yield the Pareto set, the choice and the published, where there are any."""
+        (table,) = self.tables
+        rows = [row for row in table.rows if is_published(row) or row["pareto"] or row["chosen"]]
+        if table.rows:
+            yield replace(table, rows=tuple(rows))
 
 
 def _rows(deflator: DeflatorSearch) -> Iterator[Row]:
-    for candidate, found in enumerate(deflator.rows):
+    for number, candidate in enumerate(deflator.rows):
         for name in deflator.classes:
             row: dict[str, Value] = {
                 "name": deflator.objective,
                 "trace": deflator.trace,
                 "cluster": deflator.cluster,
                 "hardware": deflator.cluster,
-                "candidate": candidate,
+                "candidate": number,
                 "job_class": name,
-                "drop_ratio_pct": percent(found.drop_ratio[name]),
-                "timeout_s": found.timeout_s[name],
-                "response_mean_s": found.response_mean_s[name],
-                "response_p95_s": found.response_p95_s[name],
-                "accuracy_loss_pct": found.accuracy_loss_pct[name],
-                "energy_j_per_job": found.energy_j_per_job,
-                **{key: getattr(found, key) for key in ("feasible", "pareto", "chosen")},
+                "drop_ratio_pct": percent(candidate.drop_ratio[name]),
+                "timeout_s": candidate.timeout_s[name],
+                "response_mean_s": candidate.response_mean_s[name],
+                "response_p95_s": candidate.response_p95_s[name],
+                "accuracy_loss_pct": candidate.accuracy_loss_pct[name],
+                "energy_j_per_job": candidate.energy_j_per_job,
+                "feasible": candidate.feasible,
+                "pareto": candidate.pareto,
+                "chosen": candidate.chosen,
                 "source": MODELLED,
             }
-            if row["chosen"]:
-                for short, key in (("mean", "response_mean_s"), ("p95", "response_p95_s")):
-                    simulated = getattr(deflator.confirmed, key, {}).get(name)
-                    row[f"confirmed_{short}_s"] = simulated
-                    row[f"confirmed_{short}_error_pct"] = relative_pct(
-                        simulated, getattr(found, key)[name]
-                    )
+            if candidate.chosen and deflator.confirmed:
+                mean_s = deflator.confirmed.response_mean_s[name]
+                p95_s = deflator.confirmed.response_p95_s[name]
+                row |= {
+                    "confirmed_mean_s": mean_s,
+                    "confirmed_mean_error_pct": relative_pct(
+                        mean_s, candidate.response_mean_s[name]
+                    ),
+                    "confirmed_p95_s": p95_s,
+                    "confirmed_p95_error_pct": relative_pct(p95_s, candidate.response_p95_s[name]),
+                }
             yield row

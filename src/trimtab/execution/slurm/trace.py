@@ -103,7 +103,7 @@ def jobs_of(
 def _check(task: Task, work_s: float, cluster: SlurmCluster) -> None:
     job = f"job {task.job}"
     if not (isfinite(work_s) and work_s >= 0):
-        raise UserError(f"{job}: work_s: {work_s}: draw the service times of staged jobs first")
+        raise UserError(f"{job}: work_s: {work_s}: draw the service times of jobs of rounds first")
     if task.cpu_milli < 1000 or task.cpu_milli % 1000:
         raise UserError(f"{job}: cpu_milli: {task.cpu_milli}: Slurm gives whole cores, n * 1000")
     if task.gpu_milli:

@@ -1,4 +1,4 @@
-"""Tables 4 and 9: functions above the diagonal, kernels below, and no builds compared."""
+"""Functions above the diagonal, kernels below, and no builds compared."""
 
 from pathlib import Path
 from typing import Any
@@ -6,9 +6,14 @@ from typing import Any
 import experiment_files as files
 import pytest
 
+from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.inputs.read import load
-from trimtab.evaluation.libraries.similarity import published_similarity, table_4, table_9
+from trimtab.evaluation.libraries.similarity import (
+    SimilarityOfTargets,
+    SimilarityOfTensorflowTargets,
+)
 from trimtab.evaluation.report.tables import Table
+from trimtab.records.used import UsedCode
 
 
 def core(library: str, build_id: str | None = "ab12", size: int = 1_000_000) -> dict[str, Any]:
@@ -16,9 +21,9 @@ def core(library: str, build_id: str | None = "ab12", size: int = 1_000_000) -> 
 
 
 def tables(
-    tmp_path: Path, targets: dict[str, tuple[dict[str, Any], dict[str, Any]]]
+    tmp_path: Path, targets: dict[str, tuple[dict[str, Any], UsedCode]]
 ) -> tuple[Table, Table]:
-    """Tables 4 and 9 of targets with one library each and what was used of it."""
+    """The matrices of targets with one library each and what was used of it."""
     profiles = [files.write_profile(tmp_path / "p" / name, name) for name in targets]
     debloats = [
         files.write_debloat(
@@ -26,30 +31,35 @@ def tables(
         )
         for name, (library, used) in targets.items()
     ]
-    measurements = load(files.inputs(profiles, debloats))
-    return table_4(measurements), table_9(measurements)
+    return of(load(files.inputs(profiles, debloats)))
+
+
+def of(measurements: Measurements) -> tuple[Table, Table]:
+    return SimilarityOfTargets(measurements).tables[0], SimilarityOfTensorflowTargets(
+        measurements
+    ).tables[0]
 
 
 def cells(table: Table) -> list[list[object]]:
     return [[row[f"with {other['name']}"] for other in table.rows] for row in table.rows]
 
 
-A: dict[str, Any] = {"functions": [1, 2, 3, 4], "kernels": ["k1", "k2"]}
-B: dict[str, Any] = {"functions": [2, 3, 4, 5, 6], "kernels": ["k2", "k3", "k4"]}
-C: dict[str, Any] = {"functions": [9], "kernels": []}
+A = UsedCode(frozenset({1, 2, 3, 4}), frozenset({"k1", "k2"}))
+B = UsedCode(frozenset({2, 3, 4, 5, 6}), frozenset({"k2", "k3", "k4"}))
+C = UsedCode(frozenset({9}), frozenset())
 
 
 def test_functions_stand_above_the_diagonal_and_kernels_below(tmp_path: Path) -> None:
     library = core("lib/libtorch_cuda.so")
     used = {"a": A, "b": B, "c": C}
-    table, tensorflow = tables(tmp_path, {name: (library, each) for name, each in used.items()})
+    table, tensorflow = tables(tmp_path, {name: (library, code) for name, code in used.items()})
     assert cells(table) == [[None, 3 / 6, 0.0], [1 / 4, None, 0.0], [0.0, 0.0, None]]
     assert [row["library"] for row in table.rows] == ["libtorch_cuda.so"] * 3
     assert tensorflow.rows == () and "no target of the experiment uses" in tensorflow.missing
 
 
 def test_code_that_nobody_used_is_not_called_alike(tmp_path: Path) -> None:
-    library, nothing = core("lib/libtorch_cuda.so"), {"functions": [1], "kernels": []}
+    library, nothing = core("lib/libtorch_cuda.so"), UsedCode(frozenset({1}), frozenset())
     table, _ = tables(tmp_path, {"a": (library, nothing), "b": (library, nothing)})
     assert cells(table) == [[None, 1.0], [None, None]]
 
@@ -72,20 +82,20 @@ def test_addresses_of_different_builds_are_not_compared(
 
 def test_code_of_a_library_that_could_not_be_traced_is_not_known(tmp_path: Path) -> None:
     measurements = load(files.write_gpu_experiment(tmp_path))
-    assert cells(table_4(measurements))[0] == [None, 0.5, None]
+    assert cells(SimilarityOfTargets(measurements).tables[0])[0] == [None, 0.5, None]
     (rows,) = [target for target in measurements.targets if target.label == "lenet5_train"]
     assert rows.used == {}
 
 
 def test_tensorflow_has_a_table_of_its_own(tmp_path: Path) -> None:
     torch, tensorflow = core("lib/libtorch_cuda.so"), core("lib/libtensorflow_cc.so.2")
-    fourth, ninth = tables(
+    others, of_tensorflow = tables(
         tmp_path,
         {"a": (torch, A), "b": (tensorflow, A), "c": (torch, B), "d": (tensorflow, B)},
     )
-    assert [row["name"] for row in fourth.rows] == ["a", "c"]
-    assert [row["name"] for row in ninth.rows] == ["b", "d"]
-    assert cells(ninth) == [[None, 0.5], [0.25, None]]
+    assert [row["name"] for row in others.rows] == ["a", "c"]
+    assert [row["name"] for row in of_tensorflow.rows] == ["b", "d"]
+    assert cells(of_tensorflow) == [[None, 0.5], [0.25, None]]
 
 
 def test_one_target_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
@@ -96,20 +106,22 @@ def test_one_target_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
 
 def test_the_published_matrix_is_the_printed_one() -> None:
     # The rows of Table 4, as they stand in the paper.
-    assert cells(published_similarity("table_4")) == [
+    torch, tensorflow = (table.apart for table in of(Measurements(files.inputs([], []), (), ())))
+    assert torch and tensorflow
+    assert cells(torch) == [
         [None, 0.96, 0.89, 0.89, 0.73],
         [0.42, None, 0.89, 0.92, 0.74],
         [0.12, 0.06, None, 0.94, 0.75],
         [0.06, 0.13, 0.24, None, 0.77],
         [0.07, 0.08, 0.07, 0.08, None],
     ]
-    assert cells(published_similarity("table_9")) == [
+    assert cells(tensorflow) == [
         [None, 0.89, 0.95, 0.89],
         [0.5, None, 0.86, 0.82],
         [0.38, 0.29, None, 0.88],
         [0.02, 0.03, 0.05, None],
     ]
-    assert [row["name"] for row in published_similarity("table_4").rows] == [
+    assert [row["name"] for row in torch.rows] == [
         "MobileNetV2 PyTorch Train",
         "MobileNetV2 PyTorch Inference",
         "Transformer PyTorch Train",

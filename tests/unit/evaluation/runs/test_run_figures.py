@@ -5,12 +5,12 @@ from pathlib import Path
 import experiment_files as files
 
 from trimtab.evaluation.inputs.read import load
-from trimtab.evaluation.libraries.tables import size_table
-from trimtab.evaluation.runs.figures import run_time_figure, size_figure
+from trimtab.evaluation.libraries.sizes import Sizes
+from trimtab.evaluation.runs.run_cost import RunCost
 
 
 def test_the_bars_are_the_rows_of_the_size_table(tmp_path: Path) -> None:
-    figure = size_figure(size_table(load(files.write_experiment(tmp_path))))
+    (figure,) = Sizes(load(files.write_experiment(tmp_path))).figures
     drawn = files.values_in(figure.spec)
     assert {(row["size"], row["state"]): row["mb"] for row in drawn} == {
         ("file system", "before"): 16,
@@ -27,7 +27,9 @@ def test_every_run_that_ended_well_is_a_dot(tmp_path: Path) -> None:
     runs = files.verify_runs("lenet5_train")
     runs[5]["exit_code"] = 1
     debloat = files.write_debloat(tmp_path / "d", runs=runs)
-    figure = run_time_figure(load(files.inputs([files.write_profile(tmp_path / "p")], [debloat])))
+    figure = RunCost(load(files.inputs([files.write_profile(tmp_path / "p")], [debloat]))).figures[
+        0
+    ]
     values = files.values_in(figure.spec)
     dots = [(row["condition"], row["repeat"], row["wall_s"]) for row in values]
     assert dots == [

@@ -1,67 +1,65 @@
 """What failed or was not measured is said."""
 
 from pathlib import Path
-from typing import Any
 
 import experiment_files as files
 import pytest
 
+from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.inputs.read import load
-from trimtab.evaluation.runs.verification import caveats, verification_table, verified
-from trimtab.files import read_json, write_json
+from trimtab.evaluation.report.page import said
+from trimtab.evaluation.runs.debloated import Debloated
+from trimtab.evaluation.runs.verification import Verification
+from trimtab.records.manifest import Manifest
+from trimtab.records.usage import Usage
+from trimtab.records.verdict import Verdict, VerifiedWorkload
 
 
-def outcome(equal: object) -> list[dict[str, Any]]:
-    return [
-        {
-            "workload": "lenet5_train",
-            "repeats": 5,
-            "equal": equal,
-            "comparison": "digest",
-            "library": "libtorch_cpu.so",
-            "function": "at::add",
-            "digests": ["a", "b"],
-        }
-    ]
+def caveats_of(measurements: Measurements) -> list[str]:
+    """What the page says is missing."""
+    return said(Debloated(measurements).caveats())
 
 
-@pytest.mark.parametrize(
-    ("passed", "equal", "expected"),
-    [(True, True, True), (True, False, False), (False, True, False), (True, None, False)],
-)
-def test_it_is_verified_only_when_everything_says_so(
-    tmp_path: Path, passed: bool, equal: object, expected: bool
+@pytest.mark.parametrize("equal_runs", [[3, 3], [3, 2], [3]])
+def test_it_is_verified_only_when_every_workload_was_equal(
+    tmp_path: Path, equal_runs: list[int]
 ) -> None:
-    profile = files.write_profile(tmp_path / "p")
-    debloat = files.write_debloat(tmp_path / "d", passed=passed)
-    measurements = load(files.inputs([profile], [debloat]))
-    measurements.targets[0].verify["workloads"][0]["equal"] = equal
-    assert verified(measurements) is expected
+    names = ("lenet5_train", "lstm_train")
+    profiles = [files.write_profile(tmp_path / name, name) for name in names]
+    workloads = [
+        VerifiedWorkload(name, 3, equal == 3, equal, "digest_file")
+        for name, equal in zip(names, equal_runs, strict=False)
+    ]
+    passed = equal_runs == [3, 3]
+    changes = {} if passed else files.FAILED
+    debloat = files.write_debloat(tmp_path / "d", "both", names, verified=workloads, **changes)
+    section = Verification(load(files.inputs(profiles, [debloat])))
+    assert section.passed is passed
+    assert section.metrics() == {"verified": int(passed)}
+    assert [(row["workload"], row["repeats"], row["equal"], row["details"])
+            for row in section.tables[0].rows] == [
+        (name, 3, equal == 3, f"equal_runs: {equal}")
+        for name, equal in zip(names, equal_runs, strict=False)
+    ]  # fmt: skip
 
 
 def test_a_workload_that_was_not_verified_is_not_taken_for_equal(tmp_path: Path) -> None:
-    measurements = load(files.write_experiment(tmp_path))
-    measurements.targets[0].verify["workloads"].clear()
-    assert not verified(measurements)
-
-
-def test_the_table_tells_what_is_known_of_a_mismatch(tmp_path: Path) -> None:
-    measurements = load(files.write_experiment(tmp_path))
-    measurements.targets[0].verify["workloads"][:] = outcome(False)
-    (row,) = verification_table(measurements).rows
-    assert (row["workload"], row["repeats"], row["equal"]) == ("lenet5_train", 5, False)
-    assert row["details"] == "function: at::add; library: libtorch_cpu.so"
+    debloat = files.write_debloat(tmp_path / "d", workloads=("lenet5_train",))
+    verdict = Verdict.read(debloat / "verify.json")
+    verdict.model_copy(update={"workloads": []}).write(debloat / "verify.json")
+    inputs = files.inputs([files.write_profile(tmp_path / "p")], [debloat])
+    assert not Verification(load(inputs)).passed
 
 
 def test_what_is_missing_is_said_plainly(tmp_path: Path) -> None:
-    loaded = [{"path": "/a.so", "traced": True}, {"path": "/b.so", "traced": False}]
+    loaded = [files.used_library("/a.so"), files.used_library("/b.so", traced=False)]
     profile = files.write_profile(tmp_path / "p", libraries=loaded)
     runs = [row | {"start_up_s": None} for row in files.verify_runs("lenet5_train")]
     runs[3]["exit_code"] = -5
     debloat = files.write_debloat(tmp_path / "d", runs=runs, resident_bytes={})
-    said = caveats(load(files.inputs([profile], [debloat], workloads={})))
-    assert said[0].startswith("No GPU code in this environment. Only CPU code")
-    assert [line.removeprefix("lenet5_train: ") for line in said[1:]] == [
+    remarks = caveats_of(load(files.inputs([profile], [debloat], workloads={})))
+    assert remarks[0].startswith("No GPU code in this environment. Only CPU code")
+    assert [line.removeprefix("lenet5_train: ") for line in remarks[1:]] == [
         "1 of 6 runs failed; their pairs are left out.",
         "3 interleaved pairs of lenet5_train; with fewer than 5 the spread says little.",
         "the start-up of lenet5_train was not measured.",
@@ -78,31 +76,36 @@ def test_what_holds_for_several_is_said_once(tmp_path: Path) -> None:
     names = ("lenet5_train", "lstm_train")
     profiles = [files.write_profile(tmp_path / "p" / name, name) for name in names]
     debloats = [files.write_debloat(tmp_path / "d" / name, name, (name,)) for name in names]
-    said = caveats(load(files.inputs(profiles, debloats)))
-    assert "lenet5_train, lstm_train: the machine gave no hardware counters." in said
-    assert "lstm_train: which data set it read was not stated." in said
+    remarks = caveats_of(load(files.inputs(profiles, debloats)))
+    assert "lenet5_train, lstm_train: the machine gave no hardware counters." in remarks
+    assert "lstm_train: which data set it read was not stated." in remarks
 
 
 def test_what_is_missing_of_gpu_code_is_said(tmp_path: Path) -> None:
     inputs = files.write_gpu_experiment(tmp_path)
-    for name, change in (
-        ("profile/mobilenet_infer/usage.json", {"kernels_traced": False}),
-        ("debloat/mobilenet_infer/manifest.json", {"gpu_code_kept_because": "no kernels"}),
+    for path, record, change in (
+        ("profile/mobilenet_infer/usage.json", Usage, {"kernels_traced": False}),
+        (
+            "debloat/mobilenet_infer/manifest.json",
+            Manifest,
+            {"gpu_code_kept_because": "no kernels"},
+        ),
     ):
-        write_json(tmp_path / name, read_json(tmp_path / name) | change)
-    said = caveats(load(inputs))
-    assert said[:3] == [
+        document = record.read(tmp_path / path).model_copy(update=change)
+        document.write(tmp_path / path)
+    remarks = caveats_of(load(inputs))
+    assert remarks[:3] == [
         "mobilenet_infer: all GPU code was kept: no kernels.",
         "mobilenet_infer: the kernels of mobilenet_infer were not traced: no reason was recorded.",
         "lenet5_train: no GPU code in this environment.",
     ]
-    assert not any("Only CPU code" in remark for remark in said)
+    assert not any("Only CPU code" in remark for remark in remarks)
 
 
 def test_energy_that_is_not_known_is_not_called_modelled(tmp_path: Path) -> None:
     unknown = {"energy_j": None, "energy_source": "unknown", "energy_method": "no power model"}
     runs = [row | unknown for row in files.profile_runs("lenet5_train")]
     profile = files.write_profile(tmp_path / "p", runs=runs)
-    said = caveats(load(files.inputs([profile], [files.write_debloat(tmp_path / "d")])))
-    assert "lenet5_train: energy was not measured (no power model)." in said
-    assert not any("modelled" in remark for remark in said)
+    remarks = caveats_of(load(files.inputs([profile], [files.write_debloat(tmp_path / "d")])))
+    assert "lenet5_train: energy was not measured (no power model)." in remarks
+    assert not any("modelled" in remark for remark in remarks)

@@ -17,8 +17,6 @@ from trimtab.evaluation.schedules.main_classes import (
     with_shown_classes,
     without_other_classes,
 )
-from trimtab.evaluation.schedules.section import schedule_figures
-from trimtab.evaluation.schedules.tables import schedule_table
 from trimtab.records.trace_facts import TraceFacts
 
 MINOR = [f"minor_{number}" for number in range(MOST)]
@@ -56,9 +54,9 @@ def test_few_classes_stay_as_they_are(found: Schedules) -> None:
     few = with_shown_classes(found)
     assert [cell.classes for cell in few.cells] == [cell.classes for cell in found.cells]
     assert few.traces == found.traces
-    table = schedule_table(found)
+    table = schedule_files.schedule_table(found, "schedule")
     assert without_other_classes(table, shown_classes(found)) is table
-    assert not any(SAID in figure.caption for figure in schedule_figures(found))
+    assert not any(SAID in figure.caption for figure in schedule_files.schedule_figures(found))
 
 
 def test_the_classes_with_the_most_jobs_are_shown(many: Schedules) -> None:
@@ -75,22 +73,24 @@ def test_the_classes_with_the_most_jobs_are_shown(many: Schedules) -> None:
 
 
 def test_the_page_says_what_it_leaves_out(many: Schedules) -> None:
-    whole = schedule_table(many)
+    whole = schedule_files.schedule_table(many, "schedule")
     table = without_other_classes(whole, shown_classes(many))
     assert f"{SAID}; the CSV has all." in table.caption
     assert len(table.rows) == len(whole.rows) - 2 * 3  # two classes of three policies
     assert [row for row in whole.rows if is_published(row)] == [
         row for row in table.rows if is_published(row)
     ]
-    said = {figure.name for figure in schedule_figures(many) if SAID in figure.caption}
-    assert {"figure_4_6", "figure_3_4"} < said
+    said = {
+        figure.name for figure in schedule_files.schedule_figures(many) if SAID in figure.caption
+    }
+    assert {"response_against_baseline", "arrivals"} < said
 
 
 def test_jobs_of_other_classes_are_in_the_gantt_chart(found: Schedules) -> None:
     only_low = replace(
         found, cells=tuple(_without_high(cell) for cell in found.cells if cell.trace == "reference")
     )
-    charts = {one.name: str(one.spec) for one in schedule_figures(only_low)}
+    charts = {one.name: str(one.spec) for one in schedule_files.schedule_figures(only_low)}
     assert OTHERS in charts["gantt_cluster_reference_p"]
 
 

@@ -9,23 +9,24 @@ import pandas as pd
 import pytest
 import schedule_files
 
+from trimtab.evaluation.clusters.load import load_values
+from trimtab.evaluation.clusters.migrated_job import first_moved, timeline
+from trimtab.evaluation.clusters.probing import most_work
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.inputs.schedules import Schedules
 from trimtab.evaluation.report.figures import Figure
+from trimtab.evaluation.schedules.against_baseline import energy_values
+from trimtab.evaluation.schedules.arrivals import arrival_values
 from trimtab.evaluation.schedules.charts import PALETTE
-from trimtab.evaluation.schedules.cluster_figures import load_values
-from trimtab.evaluation.schedules.drop_figures import drop_figures, series
-from trimtab.evaluation.schedules.latency_figures import energy_values, latency_figures
-from trimtab.evaluation.schedules.migration_figure import first_moved, timeline
-from trimtab.evaluation.schedules.section import schedule_figures
-from trimtab.evaluation.schedules.trace_figures import arrival_values, most_work
+from trimtab.evaluation.schedules.drop_ratios import series
 from trimtab.files import read_json, write_json
 from trimtab.records.tables import LOAD, write_table
 from trimtab.records.trace_facts import ArrivalCounts
 
 ALL = (
-    *("figure_4_6", "figure_4_9c", "figure_4_3", "figure_4_4", "figure_3_5", "figure_3_6"),
-    *("figure_3_3", "figure_3_4", "figure_4_5", "figure_3_1"),
+    *("response_against_baseline", "energy_against_baseline", "energy_and_run_time"),
+    *("processing_by_drop_ratio", "response_by_drop_ratio", "accuracy_loss"),
+    *("arrivals", "load", "probing", "migrated_job"),
     *(f"gantt_cluster_reference_{policy}" for policy in schedule_files.STAYS_OF),
     *(f"gantt_cluster_bursts_{policy}" for policy in ("k8s", "heats_1")),
 )
@@ -39,12 +40,16 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Schedules:
 
 @pytest.fixture(scope="module")
 def figures(found: Schedules) -> dict[str, Figure]:
-    return {figure.name: figure for figure in schedule_figures(found)}
+    return {figure.name: figure for figure in schedule_files.schedule_figures(found)}
 
 
 def of(*folders: Path, **changes: Any) -> Schedules:
     """The schedules of these cells alone."""
     return load(files.inputs([], [], schedules=folders, **changes)).schedules
+
+
+def names_of(schedules: Schedules) -> set[str]:
+    return {figure.name for figure in schedule_files.schedule_figures(schedules)}
 
 
 def test_each_figure_is_there_once_and_drawn(figures: dict[str, Figure]) -> None:
@@ -61,8 +66,8 @@ def test_a_caption_says_what_is_not_measured(figures: dict[str, Figure], name: s
 
 def test_bare_cells_have_neither_differences_nor_drops(tmp_path: Path) -> None:
     folders = schedule_files.write_dias(tmp_path)[1:2]
-    names = {figure.name for figure in schedule_figures(of(*folders))}
-    assert names == {"figure_3_5", "figure_3_6", "gantt_cluster_reference_np"}
+    names = names_of(of(*folders))
+    assert names == {"load", "energy_and_run_time", "gantt_cluster_reference_np"}
 
 
 def test_no_samples_and_unknown_energy_leave_their_figures_out(tmp_path: Path) -> None:
@@ -72,13 +77,11 @@ def test_no_samples_and_unknown_energy_leave_their_figures_out(tmp_path: Path) -
     summary = read_json(folder / "summary.json")
     summary["all"]["active_energy_j"] = None
     write_json(folder / "summary.json", summary)
-    assert [figure.name for figure in schedule_figures(of(folder))] == [
-        "gantt_cluster_reference_np"
-    ]
+    assert names_of(of(folder)) == {"gantt_cluster_reference_np"}
 
 
 def test_latency_bars_are_the_differences_of_the_table(figures: dict[str, Figure]) -> None:
-    values = files.values_in(figures["figure_4_6"].spec)
+    values = files.values_in(figures["response_against_baseline"].spec)
     found = {
         (v["policy"], v["bar"]): v["difference_pct"]
         for v in values
@@ -89,7 +92,7 @@ def test_latency_bars_are_the_differences_of_the_table(figures: dict[str, Figure
     assert found["NP", "low, 95th percentile"] == pytest.approx(100 * (18 - 22) / 22)
     assert found["HEATS, H = 1", "low, mean"] == pytest.approx(100 * (372.6 - 69) / 69)
     assert "Baseline P, mean / 95th percentile: high 3.000 / 3.000 s; low 19.5 / 22.0 s" in str(
-        figures["figure_4_6"].spec
+        figures["response_against_baseline"].spec
     )
 
 
@@ -99,7 +102,8 @@ def test_energy_bars_are_the_differences_of_the_table(found: Schedules) -> None:
 
 
 def test_without_a_baseline_there_is_no_latency_figure(tmp_path: Path) -> None:
-    assert latency_figures(of(*schedule_files.write_dias(tmp_path, baseline=False))) == []
+    folders = schedule_files.write_dias(tmp_path, baseline=False)
+    assert not names_of(of(*folders)) & {"response_against_baseline", "energy_against_baseline"}
 
 
 def test_drop_ratios_are_compared_among_policies_that_do_not_evict(found: Schedules) -> None:
@@ -115,14 +119,14 @@ def test_drop_figures_hold_model_simulation_and_real_run(figures: dict[str, Figu
             if v["job_class"] == job_class and v["measure"] == measure
         }
 
-    assert points("figure_4_3", "low", "mean") == {
+    assert points("processing_by_drop_ratio", "low", "mean") == {
         ("simulated", 0.0, 10.0),
         ("simulated", 0.2, 8.0),
         ("formula", 0.2, 8.0),
         ("real", 0.2, 10.0),
     }
-    assert points("figure_4_3", "high", "mean") == set()
-    assert points("figure_4_4", "high", "95th percentile") == {
+    assert points("processing_by_drop_ratio", "high", "mean") == set()
+    assert points("response_by_drop_ratio", "high", "95th percentile") == {
         ("simulated", 0.0, 9.0),
         ("simulated", 0.2, 7.0),
         ("formula", 0.2, 7.7),
@@ -131,7 +135,8 @@ def test_drop_figures_hold_model_simulation_and_real_run(figures: dict[str, Figu
 
 
 def test_policies_without_drops_have_no_drop_figures(tmp_path: Path) -> None:
-    assert drop_figures(of(*schedule_files.write_heats(tmp_path))) == []
+    names = names_of(of(*schedule_files.write_heats(tmp_path)))
+    assert not names & {"processing_by_drop_ratio", "response_by_drop_ratio"}
 
 
 def test_a_long_load_is_thinned_evenly(tmp_path: Path) -> None:
@@ -145,7 +150,7 @@ def test_a_long_load_is_thinned_evenly(tmp_path: Path) -> None:
 
 
 def test_energy_bars_add_idle_and_active(figures: dict[str, Figure]) -> None:
-    values = files.values_in(figures["figure_3_6"].spec)
+    values = files.values_in(figures["energy_and_run_time"].spec)
     found = {(v["policy"], v["kind"]): v["energy_kj"] for v in values if "kind" in v}
     assert found["P", "idle"] == pytest.approx(0.27)
     assert found["P", "active"] == pytest.approx(0.54)
@@ -178,7 +183,13 @@ def test_a_class_has_one_colour_in_every_figure(figures: dict[str, Figure]) -> N
         return own | set().union(*map(colour_of_low, spec.values()))
 
     of_reference = [n for n in ALL if n.startswith("gantt_cluster_reference")]
-    for name in ("figure_3_4", "figure_4_3", "figure_4_4", "figure_4_5", *of_reference):
+    for name in (
+        "arrivals",
+        "processing_by_drop_ratio",
+        "response_by_drop_ratio",
+        "accuracy_loss",
+        *of_reference,
+    ):
         assert colour_of_low(figures[name].spec) == {PALETTE[1]}, name
 
 
@@ -189,8 +200,9 @@ def test_one_trace_on_two_clusters_has_two_panels(tmp_path: Path) -> None:
     traces = tuple(
         schedule_files.write_trace(tmp_path / name, cluster=name) for name in ("small", "large")
     )
-    figures = {figure.name: figure for figure in schedule_figures(of(*folders, traces=traces))}
-    for name in ("figure_3_4", "figure_4_5"):
+    drawn = schedule_files.schedule_figures(of(*folders, traces=traces))
+    figures = {figure.name: figure for figure in drawn}
+    for name in ("arrivals", "accuracy_loss"):
         titles = [panel["title"] for panel in figures[name].spec["vconcat"]]
         assert titles == ["reference on small", "reference on large"]
 
@@ -198,8 +210,8 @@ def test_one_trace_on_two_clusters_has_two_panels(tmp_path: Path) -> None:
 def test_a_trace_without_arrivals_or_losses_has_no_figures(tmp_path: Path) -> None:
     path = schedule_files.write_trace(tmp_path, arrivals=ArrivalCounts(1.0, {}), classes={})
     folder = schedule_files.write_dias(tmp_path)[0]
-    names = {figure.name for figure in schedule_figures(of(folder, traces=(path,)))}
-    assert not names & {"figure_3_4", "figure_4_5"}
+    names = names_of(of(folder, traces=(path,)))
+    assert not names & {"arrivals", "accuracy_loss"}
 
 
 def test_nodes_are_compared_at_the_most_work_that_all_did() -> None:
@@ -218,8 +230,8 @@ def test_what_no_other_node_did_is_shown_all_the_same() -> None:
 
 
 def test_probes_name_their_sources(figures: dict[str, Figure]) -> None:
-    assert "Energy is measured and modelled" in figures["figure_3_3"].caption
-    values = files.values_in(figures["figure_3_3"].spec)
+    assert "Energy is measured and modelled" in figures["probing"].caption
+    values = files.values_in(figures["probing"].spec)
     assert len(values) == 4 + 3  # the board's energy is unknown
 
 

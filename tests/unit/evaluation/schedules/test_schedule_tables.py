@@ -9,12 +9,10 @@ import schedule_files
 
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.inputs.schedules import Schedules
+from trimtab.evaluation.report.metrics import merged
 from trimtab.evaluation.report.tables import Row, Table, is_published
-from trimtab.evaluation.schedules.agreement import agreement_table
-from trimtab.evaluation.schedules.cluster_energy import cluster_energy_table
-from trimtab.evaluation.schedules.deflator import deflator_table, without_dominated
-from trimtab.evaluation.schedules.section import schedule_metrics, schedule_tables
-from trimtab.evaluation.schedules.tables import schedule_table, spread_keys, table_4_2
+from trimtab.evaluation.schedules.by_class import spread_keys
+from trimtab.evaluation.schedules.deflator import DeflatorCandidates
 from trimtab.files import read_json, write_json
 
 
@@ -62,12 +60,22 @@ def check(row: Row, expected: Mapping[str, object]) -> None:
 def test_simulated_classes(
     found: Schedules, policy: str, job_class: str, expected: Mapping[str, object]
 ) -> None:
-    (row,) = ours(schedule_table(found), policy=policy, job_class=job_class, engine="kernel")
+    (row,) = ours(
+        schedule_files.schedule_table(found, "schedule"),
+        policy=policy,
+        job_class=job_class,
+        answered_by="kernel",
+    )
     check(row, expected)
 
 
 def test_a_real_run_is_compared_with_the_real_baseline(found: Schedules) -> None:
-    (row,) = ours(schedule_table(found), policy="da_0_20", job_class="low", source="measured")
+    (row,) = ours(
+        schedule_files.schedule_table(found, "schedule"),
+        policy="da_0_20",
+        job_class="low",
+        source="measured",
+    )
     check(row, {"response_mean_s": 11.25, "response_mean_difference_pct": 0.0})
     check(row, {"details": "run on spark local[2]", "energy_source": ""})
 
@@ -79,13 +87,13 @@ def test_a_class_that_the_baseline_lacks_has_no_difference(tmp_path: Path) -> No
     del summary["classes"]["high"]
     write_json(path, summary)
     found = load(files.inputs([], [], schedules=tuple(folders))).schedules
-    (row,) = ours(schedule_table(found), policy="np", job_class="high")
+    (row,) = ours(schedule_files.schedule_table(found, "schedule"), policy="np", job_class="high")
     check(row, {"response_mean_difference_pct": None, "response_mean_s": 9.0})
 
 
-def test_table_4_2_splits_queueing_from_execution(found: Schedules) -> None:
-    table = table_4_2(found)
-    (row,) = ours(table, policy="da_0_20", job_class="low", engine="kernel")
+def test_queueing_is_told_from_execution(found: Schedules) -> None:
+    table = schedule_files.schedule_table(found, "queueing_by_policy")
+    (row,) = ours(table, policy="da_0_20", job_class="low", answered_by="kernel")
     check(row, {"waiting_mean_s": 3.0, "execution_mean_s": 8.0})
     published = [row for row in table.rows if is_published(row)]
     assert len(published) == 6
@@ -106,7 +114,7 @@ def test_table_4_2_splits_queueing_from_execution(found: Schedules) -> None:
 def test_the_energy_of_the_cluster(
     found: Schedules, policy: str, expected: Mapping[str, object]
 ) -> None:
-    (row,) = ours(cluster_energy_table(found), policy=policy)
+    (row,) = ours(schedule_files.schedule_table(found, "cluster_energy"), policy=policy)
     check(row, expected)
 
 
@@ -116,7 +124,7 @@ def test_an_unknown_idle_energy_is_not_taken_for_nothing(tmp_path: Path) -> None
     summary["all"]["idle_energy_j"] = None
     write_json(folders[1] / "summary.json", summary)
     found = load(files.inputs([], [], schedules=tuple(folders))).schedules
-    (row,) = ours(cluster_energy_table(found), policy="np")
+    (row,) = ours(schedule_files.schedule_table(found, "cluster_energy"), policy="np")
     check(row, {"total_energy_j": None, "total_energy_difference_pct": None})
 
 
@@ -143,29 +151,39 @@ def test_an_unknown_idle_energy_is_not_taken_for_nothing(tmp_path: Path) -> None
 def test_the_agreement_of_the_three_ways(
     found: Schedules, job_class: str, quantity: str, expected: Mapping[str, object]
 ) -> None:
-    rows = ours(agreement_table(found), job_class=job_class, quantity=quantity)
+    rows = ours(
+        schedule_files.schedule_table(found, "agreement"), job_class=job_class, quantity=quantity
+    )
     (row,) = (row for row in rows if row.get("policy") in ("da_0_20", None))
     check(row, expected)
 
 
 def test_cells_answered_in_one_way_are_not_in_the_agreement(found: Schedules) -> None:
-    assert {row.get("policy") for row in ours(agreement_table(found))} == {"p", "da_0_20", None}
+    assert {
+        row.get("policy") for row in ours(schedule_files.schedule_table(found, "agreement"))
+    } == {"p", "da_0_20", None}
 
 
 def test_a_formula_without_a_real_run_is_compared_with_the_simulation(tmp_path: Path) -> None:
     folders = schedule_files.write_dias(tmp_path)
     schedule_files.write_formula(folders[2])
     found = load(files.inputs([], [], schedules=tuple(folders))).schedules
-    (row,) = ours(agreement_table(found), policy="da_0_20", job_class="low",
-                  quantity="mean response")  # fmt: skip
+    (row,) = ours(
+        schedule_files.schedule_table(found, "agreement"),
+        policy="da_0_20",
+        job_class="low",
+        quantity="mean response",
+    )
     check(row, {"formula_simulated_error_pct": 2.0})
     assert row.get("simulated_real_error_pct") is None and row.get("job_error_pct") is None
-    (mean,) = ours(agreement_table(found), job_class="all", quantity="mean response")
+    (mean,) = ours(
+        schedule_files.schedule_table(found, "agreement"), job_class="all", quantity="mean response"
+    )
     check(mean, {"formula_simulated_error_pct": (2.0 + 10.0) / 2})
 
 
 def test_the_deflators_choice_is_held_against_its_simulation(found: Schedules) -> None:
-    table = deflator_table(found)
+    table = schedule_files.schedule_table(found, "deflator")
     assert len(ours(table)) == 6
     (row,) = ours(table, candidate=2, job_class="low")
     check(row, {"drop_ratio_pct": 20.0, "timeout_s": None, "chosen": True, "pareto": True})
@@ -176,13 +194,16 @@ def test_the_deflators_choice_is_held_against_its_simulation(found: Schedules) -
 
 
 def test_the_page_leaves_dominated_candidates_to_the_csv(found: Schedules) -> None:
-    table = without_dominated(deflator_table(found))
+    sections = schedule_files.schedule_sections(found)
+    (section,) = (section for section in sections if isinstance(section, DeflatorCandidates))
+    (table,) = section.page()
     assert [row["candidate"] for row in ours(table)] == [1, 1, 2, 2]
     assert [row["name"] for row in table.rows if is_published(row)][:1] == ["DA(0,20), high"]
 
 
 def test_metrics_are_flat_numbers_without_the_published(found: Schedules) -> None:
-    numbers = schedule_metrics(schedule_tables(found))
+    sections = schedule_files.schedule_sections(found)
+    numbers = merged(section.metrics() for section in sections)["schedule"]
     prefix = "cluster/reference/da_0_20"
     assert numbers[f"{prefix}/low/simulated/response_mean_s"] == 11.0
     assert numbers[f"{prefix}/low/measured/response_mean_s"] == 11.25

@@ -1,0 +1,171 @@
+"""A Gantt chart of any simulated run: which job was on which node, when, and how it ended."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import pyarrow.parquet as pq
+from markupsafe import Markup
+
+from trimtab.evaluation.inputs.schedules import Cell, CellGroup
+from trimtab.evaluation.inputs.stays import Window, first_stays, lane_height, lanes
+from trimtab.evaluation.report.blocks import Block, Fold, Prose
+from trimtab.evaluation.report.figures import INK, Figure, data, specification
+from trimtab.evaluation.schedules.charts import class_colour
+from trimtab.evaluation.schedules.main_classes import OTHERS
+from trimtab.evaluation.schedules.section import ScheduleSection
+
+_STAYS = 200
+_UNKNOWN = "not finished"
+_ENDS = {"evicted": "cross", "migrated": "triangle-right", "failed": "diamond"}
+_CORE_PX, _NODE_PX, _GAP_PX = 9, (16, 120), 4
+
+
+class Gantt(ScheduleSection):
+    """A Gantt chart of the first stays of each cell that has any."""
+
+    order = 840
+
+    def make_figures(self) -> Iterator[Figure]:
+        """A chart for each cell."""
+        for setting in self.charted.settings:
+            for cell in setting.cells:
+                if window := first_stays(cell, _STAYS):
+                    yield self.of_main_classes(_gantt(setting, cell, window))
+
+    def page(self) -> Iterator[Block]:
+        """Yield the charts folded but for the first."""
+        if self.figures:
+            yield Prose(Markup("<h3>Gantt charts</h3>"))
+        for number, figure in enumerate(self.figures):
+            yield Fold(figure.title, figure, is_open=number == 0)
+
+
+def gantt_name(cell: Cell) -> str:
+    """Return the stem of a cell's chart, of letters that any file system takes."""
+    return re.sub(r"[^\w.-]", "_", f"gantt_{cell.cluster}_{cell.trace}_{cell.policy}")
+
+
+def _gantt(setting: CellGroup, cell: Cell, window: Window) -> Figure:
+    bars, bands = layout(cell, window)
+    height = bands[-1]["bottom"]
+    there = {bar["job_class"] for bar in bars}
+    more = [name for name in (OTHERS, _UNKNOWN) if name in there]
+    y = alt.Y("top:Q", axis=None, scale=alt.Scale(domain=[0, height], reverse=True, nice=False))
+    time = alt.Scale(domain=[float(window.stays["start_s"].min()), window.until_s], nice=False)
+    rectangles = (
+        alt.Chart(data(bars))
+        .mark_rect(stroke="white", strokeWidth=0.5)
+        .encode(
+            x=alt.X("from_s:Q", title="Time, s", scale=time),
+            x2="to_s:Q",
+            y=y,
+            y2="bottom:Q",
+            color=class_colour([*setting.classes, *more]),
+            opacity=alt.Opacity(
+                "part:O",
+                sort=["running", "set-up"],
+                scale=alt.Scale(domain=["running", "set-up"], range=[1, 0.35]),
+                legend=alt.Legend(title=None, orient="top"),
+            ),
+            tooltip=["job:Q", "job_class:N", "node:N", "part:N", "level:Q", "cores:Q"]
+            + [alt.Tooltip(f"{key}:Q", format=",.2f") for key in ("from_s", "to_s")]
+            + ["end:N"],
+        )
+    )
+    ends = [bar for bar in bars if bar["end"] in _ENDS]
+    layers = [rectangles]
+    if ends:
+        layers.append(
+            alt.Chart(data(ends))
+            .mark_point(size=70, filled=True, color=INK, opacity=1, stroke="white", strokeWidth=0.6)
+            .encode(
+                x="to_s:Q",
+                y="middle:Q",
+                shape=alt.Shape(
+                    "end:N",
+                    scale=alt.Scale(domain=list(_ENDS), range=list(_ENDS.values())),
+                    legend=alt.Legend(title="Ended", orient="top"),
+                ),
+            )
+        )
+    nodes = alt.Chart(data(bands))
+    layers.append(
+        nodes.mark_text(align="right", dx=-6, color=INK, fontSize=11).encode(
+            x=alt.value(0), y="middle:Q", text="node:N"
+        )
+    )
+    layers.append(nodes.mark_rule(color="#dfe4ea").encode(y="bottom:Q"))
+    return Figure(
+        gantt_name(cell),
+        f"{setting.label}: {cell.label}",
+        _caption(cell, window),
+        specification(alt.layer(*layers).properties(width=820, height=height)),
+    )
+
+
+def _caption(cell: Cell, window: Window) -> str:
+    said = (
+        f"All {window.of} stays"
+        if window.of == len(window.stays)
+        else f"The first {len(window.stays)} of {window.of} stays, up to the start of the next"
+    )
+    return (
+        f"{said}. A bar is a job on a node, as high as its share of the cores; its lighter part "
+        "is image pull and cold start, and a mark says where it ended other than by finishing. "
+        f"Simulated ({cell.summary.simulator})."
+    )
+
+
+def layout(cell: Cell, window: Window) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the bars, one for the set-up and one for the run of each stay, and the nodes' bands.
+
+    Heights are in pixels from the top; a node is as high as the most lanes that it needed.
+    """
+    hardware = dict(zip(cell.nodes["node"], cell.nodes["hardware"], strict=True))
+    classes = _classes(cell, window.stays)
+    bars: list[dict[str, Any]] = []
+    bands: list[dict[str, Any]] = []
+    top = 0.0
+    for node, stays in window.stays.groupby("node", sort=True):
+        lowest = lanes(stays)
+        needed = max(low + lane_height(s) for low, s in zip(lowest, _records(stays), strict=True))
+        height = min(max(needed / 1000 * _CORE_PX, _NODE_PX[0]), _NODE_PX[1])
+        name = f"{hardware.get(node, 'node')} {node}"
+        for low, stay in zip(lowest, _records(stays), strict=True):
+            bar = {
+                "job": stay["job"],
+                "job_class": classes.get(stay["job"], _UNKNOWN),
+                "node": name,
+                "level": stay["level"],
+                "cores": stay["cpu_milli"] / 1000,
+                "top": top + low / needed * height,
+                "bottom": top + (low + lane_height(stay)) / needed * height,
+            }
+            bar["middle"] = (bar["top"] + bar["bottom"]) / 2
+            parts = {
+                "set-up": (stay["start_s"], stay["ready_s"]),
+                "running": (stay["ready_s"], stay["end_s"]),
+            }
+            drawn = [(part, *times) for part, times in parts.items() if times[0] < times[1]]
+            for part, from_s, to_s in drawn:
+                end = stay["end"] if to_s == stay["end_s"] else ""
+                bars.append(bar | {"part": part, "from_s": from_s, "to_s": to_s, "end": end})
+        bands.append({"node": name, "middle": top + height / 2, "bottom": top + height})
+        top += height + _GAP_PX
+    return bars, bands
+
+
+def _records(stays: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(key): value for key, value in row.items()} for row in stays.to_dict("records")]
+
+
+def _classes(cell: Cell, stays: pd.DataFrame) -> dict[int, str]:
+    """Return the class of each job of `stays` that finished; OTHERS where it is not shown."""
+    jobs = [int(job) for job in stays["job"].unique()]
+    columns = ["job", "job_class"]
+    found = pq.read_table(cell.jobs, columns=columns, filters=[("job", "in", jobs)]).to_pandas()
+    names = found["job_class"].where(found["job_class"].isin(list(cell.classes)), OTHERS)
+    return dict(zip(found["job"], names, strict=True))

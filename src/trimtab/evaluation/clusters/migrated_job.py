@@ -1,0 +1,146 @@
+"""What moving a job to another node did to its time and energy."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import pandas as pd
+import pyarrow.parquet as pq
+
+from trimtab.evaluation.inputs.schedules import Cell, CellGroup
+from trimtab.evaluation.report.figures import AFTER, HIGHLIGHT, INK, Figure, data, specification
+from trimtab.evaluation.report.published import stated, titled
+from trimtab.evaluation.schedules.charts import sources_in_words, stacked
+from trimtab.evaluation.schedules.section import ScheduleSection
+
+_LOOKED_AT = 100  # the first jobs that moved; one of them finished, unless the trace was cut
+
+
+@dataclass(frozen=True)
+class Moved:
+    """One job that migrated, and the cells that have its stays: the baseline's may come along."""
+
+    setting: CellGroup
+    job: int
+    cells: tuple[Cell, ...]
+
+
+class MigratedJob(ScheduleSection):
+    """The first job that a policy moved, where any did."""
+
+    order = 830
+
+    def make_figures(self) -> Iterator[Figure]:
+        """The job's time line, a panel for each setting in which a job migrated."""
+        jobs = [moved for setting in self.charted.settings if (moved := first_moved(setting))]
+        if not jobs:
+            return
+        sources = sources_in_words(
+            cell.summary.energy_source for moved in jobs for cell in moved.cells
+        )
+        name = "migrated_job"
+        wall_s, energy_j, less_pct, ratio = (
+            stated(name, key)
+            for key in ("wall_s", "energy_j", "energy_reduction_pct", "wall_ratio")
+        )
+        yield Figure(
+            name,
+            titled("A job that moved to another node", name),
+            "The first job of the trace that a policy moved, and where the baseline policy left "
+            "it. Orange is image pull and cold start. Beside the last bar: response time and the "
+            f"job's active energy, which is {sources}; times are simulated. Published: k-means "
+            f"that stays takes {wall_s:g} s and {energy_j:g} J, one that moves {less_pct:g} % less "
+            f"energy and {ratio:g} times as long.",
+            specification(stacked(_panel(moved) for moved in jobs)),
+        )
+
+
+def first_moved(setting: CellGroup) -> Moved | None:
+    """Return the first finished job with a migration under the first policy that has one."""
+    for cell in setting.cells:
+        moved = pq.read_table(cell.stays, columns=["job"], filters=[("end", "==", "migrated")])
+        jobs = sorted({int(job) for job in moved["job"].to_pylist()})
+        finished = _finished(cell, jobs[:_LOOKED_AT])
+        if not finished.empty:
+            job = int(finished["job"].min())
+            baseline = setting.baseline
+            beside = baseline if baseline is not cell else None
+            here = beside is not None and not _stays(beside, job).empty
+            return Moved(setting, job, (beside, cell) if beside and here else (cell,))
+    return None
+
+
+def timeline(cell: Cell, job: int) -> list[dict[str, Any]]:
+    """Return the job's bars in seconds since its arrival; the last says its time and energy."""
+    facts = _finished(cell, [job])
+    if facts.empty:
+        return []
+    of_job = facts.iloc[0]
+    hardware = dict(zip(cell.nodes["node"], cell.nodes["hardware"], strict=True))
+    bars = [
+        {
+            "policy": cell.label,
+            "node": f"{hardware.get(stay['node'], 'node')} {stay['node']}",
+            "part": part,
+            "from_s": from_s - of_job["arrival_s"],
+            "to_s": to_s - of_job["arrival_s"],
+            "said": "",
+        }
+        for stay in _stays(cell, job).to_dict("records")
+        for part, from_s, to_s in _parts(stay)
+        if from_s < to_s
+    ]
+    if bars:
+        bars[-1]["said"] = f"{of_job['response_s']:,.1f} s, {of_job['energy_j']:,.0f} J"
+    return bars
+
+
+def _parts(stay: Any) -> tuple[tuple[str, float, float], tuple[str, float, float]]:
+    ready = stay["end_s"] if pd.isna(stay["ready_s"]) else stay["ready_s"]
+    ready = min(max(ready, stay["start_s"]), stay["end_s"])
+    return ("set-up", stay["start_s"], ready), ("running", ready, stay["end_s"])
+
+
+def _stays(cell: Cell, job: int) -> pd.DataFrame:
+    frame: pd.DataFrame = pq.read_table(cell.stays, filters=[("job", "==", job)]).to_pandas()
+    return frame.sort_values("start_s")
+
+
+def _finished(cell: Cell, jobs: list[int]) -> pd.DataFrame:
+    columns = ["job", "arrival_s", "response_s", "energy_j"]
+    found = pq.read_table(cell.jobs, columns=columns, filters=[("job", "in", jobs)])
+    frame: pd.DataFrame = found.to_pandas()
+    return frame
+
+
+def _panel(moved: Moved) -> Any:
+    longest_s = max(bar["to_s"] for cell in moved.cells for bar in timeline(cell, moved.job))
+    rows = [
+        _timeline(timeline(cell, moved.job), longest_s).properties(
+            width=560, height=alt.Step(26), title=cell.label
+        )
+        for cell in moved.cells
+    ]
+    return alt.vconcat(
+        *rows, spacing=8, title=alt.TitleParams(f"{moved.setting.label}, job {moved.job}")
+    )
+
+
+def _timeline(bars: list[dict[str, Any]], longest_s: float) -> Any:
+    parts = ["running", "set-up"]
+    base = alt.Chart(data(bars)).encode(
+        y=alt.Y("node:N", sort=None, title=None, axis=alt.Axis(labelLimit=200)),
+        tooltip=["policy:N", "node:N", "part:N", "from_s:Q", "to_s:Q"],
+    )
+    rectangles = base.mark_bar(height=18).encode(
+        x=alt.X("from_s:Q", title="Time since arrival, s", scale=alt.Scale(domain=[0, longest_s])),
+        x2="to_s:Q",
+        color=alt.Color(
+            "part:N",
+            scale=alt.Scale(domain=parts, range=[AFTER, HIGHLIGHT]),
+            legend=alt.Legend(title=None, orient="top"),
+        ),
+    )
+    said = base.mark_text(align="left", dx=5, color=INK).encode(x="to_s:Q", text="said:N")
+    return alt.layer(rectangles, said)

@@ -1,0 +1,84 @@
+"""What each type of node can do, as probing tasks found it."""
+
+from collections.abc import Iterator
+
+import altair as alt
+
+from trimtab.evaluation.inputs.schedules import Probe
+from trimtab.evaluation.report.figures import Figure, data, in_order, specification
+from trimtab.evaluation.report.published import titled
+from trimtab.evaluation.schedules.charts import PALETTE, sources_in_words
+from trimtab.evaluation.schedules.section import ScheduleSection
+
+
+class Probing(ScheduleSection):
+    """Run time and energy of the probing tasks, where nodes were probed."""
+
+    order = 820
+
+    def make_figures(self) -> Iterator[Figure]:
+        """Lines over the number of cores."""
+        if self.schedules.probes:
+            yield _probing(self.schedules.probes)
+
+
+def most_work(probes: tuple[Probe, ...]) -> list[Probe]:
+    """Return, for each task, the probes with the most work, which every type of node did."""
+    by_type: dict[str, dict[str, set[float]]] = {}
+    for probe in probes:
+        by_type.setdefault(probe.task, {}).setdefault(probe.node_type, set()).add(probe.work)
+    most = {
+        task: max(set.intersection(*works.values()), default=None)
+        for task, works in by_type.items()
+    }
+    return [probe for probe in probes if most[probe.task] in (probe.work, None)]
+
+
+def _probing(probes: tuple[Probe, ...]) -> Figure:
+    shown = most_work(probes)
+    node_types = in_order(probe.node_type for probe in shown)
+    values = [
+        {"node_type": p.node_type, "task": p.task, "governor": p.governor, "cores": p.cores}
+        | {"work": p.work, "quantity": quantity, "value": value, "source": p.source}
+        for p in shown
+        for quantity, value in (("Run time, s", p.wall_s), ("Energy, J", p.energy_j))
+        if value is not None
+    ]
+    colours = [PALETTE[number % len(PALETTE)] for number in range(len(node_types))]
+    chart = (
+        alt.Chart(data(values))
+        .mark_line(point=True)
+        .encode(
+            x=alt.X("cores:Q", title="Cores", axis=alt.Axis(tickMinStep=1)),
+            y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=True)),
+            color=alt.Color(
+                "node_type:N",
+                scale=alt.Scale(domain=node_types, range=colours),
+                legend=alt.Legend(title="Type of node", orient="top", labelLimit=240),
+            ),
+            strokeDash=alt.StrokeDash(
+                "governor:N",
+                sort=in_order(probe.governor for probe in shown),
+                legend=alt.Legend(title="Governor or frequency level", orient="top"),
+            ),
+            tooltip=[
+                *("node_type:N", "task:N", "governor:N"),
+                *("cores:Q", "work:Q", "value:Q", "source:N"),
+            ],
+        )
+        .properties(width=330, height=180)
+        .facet(
+            row=alt.Row("task:N", sort=in_order(p.task for p in shown), title=None),
+            column=alt.Column("quantity:N", sort=["Run time, s", "Energy, J"], title=None),
+        )
+        .resolve_scale(y="independent")
+    )
+    sources = sources_in_words(probe.source for probe in shown)
+    return Figure(
+        "probing",
+        titled("Run time and energy of the probing tasks", "probing"),
+        "The most work of each task that every type of node did. The energy is the task's own, "
+        f"without the idle power. Energy is {sources}, as a point's tooltip says; times are "
+        "measured.",
+        specification(chart),
+    )

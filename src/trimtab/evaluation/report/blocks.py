@@ -1,0 +1,66 @@
+"""What the page is made of, beside tables under their titles and figures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, TypeAlias, Union
+
+import jinja2
+from markupsafe import Markup
+
+from trimtab.evaluation.report.figures import Figure
+from trimtab.evaluation.report.tables import Table
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A piece of the page that is neither a table nor a figure."""
+
+    kind: ClassVar[str] = "prose"
+    html: Markup
+
+
+@dataclass(frozen=True)
+class Untitled:
+    """A table without a heading of its own."""
+
+    kind: ClassVar[str] = "untitled"
+    table: Table
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Figures that stand beside each other where the window is wide enough."""
+
+    kind: ClassVar[str] = "beside"
+    figures: Sequence[Figure]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Something that is unfolded by a click on its summary."""
+
+    kind: ClassVar[str] = "fold"
+    summary: str
+    block: "Block"
+    is_open: bool = False
+
+
+Block: TypeAlias = Union[Figure, Table, Untitled, Prose, Beside, Fold]  # noqa: UP007
+
+
+def prose(template: str, **values: Any) -> Prose:
+    """Return `templates/{template}` filled with `values`, which are escaped."""
+    return Prose(Markup(templates().get_template(template).render(**values)))
+
+
+@cache
+def templates() -> jinja2.Environment:
+    """Return where templates are found; every name in them has to be given."""
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("trimtab.evaluation"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

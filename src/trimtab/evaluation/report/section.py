@@ -1,0 +1,118 @@
+"""A section of the report: it knows its tables, figures, key figures and remarks, and its place.
+
+A section is a class in any module of `trimtab.evaluation`; it is in the report because it exists.
+"""
+
+import importlib
+import pkgutil
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import trimtab.evaluation
+from trimtab.evaluation.inputs.measurements import Measurements
+from trimtab.evaluation.report.blocks import Block
+from trimtab.evaluation.report.figures import Figure
+from trimtab.evaluation.report.key_figures import KeyFigure
+from trimtab.evaluation.report.tables import Table
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A heading of the page with its sections under it; `link` is its name in the navigation."""
+
+    anchor: str
+    heading: str
+    link: str
+
+
+class Section(ABC):
+    """A part of the report that is made from the measurements alone.
+
+    Sections stand in the order of their `order`; those of one `chapter` stand together, where the
+    first of them does. A section without a chapter says something elsewhere on the page.
+    """
+
+    order: ClassVar[int]
+    chapter: ClassVar[Chapter | None] = None
+
+    def __init__(self, measurements: Measurements) -> None:
+        """Remember what the section is made from."""
+        self.measurements = measurements
+
+    @property
+    @abstractmethod
+    def applies(self) -> bool:
+        """Whether the experiment has anything that the section is about."""
+
+    def make_tables(self) -> Iterable[Table]:
+        """Yield the tables, whole, as they are written to files."""
+        return ()
+
+    def make_figures(self) -> Iterable[Figure]:
+        """Yield the figures whose data exist."""
+        return ()
+
+    @cached_property
+    def tables(self) -> tuple[Table, ...]:
+        """The tables, made once."""
+        return tuple(self.make_tables())
+
+    @cached_property
+    def figures(self) -> tuple[Figure, ...]:
+        """The figures, made once."""
+        return tuple(self.make_figures())
+
+    def page(self) -> Iterable[Block]:
+        """Yield what stands under the chapter's heading: figures, then tables."""
+        yield from self.figures
+        yield from self.tables
+
+    def top(self) -> Iterable[Block]:
+        """Yield what nobody may miss: it stands above everything."""
+        return ()
+
+    def done(self) -> Iterable[Block]:
+        """Yield what stands under "What was done"."""
+        return ()
+
+    def key_figures(self) -> Iterable[tuple[str, KeyFigure]]:
+        """Yield the changes that a reader wants first, each with what it is about."""
+        return ()
+
+    def caveats(self) -> Iterable[tuple[str, str]]:
+        """Yield what was not measured, was modelled or went wrong: its name ("" of all), a remark.
+
+        A remark that holds for several names is printed once.
+        """
+        return ()
+
+    def metrics(self) -> Mapping[str, Any]:
+        """Return our numbers for `metrics.json`, by name or nested; sections add to one another."""
+        return {}
+
+
+class TargetSection(Section):
+    """A section about debloated targets and their workloads."""
+
+    @property
+    def applies(self) -> bool:
+        """Whether any target was debloated."""
+        return bool(self.measurements.targets)
+
+
+def find_sections() -> list[type[Section]]:
+    """Return the section classes of all modules of the evaluation, in the order of the report.
+
+    A class without an `order` is a base of others.
+    """
+    modules = pkgutil.walk_packages(trimtab.evaluation.__path__, f"{trimtab.evaluation.__name__}.")
+    sections = {
+        kind
+        for name in sorted(module.name for module in modules)
+        for kind in vars(importlib.import_module(name)).values()
+        if isinstance(kind, type) and issubclass(kind, Section) and hasattr(kind, "order")
+    }
+    return sorted(sections, key=lambda kind: (kind.order, kind.__name__))

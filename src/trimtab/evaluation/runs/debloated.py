@@ -1,0 +1,99 @@
+"""What was done to the workloads and targets, and what the report cannot say of them."""
+
+from collections.abc import Iterator
+
+from trimtab.evaluation.inputs.measurements import Measurements
+from trimtab.evaluation.libraries.size_columns import NO_GPU_CODE
+from trimtab.evaluation.report.blocks import Prose, prose
+from trimtab.evaluation.report.section import TargetSection
+from trimtab.evaluation.report.tables import MODELLED, energy_source
+from trimtab.evaluation.runs.pairs import DEBLOATED, ORIGINAL
+
+_FEW_PAIRS = 5
+
+
+class Debloated(TargetSection):
+    """The profiling runs, and the targets that were made of them."""
+
+    order = 10
+
+    def done(self) -> Iterator[Prose]:
+        """Yield in words what was run."""
+        yield prose("debloated.html.j2", measurements=self.measurements)
+
+    def caveats(self) -> Iterator[tuple[str, str]]:
+        """Yield, in plain words, what was not measured, was modelled or went wrong."""
+        if not self.measurements.have_gpu_code:
+            yield (
+                "",
+                f"{NO_GPU_CODE} Only CPU code was looked at and removed; the published file sizes "
+                "contain GPU code.",
+            )
+        yield from _of_gpu_code(self.measurements)
+        yield from _of_targets(self.measurements)
+        yield from _of_profiles(self.measurements)
+
+
+def _of_gpu_code(measurements: Measurements) -> Iterator[tuple[str, str]]:
+    if not measurements.have_gpu_code:
+        return
+    for target in measurements.targets:
+        if not target.has_gpu_code:
+            yield target.label, "no GPU code in this environment."
+            continue
+        kept = target.manifest.gpu_code_kept_because
+        if kept:
+            yield target.label, f"all GPU code was kept: {kept}."
+        for workload, usage in measurements.usages(target).items():
+            if not usage.kernels_traced:
+                reason = usage.kernels_not_traced_because or "no reason was recorded"
+                yield target.label, f"the kernels of {workload} were not traced: {reason}."
+            of_it = target.runs[target.runs["workload"] == workload]
+            if of_it["peak_gpu_memory_bytes"].isna().all():
+                yield target.label, f"the GPU memory of {workload} was not measured."
+
+
+def _of_targets(measurements: Measurements) -> Iterator[tuple[str, str]]:
+    for target in measurements.targets:
+        runs, name = target.runs, target.label
+        failed = int((runs["exit_code"] != 0).sum())
+        if failed:
+            yield name, f"{failed} of {len(runs)} runs failed; their pairs are left out."
+        for workload in target.workloads:
+            of_it = runs[runs["workload"] == workload]
+            pairs = of_it[of_it["condition"] == DEBLOATED]["repeat"].nunique()
+            if pairs < _FEW_PAIRS:
+                yield (
+                    name,
+                    f"{pairs} interleaved pairs of {workload}; with fewer than {_FEW_PAIRS} the "
+                    "spread says little.",
+                )
+            if of_it["start_up_s"].isna().all():
+                yield name, f"the start-up of {workload} was not measured."
+            if workload not in target.verdict.resident_bytes:
+                yield name, f"resident pages of {workload} were not measured."
+        left = target.libraries[~target.libraries["debloated"]]
+        for reason, count in left["reason"].fillna("").value_counts().items():
+            yield (
+                name,
+                f"{count} of {len(target.libraries)} libraries were left as they were: "
+                f"{reason or 'no reason was recorded'}.",
+            )
+
+
+def _of_profiles(measurements: Measurements) -> Iterator[tuple[str, str]]:
+    for profile in measurements.profiles:
+        name, runs = profile.label, profile.runs[profile.runs["condition"] == ORIGINAL]
+        methods = ", ".join(sorted(set(runs["energy_method"].dropna())))
+        if runs["energy_j"].isna().all():
+            yield name, f"energy was not measured ({methods or 'method not recorded'})."
+        elif energy_source(runs["energy_source"]) == MODELLED:
+            yield name, f"energy is modelled, not measured ({methods or 'method not recorded'})."
+        if profile.epochs["cycles"].isna().all():
+            yield name, "the machine gave no hardware counters."
+        if not measurements.inputs.facts(profile.workload).data_set:
+            yield name, "which data set it read was not stated."
+        libraries = profile.usage.libraries
+        untraced = sum(not library.traced for library in libraries)
+        if untraced:
+            yield name, f"{untraced} of {len(libraries)} loaded libraries could not be traced."

@@ -1,0 +1,188 @@
+"""Memory, time, start-up and energy of the interleaved runs of each target."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import altair as alt
+
+from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
+from trimtab.evaluation.libraries.size_columns import NO_GPU_CODE
+from trimtab.evaluation.report.chapters import RUNS
+from trimtab.evaluation.report.compared import compared
+from trimtab.evaluation.report.figures import AFTER, BEFORE, Figure, data, specification
+from trimtab.evaluation.report.key_figures import KeyFigure, less
+from trimtab.evaluation.report.metrics import by_row
+from trimtab.evaluation.report.section import TargetSection
+from trimtab.evaluation.report.tables import (
+    MB,
+    MEASURED,
+    Column,
+    Row,
+    Table,
+    Value,
+    energy_source,
+    is_published,
+)
+from trimtab.evaluation.runs.pairs import DEBLOATED, ORIGINAL, compare
+
+# Key in the table: column of RUNS, heading, what divides it, digits shown.
+_QUANTITIES = {
+    "peak_memory_mb": ("peak_rss_bytes", "Peak CPU memory, MB", MB, 1),
+    "peak_gpu_memory_mb": ("peak_gpu_memory_bytes", "Peak GPU memory, MB", MB, 1),
+    "wall_s": ("wall_s", "Run time, s", 1.0, 2),
+    "start_up_s": ("start_up_s", "Start-up, s", 1.0, 2),
+    "energy_j": ("energy_j", "Energy, J", 1.0, 1),
+}
+
+
+def _with_reduction(key: str, heading: str, decimals: int) -> Iterable[Column]:
+    stem = _stem(key)
+    spread = (f"{stem}_reduction_low_pct", f"{stem}_reduction_high_pct")
+    yield Column(key, heading, decimals)
+    yield Column(f"{stem}_reduction_pct", "less, %", 1, spread)
+
+
+def _stem(key: str) -> str:
+    return key.rsplit("_", 1)[0]
+
+
+RUN_COLUMNS = (
+    Column("pairs", "Pairs", 0),
+    *(
+        column
+        for key, (_, heading, _, decimals) in _QUANTITIES.items()
+        for column in _with_reduction(key, heading, decimals)
+    ),
+    Column("energy_source", "Energy is"),
+)
+RUNS_MEANING = (
+    "Original: the median over the interleaved pairs of an original and a debloated run. Less: the "
+    "median of the pairs' reductions, and below it the smallest and the largest; a negative "
+    "reduction is an increase."
+)
+
+
+class RunCost(TargetSection):
+    """What running each workload took, and by how much that fell."""
+
+    order = 400
+    chapter = RUNS
+
+    def make_tables(self) -> Iterator[Table]:
+        """A row for each workload of each target."""
+        rows = [
+            run_row(target, workload)
+            for target in self.measurements.targets
+            for workload in target.workloads
+        ]
+        no_gpu = "" if self.measurements.have_gpu_code else f" {NO_GPU_CODE}"
+        yield compared(
+            "run_cost",
+            "Run-time performance",
+            f"{RUNS_MEANING} The published values are means of ten runs, with a standard deviation "
+            f"below 2 %, on a GPU machine.{no_gpu}",
+            RUN_COLUMNS,
+            rows,
+            who=(Column("name", "Workload"), target_column(rows)),
+        )
+
+    def make_figures(self) -> Iterator[Figure]:
+        """The run time of every interleaved run."""
+        yield _run_times(self.measurements)
+
+    def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
+        """Yield what each workload of a target took, and less."""
+        for row in self.tables[0].rows:
+            if not is_published(row):
+                target = str(row["target"])
+                suffix = "" if row["name"] == row["target"] else f", {row['name']}"
+                yield target, less(f"Peak memory{suffix}", row, "peak_memory", "mb")
+                if "peak_gpu_memory_mb" in row:
+                    yield target, less(f"Peak GPU memory{suffix}", row, "peak_gpu_memory", "mb")
+                yield target, less(f"Start-up{suffix}", row, "start_up", "s")
+                yield target, less(f"Run time{suffix}", row, "wall", "s")
+                source = row["energy_source"] or "unknown"
+                yield target, less(f"Energy ({source}){suffix}", row, "energy", "j")
+
+    def metrics(self) -> Mapping[str, Any]:
+        """Return the numbers of each workload of each target."""
+        return {"workloads": by_row(self.tables[0], "target", "name")}
+
+
+def target_column(rows: Iterable[Row]) -> Column:
+    """Return the column of targets; the report needs it where they have names of their own."""
+    return Column("target", "Target", in_report=any(row["target"] != row["name"] for row in rows))
+
+
+def run_row(target: DebloatedTarget, workload: str) -> dict[str, Value]:
+    """Return RUN_COLUMNS of one workload's interleaved runs; unknown quantities are left out."""
+    runs = target.runs[target.runs["workload"] == workload]
+    row: dict[str, Value] = {
+        "name": workload,
+        "target": target.label,
+        "hardware": target.hardware,
+        "pairs": 0,
+    }
+    for key, (column, _, divisor, _) in _QUANTITIES.items():
+        comparison = compare(runs, column)
+        if comparison is None:
+            continue
+        stem = _stem(key)
+        row["pairs"] = max(int(row["pairs"] or 0), comparison.pairs)
+        row[key] = comparison.original / divisor
+        row[f"{stem}_reduction_pct"] = comparison.reduction_pct
+        row[f"{stem}_reduction_low_pct"] = comparison.reduction_low_pct
+        row[f"{stem}_reduction_high_pct"] = comparison.reduction_high_pct
+    row["energy_source"] = energy_source(runs["energy_source"]) if "energy_j" in row else None
+    row["source"] = MEASURED
+    return row
+
+
+def _run_times(measurements: Measurements) -> Figure:
+    """Return the run time of every interleaved run, a line for each pair."""
+    values = []
+    for target in measurements.targets:
+        good = target.runs[target.runs["exit_code"] == 0]
+        for run in good[good["condition"].isin([ORIGINAL, DEBLOATED])].to_dict("records"):
+            name = run["workload"]
+            values.append(
+                {
+                    "workload": name if name == target.label else f"{name}, {target.label}",
+                    **{key: run[key] for key in ("condition", "repeat", "wall_s")},
+                }
+            )
+    base = alt.Chart(data(values)).encode(
+        x=alt.X(
+            "condition:N",
+            sort=[ORIGINAL, DEBLOATED],
+            title=None,
+            axis=alt.Axis(labelAngle=0, grid=False),
+        ),
+        y=alt.Y("wall_s:Q", title="Run time, s", scale=alt.Scale(zero=False, padding=12)),
+    )
+    colour = alt.Color(
+        "condition:N",
+        scale=alt.Scale(domain=[ORIGINAL, DEBLOATED], range=[BEFORE, AFTER]),
+        legend=None,
+    )
+    pairs = base.mark_line(color="#d5dbe1").encode(detail="repeat:Q")
+    points = base.mark_circle(size=60, opacity=0.9).encode(
+        color=colour,
+        tooltip=["condition:N", "repeat:Q", alt.Tooltip("wall_s:Q", format=".3f")],
+    )
+    medians = base.mark_tick(thickness=3, width=60).encode(
+        y=alt.Y("median(wall_s):Q"), color=colour
+    )
+    chart = (
+        alt.layer(pairs, points, medians)
+        .properties(width=200, height=220)
+        .facet(facet=alt.Facet("workload:N", title=None), columns=3)
+        .resolve_scale(y="independent")
+    )
+    return Figure(
+        "run_times",
+        "Run time of every interleaved run",
+        "A dot is a run, a grey line joins the two runs of a pair, the bar is the median. The "
+        "axis does not start at zero.",
+        specification(chart),
+    )

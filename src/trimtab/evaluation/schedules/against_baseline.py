@@ -1,0 +1,194 @@
+"""Response time and energy against the baseline policy."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import altair as alt
+
+from trimtab.evaluation.inputs.schedules import (
+    CellGroup,
+    ClassOutcome,
+    outcomes,
+    relative_pct,
+)
+from trimtab.evaluation.report.figures import AFTER, INK, Figure, data, in_order, specification
+from trimtab.evaluation.report.published import titled
+from trimtab.evaluation.report.tables import shown
+from trimtab.evaluation.schedules.charts import class_colour, sources_in_words, stacked
+from trimtab.evaluation.schedules.section import ScheduleSection
+
+_LABEL_PX, _LETTER_PX, _CLASSES_A_LINE = 160, 6.5, 3
+_MEASURES = {"response_mean_s": "mean", "response_p95_s": "95th percentile"}
+
+
+class ResponseAgainstBaseline(ScheduleSection):
+    """The response time of each class, where there is a baseline to compare with."""
+
+    order = 700
+
+    def make_figures(self) -> Iterator[Figure]:
+        """Differences of mean and tail, a panel for each setting and platform."""
+        panels = [
+            _latency_panel(setting, platform, values)
+            for setting in self.charted.settings
+            for platform, values in _latency_values(setting).items()
+        ]
+        if not panels:
+            return
+        name = "response_against_baseline"
+        figure = Figure(
+            name,
+            titled("Response time against the baseline policy", name),
+            "Difference in per cent of the mean (solid) and of the 95th percentile (shaded) from "
+            "the same class under the baseline policy, whose times are above each panel; below "
+            "zero is faster. Simulated, unless the panel names where it was run for real.",
+            specification(stacked(panels)),
+        )
+        yield self.of_main_classes(figure)
+
+
+class EnergyAgainstBaseline(ScheduleSection):
+    """The energy of the cluster, where there is a baseline to compare with."""
+
+    order = 710
+
+    def make_figures(self) -> Iterator[Figure]:
+        """Differences, a panel for each setting."""
+        panels = [
+            (setting, values)
+            for setting in self.charted.settings
+            if (values := energy_values(setting))
+        ]
+        if not panels:
+            return
+        sources = sources_in_words(
+            cell.summary.energy_source for setting, _ in panels for cell in setting.cells
+        )
+        name = "energy_against_baseline"
+        yield Figure(
+            name,
+            titled("Energy against the baseline policy", name),
+            "Difference in per cent of the cluster's energy, idle and active, over the whole "
+            f"trace; below zero is less. The energy is {sources}.",
+            specification(stacked(_energy_panel(*panel) for panel in panels)),
+        )
+
+
+def _latency_values(setting: CellGroup) -> dict[str, list[dict[str, Any]]]:
+    """Return the bars by platform; "" stands for the simulation."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for outcome in outcomes(setting):
+        for key, measure in _MEASURES.items():
+            difference = outcome.difference_pct(key)
+            if difference is not None:
+                found.setdefault(outcome.answered_by if outcome.is_real else "", []).append(
+                    {
+                        "policy": outcome.cell.label,
+                        "job_class": outcome.job_class,
+                        "measure": measure,
+                        "bar": f"{outcome.job_class}, {measure}",
+                        "seconds": getattr(outcome.numbers, key),
+                        "difference_pct": difference,
+                    }
+                )
+    return found
+
+
+def _latency_panel(setting: CellGroup, platform: str, values: list[dict[str, Any]]) -> Any:
+    bars = [f"{name}, {measure}" for name in setting.classes for measure in _MEASURES.values()]
+    base = alt.Chart(data(values)).encode(
+        x=alt.X(
+            "policy:N",
+            sort=in_order(value["policy"] for value in values),
+            title=None,
+            axis=alt.Axis(labelAngle=0, labelLimit=_LABEL_PX),
+        ),
+        xOffset=alt.XOffset("bar:N", sort=bars, scale=alt.Scale(domain=bars)),
+        y=alt.Y("difference_pct:Q", title="Difference, %"),
+        tooltip=[
+            "policy:N",
+            "bar:N",
+            alt.Tooltip("seconds:Q", format=",.2f"),
+            alt.Tooltip("difference_pct:Q", format="+.1f"),
+        ],
+    )
+    colour = class_colour(setting.classes)
+    shade = alt.Opacity(
+        "measure:O",
+        sort=list(_MEASURES.values()),
+        scale=alt.Scale(domain=list(_MEASURES.values()), range=[1, 0.4]),
+        legend=alt.Legend(title=None, orient="top"),
+    )
+    marks = base.mark_bar(strokeWidth=1).encode(color=colour, opacity=shade)
+    outline = base.mark_bar(filled=False, strokeWidth=1).encode(color=colour)
+    zero = alt.Chart(data([{"zero": 0}])).mark_rule(color=INK).encode(y="zero:Q")
+    policies = {value["policy"] for value in values}
+    label_px = min(_LABEL_PX, _LETTER_PX * max(map(len, policies), default=0))
+    width = max(240, len(policies) * max(96, label_px, 24 + 16 * len(bars)))
+    return alt.layer(marks, outline, zero).properties(
+        width=width,
+        height=220,
+        title=alt.TitleParams(
+            setting.label + (f", real: {platform}" if platform else ""),
+            subtitle=_baseline_in_words(setting, platform),
+            subtitleColor=INK,
+        ),
+    )
+
+
+def _baseline_in_words(setting: CellGroup, platform: str) -> list[str]:
+    """Return lines of a few classes each."""
+    said = []
+    for outcome in outcomes(setting):
+        if outcome.cell is setting.baseline and outcome.is_real is bool(platform):
+            times = " / ".join(_seconds(outcome, key) for key in _MEASURES)
+            said.append(f"{outcome.job_class} {times} s")
+    label = setting.baseline.label if setting.baseline else ""
+    lines = [
+        "; ".join(said[start : start + _CLASSES_A_LINE])
+        for start in range(0, len(said), _CLASSES_A_LINE)
+    ]
+    return [f"Baseline {label}, mean / 95th percentile: {lines[0]}", *lines[1:]] if lines else []
+
+
+def _seconds(outcome: ClassOutcome, key: str) -> str:
+    value = getattr(outcome.numbers, key)
+    return shown(value, 1 if value is None or value >= 10 else 3)
+
+
+def energy_values(setting: CellGroup) -> list[dict[str, Any]]:
+    """Return policy and difference_pct in total energy of each cell but the baseline."""
+    if setting.baseline is None:
+        return []
+    before = setting.baseline.total_energy_j
+    return [
+        {"policy": cell.label, "difference_pct": difference}
+        for cell in setting.cells
+        if cell is not setting.baseline
+        and (difference := relative_pct(before, cell.total_energy_j)) is not None
+    ]
+
+
+def _energy_panel(setting: CellGroup, values: list[dict[str, Any]]) -> Any:
+    base = alt.Chart(data(values)).encode(
+        y=alt.Y(
+            "policy:N",
+            sort=in_order(value["policy"] for value in values),
+            title=None,
+            axis=alt.Axis(labelLimit=260),
+        ),
+        x=alt.X("difference_pct:Q", title="Difference, %", scale=alt.Scale(padding=36)),
+        tooltip=["policy:N", alt.Tooltip("difference_pct:Q", format="+.1f")],
+    )
+    bars = base.mark_bar(color=AFTER)
+    below = "datum.difference_pct < 0"
+    labels = base.mark_text(
+        align=alt.expr(f"{below} ? 'right' : 'left'"), dx=alt.expr(f"{below} ? -4 : 4"), color=INK
+    ).encode(text=alt.Text("difference_pct:Q", format="+.1f"))
+    zero = alt.Chart(data([{"zero": 0}])).mark_rule(color=INK).encode(x="zero:Q")
+    assert setting.baseline
+    return alt.layer(bars, labels, zero).properties(
+        width=480,
+        height=alt.Step(24),
+        title=f"{setting.label}, against {setting.baseline.label}",
+    )

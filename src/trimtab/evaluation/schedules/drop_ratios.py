@@ -1,0 +1,152 @@
+"""What dropping tasks does to time."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import altair as alt
+
+from trimtab.evaluation.inputs.schedules import Cell, CellGroup
+from trimtab.evaluation.report.figures import Figure, data, in_order, specification
+from trimtab.evaluation.report.published import published, titled
+from trimtab.evaluation.schedules.charts import class_colour, stacked
+from trimtab.evaluation.schedules.section import ScheduleSection
+from trimtab.records.figures import ResponseFigures
+
+_WAYS = ("formula", "simulated", "real")
+_RESPONSE = {"response_mean_s": "mean", "response_p95_s": "95th percentile"}
+
+
+class DropRatios(ScheduleSection):
+    """Time over the drop ratio, where policies of a setting differ in it."""
+
+    order = 770
+
+    def make_figures(self) -> Iterator[Figure]:
+        """Processing and response time."""
+        panels = [
+            (setting, title, cells)
+            for setting in self.charted.settings
+            for title, cells in series(setting)
+        ]
+        if not panels:
+            return
+        errors = [row.number("formula_real_error_pct") for row in published("agreement")]
+        execution = [
+            _panel(setting, title, _own(cells), {"execution_mean_s": "mean"}, "Processing time, s")
+            for setting, title, cells in panels
+        ]
+        response = [
+            _panel(setting, title, _lowest(setting, cells), _RESPONSE, "Response time, s")
+            for setting, title, cells in panels
+        ]
+        processing_name, response_name = "processing_by_drop_ratio", "response_by_drop_ratio"
+        yield Figure(
+            processing_name,
+            titled("Processing time and drop ratio", processing_name),
+            "Mean processing time of the classes whose tasks are dropped, over their own drop "
+            "ratio: by formula, simulated and, where it was run, for real. Published: mean "
+            f"errors of the formula of {errors[0]:g} and {errors[1]:g} %.",
+            specification(stacked(execution)),
+        )
+        yield Figure(
+            response_name,
+            titled("Response time and drop ratio", response_name),
+            "Response time of every class over the drop ratio of the lowest: by formula, "
+            "simulated and, where it was run, for real. Policies that evict, or that sprint, "
+            "have panels of their own. Published: a mean error of the formula of "
+            f"{errors[2]:g} %.",
+            specification(stacked(response)),
+        )
+
+
+def series(setting: CellGroup) -> Iterator[tuple[str, list[Cell]]]:
+    """Yield the cells that differ in drop ratios alone: neither in evicting nor in sprinting."""
+    groups: dict[tuple[bool, bool], list[Cell]] = {}
+    for cell in setting.cells:
+        groups.setdefault((cell.evicts, cell.sprints), []).append(cell)
+    for (evicts, sprints), cells in groups.items():
+        if len({tuple(of.drop_ratio for of in cell.classes.values()) for cell in cells}) > 1:
+            said = [word for word, so in (("evicting", evicts), ("sprinting", sprints)) if so]
+            yield ", ".join([setting.label, *said]), cells
+
+
+def _own(cells: list[Cell]) -> Iterator[tuple[Cell, str, float]]:
+    for name in in_order(name for cell in cells for name in cell.classes):
+        ratios = [(cell, cell.classes[name].drop_ratio) for cell in cells if name in cell.classes]
+        if len({ratio for _, ratio in ratios}) > 1:
+            yield from ((cell, name, ratio) for cell, ratio in ratios)
+
+
+def _lowest(setting: CellGroup, cells: list[Cell]) -> Iterator[tuple[Cell, str, float]]:
+    lowest = setting.classes[-1]
+    for cell in cells:
+        for name in cell.classes:
+            yield cell, name, cell.classes[lowest].drop_ratio
+
+
+def _ways(cell: Cell) -> Iterator[tuple[str, Mapping[str, ResponseFigures]]]:
+    if cell.formula:
+        yield "formula", cell.formula.classes
+    yield "simulated", cell.classes
+    if cell.real:
+        yield "real", cell.real.classes
+
+
+def _panel(
+    setting: CellGroup,
+    title: str,
+    points: Iterator[tuple[Cell, str, float]],
+    measures: dict[str, str],
+    axis: str,
+) -> Any:
+    values = [
+        {
+            "policy": cell.label,
+            "job_class": name,
+            "drop_ratio": ratio,
+            "way": way,
+            "measure": measure,
+            "seconds": seconds,
+        }
+        for cell, name, ratio in points
+        for way, classes in _ways(cell)
+        for key, measure in measures.items()
+        if (seconds := getattr(classes.get(name), key, None)) is not None
+    ]
+    base = (
+        alt.Chart(data(values))
+        .encode(
+            x=alt.X("drop_ratio:Q", title="Drop ratio", axis=alt.Axis(format="%")),
+            y=alt.Y("seconds:Q", title=axis),
+            color=class_colour(setting.classes),
+            tooltip=[
+                "policy:N",
+                "job_class:N",
+                "way:N",
+                "measure:N",
+                alt.Tooltip("drop_ratio:Q", format=".0%"),
+                alt.Tooltip("seconds:Q", format=",.2f"),
+            ],
+        )
+        .properties(width=340, height=220)
+    )
+    legend = alt.Legend(title=None, orient="top", symbolStrokeColor="#334155")
+    lines = base.mark_line().encode(
+        strokeDash=alt.StrokeDash(
+            "way:N", scale=alt.Scale(domain=_WAYS, range=[[6, 4], [1, 0], [2, 3]]), legend=legend
+        )
+    )
+    marks = base.mark_point(size=55, filled=True, opacity=1).encode(
+        shape=alt.Shape(
+            "way:N",
+            scale=alt.Scale(domain=_WAYS, range=["square", "circle", "triangle-up"]),
+            legend=legend,
+        )
+    )
+    facets = [
+        alt.layer(lines, marks)
+        .transform_filter(alt.FieldEqualPredicate(field="measure", equal=measure))
+        .properties(title=measure)
+        for measure in measures.values()
+    ]
+    return alt.hconcat(*facets, title=alt.TitleParams(title)).resolve_scale(y="independent")
