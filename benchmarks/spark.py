@@ -20,7 +20,7 @@ import pandas as pd
 from common import RESULTS, save, spread
 
 from trimtab.execution.commands import DispatchPolicy
-from trimtab.execution.spark.run import SparkProgram, run_trace
+from trimtab.execution.spark.run import run_trace
 from trimtab.files import whole_file
 from trimtab.queueing.errors import UnstableQueueError
 from trimtab.queueing.job_times import WaveModel
@@ -28,6 +28,7 @@ from trimtab.queueing.phase_type import PhaseType, fit_two_moments
 from trimtab.queueing.poisson_priority import Discipline, response_times
 from trimtab.spark.accuracy import measure_accuracy
 from trimtab.spark.event_log import job_times
+from trimtab.spark.program import SparkProgram
 from trimtab.spark.programs.posts import resize_posts, write_documentation_posts
 from trimtab.spark.programs.triangles import TriangleCount, partition_edges
 from trimtab.spark.programs.web_graph import write_web_graph

@@ -8,6 +8,7 @@ import pytest
 from project import Project
 
 from trimtab.records.tables import LIBRARIES, RUNS, SCHEDULED, read_table
+from trimtab.records.trace_facts import TraceFacts
 
 
 @pytest.fixture(scope="session")
@@ -21,14 +22,14 @@ def test_service_times_image_and_cold_start_are_those_of_the_slim_environment(
     finished: Project, runs: pd.DataFrame
 ) -> None:
     results = finished.folder / "results"
-    facts = json.loads((results / "schedule/pair/tiny_jobs/trace.json").read_text())
-    measured = facts["classes"]["urgent"]["measured"]
+    facts = TraceFacts.read(results / "schedule/pair/tiny_jobs/trace.json")
+    measured = facts.measured["urgent"]
     start_up_s = runs["start_up_s"].fillna(0.0)
-    assert measured["work_s"] == pytest.approx(list(runs["wall_s"] - start_up_s))
-    assert measured["cold_start_s"] == pytest.approx(mean(start_up_s))
+    assert list(measured.work_s) == pytest.approx(list(runs["wall_s"] - start_up_s))
+    assert measured.cold_start_s == pytest.approx(mean(start_up_s))
     libraries = read_table(results / "debloat/tiny/test_machine/libraries.parquet", LIBRARIES)
-    assert measured["image_bytes"] == libraries["compressed_after_bytes"].sum()
-    assert facts["classes"]["other"]["measured"] is None
+    assert measured.image_bytes == libraries["compressed_after_bytes"].sum()
+    assert facts.classes["other"].measured is None
 
 
 def test_jobs_work_as_long_as_the_runs_did(finished: Project, runs: pd.DataFrame) -> None:

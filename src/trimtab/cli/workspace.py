@@ -68,7 +68,8 @@ def trace(
     if interpreter is None and target.location is None:
         raise UserError(
             f"{command[0]} is no Python program by its first line: name the interpreter whose"
-            " environment is to be debloated with --python ENV/bin/python"
+            " environment is to be debloated with --python ENV/bin/python, or what else is to be"
+            " with --target KIND:LOCATION"
         )
     compared = Output(Comparison.DIGEST_FILE, str(output.absolute())) if output else Output()
     workload = _program(command, interpreter, target, compared)

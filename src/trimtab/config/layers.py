@@ -25,7 +25,7 @@ from omegaconf.errors import GrammarParseError
 
 from trimtab.config.fields import MistakeError
 from trimtab.config.root import Root
-from trimtab.config.words import keys_of, kind_at, steps_of, unknown_key
+from trimtab.config.words import keys_of, kind_at, nearest, steps_of, unknown_key
 
 # ${target:NAME} is the target NAME for the workload NAME alone: YAML keys take no interpolation.
 OmegaConf.register_new_resolver("target", lambda name: {name: [name]}, replace=True)
@@ -152,6 +152,8 @@ def _apply(override: Override, tree: DictConfig) -> None:
             if step not in keys_of(kind):
                 raise MistakeError(here, unknown_key(step, kind))
         elif OmegaConf.select(tree, here, default=_ABSENT) is _ABSENT:
-            raise MistakeError(key, f"not there; add it with +{key}=VALUE")
+            beside = OmegaConf.select(tree, ".".join(steps[: position - 1])) or ()
+            hint = nearest(step, map(str, beside))
+            raise MistakeError(key, f"not there; {hint}add it with +{key}=VALUE")
         kind = kind_at(kind, [step])
     OmegaConf.update(tree, key, override.value(), merge=True, force_add=True)

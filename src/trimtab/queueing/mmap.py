@@ -1,6 +1,7 @@
 """Marked Markovian arrival processes (MMAP[K]): a chain of phases brings jobs of K classes.
 
-Classes come in the order of decreasing importance wherever a list has one entry a class.
+Classes come in the order of decreasing importance wherever a list has one entry a class. For use
+from Python (docs/reference/library.md).
 """
 
 import math

@@ -5,8 +5,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from trimtab.config.stages import TraceStage
-from trimtab.execution.spark.programs import prepare, round_times
+from trimtab.execution.spark.rounds import round_times
 from trimtab.records.measured_rounds import MeasuredRounds
+from trimtab.spark.programs.prepare import prepare
 from trimtab.spark.session import spark_session
 
 

@@ -13,7 +13,7 @@ from trimtab.errors import UserError
 from trimtab.execution.dispatch_policy import dispatch_policy
 from trimtab.execution.slurm.cluster import SlurmCluster
 from trimtab.execution.slurm.run import run_policy
-from trimtab.execution.spark.programs import WARM_UP, prepare, warm_up
+from trimtab.execution.spark.rounds import WARM_UP
 from trimtab.execution.spark.run import run_trace
 from trimtab.execution.sprinting.choose import find_sprinter
 from trimtab.policies.base import Policy
@@ -23,6 +23,8 @@ from trimtab.records.real_run import RealRun
 from trimtab.records.tables import SCHEDULED, read_table, write_table
 from trimtab.scheduling.real_figures import class_figures, job_errors
 from trimtab.scheduling.setting import Setting, facts_of
+from trimtab.spark.program import warm_up
+from trimtab.spark.programs.prepare import prepare
 from trimtab.spark.session import spark_session
 from trimtab.traces.table import read_trace
 
@@ -81,7 +83,7 @@ def _on_spark(
     with TemporaryDirectory(prefix="trimtab-spark-") as folder:
         programs = prepare(classes, Path(folder))
         with spark_session(Path(folder) / "log", setting.cluster.engine_slots) as session:
-            warm_up(session, programs, WARM_UP)
+            warm_up(session, programs.values(), WARM_UP)
             sprinter = find_sprinter() if driven.sprints else None
             ran = run_trace(session, trace, programs, driven, sprinter)
     return ran.jobs, ran.sprinter

@@ -1,11 +1,14 @@
-"""What dropped tasks cost in accuracy, measured (Rocha's thesis, figure 4.5)."""
+"""What dropped tasks cost in accuracy, measured (Rocha's thesis, figure 4.5).
+
+For use from Python (docs/reference/library.md); benchmarks/spark.py does.
+"""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 import pandas as pd
 
-from trimtab.execution.spark.run import SparkProgram
+from trimtab.spark.program import SparkProgram
 from trimtab.spark.session import Session
 
 

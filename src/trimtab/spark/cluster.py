@@ -1,4 +1,7 @@
-"""A stand-alone Spark cluster on the loopback interface: one master and its workers."""
+"""A stand-alone Spark cluster on the loopback interface: one master and its workers.
+
+For use from Python (docs/reference/library.md).
+"""
 
 from __future__ import annotations
 

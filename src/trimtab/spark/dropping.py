@@ -17,8 +17,8 @@ T = TypeVar("T")
 def kept_tasks(tasks: int, theta: float) -> int:
     """Return how many of `tasks` run at the drop ratio `theta`: ceil(tasks (1 - theta)).
 
-    Rocha's thesis, section 4.3.1; the model's `stage_times.kept_tasks` says the same, but comes
-    with a compiler that every Python worker of Spark would load. Raises UserError unless
+    Rocha's thesis, section 4.3.1; the simulator's `clusters.round_times.kept_tasks` says the same,
+    but comes with a compiler that every Python worker of Spark would load. Raises UserError unless
     0 <= theta < 1.
     """
     if not 0 <= theta < 1:

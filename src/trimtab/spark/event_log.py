@@ -1,4 +1,4 @@
-"""Read Spark's event log: each task's times, what each stage launched, and the stage model's means.
+"""Read Spark's event log: each task's times, what each stage launched, and the rounds of jobs.
 
 The log holds one JSON document a line, written by Spark's `EventLoggingListener`; only logs that
 are neither compressed nor rolled over are read, as `spark_session` has them written.
@@ -12,7 +12,6 @@ from typing import Any
 
 import pandas as pd
 
-from trimtab.clusters.round_times import Rounds
 from trimtab.errors import UserError
 
 _EVENTS = ("JobStart", "StageCompleted", "TaskEnd")
@@ -158,18 +157,4 @@ def job_times(log: EventLog, runs: pd.DataFrame) -> pd.DataFrame:
         map_s=between[0] - first,
         shuffle_s=between[1] - between[0],
         reduce_s=last - between[1],
-    )
-
-
-def stage_means(times: pd.DataFrame) -> Rounds:
-    """Return the parameters of the stage model: means of `job_times` over runs of one class.
-
-    In none of the runs may a task have been dropped. What a job takes outside of its tasks and
-    its shuffle, before them or after them, is its set-up.
-    """
-    return Rounds(
-        setup_s=float(times.setup_s.mean()),
-        map_task_s=float(times.map_task_s.mean()),
-        shuffle_s=float(times.shuffle_s.mean()),
-        reduce_task_s=float(times.reduce_task_s.mean()),
     )

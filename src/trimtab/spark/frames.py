@@ -2,7 +2,7 @@
 
 A plain filter over a data frame launches a task for every file and throws the rows away. A table
 that is partitioned by a column, of which the filter wants some values, is pruned before: its other
-folders are not even listed for tasks.
+folders are not even listed for tasks. For programs of a user's own (docs/how-to/schedule.md).
 """
 
 from __future__ import annotations

@@ -56,19 +56,19 @@ class Exponential:
 
 @dataclass(frozen=True)
 class Erlang:
-    """The sum of `stages` equal exponential stages, with mean `mean` in all."""
+    """The sum of `phases` equal exponential phases, with mean `mean` in all."""
 
     mean: float
-    stages: int
+    phases: int
 
     def __post_init__(self) -> None:
         _check("mean", self.mean, self.mean > 0, "more than 0")
-        whole = self.stages >= 1 and self.stages == int(self.stages)
-        _check("stages", self.stages, whole, "a whole number, 1 or more")
+        whole = self.phases >= 1 and self.phases == int(self.phases)
+        _check("phases", self.phases, whole, "a whole number, 1 or more")
 
     def draw(self, rng: np.random.Generator, size: int) -> NDArray[np.float64]:
         """Return `size` independent draws."""
-        return rng.gamma(self.stages, self.mean / self.stages, size)
+        return rng.gamma(self.phases, self.mean / self.phases, size)
 
 
 @dataclass(frozen=True)

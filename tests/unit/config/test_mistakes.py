@@ -86,6 +86,8 @@ def test_broken_interpolation_names_the_key(conf: Path) -> None:
         ("+speed=2", ["speed", "one of the keys", "profiling"]),
         ("+workload.speed=2", ["workload.speed", "one of the keys"]),
         ("experiment.targets.a=[x]", ["experiment.targets.a", "+experiment.targets.a="]),
+        ("experiment.targets.lenet5_trian=[x]", ["did you mean lenet5_train?"]),
+        ("policy.parameters.x=1", ["policy.parameters.x", "not there"]),
         ("+experiment.targets.a=[nope]", ["workload/nope.yaml does not exist"]),
         ("+experiment.targets.A=[other]", ["experiment.targets.A", "lower-case"]),
         ("+experiment.targets.a=[]", ["experiment.targets.a", "at least one name"]),

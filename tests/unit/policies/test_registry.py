@@ -18,19 +18,7 @@ from trimtab.simulation.simulate import simulate
 
 NODE = NodeType("node", 1000, 1, 10.0, (Level(1.0, 20.0),))
 FACTS = Facts(Cluster((NODE,), (3,)), [JobClass("job")], [Asked(1.0, 0.0, 1.0)])
-LAST_FIT = """
-from trimtab.policies.base import Placement, Policy
-
-class LastFit(Policy):
-    def __init__(self, level):
-        self.level = level
-
-    def place(self, task, nodes):
-        return Placement(nodes[-1].node, self.level)
-
-def build(facts, *, level=-1):
-    return LastFit(level)
-"""
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "schedule.md"
 TRACE = pd.DataFrame(
     {
         "job": np.arange(2), "arrival_s": [0.0, 1.0], "job_class": "job", "priority": 0,
@@ -41,7 +29,10 @@ TRACE = pd.DataFrame(
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder that counts as part of the package."""
+    """A folder that counts as part of the package, with the policy of the documentation in it."""
+    blocks = PAGE.read_text().split("```")
+    documented = next(block.removeprefix("python") for block in blocks if "emptiest.py" in block)
+    (tmp_path / "emptiest.py").write_text(documented)
     before = set(sys.modules)
     monkeypatch.setattr(policies, "__path__", [*policies.__path__, str(tmp_path)])
     yield tmp_path
@@ -53,26 +44,24 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_a_file_that_lies_there_is_a_kind(folder: Path) -> None:
-    (folder / "last_fit.py").write_text(LAST_FIT)
-    policy = build_policy("last_fit", {"level": 0}, FACTS)
+    policy = build_policy("emptiest", {"level": 0}, FACTS)
     assert isinstance(policy, Policy) and policy.level == 0
     result = simulate(FACTS.cluster, FACTS.job_classes, TRACE, policy)
     assert result.jobs is not None
-    assert result.jobs["node"].tolist() == [2, 1]
+    assert result.jobs["node"].tolist() == [0, 1]
     assert result.summary["simulator"] == "reference"
-    with pytest.raises(UserError, match="lvl given; the keys of last_fit are: level"):
-        build_policy("last_fit", {"lvl": 0}, FACTS)
+    with pytest.raises(UserError, match="lvl given; the keys of emptiest are: level"):
+        build_policy("emptiest", {"lvl": 0}, FACTS)
 
 
 def test_a_kind_that_is_none_is_told_which_there_are(folder: Path) -> None:
-    (folder / "last_fit.py").write_text(LAST_FIT)
     (folder / "helper.py").write_text("def help(): pass")
     for kind in ("last", "helper", "base", "registry", "heats.policy"):
         with pytest.raises(UserError) as error:
             build_policy(kind, {}, FACTS)
         assert str(error.value) == (
-            f"policy: kind: {kind!r} given, expected one of dias, fcfs, heats, heats_as_released, "
-            "kubernetes, last_fit, priority"
+            f"policy: kind: {kind!r} given, expected one of dias, emptiest, fcfs, heats, "
+            "heats_as_released, kubernetes, priority"
         )
 
 

@@ -61,8 +61,8 @@ def test_deterministic_is_always_the_same() -> None:
     [
         (lambda: Exponential(0), "mean is 0, expected more than 0"),
         (lambda: Exponential(float("nan")), "mean is nan"),
-        (lambda: Erlang(1, 0), "stages is 0, expected a whole number, 1 or more"),
-        (lambda: Erlang(1, 1.5), "stages is 1.5"),
+        (lambda: Erlang(1, 0), "phases is 0, expected a whole number, 1 or more"),
+        (lambda: Erlang(1, 1.5), "phases is 1.5"),
         (lambda: Uniform(-1, 2), "low is -1, expected 0 or more"),
         (lambda: Uniform(3, 2), r"high is 2, expected at least low \(3\)"),
         (lambda: LogNormal(1, 0), "scv is 0, expected more than 0"),

@@ -18,6 +18,9 @@ from trimtab.errors import UserError
 from trimtab.records.manifest import Environment, Manifest
 from trimtab.records.usage import Usage
 
+# Folders that hold far more than what a program came with.
+OF_THE_SYSTEM = {Path("/"), Path("/usr"), Path("/usr/local")}
+
 
 @dataclass(frozen=True)
 class Folder(Target):

@@ -6,13 +6,12 @@ from typing import Self
 
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
-from trimtab.debloating.targets.folder import Folder
+from trimtab.debloating.targets.folder import OF_THE_SYSTEM, Folder
 from trimtab.errors import UserError
 from trimtab.files import whole_file
 from trimtab.profiling.runs.from_workload import absolute, program_of
 from trimtab.profiling.runs.program import Program
 
-_SYSTEM = {Path("/"), Path("/usr"), Path("/usr/local")}
 _SCRIPT_BYTES = 1 << 20
 _HOOK = "00_trimtab_fallback.pth"  # before the other hooks, in the order that Python runs them
 # Of the limited API's kind, so that interpreters with other objects (free-threaded) refuse it.
@@ -35,7 +34,7 @@ class PythonPrefix(Folder):
         prefix = python.parent.parent
         if not python.is_file() or python.parent.name != "bin":
             raise UserError(f"{python}: not an interpreter in the bin folder of an environment")
-        if prefix in _SYSTEM:
+        if prefix in OF_THE_SYSTEM:
             raise UserError(
                 f"{python} belongs to the operating system; make an environment of its own"
                 f" (`{python} -m venv ENV`), install the program there and name ENV/bin/python"

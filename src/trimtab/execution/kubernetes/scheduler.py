@@ -4,7 +4,8 @@ It takes the pods whose `schedulerName` is its own, oldest first, asks the polic
 and binds it there. One that fits nowhere stays in the queue and holds up nobody (Rocha's thesis,
 section 3.2, algorithm 2). Running pods are not moved: a pod's controller owns it.
 
-Tested against objects of the API through the real client over HTTP; not on a real cluster.
+Tested against objects of the API through the real client over HTTP; not on a real cluster. For use
+from Python (docs/how-to/kubernetes-scheduler.md).
 """
 
 import importlib

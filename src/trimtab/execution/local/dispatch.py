@@ -11,17 +11,16 @@ import os
 import selectors
 import signal
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from math import inf
 from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType
 
 import pandas as pd
 
+from trimtab.execution.buffers import Buffers
 from trimtab.execution.commands import DispatchPolicy, QueuedCommand, check_commands
 from trimtab.execution.history import JobOutcome, Stay, jobs_table, stays_table
 from trimtab.execution.local.executions import CANNOT_START, Execution, kill, new_mark
@@ -69,7 +68,7 @@ def run_commands(
             stack.enter_context(sprinter)
         stack.enter_context(_interrupted_by_sigterm())
         queue = stack.enter_context(
-            _Queue(jobs, policy, log_dir, on_event or _nothing, sprinter, meter)
+            _CommandQueue(jobs, policy, log_dir, on_event or _nothing, sprinter, meter)
         )
         queue.run()
     trace = pd.DataFrame(
@@ -86,7 +85,7 @@ def run_commands(
 
 
 @dataclass(slots=True)
-class _Running:
+class _RunningCommand:
     """A job on a server: its execution, and the stay that has not ended yet."""
 
     job: QueuedCommand
@@ -97,7 +96,7 @@ class _Running:
     level: int = 0
 
 
-class _Queue:
+class _CommandQueue:
     """The loop. Times are seconds since it was made, on the monotonic clock."""
 
     def __init__(
@@ -111,9 +110,8 @@ class _Queue:
     ) -> None:
         self._policy, self._log_dir, self._on_event = policy, log_dir, on_event
         self._sprinter, self._meter = sprinter, meter
-        self._arriving = deque(sorted(jobs, key=lambda job: job.arrival_s))
-        self._buffers: dict[int, deque[QueuedCommand]] = {job.priority: deque() for job in jobs}
-        self._running: dict[int, _Running] = {}
+        self._buffers = Buffers(jobs)
+        self._running: dict[int, _RunningCommand] = {}
         self._free = list(range(policy.servers))
         self._timer = SprintTimer(SprintBudget(policy.budget_s, policy.replenish_s_per_s))
         self._ends = selectors.DefaultSelector()
@@ -123,7 +121,7 @@ class _Queue:
         self.exit_codes: dict[int, int] = {}
         self.energy_j: dict[int, float] = dict.fromkeys((job.job for job in jobs), 0.0)
 
-    def __enter__(self) -> "_Queue":
+    def __enter__(self) -> "_CommandQueue":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -132,7 +130,7 @@ class _Queue:
 
     def run(self) -> None:
         """Run until every job has ended."""
-        while self._arriving or self._running or any(self._buffers.values()):
+        while self._buffers or self._running:
             self._admit()
             self._dispatch()
             for key, _ in self._ends.select(self._patience_s()):
@@ -145,21 +143,16 @@ class _Queue:
         return time.monotonic() - self._started_at
 
     def _patience_s(self) -> float:
-        deadline_s = min(
-            self._arriving[0].arrival_s if self._arriving else inf, self._timer.deadline_s
-        )
+        deadline_s = min(self._buffers.next_arrival_s, self._timer.deadline_s)
         return max(0.0, min(deadline_s - self._now_s(), self._meter.READ_AT_LEAST_EVERY_S))
 
     def _admit(self) -> None:
-        while self._arriving and self._arriving[0].arrival_s <= self._now_s():
-            job = self._arriving.popleft()
-            self._buffers[job.priority].append(job)
+        for job in self._buffers.admit(self._now_s()):
             self._on_event(self._now_s(), "arrived", job.job)
 
     def _dispatch(self) -> None:
         """Start the heads of the highest buffers, in place of lower jobs if that is the policy."""
-        while waiting := [priority for priority, buffer in self._buffers.items() if buffer]:
-            highest = max(waiting)
+        while (highest := self._buffers.highest) is not None:
             if not self._free:
                 lowest = min(
                     self._running.values(),
@@ -168,7 +161,7 @@ class _Queue:
                 if not self._policy.preemptive or lowest.job.priority >= highest:
                     return
                 self._evict(lowest)
-            self._start(self._buffers[highest].popleft())
+            self._start(self._buffers.take(highest))
 
     def _start(self, job: QueuedCommand) -> None:
         ratio = self._policy.drop_ratio.get(job.priority, 0.0)
@@ -186,7 +179,7 @@ class _Queue:
             self._note_stay(job, server, 0, start_s, start_s, "failed")
             self._on_event(start_s, "failed", job.job)
             return
-        running = _Running(job, server, execution, reading, start_s)
+        running = _RunningCommand(job, server, execution, reading, start_s)
         self._running[execution.pid] = running
         heapq.heappop(self._free)
         self._ends.register(execution, selectors.EVENT_READ, running)
@@ -195,21 +188,21 @@ class _Queue:
         self._timer.start(start_s, self._policy.sprint_timeout_s.get(job.priority))
         self._on_event(start_s, "started", job.job)
 
-    def _evict(self, running: _Running) -> None:
+    def _evict(self, running: _RunningCommand) -> None:
         """Kill a job and put it back, unless it has ended by itself in this very moment."""
         exit_code, end_s = self._leave(running), self._now_s()
         if exit_code != -signal.SIGKILL:
             self._note_end(running, end_s, exit_code)
             return
-        self._buffers[running.job.priority].appendleft(running.job)
+        self._buffers.put_back(running.job)
         self._close_stay(running, end_s, "evicted")
         self._on_event(end_s, "evicted", running.job.job)
 
-    def _end(self, running: _Running) -> None:
+    def _end(self, running: _RunningCommand) -> None:
         end_s = self._now_s()
         self._note_end(running, end_s, self._leave(running))
 
-    def _leave(self, running: _Running) -> int:
+    def _leave(self, running: _RunningCommand) -> int:
         """Free the server; return the exit code."""
         self._ends.unregister(running.execution)
         exit_code, cpu_s = running.execution.end()
@@ -222,7 +215,7 @@ class _Queue:
         self._timer.stop(now_s)
         return exit_code
 
-    def _note_end(self, running: _Running, end_s: float, exit_code: int) -> None:
+    def _note_end(self, running: _RunningCommand, end_s: float, exit_code: int) -> None:
         self.exit_codes[running.job.job] = exit_code
         end = "finished" if exit_code == 0 else "failed"
         self._close_stay(running, end_s, end)
@@ -247,7 +240,7 @@ class _Queue:
         event = "sprints" if self._timer.sprinting else "rests"
         self._on_event(now_s, event, running.job.job)
 
-    def _close_stay(self, running: _Running, end_s: float, end: str) -> None:
+    def _close_stay(self, running: _RunningCommand, end_s: float, end: str) -> None:
         self._note_stay(
             running.job, running.server, running.level, running.stay_start_s, end_s, end
         )

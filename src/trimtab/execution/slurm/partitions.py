@@ -1,4 +1,7 @@
-"""P and NP by Slurm itself: a partition for each priority, with Slurm's preemption or without."""
+"""P and NP by Slurm itself: a partition for each priority, with Slurm's preemption or without.
+
+For use from Python (docs/how-to/schedule-on-slurm.md).
+"""
 
 from collections.abc import Sequence
 

@@ -7,13 +7,13 @@ processes; here a job is a call that runs in a thread.
 import os
 import threading
 import time
-from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from math import inf
 from typing import Protocol
 
+from trimtab.execution.buffers import Buffers
 from trimtab.execution.commands import DispatchPolicy
 from trimtab.execution.history import Stay
 from trimtab.execution.sprinting.sprint_timer import SprintTimer
@@ -49,7 +49,7 @@ class Engine(Protocol):
 
 
 @dataclass(slots=True)
-class _Running:
+class _RunningCall:
     job: Arrival
     attempt: int
     stay_start_s: float
@@ -71,10 +71,9 @@ class Dispatcher:
         self._engine, self._policy, self._sprinter = engine, policy, sprinter
         self._timer = SprintTimer(SprintBudget(policy.budget_s, policy.replenish_s_per_s))
         self._changed = threading.Condition()
-        self._arriving: deque[Arrival] = deque()
-        self._buffers: dict[int, deque[Arrival]] = {}
+        self._buffers: Buffers[Arrival] = Buffers([])
         self._attempts: dict[int, int] = {}
-        self._running: _Running | None = None
+        self._running: _RunningCall | None = None
         self._begun_s = 0.0
         self._stays: list[Stay] = []
 
@@ -83,15 +82,14 @@ class Dispatcher:
 
         Raises what the engine's `run` raises.
         """
-        self._arriving = deque(sorted(arrivals, key=lambda each: (each.arrival_s, each.job)))
-        self._buffers = {each.priority: deque() for each in arrivals}
+        self._buffers = Buffers(arrivals)
         self._begun_s = time.monotonic()
         with ThreadPoolExecutor(1) as thread, self._changed:
-            while self._arriving or self._running or any(self._buffers.values()):
+            while self._buffers or self._running:
                 self._changed.wait_for(self._has_ended, self._patience_s())
                 self._leave_if_ended()
                 self._turn_sprint()
-                self._admit()
+                self._buffers.admit(self._now_s())
                 self._dispatch(thread)
         return self._stays
 
@@ -102,25 +100,19 @@ class Dispatcher:
         return self._running is not None and self._running.ended.done()
 
     def _patience_s(self) -> float | None:
-        arrival_s = self._arriving[0].arrival_s if self._arriving else inf
         again_s = inf
         if self._running is not None and self._running.evicting:
             again_s = self._now_s() + _EVICT_AGAIN_S
-        deadline_s = min(arrival_s, self._timer.deadline_s, again_s)
+        deadline_s = min(self._buffers.next_arrival_s, self._timer.deadline_s, again_s)
         return max(0.0, deadline_s - self._now_s()) if deadline_s < inf else None
 
-    def _admit(self) -> None:
-        while self._arriving and self._arriving[0].arrival_s <= self._now_s():
-            job = self._arriving.popleft()
-            self._buffers[job.priority].append(job)
-
     def _dispatch(self, thread: ThreadPoolExecutor) -> None:
-        highest = max((each for each, jobs in self._buffers.items() if jobs), default=None)
+        highest = self._buffers.highest
         if highest is None:
             return
         running = self._running
         if running is None:
-            self._start(self._buffers[highest].popleft(), thread)
+            self._start(self._buffers.take(highest), thread)
         elif self._policy.preemptive and highest > running.job.priority:
             # Spark forgets the eviction of a data frame's job that it has not been given yet.
             running.evicting = True
@@ -130,7 +122,7 @@ class Dispatcher:
         attempt = self._attempts.setdefault(job.job, 0)
         start_s = self._now_s()
         ended = thread.submit(self._engine.run, job, attempt)
-        self._running = _Running(job, attempt, start_s, ended)
+        self._running = _RunningCall(job, attempt, start_s, ended)
         self._timer.start(start_s, self._policy.sprint_timeout_s.get(job.priority))
         ended.add_done_callback(self._notify)
 
@@ -150,7 +142,7 @@ class Dispatcher:
         self._timer.stop(now_s)
         if not finished:
             self._attempts[running.job.job] += 1
-            self._buffers[running.job.priority].appendleft(running.job)
+            self._buffers.put_back(running.job)
         self._running = None
 
     def _turn_sprint(self) -> None:
@@ -167,7 +159,7 @@ class Dispatcher:
         else:
             self._sprinter.rest()
 
-    def _close_stay(self, running: _Running, end_s: float, level: int, end: str) -> None:
+    def _close_stay(self, running: _RunningCall, end_s: float, level: int, end: str) -> None:
         milli, start_s = self._cpu_milli(level), running.stay_start_s
         self._stays.append(Stay(running.job.job, 0, level, milli, start_s, start_s, end_s, end))
         running.stay_start_s = end_s

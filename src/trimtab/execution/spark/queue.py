@@ -16,8 +16,9 @@ from trimtab.errors import UserError
 from trimtab.execution.commands import DispatchPolicy
 from trimtab.execution.history import JobOutcome
 from trimtab.execution.queue_file import QueueFile
-from trimtab.execution.spark.run import SparkProgram, run_trace
+from trimtab.execution.spark.run import run_trace
 from trimtab.execution.sprinting.choose import find_sprinter
+from trimtab.spark.program import SparkProgram
 from trimtab.spark.session import Session
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class UserProgram:
-    """A function of a user's file: `function(context, theta, seed)`, as `run.Program` says."""
+    """A function of a user's file: `function(context, theta, seed)`, as `SparkProgram` says."""
 
     name: str
     function: SparkProgram

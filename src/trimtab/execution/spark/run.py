@@ -1,12 +1,9 @@
 """Run a trace of jobs on Spark under DiAS' policies, in real time, and measure each job."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
 
 import pandas as pd
 
@@ -14,21 +11,11 @@ from trimtab.errors import UserError
 from trimtab.execution.commands import DispatchPolicy
 from trimtab.execution.history import jobs_table, stays_table
 from trimtab.execution.spark.dispatcher import Arrival, Dispatcher
-from trimtab.execution.spark.processes import CpuClock
 from trimtab.execution.sprinting.sprinter import Sprinter
 from trimtab.spark.event_log import EventLog, read_event_log
+from trimtab.spark.processes import CpuClock
+from trimtab.spark.program import SparkProgram
 from trimtab.spark.session import Session
-
-if TYPE_CHECKING:
-    from pyspark import SparkContext
-
-
-class SparkProgram(Protocol):
-    """What a job of one class does, e.g. `WordPopularity`."""
-
-    def __call__(self, context: SparkContext, theta: float, seed: int) -> object:
-        """Run on `context` with tasks dropped at the ratio `theta`, drawn with `seed`."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,12 @@ import pytest
 
 from trimtab.errors import UserError
 from trimtab.execution.commands import DispatchPolicy
-from trimtab.execution.spark.run import SparkProgram, run_trace
+from trimtab.execution.spark.run import run_trace
 from trimtab.execution.sprinting.control_groups import group_of, make_cpu_group
 from trimtab.execution.sprinting.core_sprinting import AffinitySprinter, QuotaSprinter
 from trimtab.records.tables import SCHEDULED, STAYS, write_table
 from trimtab.spark.dropping import drop
+from trimtab.spark.program import SparkProgram
 from trimtab.spark.session import Session
 
 

@@ -1,0 +1,91 @@
+"""A folder that holds a native program with its shared libraries, such as `bin/app` and `lib/*.so`.
+
+The program finds them by a run path that begins with `$ORIGIN`, or by a variable such as
+LD_LIBRARY_PATH. The fallback is preloaded: a call into removed code ends the program with a message
+and status 70 (docs/methods/fallback.md). Without it such a call is a trap or a fault, never other
+code.
+"""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Self
+
+from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.errors import ElfError
+from trimtab.config.groups.workload import Workload
+from trimtab.debloating.fallback import FALLBACK_LIBRARY
+from trimtab.debloating.targets.folder import OF_THE_SYSTEM, Folder
+from trimtab.errors import UserError
+from trimtab.profiling.runs.from_workload import absolute, program_of
+from trimtab.profiling.runs.program import Program
+
+
+class NativeFolder(Folder):
+    """The folder that `target.location` of a workload names."""
+
+    @classmethod
+    def of(cls, workload: Workload) -> Self:
+        """Return the folder that the workload names.
+
+        Raises UserError for what is no folder, for one of the operating system, and where a program
+        or library in it finds others by the folder's own path: its copy would run the original's.
+        """
+        root = absolute(Path(workload.target.location or ""))
+        if workload.target.location is None or not root.is_dir() or root in OF_THE_SYSTEM:
+            raise UserError(
+                f"workload {workload.name}: target.location: {workload.target.location!r} given,"
+                " expected a folder of its own that holds a program and its libraries"
+            )
+        for path in sorted(root.rglob("*")):
+            if _finds_others_in(path, root):
+                raise UserError(
+                    f"{path}: finds libraries by the path {root}, also in a copy of it; link it"
+                    " with a run path from $ORIGIN, as -Wl,-rpath,'$ORIGIN/../lib'"
+                )
+        return cls(root)
+
+    def program(self, workload: Workload, run_folder: Path, slim: Path | None = None) -> Program:
+        """Return `workload` as it is, or with all that it names of the folder taken from `slim`.
+
+        That is its working directory, words of its command, and parts between colons of its
+        environment variables: whatever is the path of a file or folder below the original.
+        """
+        program = program_of(workload, run_folder)
+        if slim is None:
+            return program
+        environment = {
+            name: ":".join(self._moved(part, program.workdir, slim) for part in value.split(":"))
+            for name, value in program.environment.items()
+        }
+        fallback = absolute(slim / FALLBACK_LIBRARY)
+        if fallback.is_file():
+            preloaded = environment.get("LD_PRELOAD")
+            environment["LD_PRELOAD"] = f"{fallback}:{preloaded}" if preloaded else str(fallback)
+        return replace(
+            program,
+            command=tuple(self._moved(word, program.workdir, slim) for word in program.command),
+            workdir=Path(self._moved(str(program.workdir), program.workdir, slim)),
+            environment=environment,
+        )
+
+    def adapt(self, copy: Path, destination: Path) -> None:
+        """Leave the copy as it is: `program` names it, and preloads the fallback."""
+
+    def _moved(self, text: str, workdir: Path, slim: Path) -> str:
+        path = Path(os.path.abspath(workdir / text))
+        if text and path.is_relative_to(self.root) and path.exists():
+            return str(absolute(slim) / path.relative_to(self.root))
+        return text
+
+
+def _finds_others_in(path: Path, root: Path) -> bool:
+    try:
+        elf = read_elf(path) if path.is_file() and not path.is_symlink() else None
+    except ElfError:
+        return False
+    names = elf.section(".dynstr") if elf else None
+    if elf is None or names is None:
+        return False
+    text = elf.read(names.offset, names.size).tobytes()
+    return bytes(root) in text or bytes(root.resolve()) in text

@@ -1,0 +1,54 @@
+"""The times of the rounds of programs on Spark, as a queue's jobs take them."""
+
+import statistics
+from collections.abc import Mapping
+
+import pandas as pd
+
+from trimtab.execution.commands import DispatchPolicy
+from trimtab.execution.spark.run import run_trace
+from trimtab.records.measured_rounds import RoundTimes
+from trimtab.spark.event_log import job_times
+from trimtab.spark.program import SparkProgram, warm_up
+from trimtab.spark.session import Session
+
+WARM_UP = 8  # runs of each class before those that count
+_PROFILED = 10
+
+
+def round_times(session: Session, programs: Mapping[str, SparkProgram]) -> dict[str, RoundTimes]:
+    """Return, for each class, the times of its rounds, measured.
+
+    The classes are run in turn, with nothing dropped. A task's time is its wave's share of the
+    round, scheduling included.
+    """
+    warm_up(session, programs.values(), WARM_UP)
+    names = list(programs) * _PROFILED
+    trace = pd.DataFrame(
+        {"job": job, "arrival_s": 0.0, "job_class": name, "priority": 0}
+        for job, name in enumerate(names)
+    )
+    ran = run_trace(session, trace, programs, DispatchPolicy())
+    times = job_times(ran.log, ran.attempts).sort_values("job")
+    times["processing_s"] = ran.jobs.set_index("job")["execution_s"][times["job"]].to_numpy()
+    times["name"] = names
+    return {name: _rounds(times[times["name"] == name], session.slots) for name in programs}
+
+
+def _rounds(times: pd.DataFrame, slots: int) -> RoundTimes:
+    whole_s = times["processing_s"]
+    parts = times[["setup_s", "map_s", "shuffle_s", "reduce_s"]]
+    outside_s = float((whole_s - parts.sum(axis=1)).mean())
+
+    def task_s(round_name: str) -> float:
+        waves = -(-int(times[f"{round_name}_tasks"].iloc[0]) // slots)
+        return float(times[f"{round_name}_s"].mean()) / waves
+
+    return RoundTimes(
+        set_up_s=float(times["setup_s"].mean()) + outside_s,
+        map_task_s=task_s("map"),
+        shuffle_s=max(0.0, float(times["shuffle_s"].mean())),
+        reduce_task_s=task_s("reduce"),
+        distribution="deterministic",
+        size_scv=statistics.variance(whole_s) / statistics.mean(whole_s) ** 2,
+    )
