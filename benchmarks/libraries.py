@@ -16,7 +16,7 @@ from trimtab.config import Configurations
 from trimtab.config.groups.debloat import Debloat, Mode
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
-from trimtab.debloating.gpu.gpu_code import GpuTarget
+from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries import ProfiledLibrary, locate_used
 from trimtab.debloating.targets.registry import target_of
 from trimtab.records.tables import LIBRARIES, read_table
@@ -34,7 +34,7 @@ def locate_and_compact(usage: Path) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
 
         def work(library: ProfiledLibrary) -> None:
-            located = locate_used(library, False, GpuTarget())
+            located = locate_used(library, False, GpuScope())
             rewrite(located.elf, located.spans, "compact", Path(folder, library.name))
 
         with ThreadPoolExecutor(2) as pool:

@@ -110,6 +110,12 @@ def test_a_missing_environment_is_no_reason_to_run(finished: Project) -> None:
         ),
         ("program.py", "rounds", "turns", CHAIN),
         (
+            "src/trimtab/evaluation/published/hidden_bloat/paper.yaml",
+            "Figure 6",
+            "Figure 16",
+            {"evaluate_experiment"},
+        ),
+        (
             "src/trimtab/evaluation/report/page.py",
             '"""',
             '"""Reworded. ',

@@ -16,7 +16,7 @@ from trimtab.config.groups.debloat import Debloat, Mode
 from trimtab.config.groups.workload import Comparison, Output, TargetConfig, Workload
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import OnProgress, complete_usages, debloat_target, locate_in
-from trimtab.debloating.gpu.gpu_code import gpu_target_of
+from trimtab.debloating.gpu.gpu_code import gpu_scope_of
 from trimtab.debloating.learning import run_with_restored_code, with_calls
 from trimtab.debloating.libraries import untraced_libraries
 from trimtab.debloating.span_document import spans_of
@@ -36,12 +36,12 @@ _NAME = "program"
 
 def find_interpreter(command: list[str]) -> Path | None:
     """Return the Python interpreter that `command` runs in: itself, or that of its `#!` line."""
-    found = shutil.which(command[0])
-    if found is None:
+    program = shutil.which(command[0])
+    if program is None:
         return None
-    if Path(found).name.startswith("python"):
-        return Path(os.path.abspath(found))
-    with open(found, "rb") as file:
+    if Path(program).name.startswith("python"):
+        return Path(os.path.abspath(program))
+    with open(program, "rb") as file:
         first = file.readline(4096)
     words = first[2:].decode(errors="replace").split() if first.startswith(b"#!") else []
     named = [Path(word) for word in words if Path(word).name.startswith("python")]
@@ -122,7 +122,7 @@ def locate(folder: Path, options: Debloat, gpus: list[str], on_progress: OnProgr
     """Write the spans of every traced library and return their folder."""
     usages = complete_usages([folder / "usage.json"])
     libraries = _target(_workload(folder)).libraries(usages)
-    gpu = gpu_target_of(options, usages, gpus)
+    gpu = gpu_scope_of(options, usages, gpus)
     spans = folder / "spans"
     shutil.rmtree(spans, ignore_errors=True)
     spans.mkdir(parents=True)

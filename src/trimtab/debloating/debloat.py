@@ -13,7 +13,7 @@ import pandas as pd
 from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.config.groups.debloat import Debloat, StartUpOnly, Symbols
 from trimtab.config.stages import DebloatStage
-from trimtab.debloating.gpu.gpu_code import GpuTarget, gpu_target_of
+from trimtab.debloating.gpu.gpu_code import GpuScope, gpu_scope_of
 from trimtab.debloating.libraries import Located, ProfiledLibrary, locate_used
 from trimtab.debloating.outcome import (
     SlimLibrary,
@@ -48,7 +48,7 @@ def complete_usages(paths: Sequence[Path]) -> list[Usage]:
     return usages
 
 
-def locate_in(library: ProfiledLibrary, options: Debloat, gpu: GpuTarget, spans: Path) -> Located:
+def locate_in(library: ProfiledLibrary, options: Debloat, gpu: GpuScope, spans: Path) -> Located:
     """Return what of a library is kept and removed, and write it to the folder `spans`."""
     located = locate_used(
         library, options.symbols == Symbols.KEEP, gpu, options.start_up_only == StartUpOnly.REMOVE
@@ -83,7 +83,7 @@ def debloat_target(
     libraries = target.libraries(records)
     if not libraries:
         raise UserError(f"target {stage.target}: no shared library of {target.root} was loaded")
-    gpu = gpu_target_of(options, records, stage.gpus)
+    gpu = gpu_scope_of(options, records, stage.gpus)
     destination.mkdir(parents=True, exist_ok=True)
     scratch, spans = destination / ".slim", destination / "spans"
     for folder in (scratch, spans):
@@ -114,7 +114,7 @@ def debloat_target(
 def _slim(
     libraries: list[ProfiledLibrary],
     options: Debloat,
-    gpu: GpuTarget,
+    gpu: GpuScope,
     scratch: Path,
     spans: Path,
     on_progress: OnProgress,

@@ -91,7 +91,7 @@ def _write_sidecar(path: Path, original: Path, spans: Spans, source: Fallback) -
         text, last = bytes(original.resolve()), elf.size_bytes
         rows["offset"], rows["name"] = start, names.offsets_of(address)
     else:
-        packed, place = _packed_names([names.of(each) for each in address.tolist()])
+        packed, place = _packed_names([names.of(start) for start in address.tolist()])
         names_at = _HEADER_BYTES + rows.nbytes
         rows["name"] = np.where(place, names_at + place, 0)
         offset = names_at + len(packed) + np.append(0, np.cumsum(end - start))

@@ -20,7 +20,7 @@ from trimtab.binaries.rewriting.regions import Patch
 from trimtab.binaries.rewriting.spans import Spans
 from trimtab.binaries.rewriting.start_up import why_started
 from trimtab.debloating.gpu.gpu_code import (
-    GpuTarget,
+    GpuScope,
     LocatedGpuCode,
     has_gpu_code,
     locate_gpu_code,
@@ -60,8 +60,8 @@ def profiled_libraries(usages: Iterable[Usage], folder: Path) -> list[ProfiledLi
         for library in usage.libraries:
             if Path(library.path).is_relative_to(root):
                 by_path.setdefault(library.path, []).append(library)
-    found = (_library(Path(path), root, records) for path, records in sorted(by_path.items()))
-    return [library for library in found if library is not None]
+    libraries = (_library(Path(path), root, records) for path, records in sorted(by_path.items()))
+    return [library for library in libraries if library is not None]
 
 
 def _library(path: Path, root: Path, records: list[UsedLibrary]) -> ProfiledLibrary | None:
@@ -122,7 +122,7 @@ class Located:
 
 
 def locate_used(
-    library: ProfiledLibrary, keep_symbols: bool, gpu: GpuTarget, remove_start_up: bool = False
+    library: ProfiledLibrary, keep_symbols: bool, gpu: GpuScope, remove_start_up: bool = False
 ) -> Located:
     """Return the spans of the library's file that are kept and removed, with reasons.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from trimtab.binaries.rewriting.compact import RewriteResult
 from trimtab.debloating.gpu.elements import ElementReason
-from trimtab.debloating.gpu.gpu_code import GpuTarget
+from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries import FileSize, Located, ProfiledLibrary, size_of
 from trimtab.records.manifest import DebloatedFile, RunTimeModule
 from trimtab.records.usage import Usage, UsedGpu
@@ -37,7 +37,7 @@ def used_code(slim: Sequence[SlimLibrary]) -> UsedCodeByLibrary:
     return UsedCodeByLibrary(libraries=used)
 
 
-def modules_made_at_run_time(gpu: GpuTarget, slim: Sequence[SlimLibrary]) -> list[RunTimeModule]:
+def modules_made_at_run_time(gpu: GpuScope, slim: Sequence[SlimLibrary]) -> list[RunTimeModule]:
     """Return the used modules that are in no library: compiled or linked while the program ran."""
     if gpu.use is None:
         return []
@@ -50,7 +50,7 @@ def modules_made_at_run_time(gpu: GpuTarget, slim: Sequence[SlimLibrary]) -> lis
     ]
 
 
-def gpus_of(gpu: GpuTarget, usages: Sequence[Usage]) -> list[UsedGpu]:
+def gpus_of(gpu: GpuScope, usages: Sequence[Usage]) -> list[UsedGpu]:
     """Return the GPUs that GPU code is kept for, with the names of those traced on."""
     names = {traced.architecture: traced.name for usage in usages for traced in usage.gpus}
     return [UsedGpu(names.get(architecture, ""), architecture) for architecture in gpu.gpus]

@@ -20,7 +20,7 @@ from trimtab.config.groups.workload import Workload
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.gpu.elements import ElementReason as GpuReason
-from trimtab.debloating.gpu.gpu_code import GpuTarget
+from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries import ProfiledLibrary, locate_used
 from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.records.library_spans import LibrarySpans
@@ -154,7 +154,7 @@ def test_gpu_code_goes_with_a_library_that_does_not_hand_it_over(tmp_path: Path)
     elf = read_elf(library)
     nothing = np.empty(0, np.int64)
     target = ProfiledLibrary("libdemo.so", library, elf.build_id, elf.size_bytes, nothing, "")
-    fits_h200 = GpuTarget(gpus=(90,))
+    fits_h200 = GpuScope(gpus=(90,))
     assert locate_used(target, False, fits_h200).gpu.elements_kept > 0
     located = locate_used(target, False, fits_h200, remove_start_up=True)
     assert not located.started
@@ -163,7 +163,7 @@ def test_gpu_code_goes_with_a_library_that_does_not_hand_it_over(tmp_path: Path)
     assert removed == located.gpu.elements_total == 8
     assert not located.spans.bytes_of(SpanReason.GPU_USED)
     # Where all GPU code is kept, so are the constructors that hand it over.
-    assert locate_used(target, False, GpuTarget(), remove_start_up=True).started
+    assert locate_used(target, False, GpuScope(), remove_start_up=True).started
 
 
 HOST = """

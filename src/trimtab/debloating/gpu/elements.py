@@ -219,9 +219,9 @@ def _decide_by_use(
     def keep(piece: Piece, reason: ElementReason, kernels: Iterable[str] = ()) -> None:
         if reasons[piece.offset] is not ElementReason.ENUMERATED:
             reasons[piece.offset] = reason
-        known = used_kernels.get(piece.offset, frozenset()).union(kernels)
-        if known:
-            used_kernels[piece.offset] = known
+        used = used_kernels.get(piece.offset, frozenset()).union(kernels)
+        if used:
+            used_kernels[piece.offset] = used
 
     for gpu, choices in picked.items():
         traced = gpu in use.traced_on
@@ -235,9 +235,9 @@ def _decide_by_use(
                 program = programs[piece.offset]
                 compiled = kind_of(piece) is Kind.PTX  # the digest of what it becomes is not known
                 names = use.names if traced and not compiled else every_kernel
-                found = program.kernels & names
-                if found or (modules and not traced):
-                    keep(piece, _reason_of_used(modules), found)
+                kernels = program.kernels & names
+                if kernels or (modules and not traced):
+                    keep(piece, _reason_of_used(modules), kernels)
                 elif not reasons[piece.offset].kept:
                     reasons[piece.offset] = _reason_of_unused(piece, program, use.linked)
     return frozenset(module.sha256 for module in loaded.values())

@@ -29,7 +29,7 @@ _SPAN_REASONS = {
 
 
 @dataclass(frozen=True)
-class GpuTarget:
+class GpuScope:
     """What GPU code is kept for: compute capabilities (90 for 9.0), and what was used on them.
 
     Without `gpus` all is kept, and `why_all` says why; with `use` None all that a GPU can load.
@@ -41,26 +41,26 @@ class GpuTarget:
     why_all: str = ""
 
 
-def gpu_target_of(options: Debloat, usages: Sequence[Usage], gpus: Sequence[str]) -> GpuTarget:
+def gpu_scope_of(options: Debloat, usages: Sequence[Usage], gpus: Sequence[str]) -> GpuScope:
     """Return what GPU code is kept for; `gpus` are a hardware YAML's, else those traced on count.
 
     Raises UserError for a compute capability that is none.
     """
     if options.gpu == Gpu.KEEP:
-        return GpuTarget(why_all="debloat.gpu is keep")
+        return GpuScope(why_all="debloat.gpu is keep")
     traced_on = {gpu.architecture for usage in usages for gpu in usage.gpus}
-    targets = tuple(sorted({parse_architecture(gpu).number for gpu in gpus} or traced_on))
-    if not targets:
-        return GpuTarget(why_all="no GPU was traced on, and the hardware names none")
+    numbers = tuple(sorted({parse_architecture(gpu).number for gpu in gpus} or traced_on))
+    if not numbers:
+        return GpuScope(why_all="no GPU was traced on, and the hardware names none")
     if options.gpu == Gpu.ARCHITECTURE:
-        return GpuTarget(targets)
+        return GpuScope(numbers)
     for usage in usages:
         if not usage.kernels_traced:
-            return GpuTarget(why_all=usage.kernels_not_traced_because or "no kernels were traced")
+            return GpuScope(why_all=usage.kernels_not_traced_because or "no kernels were traced")
     modules = [module for usage in usages for module in usage.modules]
     linked = any(_links(library) for usage in usages for library in usage.libraries)
     use = GpuUse.of(modules, traced_on, linked)
-    return GpuTarget(targets, use, prune=options.kernels == Kernels.PRUNE)
+    return GpuScope(numbers, use, prune=options.kernels == Kernels.PRUNE)
 
 
 def _links(library: UsedLibrary) -> bool:
@@ -111,7 +111,7 @@ def has_gpu_code(elf: Elf) -> bool:
 
 
 def locate_gpu_code(
-    elf: Elf, spans: Spans, target: GpuTarget, started: bool = True
+    elf: Elf, spans: Spans, scope: GpuScope, started: bool = True
 ) -> tuple[Spans, LocatedGpuCode]:
     """Return `spans` with what is removed of GPU code, and what that is.
 
@@ -120,12 +120,12 @@ def locate_gpu_code(
     code = find_gpu_code(elf)
     pieces: list[Piece] = [element for region in code.regions for element in region.elements]
     total = sum(piece.end - piece.offset for piece in [*pieces, *code.frames])
-    if not target.gpus or not total:
+    if not scope.gpus or not total:
         return spans, LocatedGpuCode(code, None, (), total, total)
-    decisions = decide(elf.data, code, target.gpus, target.use)
+    decisions = decide(elf.data, code, scope.gpus, scope.use)
     if not started:
         decisions = decisions.without_use()
-    replacements = _pruned(elf, code, decisions) if target.prune and target.use else {}
+    replacements = _pruned(elf, code, decisions) if scope.prune and scope.use else {}
     rewritten = rewrite_regions(elf.data, code, decisions.kept, replacements)
     reasons = {
         offset: _SPAN_REASONS.get(ElementReason(reason), SpanReason.GPU_USED)

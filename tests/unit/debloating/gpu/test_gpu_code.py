@@ -15,7 +15,7 @@ from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.binaries.rewriting.locate import locate
 from trimtab.binaries.rewriting.spans import GPU_REMOVED, SpanReason
 from trimtab.config.groups.debloat import Debloat
-from trimtab.debloating.gpu.gpu_code import GpuTarget, gpu_target_of, locate_gpu_code
+from trimtab.debloating.gpu.gpu_code import GpuScope, gpu_scope_of, locate_gpu_code
 from trimtab.errors import UserError
 from trimtab.records.usage import Usage, UsedGpu, UsedModule
 
@@ -37,7 +37,7 @@ def module(program: bytes, *kernels: str) -> UsedModule:
     )  # fmt: skip
 
 
-def slim(path: Path, target: GpuTarget, output: Path, mode: str):  # type: ignore[no-untyped-def]
+def slim(path: Path, target: GpuScope, output: Path, mode: str):  # type: ignore[no-untyped-def]
     elf = read_elf(path)
     functions = read_functions(elf)
     spans = locate(elf, functions, np.ones(len(functions), bool), keep_symbols=False)
@@ -62,7 +62,7 @@ def test_what_another_gpu_needs_leaves(compiled: Path, tmp_path: Path, mode: str
         ("ELF", "sm_90a"): 1,
         ("PTX", "sm_80"): 1,
     }
-    spans, gpu = slim(compiled, GpuTarget((90,)), tmp_path / "slim.so", mode)
+    spans, gpu = slim(compiled, GpuScope((90,)), tmp_path / "slim.so", mode)
     assert listed_elements(tmp_path / "slim.so") == {("ELF", "sm_90a"): 1}
     assert (gpu.elements_total, gpu.elements_kept) == (3, 1)
     assert gpu.bytes_kept < gpu.bytes_total
@@ -84,7 +84,7 @@ def test_used_code_is_found_by_its_digest(compiled: Path, tmp_path: Path, mode: 
     )  # fmt: skip
     used = module(cubin_bytes(elf.data, element), "scale")
     options = Debloat(name="x")
-    target = gpu_target_of(options, [usage(used, gpus=(80,))], [])
+    target = gpu_scope_of(options, [usage(used, gpus=(80,))], [])
     assert target.gpus == (80,)
     spans, gpu = slim(compiled, target, tmp_path / "slim.so", mode)
     assert listed_elements(tmp_path / "slim.so") == {("ELF", "sm_80"): 1}
@@ -94,7 +94,7 @@ def test_used_code_is_found_by_its_digest(compiled: Path, tmp_path: Path, mode: 
 
 @needs_cuda_tools
 def test_nothing_used_leaves_nothing(compiled: Path, tmp_path: Path) -> None:
-    target = gpu_target_of(Debloat(name="x"), [usage(gpus=(80,))], [])
+    target = gpu_scope_of(Debloat(name="x"), [usage(gpus=(80,))], [])
     _, gpu = slim(compiled, target, tmp_path / "slim.so", "compact")
     assert gpu.elements_kept == 0
     assert listed_elements(tmp_path / "slim.so") == Counter()
@@ -108,9 +108,9 @@ def test_unused_kernels_are_pruned_when_asked(tmp_path: Path) -> None:
     assert element.compression == "zstd"
     used = module(cubin_bytes(elf.data, element), "scale")
     options = Debloat(name="x", kernels="prune")
-    target = gpu_target_of(options, [usage(used, gpus=(element.architecture.number,))], [])
+    target = gpu_scope_of(options, [usage(used, gpus=(element.architecture.number,))], [])
     _, pruned = slim(compiled, target, tmp_path / "pruned.so", "compact")
-    whole = GpuTarget(target.gpus, target.use)
+    whole = GpuScope(target.gpus, target.use)
     _, kept = slim(compiled, whole, tmp_path / "kept.so", "compact")
     assert pruned.elements_kept == kept.elements_kept == 1
     assert pruned.bytes_kept < kept.bytes_kept
@@ -118,14 +118,14 @@ def test_unused_kernels_are_pruned_when_asked(tmp_path: Path) -> None:
 
 def test_what_gpu_code_is_kept_for() -> None:
     traced = [usage()]
-    assert gpu_target_of(Debloat(name="x"), traced, []).gpus == (90,)
-    assert gpu_target_of(Debloat(name="x"), traced, ["8.0", "sm_75"]).gpus == (75, 80)
-    assert gpu_target_of(Debloat(name="x", gpu="architecture"), traced, []).use is None
+    assert gpu_scope_of(Debloat(name="x"), traced, []).gpus == (90,)
+    assert gpu_scope_of(Debloat(name="x"), traced, ["8.0", "sm_75"]).gpus == (75, 80)
+    assert gpu_scope_of(Debloat(name="x", gpu="architecture"), traced, []).use is None
     for kept in (
-        gpu_target_of(Debloat(name="x", gpu="keep"), traced, []),
-        gpu_target_of(Debloat(name="x"), [usage(gpus=())], []),
-        gpu_target_of(Debloat(name="x"), [usage(), usage(traced=False)], []),
+        gpu_scope_of(Debloat(name="x", gpu="keep"), traced, []),
+        gpu_scope_of(Debloat(name="x"), [usage(gpus=())], []),
+        gpu_scope_of(Debloat(name="x"), [usage(), usage(traced=False)], []),
     ):
         assert kept.gpus == () and kept.why_all
     with pytest.raises(UserError, match="nine"):
-        gpu_target_of(Debloat(name="x"), traced, ["nine"])
+        gpu_scope_of(Debloat(name="x"), traced, ["nine"])
