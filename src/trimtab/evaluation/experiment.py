@@ -7,7 +7,6 @@ from pathlib import Path
 from trimtab.config.stages import EvaluateStage
 from trimtab.evaluation.evaluate import evaluate
 from trimtab.evaluation.inputs.measurements import Inputs, WorkloadFacts
-from trimtab.evaluation.inputs.schedules import Probe
 
 
 def evaluate_experiment(
@@ -38,27 +37,10 @@ def evaluate_experiment(
             schedules=tuple(path.parent for path in summaries),
             traces=tuple(traces),
             deflators=tuple(deflators),
-            probes=_probes(stage),
+            probes={machine.name: machine.probes for machine in stage.hardware},
             workloads=_facts(stage),
         ),
         destination,
-    )
-
-
-def _probes(stage: EvaluateStage) -> tuple[Probe, ...]:
-    return tuple(
-        Probe(
-            node_type=machine.name,
-            task=probe.task,
-            governor=f"level {probe.level}",
-            cores=probe.cores,
-            work=probe.work,
-            wall_s=probe.wall_s,
-            energy_j=probe.energy_j,
-            source=probe.energy_source,
-        )
-        for machine in stage.hardware
-        for probe in machine.probes
     )
 
 

@@ -11,8 +11,9 @@ from typing import Any
 import pandas as pd
 from experiment_files import inputs
 
+from trimtab.config.groups.hardware import EnergySource, Probe
 from trimtab.evaluation.inputs.measurements import Inputs, Measurements
-from trimtab.evaluation.inputs.schedules import Probe, Schedules
+from trimtab.evaluation.inputs.schedules import Schedules
 from trimtab.evaluation.report.figures import Figure
 from trimtab.evaluation.report.section import Section, find_sections
 from trimtab.evaluation.report.tables import Table
@@ -321,14 +322,24 @@ def write_trace(folder: Path, **changes: Any) -> Path:
     return path
 
 
-PROBES = (
-    Probe("server", "k-means", "performance", 2, 750, 69.0, 565.0, "measured"),
-    Probe("server", "k-means", "performance", 1, 750, 130.0, 700.0, "measured"),
-    Probe("server", "k-means", "powersave", 2, 750, 138.0, 460.0, "measured"),
-    Probe("server", "k-means", "powersave", 2, 1500, 270.0, 910.0, "measured"),
-    Probe("board", "k-means", "performance", 1, 250, 125.0, None, "modelled"),
-    Probe("board", "k-means", "performance", 1, 750, 372.0, None, "modelled"),
-)
+def probe(level: int, cores: int, work: float, wall_s: float, energy_j: float) -> Probe:
+    """A metered run of k-means."""
+    source = EnergySource.MEASURED
+    return Probe("k-means", cores, 1.0, work, wall_s, energy_j, level, source)
+
+
+PROBES = {
+    "server": [
+        probe(1, 2, 750, 69.0, 565.0),
+        probe(1, 1, 750, 130.0, 700.0),
+        probe(0, 2, 750, 138.0, 460.0),
+        probe(0, 2, 1500, 270.0, 910.0),
+    ],
+    "board": [
+        Probe("k-means", 1, 1.0, 250, 125.0, 60.0),
+        Probe("k-means", 1, 1.0, 750, 372.0, 190.0),
+    ],
+}
 
 
 def write_everything(folder: Path) -> Inputs:

@@ -1,10 +1,10 @@
 """What each type of node can do, as probing tasks found it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import altair as alt
 
-from trimtab.evaluation.inputs.schedules import Probe
+from trimtab.config.groups.hardware import Probe
 from trimtab.evaluation.report.figures import Figure, data, in_order, specification
 from trimtab.evaluation.report.published import titled
 from trimtab.evaluation.schedules.charts import PALETTE, sources_in_words
@@ -22,27 +22,30 @@ class Probing(ScheduleSection):
             yield _probing(self.schedules.probes)
 
 
-def most_work(probes: tuple[Probe, ...]) -> list[Probe]:
-    """Return, for each task, the probes with the most work, which every type of node did."""
+def most_work(probes: Mapping[str, Sequence[Probe]]) -> list[tuple[str, Probe]]:
+    """Return, for each task, the probes with the most work, which every type of node did.
+
+    `probes` are by type of node, and each of those returned comes with its type.
+    """
+    pairs = [(node_type, probe) for node_type, of_type in probes.items() for probe in of_type]
     by_type: dict[str, dict[str, set[float]]] = {}
-    for probe in probes:
-        by_type.setdefault(probe.task, {}).setdefault(probe.node_type, set()).add(probe.work)
+    for node_type, probe in pairs:
+        by_type.setdefault(probe.task, {}).setdefault(node_type, set()).add(probe.work)
     most = {
         task: max(set.intersection(*works.values()), default=None)
         for task, works in by_type.items()
     }
-    return [probe for probe in probes if most[probe.task] in (probe.work, None)]
+    return [(kind, probe) for kind, probe in pairs if most[probe.task] in (probe.work, None)]
 
 
-def _probing(probes: tuple[Probe, ...]) -> Figure:
+def _probing(probes: Mapping[str, Sequence[Probe]]) -> Figure:
     shown = most_work(probes)
-    node_types = in_order(probe.node_type for probe in shown)
+    node_types = in_order(node_type for node_type, _ in shown)
     values = [
-        {"node_type": p.node_type, "task": p.task, "governor": p.governor, "cores": p.cores}
-        | {"work": p.work, "quantity": quantity, "value": value, "source": p.source}
-        for p in shown
+        {"node_type": node_type, "task": p.task, "level": f"level {p.level}", "cores": p.cores}
+        | {"work": p.work, "quantity": quantity, "value": value, "source": p.energy_source}
+        for node_type, p in shown
         for quantity, value in (("Run time, s", p.wall_s), ("Energy, J", p.energy_j))
-        if value is not None
     ]
     colours = [PALETTE[number % len(PALETTE)] for number in range(len(node_types))]
     chart = (
@@ -57,23 +60,23 @@ def _probing(probes: tuple[Probe, ...]) -> Figure:
                 legend=alt.Legend(title="Type of node", orient="top", labelLimit=240),
             ),
             strokeDash=alt.StrokeDash(
-                "governor:N",
-                sort=in_order(probe.governor for probe in shown),
-                legend=alt.Legend(title="Governor or frequency level", orient="top"),
+                "level:N",
+                sort=in_order(f"level {probe.level}" for _, probe in shown),
+                legend=alt.Legend(title="Frequency level", orient="top"),
             ),
             tooltip=[
-                *("node_type:N", "task:N", "governor:N"),
+                *("node_type:N", "task:N", "level:N"),
                 *("cores:Q", "work:Q", "value:Q", "source:N"),
             ],
         )
         .properties(width=330, height=180)
         .facet(
-            row=alt.Row("task:N", sort=in_order(p.task for p in shown), title=None),
+            row=alt.Row("task:N", sort=in_order(probe.task for _, probe in shown), title=None),
             column=alt.Column("quantity:N", sort=["Run time, s", "Energy, J"], title=None),
         )
         .resolve_scale(y="independent")
     )
-    sources = sources_in_words(probe.source for probe in shown)
+    sources = sources_in_words(probe.energy_source for _, probe in shown)
     return Figure(
         "probing",
         titled("Run time and energy of the probing tasks", "probing"),

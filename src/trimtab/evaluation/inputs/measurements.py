@@ -1,12 +1,13 @@
 """What an experiment is evaluated from, as it was read and checked."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
 
-from trimtab.evaluation.inputs.schedules import Probe, Schedules
+from trimtab.config.groups.hardware import Probe
+from trimtab.evaluation.inputs.schedules import Schedules
 from trimtab.records.manifest import Manifest
 from trimtab.records.usage import Usage
 from trimtab.records.used import UsedCode
@@ -47,7 +48,7 @@ class Inputs:
     schedules: tuple[Path, ...] = ()
     deflators: tuple[Path, ...] = ()
     traces: tuple[Path, ...] = ()
-    probes: tuple[Probe, ...] = ()
+    probes: Mapping[str, Sequence[Probe]] = field(default_factory=dict)
     workloads: Mapping[str, WorkloadFacts] = field(default_factory=dict)
 
     def facts(self, workload: str) -> WorkloadFacts:

@@ -1,12 +1,13 @@
 """What became of the jobs of a trace under a policy, as the schedule stage wrote it."""
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
 
+from trimtab.config.groups.hardware import Probe
 from trimtab.records.deflator_search import DeflatorSearch
 from trimtab.records.figures import ClassFigures, ResponseFigures, TotalFigures
 from trimtab.records.formula import FormulaResponse
@@ -118,24 +119,6 @@ class CellGroup:
 
 
 @dataclass(frozen=True)
-class Probe:
-    """One probing task on one type of node: its time and its energy without the idle power.
-
-    `work` is how much of the task was done, in the task's own unit; `governor` is a CPU governor or
-    frequency level; `source` is "measured" or "modelled".
-    """
-
-    node_type: str
-    task: str
-    governor: str
-    cores: int
-    work: float
-    wall_s: float
-    energy_j: float | None
-    source: str
-
-
-@dataclass(frozen=True)
 class ClassOutcome:
     """One class of one cell, simulated or run for real, with the baseline's where there is one."""
 
@@ -165,7 +148,7 @@ class Schedules:
     cells: tuple[Cell, ...] = ()
     deflators: tuple[DeflatorSearch, ...] = ()
     traces: tuple[TraceFacts, ...] = ()
-    probes: tuple[Probe, ...] = field(default_factory=tuple)
+    probes: Mapping[str, Sequence[Probe]] = field(default_factory=dict)
 
     @cached_property
     def settings(self) -> tuple[CellGroup, ...]:

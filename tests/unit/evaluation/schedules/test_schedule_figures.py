@@ -216,23 +216,26 @@ def test_a_trace_without_arrivals_or_losses_has_no_figures(tmp_path: Path) -> No
 
 def test_nodes_are_compared_at_the_most_work_that_all_did() -> None:
     shown = most_work(schedule_files.PROBES)
-    assert [(p.node_type, p.governor, p.cores, p.work) for p in shown] == [
-        ("server", "performance", 2, 750),
-        ("server", "performance", 1, 750),
-        ("server", "powersave", 2, 750),
-        ("board", "performance", 1, 750),
+    assert [(node_type, p.level, p.cores, p.work) for node_type, p in shown] == [
+        ("server", 1, 2, 750),
+        ("server", 1, 1, 750),
+        ("server", 0, 2, 750),
+        ("board", 0, 1, 750),
     ]
 
 
 def test_what_no_other_node_did_is_shown_all_the_same() -> None:
-    alone = tuple(probe for probe in schedule_files.PROBES if probe.work != 750)
+    alone = {
+        node_type: [probe for probe in probes if probe.work != 750]
+        for node_type, probes in schedule_files.PROBES.items()
+    }
     assert len(most_work(alone)) == 2
 
 
 def test_probes_name_their_sources(figures: dict[str, Figure]) -> None:
     assert "Energy is measured and modelled" in figures["probing"].caption
     values = files.values_in(figures["probing"].spec)
-    assert len(values) == 4 + 3  # the board's energy is unknown
+    assert len(values) == 4 + 4
 
 
 def test_a_job_that_moved_is_shown_beside_its_baseline(found: Schedules) -> None:
