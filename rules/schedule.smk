@@ -64,7 +64,7 @@ rule simulate:
         compiled=rules.compile_simulator.output,
         trace=rules.make_trace.output.trace,
         facts=rules.make_trace.output.facts,
-        code=code("scripts/simulate.py", "src/trimtab/policies/**/*.py"),
+        code=code("scripts/simulate.py"),
     output:
         summary="results/schedule/{cluster}/{trace}/{policy}/summary.json",
         jobs="results/schedule/{cluster}/{trace}/{policy}/jobs.parquet",
@@ -91,7 +91,7 @@ rule calculate:
     input:
         trace=rules.make_trace.output.trace,
         facts=rules.make_trace.output.facts,
-        code=code("scripts/calculate.py", "src/trimtab/policies/**/*.py"),
+        code=code("scripts/calculate.py"),
     output:
         "results/schedule/{cluster}/{trace}/{policy}/formula.json",
     log:
@@ -113,7 +113,7 @@ rule deflate:
         compiled=rules.compile_simulator.output,
         trace=rules.make_trace.output.trace,
         facts=rules.make_trace.output.facts,
-        code=code("scripts/deflate.py", "src/trimtab/policies/**/*.py"),
+        code=code("scripts/deflate.py"),
     output:
         "results/schedule/{cluster}/{trace}/deflator_{objective}.json",
     log:
@@ -135,7 +135,7 @@ rule run_for_real:
         trace=rules.make_trace.output.trace,
         facts=rules.make_trace.output.facts,
         simulated=rules.simulate.output.jobs,
-        code=code("scripts/run_for_real.py", "src/trimtab/policies/**/*.py"),
+        code=code("scripts/run_for_real.py"),
     output:
         real="results/schedule/{cluster}/{trace}/{policy}/real.json",
         jobs="results/schedule/{cluster}/{trace}/{policy}/real.parquet",

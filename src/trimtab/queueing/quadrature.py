@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 _NODE, _WEIGHT = np.polynomial.legendre.leggauss(16)
 _FINEST = 1e-4
+_SMALLEST = float(np.finfo(np.float64).tiny)  # below it, dividing may leave a number as it is
 
 
 def graded_nodes(
@@ -20,7 +21,7 @@ def graded_nodes(
     """
     edges = [upto, *(x for x in breaks if 0 < x < upto)]
     at = upto
-    while at > _FINEST * upto:
+    while at > max(_FINEST * upto, _SMALLEST):
         at = max(at / ratio, at - widest)
         edges.append(at)
     edges.append(0.0)

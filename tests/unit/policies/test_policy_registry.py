@@ -49,7 +49,7 @@ def test_a_file_that_lies_there_is_a_kind(folder: Path) -> None:
     result = simulate(FACTS.cluster, FACTS.job_classes, TRACE, policy)
     assert result.jobs is not None
     assert result.jobs["node"].tolist() == [0, 1]
-    assert result.summary["simulator"] == "reference"
+    assert result.simulator == "reference"
     with pytest.raises(UserError, match="lvl given; the keys of emptiest are: level"):
         build_policy("emptiest", {"lvl": 0}, FACTS)
 

@@ -73,6 +73,13 @@ def test_an_exponential_job_by_hand() -> None:
     np.testing.assert_allclose(1 - sprinted.cdf(t), survival, atol=1e-14)
 
 
+@pytest.mark.parametrize("timeout_s", [5e-324, 1e-310, 1e-300])
+def test_a_timeout_as_good_as_none_is_a_sprint_from_the_start(timeout_s: float) -> None:
+    for job in JOBS:
+        sprinted, at_once = Sprinted(job, timeout_s, 2.0), Sprinted(job, 0.0, 2.0)
+        assert sprinted.mean == pytest.approx(at_once.mean, rel=1e-14)
+
+
 @given(st.sampled_from(JOBS), st.floats(0, 8), st.floats(1, 5))
 @settings(max_examples=25, deadline=None)
 def test_nodes_transform_and_moments_are_of_one_time(
