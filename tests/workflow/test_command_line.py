@@ -123,6 +123,8 @@ def test_mistakes_are_told_in_one_line(environment: Path, folder: Path) -> None:
     (folder / "bad.py").write_text("import sys; sys.exit('it went wrong')\n")
     fails(trimtab(folder, "trace", "--", python, "bad.py"), 2, "exit code 1", "it went wrong")
     fails(trimtab(folder, "debloat", "--mode", "magic", "--", python, "program.py"), 2, "--mode")
+    for given, word in (("nothing:x", "a module of"), ("native_folder:nowhere", "nowhere")):
+        fails(trimtab(folder, "trace", "--target", given, "--", "ls"), 2, "target", word)
     (folder / "spans.json").write_text("{}")
     words = ("reconstruct", "--span-path", "spans.json", "--output-dir", "x")
     fails(trimtab(folder, *words), 2, "spans.json")

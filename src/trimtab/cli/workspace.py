@@ -23,7 +23,7 @@ from trimtab.debloating.span_document import spans_of
 from trimtab.debloating.targets.base import Target
 from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.verify import verify_environment
-from trimtab.errors import UserError
+from trimtab.errors import TrimtabError, UserError
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import trace_workload
 from trimtab.records.library_spans import LibrarySpans
@@ -120,8 +120,9 @@ def _target(workload: Workload) -> Target:
 
 def locate(folder: Path, options: Debloat, gpus: list[str], on_progress: OnProgress) -> Path:
     """Write the spans of every traced library and return their folder."""
+    target = _target(_workload(folder))
     usages = complete_usages([folder / "usage.json"])
-    libraries = _target(_workload(folder)).libraries(usages)
+    libraries = target.libraries(usages)
     gpu = gpu_scope_of(options, usages, gpus)
     spans = folder / "spans"
     shutil.rmtree(spans, ignore_errors=True)
@@ -192,9 +193,12 @@ def verify(folder: Path, repeats: int) -> Path:
 def reconstruct(span_path: Path, output_dir: Path, mode: Mode) -> Path:
     """Rebuild the library of `span_path` in `output_dir` and return its path there.
 
-    Raises UserError when the library is not the one that the spans are about.
+    Raises UserError when the spans are no spans, or the library is not the one they are about.
     """
-    document = LibrarySpans.read(span_path)
+    try:
+        document = LibrarySpans.read(span_path)
+    except TrimtabError as error:
+        raise UserError(str(error)) from None  # the file is one that was given
     library, spans = Path(document.library), spans_of(document)
     elf = read_elf(library)
     if (elf.build_id, elf.size_bytes) != (spans.build_id, spans.size_bytes):
