@@ -18,7 +18,6 @@ def one(rounds: Rounds, maps: int, reduces: int, slots: int, drop: float = 0.0, 
     return float(work_s[0]), int(dropped[0])
 
 
-@settings(deadline=None)
 @given(counts, counts, st.integers(1, 25))
 def test_equal_tasks_run_in_waves(maps: int, reduces: int, slots: int) -> None:
     waves = math.ceil(maps / slots) * 3.0 + math.ceil(reduces / slots) * 7.0
@@ -34,7 +33,7 @@ def test_whole_percentages_keep_exactly_the_ceiling(tasks: int, percent: int) ->
     assert kept_tasks(tasks, percent / 100) == -(-tasks * (100 - percent) // 100)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(counts, counts, st.integers(1, 8), st.sampled_from(["exponential", "erlang", "lognormal"]))
 def test_bars_end_when_the_job_does_and_keep_to_the_slots(
     maps: int, reduces: int, slots: int, name: str

@@ -136,7 +136,7 @@ def test_one_task_a_wave_is_the_task_model_of_one_slot() -> None:
 
 
 @given(st.integers(1, 60), st.integers(1, 30), st.floats(0, 0.9), st.floats(0, 0.1))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_dropping_more_never_takes_longer(n: int, slots: int, theta: float, more: float) -> None:
     task = TaskModel(1.0, 2.0, 0.0, 0.0, {n: 1.0}, {0: 1.0}, slots)
     wave = WaveModel(None, exponential(1), None, exponential(1), {n: 1.0}, {0: 1.0}, slots)

@@ -38,7 +38,7 @@ def test_poisson_arrivals_have_one_phase_and_no_memory() -> None:
     st.floats(0.01, 1e3),
     st.floats(0.01, 1e3),
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_bursts_keep_the_rates_in_the_long_run(
     rates: list[float], factor: float, burst_s: float, calm_s: float
 ) -> None:

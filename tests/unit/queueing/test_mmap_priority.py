@@ -283,7 +283,7 @@ def queues(draw: st.DrawFn) -> tuple[MarkedArrivals, list[PhaseType]]:
 
 
 @given(queues(), st.booleans())
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_distributions_rise_and_are_those_of_the_moments(
     system: tuple[MarkedArrivals, list[PhaseType]], preemptive: bool
 ) -> None:
@@ -306,7 +306,7 @@ def test_distributions_rise_and_are_those_of_the_moments(
     st.floats(0.1, 0.9),
     st.randoms(use_true_random=False),
 )  # fmt: skip
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 def test_the_order_of_classes_moves_waiting_but_makes_none(
     classes: list[tuple[float, float, float]], load: float, random: object
 ) -> None:
@@ -329,7 +329,7 @@ def test_the_order_of_classes_moves_waiting_but_makes_none(
 
 
 @given(queues())
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_the_more_important_of_equal_classes_is_the_faster_one(
     system: tuple[MarkedArrivals, list[PhaseType]],
 ) -> None:

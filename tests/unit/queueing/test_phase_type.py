@@ -115,7 +115,7 @@ def test_outside_of_the_positive_times() -> None:
 
 
 @given(phase_types(), st.floats(0.001, 0.9999))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_distribution_rises_from_0_to_1_and_the_quantile_inverts_it(
     time: PhaseType, p: float
 ) -> None:
@@ -129,7 +129,7 @@ def test_the_distribution_rises_from_0_to_1_and_the_quantile_inverts_it(
 
 
 @given(st.floats(1e-3, 1e4), st.floats(0.01, 100))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_a_fit_has_the_two_moments(mean: float, scv: float) -> None:
     fitted = fit_two_moments(mean, scv)
     assert fitted.mean == pytest.approx(mean, rel=1e-9)
@@ -138,7 +138,7 @@ def test_a_fit_has_the_two_moments(mean: float, scv: float) -> None:
 
 
 @given(phase_types(), phase_types(), st.floats(0, 1), st.floats(0.1, 10))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_sum_mixture_and_scaling_by_their_transforms(
     first: PhaseType, second: PhaseType, p: float, factor: float
 ) -> None:

@@ -71,7 +71,7 @@ def test_one_class_of_exponential_services_is_mm1() -> None:
 
 
 @given(queues())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_means_are_those_of_the_closed_forms(queue: tuple[list[float], list[PhaseType]]) -> None:
     rates, services = queue
     for discipline in (NON_PREEMPTIVE, RESUME):
@@ -88,7 +88,7 @@ def test_means_are_those_of_the_closed_forms(queue: tuple[list[float], list[Phas
 
 
 @given(queues())
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_a_distribution_is_one(queue: tuple[list[float], list[PhaseType]]) -> None:
     rates, services = queue
     for discipline in (NON_PREEMPTIVE, RESUME):

@@ -50,7 +50,7 @@ def test_times_may_be_many_and_in_any_shape_and_order() -> None:
 
 
 @given(st.floats(1e-4, 1 - 1e-5), st.integers(1, 30), st.floats(1e-3, 1e3))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_quantiles_invert_the_distribution(p: float, phases: int, rate: float) -> None:
     response = of(erlang(phases, rate), radius=rate)
     exact = gamma.ppf(p, phases, scale=1 / rate)

@@ -81,7 +81,7 @@ def test_a_timeout_as_good_as_none_is_a_sprint_from_the_start(timeout_s: float) 
 
 
 @given(st.sampled_from(JOBS), st.floats(0, 8), st.floats(1, 5))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_nodes_transform_and_moments_are_of_one_time(
     job: PhaseType, timeout_s: float, speed_up: float
 ) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
@@ -18,7 +18,6 @@ from trimtab.records.library_spans import LibrarySpans, spans_file
 LIBRARY = Path("/env/lib/a.so")
 
 
-@settings(deadline=None)  # it writes files
 @given(
     st.lists(st.tuples(st.integers(1, 1 << 30), st.sampled_from(SpanReason)), min_size=1),
     st.none() | st.text("0123456789abcdef"),

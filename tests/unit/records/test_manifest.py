@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.errors import TrimtabError
@@ -39,7 +39,6 @@ manifests = st.builds(
 )
 
 
-@settings(deadline=None)  # it writes files
 @given(manifest=manifests)
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, manifest: Manifest) -> None:
     path = tmp_path_factory.getbasetemp() / "manifest.json"

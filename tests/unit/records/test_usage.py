@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.errors import TrimtabError
@@ -43,7 +43,6 @@ usages = st.builds(
 )
 
 
-@settings(deadline=None)  # it writes files
 @given(usage=usages)
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, usage: Usage) -> None:
     path = tmp_path_factory.getbasetemp() / "usage.json"

@@ -17,7 +17,7 @@ from trimtab.simulation.kernel.driver import KernelSimulator
 from trimtab.simulation.reference.simulator import ReferenceSimulator
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300, suppress_health_check=list(HealthCheck))
 @given(systems(), st.integers(1, 16))
 def test_every_event_is_the_same(system: System, size: int) -> None:
     _check_same(system, size)

@@ -17,7 +17,7 @@ from trimtab.policies.priority import Priority
 from trimtab.simulation.result import Result
 from trimtab.simulation.simulate import simulate
 
-thorough = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+thorough = settings(max_examples=100, suppress_health_check=list(HealthCheck))
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
@@ -118,7 +118,7 @@ queues = st.lists(st.tuples(eighths, st.integers(0, 2), eighths), min_size=1, ma
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(queues, st.sampled_from(["none", "resume"]))
 def test_the_server_never_rests_while_a_job_waits(rows: list[tuple], preemption: str) -> None:
     busy_until_s = 0.0
@@ -130,7 +130,7 @@ def test_the_server_never_rests_while_a_job_waits(rows: list[tuple], preemption:
         assert jobs["execution_s"].sum() == sum(row[2] for row in rows)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(queues, st.sampled_from(["none", "repeat", "resume"]))
 def test_first_come_first_served_within_a_priority(rows: list[tuple], preemption: str) -> None:
     jobs = single_queue(Priority(preemption), rows)
@@ -139,7 +139,7 @@ def test_first_come_first_served_within_a_priority(rows: list[tuple], preemption
         assert of_one["finish_s"].is_monotonic_increasing
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(queues, st.sampled_from(["none", "repeat", "resume"]), st.randoms(use_true_random=False))
 def test_the_order_of_jobs_that_arrive_together_moves_nobody_else(
     rows: list[tuple], preemption: str, random: object

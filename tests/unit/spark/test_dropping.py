@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.clusters import round_times as stage_times
@@ -9,7 +9,6 @@ from trimtab.spark.event_log import read_event_log
 from trimtab.spark.session import Session
 
 
-@settings(deadline=None)  # the first call compiles the model's
 @given(tasks=st.integers(1, 500), per_mille=st.integers(0, 999))
 def test_the_dropper_and_the_model_keep_as_many(tasks: int, per_mille: int) -> None:
     exact = -(-tasks * (1000 - per_mille) // 1000)

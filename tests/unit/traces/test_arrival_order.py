@@ -8,7 +8,7 @@ from trimtab.traces.arrival_order import sorted_by_arrival
 from trimtab.traces.jobs import rechunked
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.lists(st.integers(0, 8), max_size=12), max_size=8),
     st.integers(1, 20),

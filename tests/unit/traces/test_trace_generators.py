@@ -84,7 +84,7 @@ GENERATORS: dict[str, Callable[..., Iterator[pd.DataFrame]]] = {
 
 
 @pytest.mark.parametrize("name", GENERATORS)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.integers(1, 140_000), st.integers(0, 5))
 def test_the_same_trace_in_chunks_of_any_size(name: str, rows: int, seed: int) -> None:
     generate = GENERATORS[name]

@@ -194,7 +194,7 @@ def test_overlapping_names_are_refused(linked: bytes) -> None:
         read_cubin(bytes(strings))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(seed=st.integers(0, 1 << 32), flips=st.integers(1, 40), cut=st.floats(0, 1))
 def test_damaged_cubins_raise_nothing_else(
     linked: bytes, seed: int, flips: int, cut: float

@@ -99,9 +99,7 @@ def test_a_library_without_gpu_code_has_none(c_library: Compiled) -> None:
     assert find_gpu_code(read_elf(c_library("default"))) == GpuCode((), ())
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     contents=st.lists(
         st.tuples(
@@ -283,9 +281,7 @@ def cuda_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @needs_cuda_tools
-@settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 1 << 32), flips=st.integers(0, 60), cut=st.floats(0, 1))
 def test_damaged_libraries_raise_nothing_else(
     seed: int, flips: int, cut: float, cuda_library: Path, tmp_path: Path

@@ -411,7 +411,7 @@ print(library.scipy_cblas_ddot64_(3, numbers, 1, numbers, 1))
     assert run.stdout == "14.0\n", run.stderr
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_hostile_headers_raise_nothing_but_our_errors(
     c_library: Compiled, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

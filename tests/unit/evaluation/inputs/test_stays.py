@@ -27,7 +27,7 @@ def frame_of(stays: list[tuple[int, int, int, int]]) -> pd.DataFrame:
     return pd.DataFrame(rows).sort_values("start_s").reset_index(drop=True)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(STAY, min_size=1, max_size=25))
 def test_stays_at_one_time_never_share_a_lane(stays: list[tuple[int, int, int, int]]) -> None:
     frame = frame_of(stays)

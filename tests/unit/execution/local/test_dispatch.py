@@ -393,7 +393,7 @@ def test_the_tables_are_the_schemas(tmp_path: Path) -> None:
 JOB = st.tuples(st.integers(0, 2), st.floats(0, 0.03))
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     drawn=st.lists(JOB, min_size=1, max_size=7),
     preemptive=st.booleans(),

@@ -28,7 +28,7 @@ def planted(time: tuple[float, ...], energy: tuple[float, ...], levels: int = 1)
     ]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.tuples(*[COEFFICIENT] * 5), st.tuples(*[COEFFICIENT] * 5))
 def test_linear_models_are_recovered(time: tuple, energy: tuple) -> None:
     """Also outside of what was observed: 8 cores, 4 GiB, 100 iterations."""

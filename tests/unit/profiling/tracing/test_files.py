@@ -264,9 +264,7 @@ def test_proc_self_is_the_traced_process(run_python: Run, folder: Path) -> None:
 components = st.sampled_from(["a", "b", "file", "up", "down", "..", ".", ""])
 
 
-@settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(components, min_size=1, max_size=7).map("/".join), max_size=40))
 def test_real_paths_are_those_of_the_operating_system(
     run: Run, folder: Path, paths: list[str]

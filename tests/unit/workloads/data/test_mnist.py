@@ -72,7 +72,7 @@ def test_idx_files_plain_and_gzipped_give_back_what_was_written(idx_folder, carr
 
 
 @given(array=arrays(np.uint8, array_shapes(max_dims=4, max_side=6)), cut=st.integers(1, 20))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_idx_round_trip_and_every_truncation_is_refused(tmp_path_factory, array, cut):
     path = tmp_path_factory.mktemp("idx") / "array"
     data = idx(array)

@@ -76,7 +76,7 @@ def test_contexts_are_cut_and_plural_forms_left_out(tmp_path, order):
 
 
 @given(data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_damaged_catalogues_are_refused_or_read_but_never_crash(tmp_path_factory, data):
     path = tmp_path_factory.getbasetemp() / "damaged.mo"
     content = bytearray(catalogue({"Yes": "Ja", "month\x04May": "Mai", "No": "Nein"}))
