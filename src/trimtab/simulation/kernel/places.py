@@ -25,7 +25,7 @@ from trimtab.simulation.kernel.capacity import first_with_room, search
 from trimtab.simulation.kernel.queues import fits
 from trimtab.simulation.kernel.running import resolved
 
-_GAMMA = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64, as in policies.heats.random_weight
+_GAMMA = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64, as in policies.heats.policy.random_weight
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 _LEAST_CPU_MILLI, _LEAST_MEMORY_BYTES = 100, 200 * 1024 * 1024  # as in policies.kubernetes
