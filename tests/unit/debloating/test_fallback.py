@@ -2,11 +2,13 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,10 +18,10 @@ import pytest
 
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
-from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.rewriting.compact import Mode, rewrite
 from trimtab.binaries.rewriting.locate import locate
-from trimtab.binaries.rewriting.spans import SpanReason, Spans
+from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans
 from trimtab.binaries.rewriting.whole_pages import whole_pages
 from trimtab.config.groups.debloat import Fallback
 from trimtab.debloating.fallback import Source, add_fallback
@@ -70,6 +72,13 @@ extern "C" FAR int caught(int x) {
   }
 }
 """
+# GPU code stands in a library as data that host code and the driver read.
+DATA_SOURCE = r"""
+static const volatile unsigned char image[1 << 18] __attribute__((aligned(4096))) = {
+  7, [1 << 16] = 11, [1 << 17] = 9, [(1 << 18) - 1] = 5};
+int used_byte(int at) { return image[at]; }
+int used_sum(void) { int s = 0; for (int i = 0; i < 1 << 18; i++) s += image[i]; return s; }
+"""
 PRELUDE = """
 import ctypes, os, signal, sys, threading
 mine = ctypes.CDLL(os.path.join(sys.prefix, "lib", "libmine.so"))
@@ -98,6 +107,7 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (prefix / "lib").mkdir()
     compile_library(prefix / "lib/libmine.so", C_SOURCE)
     compile_library(prefix / "lib/libthrows.so", CXX_SOURCE)
+    compile_library(prefix / "lib/libdata.so", DATA_SOURCE)
     return prefix
 
 
@@ -123,6 +133,8 @@ def build(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..
             functions, names = read_functions(elf), function_names(elf)
             kept = [(names.of(at) or "").startswith("used") for at in functions.start.tolist()]
             spans = locate(elf, functions, np.array(kept), keep_symbols=False)
+            if path.name == "libdata.so":
+                spans = with_gpu_code_removed(elf, spans)
             spans = whole_pages(elf, spans, 4096)
             rewrite(elf, spans, mode, environment / "lib" / path.name, 4096)
             name = f"lib/{path.name}"
@@ -133,6 +145,13 @@ def build(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..
         return environment
 
     return make
+
+
+def with_gpu_code_removed(elf: Elf, spans: Spans) -> Spans:
+    offset = elf.data.tobytes().index(b"\7" + bytes((1 << 16) - 1) + b"\13")
+    canvas = Canvas(spans.end, spans.reason)
+    canvas.paint(np.array([offset]), np.array([offset + (1 << 18)]), SpanReason.GPU_UNUSED)
+    return replace(spans, end=canvas.end, reason=canvas.reason)
 
 
 @pytest.fixture(scope="module")
@@ -254,6 +273,33 @@ def test_what_was_removed_comes_back_and_is_recorded(
         assert sorted(event.name for event in events.values()) == ["far", "outer"]
     assert record.read_text().splitlines()[-1].endswith("}")
     assert '"functions": ' in record.read_text().splitlines()[-1]
+
+
+@pytest.mark.parametrize("source", [ORIGINAL, PACKED])
+def test_data_comes_back_to_whoever_reads_it(
+    build: Callable[..., Path], record: Path, source: Source
+) -> None:
+    environment = build("compact", source)
+    load = "data = ctypes.CDLL(sys.prefix + '/lib/libdata.so')\n"
+    done = run(environment, record, load + "print(data.used_byte(70000), data.used_sum())")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0 32\n", "")
+    assert {call.library for call in read_removed_calls(record)} == {"lib/libdata.so"}
+    strict = run(environment, record, load + "data.used_byte(70000)", "strict")
+    assert strict.returncode == 70 and strict.stderr.startswith("trimtab: code in libdata.so")
+
+
+def test_loading_gpu_code_at_the_start_does_not_bring_it_all_back(
+    build: Callable[..., Path], prefix: Path, tmp_path: Path, record: Path
+) -> None:
+    show = "libc = ctypes.CDLL(None); libc.getenv.restype = ctypes.c_char_p\n"
+    show += "print(libc.getenv(b'CUDA_MODULE_LOADING').decode())"
+    done = run(build(), record, show, CUDA_MODULE_LOADING="EAGER")
+    assert done.stdout == "LAZY\n"
+    (tmp_path / "lib").mkdir()
+    shutil.copy(prefix / "lib/libmine.so", tmp_path / "lib/libmine.so")
+    without_gpu_code = build(origin=tmp_path)
+    done = run(without_gpu_code, record, show, CUDA_MODULE_LOADING="EAGER")
+    assert done.stdout == "EAGER\n"
 
 
 def test_without_a_miss_nothing_happens(slim: Path, record: Path) -> None:
