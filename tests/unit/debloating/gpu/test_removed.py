@@ -11,7 +11,7 @@ from fatbin_wrappers import read_wrappers
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.gpu.compression import WorkLimit
-from trimtab.binaries.gpu.fatbin import Element, Kind, cubin_bytes, find_gpu_code, read_region
+from trimtab.binaries.gpu.fatbin import Kind, cubin_bytes, find_gpu_code, read_region
 from trimtab.binaries.gpu.wrappers import registered_regions
 from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.config.groups.debloat import Debloat
@@ -22,13 +22,12 @@ from trimtab.debloating.removed import RemovedPages, removed_pages
 from trimtab.debloating.span_document import document_of
 from trimtab.records.usage import UsedModule
 
-# Each kernel has a table of its own, so that its module takes more than a page even compressed.
-BIG = "\n".join(
-    f"__constant__ unsigned table{i}[8192] = {{"
-    + ", ".join(str((j * 2654435761 + i) % 4294967291) for j in range(8192))
-    + f'}};\nextern "C" __global__ void big{i}(unsigned *x) {{ x[threadIdx.x] += table{i}[x[0] % 8192]; }}'
-    for i in range(1)
-)
+# With a table of its own the module takes more than a page even compressed.
+NUMBERS = ", ".join(str(i * 2654435761 % 4294967291) for i in range(8192))
+BIG = f"""
+__constant__ unsigned table[8192] = {{{NUMBERS}}};
+extern "C" __global__ void big0(unsigned *x) {{ x[threadIdx.x] += table[x[0] % 8192]; }}
+"""
 OPTIONS = Debloat(name="x", minimum_hole_bytes=4096)
 
 
@@ -60,9 +59,8 @@ def with_pages_back(elf: Elf, slim: Path, removed: RemovedPages) -> bytes:
     original = elf.data.tobytes()
     for hole in removed.holes:
         at = int(elf.offsets_of(np.array([hole["address"]], np.int64))[0])
-        image[at : at + int(hole["size"] & ~np.uint32(1))] = bytes(
-            int(hole["size"] & ~np.uint32(1))
-        )
+        size = int(hole["size"]) & ~1
+        image[at : at + size] = bytes(size)
     for piece in removed.pieces:
         at = int(elf.offsets_of(np.array([piece["address"]], np.int64))[0])
         source, size = int(piece["offset"]), int(piece["size"])
@@ -130,7 +128,3 @@ def test_registered_regions_are_those_that_wrappers_name(compiled: Path) -> None
     named = {wrapper.region_offset for wrapper in read_wrappers(elf)}
     assert registered_regions(elf) == named - {None}
     assert {region.offset for region in find_gpu_code(elf).regions} == registered_regions(elf)
-
-
-def listed(element: Element) -> int:
-    return element.architecture.number
