@@ -45,7 +45,7 @@ class Gantt(ScheduleSection):
 
 def gantt_name(cell: Cell) -> str:
     """Return the stem of a cell's chart, of letters that any file system takes."""
-    return re.sub(r"[^\w.-]", "_", f"gantt_{cell.cluster}_{cell.trace}_{cell.policy}")
+    return re.sub(r"[^\w.-]", "_", "_".join(("gantt", *cell.setting, cell.summary.policy)))
 
 
 def _gantt(setting: CellGroup, cell: Cell, window: Window) -> Figure:

@@ -6,9 +6,8 @@ from typing import Any
 import altair as alt
 
 from trimtab.evaluation.inputs.schedules import Cell, CellGroup
-from trimtab.evaluation.report.figures import AFTER, Figure, data, specification
-from trimtab.evaluation.report.published import titled
-from trimtab.evaluation.schedules.charts import stacked
+from trimtab.evaluation.report.figures import AFTER, Figure, data
+from trimtab.evaluation.schedules.charts import figure_of
 from trimtab.evaluation.schedules.section import ScheduleSection
 
 _SAMPLES = 300
@@ -22,20 +21,17 @@ class Load(ScheduleSection):
 
     def make_figures(self) -> Iterator[Figure]:
         """Percentiles over the nodes, a row for each policy."""
-        panels = [
-            _load_panel(setting, cells)
-            for setting in self.charted.settings
-            if (cells := [cell for cell in setting.cells if not cell.load.empty])
-        ]
-        if not panels:
-            return
-        yield Figure(
+        return figure_of(
             "load",
-            titled("CPU and memory in use over time", "load"),
+            "CPU and memory in use over time",
             "Percentiles over the nodes, a row for each policy: the line is the median, the "
             "dark band from the 25th to the 75th, the light one from the least to the most "
             f"loaded node. Simulated; at most {_SAMPLES} evenly chosen samples are drawn.",
-            specification(stacked(panels)),
+            (
+                _load_panel(setting, cells)
+                for setting in self.charted.settings
+                if (cells := [cell for cell in setting.cells if not cell.load.empty])
+            ),
         )
 
 

@@ -7,7 +7,7 @@ import altair as alt
 from trimtab.config.groups.hardware import Probe
 from trimtab.evaluation.report.figures import Figure, data, in_order, specification
 from trimtab.evaluation.report.published import titled
-from trimtab.evaluation.schedules.charts import PALETTE, sources_in_words
+from trimtab.evaluation.schedules.charts import palette_colour, sources_in_words
 from trimtab.evaluation.schedules.section import ScheduleSection
 
 
@@ -47,18 +47,13 @@ def _probing(probes: Mapping[str, Sequence[Probe]]) -> Figure:
         for node_type, p in shown
         for quantity, value in (("Run time, s", p.wall_s), ("Energy, J", p.energy_j))
     ]
-    colours = [PALETTE[number % len(PALETTE)] for number in range(len(node_types))]
     chart = (
         alt.Chart(data(values))
         .mark_line(point=True)
         .encode(
             x=alt.X("cores:Q", title="Cores", axis=alt.Axis(tickMinStep=1)),
             y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=True)),
-            color=alt.Color(
-                "node_type:N",
-                scale=alt.Scale(domain=node_types, range=colours),
-                legend=alt.Legend(title="Type of node", orient="top", labelLimit=240),
-            ),
+            color=palette_colour("node_type", node_types, "Type of node"),
             strokeDash=alt.StrokeDash(
                 "level:N",
                 sort=in_order(f"level {probe.level}" for _, probe in shown),

@@ -1,6 +1,6 @@
 """A figure of the report: one Vega-Lite document, drawn as SVG and explored in HTML."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -48,6 +48,15 @@ def in_order(names: Iterable[Any]) -> list[Any]:
 def data(values: list[dict[str, Any]]) -> Any:
     """Return inline data of a chart; every row is a dictionary."""
     return alt.Data(values=values)
+
+
+def colour(field: str, names: Sequence[str], colours: Sequence[str], **legend: Any) -> Any:
+    """Return the colours of a field's names, with a legend above the chart."""
+    return alt.Color(
+        f"{field}:N",
+        scale=alt.Scale(domain=list(names), range=list(colours)),
+        legend=alt.Legend(**{"title": None, "orient": "top"} | legend),
+    )
 
 
 def specification(chart: Any) -> dict[str, Any]:

@@ -60,8 +60,7 @@ class Agreement(ScheduleSection):
                 Column("real_s", "Real, s", 3),
                 Column("formula_simulated_error_pct", _ERRORS["formula_simulated_error_pct"], 2),
                 Column("within_confidence", "Within"),
-                Column("formula_real_error_pct", _ERRORS["formula_real_error_pct"], 1),
-                Column("simulated_real_error_pct", _ERRORS["simulated_real_error_pct"], 1),
+                *(Column(key, _ERRORS[key], 1) for key in [*_ERRORS][1:]),
                 Column("job_error_pct", "Job by job, %", 1),
                 Column("details", "Details"),
             ),
@@ -113,8 +112,8 @@ def _rows(cell: Cell) -> Iterator[Row]:
             }
             if ends:
                 row |= {"simulated_low_s": ends[0], "simulated_high_s": ends[1]}
-            if ends and formula is not None:
-                row["within_confidence"] = ends[0] <= formula <= ends[1]
+                if formula is not None:
+                    row["within_confidence"] = ends[0] <= formula <= ends[1]
             if both is not None and not both.empty:
                 same_jobs_s = _simulated(both, key)
                 row["same_jobs_s"] = same_jobs_s

@@ -6,9 +6,9 @@ from typing import Any
 import altair as alt
 
 from trimtab.evaluation.inputs.schedules import Cell, CellGroup
-from trimtab.evaluation.report.figures import Figure, data, in_order, specification
-from trimtab.evaluation.report.published import published, titled
-from trimtab.evaluation.schedules.charts import class_colour, stacked
+from trimtab.evaluation.report.figures import Figure, data, in_order
+from trimtab.evaluation.report.published import published
+from trimtab.evaluation.schedules.charts import class_colour, figure_of
 from trimtab.evaluation.schedules.section import ScheduleSection
 from trimtab.records.figures import ResponseFigures
 
@@ -28,8 +28,6 @@ class DropRatios(ScheduleSection):
             for setting in self.charted.settings
             for title, cells in series(setting)
         ]
-        if not panels:
-            return
         errors = [row.number("formula_real_error_pct") for row in published("agreement")]
         execution = [
             _panel(setting, title, _own(cells), {"execution_mean_s": "mean"}, "Processing time, s")
@@ -39,23 +37,22 @@ class DropRatios(ScheduleSection):
             _panel(setting, title, _lowest(setting, cells), _RESPONSE, "Response time, s")
             for setting, title, cells in panels
         ]
-        processing_name, response_name = "processing_by_drop_ratio", "response_by_drop_ratio"
-        yield Figure(
-            processing_name,
-            titled("Processing time and drop ratio", processing_name),
+        yield from figure_of(
+            "processing_by_drop_ratio",
+            "Processing time and drop ratio",
             "Mean processing time of the classes whose tasks are dropped, over their own drop "
             "ratio: by formula, simulated and, where it was run, for real. Published: mean "
             f"errors of the formula of {errors[0]:g} and {errors[1]:g} %.",
-            specification(stacked(execution)),
+            execution,
         )
-        yield Figure(
-            response_name,
-            titled("Response time and drop ratio", response_name),
+        yield from figure_of(
+            "response_by_drop_ratio",
+            "Response time and drop ratio",
             "Response time of every class over the drop ratio of the lowest: by formula, "
             "simulated and, where it was run, for real. Policies that evict, or that sprint, "
             "have panels of their own. Published: a mean error of the formula of "
             f"{errors[2]:g} %.",
-            specification(stacked(response)),
+            response,
         )
 
 

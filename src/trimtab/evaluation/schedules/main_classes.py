@@ -33,13 +33,14 @@ def with_shown_classes(schedules: Schedules) -> Schedules:
     shown = shown_classes(schedules)
     return replace(
         schedules,
-        cells=tuple(cell.with_classes(shown[cell.cluster, cell.trace]) for cell in schedules.cells),
+        cells=tuple(cell.with_classes(shown[cell.setting]) for cell in schedules.cells),
         traces=tuple(_trace(trace, shown) for trace in schedules.traces),
     )
 
 
-def without_other_classes(table: Table, shown: Shown) -> Table:
+def without_other_classes(table: Table, schedules: Schedules) -> Table:
     """Return a table with a row for each class for the page; its file has all."""
+    shown = shown_classes(schedules)
     rows = [
         row
         for row in table.rows

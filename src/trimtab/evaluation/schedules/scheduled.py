@@ -1,17 +1,18 @@
-"""What was scheduled, and what the report cannot say of it."""
+"""What was scheduled, which policies were best, and what the report cannot say of it."""
 
 from collections.abc import Iterator
 
-from trimtab.evaluation.inputs.schedules import CellGroup
+from trimtab.evaluation.inputs.schedules import CellGroup, outcomes, relative_pct
 from trimtab.evaluation.report.blocks import Prose, prose
-from trimtab.evaluation.report.tables import MODELLED
+from trimtab.evaluation.report.key_figures import KeyFigure, change
+from trimtab.evaluation.report.tables import MODELLED, shown
 from trimtab.evaluation.schedules.section import ScheduleSection
 
 
 class Scheduled(ScheduleSection):
-    """The cells, and how they were answered."""
+    """The cells, how they were answered, and the policies with the least energy and response."""
 
-    order = 30
+    order = 690
     chapter = None
 
     def done(self) -> Iterator[Prose]:
@@ -19,6 +20,12 @@ class Scheduled(ScheduleSection):
         yield prose(
             "scheduled.html.j2", schedules=self.schedules, targets=self.measurements.targets
         )
+
+    def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
+        """Yield the best policies of each setting."""
+        for setting in self.schedules.settings:
+            for card in (*_least_energy(setting), *_shortest(setting)):
+                yield setting.label, card
 
     def caveats(self) -> Iterator[tuple[str, str]]:
         """Yield, in plain words, what was modelled, not possible or left out."""
@@ -38,7 +45,7 @@ def _of_setting(setting: CellGroup) -> Iterator[tuple[str, str]]:
     for cell in setting.cells:
         if cell.summary.energy_source == MODELLED:
             yield setting.label, "energy of the schedules is modelled, not measured."
-        if cell.totals.replications == 1:
+        if cell.summary.all.replications == 1:
             yield setting.label, "simulated once: there are no confidence intervals."
         if cell.formula and cell.formula.not_possible_because:
             reason = cell.formula.not_possible_because.rstrip(".")
@@ -51,3 +58,43 @@ def _of_setting(setting: CellGroup) -> Iterator[tuple[str, str]]:
             )
         if cell.real and cell.real.sprint:
             yield setting.label, f"sprinting in the real runs: {cell.real.sprint.rstrip('.')}."
+
+
+def _least_energy(setting: CellGroup) -> Iterator[KeyFigure]:
+    baseline = setting.baseline
+    energies = [
+        (cell.total_energy_j, cell)
+        for cell in setting.cells
+        if cell is not baseline and cell.total_energy_j is not None
+    ]
+    if baseline is None or not energies or not baseline.total_energy_j:
+        return
+    energy_j, cell = min(energies, key=lambda pair: pair[0])
+    yield KeyFigure(
+        f"Least energy ({cell.summary.energy_source}): {cell.label}",
+        change(relative_pct(baseline.total_energy_j, energy_j)),
+        f"{baseline.total_energy_j / 1e3:,.1f} → {energy_j / 1e3:,.1f} kJ, "
+        f"against {baseline.label}",
+    )
+
+
+def _shortest(setting: CellGroup) -> Iterator[KeyFigure]:
+    """Yield the policy that is best for the lowest class, and what it does to the highest."""
+    highest, lowest = setting.classes[0], setting.classes[-1]
+    compared = [
+        outcome
+        for outcome in outcomes(setting)
+        if not outcome.is_real and outcome.difference_pct("response_mean_s") is not None
+    ]
+    of_lowest = [outcome for outcome in compared if outcome.job_class == lowest]
+    if not of_lowest:
+        return
+    best = min(of_lowest, key=lambda outcome: outcome.numbers.response_mean_s or 0.0).cell
+    for outcome in compared:
+        if outcome.cell is best and outcome.job_class in (highest, lowest) and outcome.baseline:
+            before, after = (n.response_mean_s for n in (outcome.baseline, outcome.numbers))
+            yield KeyFigure(
+                f"Mean response of {outcome.job_class}: {best.label}",
+                change(outcome.difference_pct("response_mean_s")),
+                f"{shown(before, 2)} → {shown(after, 2)} s, against {setting.cells[0].label}",
+            )

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from trimtab.evaluation.inputs.schedules import Cell, Schedules
+from trimtab.evaluation.report.blocks import Block
 from trimtab.evaluation.report.chapters import SCHEDULES
 from trimtab.evaluation.report.figures import Figure
 from trimtab.evaluation.report.metrics import numbers
@@ -24,7 +25,6 @@ from trimtab.evaluation.report.tables import (
 from trimtab.evaluation.schedules.main_classes import (
     MOST,
     SAID,
-    shown_classes,
     with_shown_classes,
     without_other_classes,
 )
@@ -83,19 +83,20 @@ class ScheduleSection(Section):
         columns = (*who, *columns, *SOURCE_COLUMNS)
         return Table(name, title, caption, columns, (*rows, *theirs))
 
-    def without_other_classes(self, table: Table) -> Table:
-        """Return a table for the page: of many classes those with the most jobs."""
-        return without_other_classes(table, shown_classes(self.schedules))
+    def page(self) -> Iterable[Block]:
+        """Yield figures, then tables: of many classes those with the most jobs."""
+        yield from self.figures
+        yield from (without_other_classes(table, self.schedules) for table in self.tables)
 
 
 def cell_row(cell: Cell) -> dict[str, Value]:
     """Return what a row about a cell begins with."""
     return {
         "name": cell.label,
-        "trace": cell.trace,
-        "cluster": cell.cluster,
-        "policy": cell.policy,
-        "hardware": cell.cluster,
+        "trace": cell.summary.trace,
+        "cluster": cell.summary.cluster,
+        "policy": cell.summary.policy,
+        "hardware": cell.summary.cluster,
     }
 
 
