@@ -1,13 +1,13 @@
 """What each policy cost the whole cluster: energy, run time and waste."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import altair as alt
 import pyarrow.parquet as pq
 
 from trimtab.evaluation.inputs.schedules import Cell, CellGroup, relative_pct
-from trimtab.evaluation.report.figures import AFTER, BEFORE, GPU_COLOUR, Figure, colour, data
+from trimtab.evaluation.report.figures import AFTER, BEFORE, GPU_COLOUR, Figure, data, hover, scaled
 from trimtab.evaluation.report.published import published, titled
 from trimtab.evaluation.report.tables import Column, Row, Table, shown
 from trimtab.evaluation.schedules.by_class import difference_key, percent, picked
@@ -16,7 +16,6 @@ from trimtab.evaluation.schedules.section import (
     SIMULATED,
     ScheduleSection,
     cell_row,
-    policy_metrics,
 )
 
 _BATCH_ROWS = 1 << 20
@@ -84,10 +83,6 @@ class ClusterEnergy(ScheduleSection):
                 for cell in group.cells
             ],
         )
-
-    def metrics(self) -> Mapping[str, Any]:
-        """Return the numbers of each policy."""
-        return policy_metrics(self.tables[0])
 
 
 def _row(cell: Cell, baseline: Cell | None) -> Row:
@@ -161,9 +156,9 @@ def _energy_panel(setting: CellGroup) -> Any:
         .encode(
             y=alt.Y("policy:N", sort=policies, title=None, axis=alt.Axis(labelLimit=260)),
             x=alt.X("energy_kj:Q", title="Energy, kJ"),
-            color=colour("kind", [*_KINDS.values()], (BEFORE, AFTER)),
+            color=scaled(alt.Color, "kind:N", _KINDS.values(), (BEFORE, AFTER)),
             order="order:Q",
-            tooltip=["policy:N", "kind:N", alt.Tooltip("energy_kj:Q", format=",.1f")],
+            tooltip=hover("policy", "kind", energy_kj=",.1f"),
         )
     )
     time = (
@@ -172,7 +167,7 @@ def _energy_panel(setting: CellGroup) -> Any:
         .encode(
             y=alt.Y("policy:N", sort=policies, title=None, axis=None),
             x=alt.X("makespan_s:Q", title="Run time, s"),
-            tooltip=["policy:N", alt.Tooltip("makespan_s:Q", format=",.1f")],
+            tooltip=hover("policy", makespan_s=",.1f"),
         )
     )
     panels = [chart.properties(width=330, height=alt.Step(24)) for chart in (energy, time)]

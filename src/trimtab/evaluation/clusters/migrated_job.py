@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from trimtab.evaluation.inputs.schedules import Cell, CellGroup
-from trimtab.evaluation.report.figures import AFTER, HIGHLIGHT, INK, Figure, colour, data
+from trimtab.evaluation.report.figures import AFTER, HIGHLIGHT, INK, Figure, data, scaled
 from trimtab.evaluation.report.published import stated
 from trimtab.evaluation.schedules.charts import figure_of, sources_in_words
 from trimtab.evaluation.schedules.section import ScheduleSection
@@ -132,7 +132,7 @@ def _timeline(bars: list[dict[str, Any]], longest_s: float) -> Any:
     rectangles = base.mark_bar(height=18).encode(
         x=alt.X("from_s:Q", title="Time since arrival, s", scale=alt.Scale(domain=[0, longest_s])),
         x2="to_s:Q",
-        color=colour("part", ("running", "set-up"), (AFTER, HIGHLIGHT)),
+        color=scaled(alt.Color, "part:N", ("running", "set-up"), (AFTER, HIGHLIGHT)),
     )
     said = base.mark_text(align="left", dx=5, color=INK).encode(x="to_s:Q", text="said:N")
     return alt.layer(rectangles, said)

@@ -68,16 +68,6 @@ class Cell:
             None if idle is None or active is None else active + idle * self.summary.all.utilisation
         )
 
-    @property
-    def evicts(self) -> bool:
-        """Whether any job was evicted."""
-        return any(numbers.evictions > 0 for numbers in self.classes.values())
-
-    @property
-    def sprints(self) -> bool:
-        """Whether any job was sped up for a while."""
-        return any(numbers.sprint_s > 0 for numbers in self.classes.values())
-
 
 @dataclass(frozen=True)
 class CellGroup:

@@ -50,13 +50,21 @@ def data(values: list[dict[str, Any]]) -> Any:
     return alt.Data(values=values)
 
 
-def colour(field: str, names: Sequence[str], colours: Sequence[str], **legend: Any) -> Any:
-    """Return the colours of a field's names, with a legend above the chart."""
-    return alt.Color(
-        f"{field}:N",
-        scale=alt.Scale(domain=list(names), range=list(colours)),
-        legend=alt.Legend(**{"title": None, "orient": "top"} | legend),
-    )
+def scaled(
+    channel: Any, field: str, names: Iterable[str], values: Sequence[Any], **more: Any
+) -> Any:
+    """Return a channel of a chart, such as alt.Color, with a value for each name of a field.
+
+    Its legend is above the chart, unless `more` has another.
+    """
+    scale = alt.Scale(domain=list(names), range=list(values))
+    return channel(field, scale=scale, **{"legend": alt.Legend(title=None, orient="top")} | more)
+
+
+def hover(*names: str, **formats: str) -> list[Any]:
+    """Return what a mark says when it is pointed at: names, then numbers in these formats."""
+    numbers = [alt.Tooltip(f"{key}:Q", format=form) for key, form in formats.items()]
+    return [*(f"{name}:N" for name in names), *numbers]
 
 
 def specification(chart: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 
 from trimtab.evaluation.inputs.schedules import CellGroup, ClassOutcome, outcomes, relative_pct
-from trimtab.evaluation.report.figures import AFTER, INK, Figure, data, in_order
+from trimtab.evaluation.report.figures import AFTER, INK, Figure, data, hover, in_order, scaled
 from trimtab.evaluation.report.tables import shown
 from trimtab.evaluation.schedules.charts import (
     class_colour,
@@ -66,49 +66,34 @@ def _latency_values(setting: CellGroup) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
     for outcome in outcomes(setting):
         for key, measure in _MEASURES.items():
-            difference = outcome.difference_pct(key)
-            if difference is not None:
-                found.setdefault(outcome.answered_by if outcome.is_real else "", []).append(
-                    {
-                        "policy": outcome.cell.label,
-                        "job_class": outcome.job_class,
-                        "measure": measure,
-                        "bar": f"{outcome.job_class}, {measure}",
-                        "seconds": getattr(outcome.numbers, key),
-                        "difference_pct": difference,
-                    }
-                )
+            bar = {
+                "policy": outcome.cell.label,
+                "job_class": outcome.job_class,
+                "measure": measure,
+                "bar": f"{outcome.job_class}, {measure}",
+                "seconds": getattr(outcome.numbers, key),
+                "difference_pct": outcome.difference_pct(key),
+            }
+            if bar["difference_pct"] is not None:
+                found.setdefault(outcome.answered_by if outcome.is_real else "", []).append(bar)
     return found
 
 
 def _latency_panel(setting: CellGroup, platform: str, values: list[dict[str, Any]]) -> Any:
     bars = [f"{name}, {measure}" for name in setting.classes for measure in _MEASURES.values()]
+    policies = in_order(value["policy"] for value in values)
+    axis = alt.Axis(labelAngle=0, labelLimit=_LABEL_PX)
     base = alt.Chart(data(values)).encode(
-        x=alt.X(
-            "policy:N",
-            sort=in_order(value["policy"] for value in values),
-            title=None,
-            axis=alt.Axis(labelAngle=0, labelLimit=_LABEL_PX),
-        ),
+        x=alt.X("policy:N", sort=policies, title=None, axis=axis),
         xOffset=alt.XOffset("bar:N", sort=bars, scale=alt.Scale(domain=bars)),
         y=alt.Y("difference_pct:Q", title="Difference, %"),
-        tooltip=[
-            "policy:N",
-            "bar:N",
-            alt.Tooltip("seconds:Q", format=",.2f"),
-            alt.Tooltip("difference_pct:Q", format="+.1f"),
-        ],
+        tooltip=hover("policy", "bar", seconds=",.2f", difference_pct="+.1f"),
     )
     colour = class_colour(setting.classes)
-    shade = alt.Opacity(
-        "measure:O",
-        sort=list(_MEASURES.values()),
-        scale=alt.Scale(domain=list(_MEASURES.values()), range=[1, 0.4]),
-        legend=alt.Legend(title=None, orient="top"),
-    )
+    measures = list(_MEASURES.values())
+    shade = scaled(alt.Opacity, "measure:O", measures, (1, 0.4), sort=measures)
     marks = base.mark_bar(strokeWidth=1).encode(color=colour, opacity=shade)
     outline = base.mark_bar(filled=False, strokeWidth=1).encode(color=colour)
-    policies = {value["policy"] for value in values}
     label_px = min(_LABEL_PX, _LETTER_PX * max(map(len, policies), default=0))
     width = max(240, len(policies) * max(96, label_px, 24 + 16 * len(bars)))
     return alt.layer(marks, outline, zero_line("y")).properties(
@@ -157,15 +142,11 @@ def energy_values(setting: CellGroup) -> list[dict[str, Any]]:
 
 def _energy_panel(setting: CellGroup) -> Any:
     values = energy_values(setting)
+    policies = [value["policy"] for value in values]
     base = alt.Chart(data(values)).encode(
-        y=alt.Y(
-            "policy:N",
-            sort=in_order(value["policy"] for value in values),
-            title=None,
-            axis=alt.Axis(labelLimit=260),
-        ),
+        y=alt.Y("policy:N", sort=policies, title=None, axis=alt.Axis(labelLimit=260)),
         x=alt.X("difference_pct:Q", title="Difference, %", scale=alt.Scale(padding=36)),
-        tooltip=["policy:N", alt.Tooltip("difference_pct:Q", format="+.1f")],
+        tooltip=hover("policy", difference_pct="+.1f"),
     )
     bars = base.mark_bar(color=AFTER)
     below = "datum.difference_pct < 0"

@@ -1,8 +1,7 @@
 """Formula, simulation and real run of the same cell, and how far they are from each other."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -11,7 +10,7 @@ from trimtab.evaluation.inputs.schedules import Cell, relative_pct
 from trimtab.evaluation.report.key_figures import KeyFigure
 from trimtab.evaluation.report.tables import Column, Row, Table, Value, shown
 from trimtab.evaluation.schedules.by_class import interval
-from trimtab.evaluation.schedules.section import ScheduleSection, cell_row, policy_metrics
+from trimtab.evaluation.schedules.section import ScheduleSection, cell_row
 
 _QUANTITIES = {
     "response_mean_s": "mean response",
@@ -84,10 +83,6 @@ class Agreement(ScheduleSection):
                             "mean of the errors without their sign",
                         ),
                     )
-
-    def metrics(self) -> Mapping[str, Any]:
-        """Return the numbers of each class and quantity."""
-        return policy_metrics(self.tables[0])
 
 
 def _rows(cell: Cell) -> Iterator[Row]:

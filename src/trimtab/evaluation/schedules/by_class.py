@@ -1,7 +1,6 @@
 """What each policy did to each class of jobs, and where their time went."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import pandas as pd
 
@@ -12,7 +11,6 @@ from trimtab.evaluation.schedules.section import (
     SIMULATED,
     ScheduleSection,
     cell_row,
-    policy_metrics,
 )
 from trimtab.records.figures import ClassFigures
 
@@ -67,10 +65,6 @@ class ByClass(ScheduleSection):
             ),
             map(_row, _outcomes(self.schedules)),
         )
-
-    def metrics(self) -> Mapping[str, Any]:
-        """Return the numbers of each class."""
-        return policy_metrics(self.tables[0])
 
 
 class Queueing(ScheduleSection):

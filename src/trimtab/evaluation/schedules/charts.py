@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from trimtab.evaluation.report.figures import INK, Figure, colour, data, specification
+from trimtab.evaluation.report.figures import INK, Figure, data, scaled, specification
 from trimtab.evaluation.report.published import titled
 
 # Okabe and Ito's palette, which people with any kind of colour blindness can tell apart.
@@ -20,7 +20,8 @@ def class_colour(classes: Sequence[str]) -> Any:
 def palette_colour(field: str, names: Sequence[str], title: str) -> Any:
     """Return the colour of each name of a field, in the order of `names`."""
     colours = [PALETTE[number % len(PALETTE)] for number in range(len(names))]
-    return colour(field, names, colours, title=title, labelLimit=240)
+    legend = alt.Legend(title=title, orient="top", labelLimit=240)
+    return scaled(alt.Color, f"{field}:N", names, colours, legend=legend)
 
 
 def zero_line(axis: str) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 
 from trimtab.evaluation.inputs.schedules import Cell, CellGroup
-from trimtab.evaluation.report.figures import Figure, data, in_order
+from trimtab.evaluation.report.figures import Figure, data, hover, in_order, scaled
 from trimtab.evaluation.report.published import published
 from trimtab.evaluation.schedules.charts import class_colour, figure_of
 from trimtab.evaluation.schedules.section import ScheduleSection
@@ -60,7 +60,9 @@ def series(setting: CellGroup) -> Iterator[tuple[str, list[Cell]]]:
     """Yield the cells that differ in drop ratios alone: neither in evicting nor in sprinting."""
     groups: dict[tuple[bool, bool], list[Cell]] = {}
     for cell in setting.cells:
-        groups.setdefault((cell.evicts, cell.sprints), []).append(cell)
+        numbers = cell.classes.values()
+        how = any(of.evictions > 0 for of in numbers), any(of.sprint_s > 0 for of in numbers)
+        groups.setdefault(how, []).append(cell)
     for (evicts, sprints), cells in groups.items():
         if len({tuple(of.drop_ratio for of in cell.classes.values()) for cell in cells}) > 1:
             said = [word for word, so in (("evicting", evicts), ("sprinting", sprints)) if so]
@@ -116,30 +118,18 @@ def _panel(
             x=alt.X("drop_ratio:Q", title="Drop ratio", axis=alt.Axis(format="%")),
             y=alt.Y("seconds:Q", title=axis),
             color=class_colour(setting.classes),
-            tooltip=[
-                "policy:N",
-                "job_class:N",
-                "way:N",
-                "measure:N",
-                alt.Tooltip("drop_ratio:Q", format=".0%"),
-                alt.Tooltip("seconds:Q", format=",.2f"),
-            ],
+            tooltip=hover(
+                *("policy", "job_class", "way", "measure"), drop_ratio=".0%", seconds=",.2f"
+            ),
         )
         .properties(width=340, height=220)
     )
     legend = alt.Legend(title=None, orient="top", symbolStrokeColor="#334155")
-    lines = base.mark_line().encode(
-        strokeDash=alt.StrokeDash(
-            "way:N", scale=alt.Scale(domain=_WAYS, range=[[6, 4], [1, 0], [2, 3]]), legend=legend
-        )
-    )
-    marks = base.mark_point(size=55, filled=True, opacity=1).encode(
-        shape=alt.Shape(
-            "way:N",
-            scale=alt.Scale(domain=_WAYS, range=["square", "circle", "triangle-up"]),
-            legend=legend,
-        )
-    )
+    dash = scaled(alt.StrokeDash, "way:N", _WAYS, ([6, 4], [1, 0], [2, 3]), legend=legend)
+    shapes = ("square", "circle", "triangle-up")
+    shape = scaled(alt.Shape, "way:N", _WAYS, shapes, legend=legend)
+    lines = base.mark_line().encode(strokeDash=dash)
+    marks = base.mark_point(size=55, filled=True, opacity=1).encode(shape=shape)
     facets = [
         alt.layer(lines, marks)
         .transform_filter(alt.FieldEqualPredicate(field="measure", equal=measure))

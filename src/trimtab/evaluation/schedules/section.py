@@ -88,6 +88,17 @@ class ScheduleSection(Section):
         yield from self.figures
         yield from (without_other_classes(table, self.schedules) for table in self.tables)
 
+    def metrics(self) -> Mapping[str, Any]:
+        """Return our numbers by "cluster/trace/policy[/class[/quantity or source]]/key", flat."""
+        found: dict[str, float] = {}
+        for row in (row for table in self.tables for row in table.rows):
+            if not is_published(row) and "policy" in row:
+                parts = [row["cluster"], row["trace"], row["policy"], row.get("job_class")]
+                parts.append(row.get("quantity") or row["source"])
+                prefix = "/".join(str(part) for part in parts if part)
+                found |= {f"{prefix}/{key}": float(value) for key, value in numbers(row).items()}
+        return {"schedule": found}
+
 
 def cell_row(cell: Cell) -> dict[str, Value]:
     """Return what a row about a cell begins with."""
@@ -98,18 +109,6 @@ def cell_row(cell: Cell) -> dict[str, Value]:
         "policy": cell.summary.policy,
         "hardware": cell.summary.cluster,
     }
-
-
-def policy_metrics(table: Table) -> Mapping[str, Any]:
-    """Return our numbers by "cluster/trace/policy[/class[/quantity or source]]/key", flat."""
-    found: dict[str, float] = {}
-    for row in table.rows:
-        if not is_published(row) and "policy" in row:
-            parts = [row["cluster"], row["trace"], row["policy"], row.get("job_class")]
-            parts.append(row.get("quantity") or row["source"])
-            prefix = "/".join(str(part) for part in parts if part)
-            found |= {f"{prefix}/{key}": float(value) for key, value in numbers(row).items()}
-    return {"schedule": found}
 
 
 def _bears_on(schedules: Schedules) -> set[BearsOn]:

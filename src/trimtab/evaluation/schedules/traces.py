@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 
 from trimtab.evaluation.inputs.schedules import Schedules
-from trimtab.evaluation.report.figures import Figure, data, in_order
+from trimtab.evaluation.report.figures import Figure, data, hover, in_order
 from trimtab.evaluation.report.published import published
 from trimtab.evaluation.schedules.charts import class_colour, figure_of
 from trimtab.evaluation.schedules.section import ScheduleSection
@@ -67,11 +67,7 @@ def _losses(trace: TraceFacts, schedules: Schedules) -> Any:
             x=alt.X("drop_ratio:Q", title="Drop ratio", axis=alt.Axis(format="%")),
             y=alt.Y("loss_pct:Q", title="Accuracy loss, %"),
             color=class_colour(classes),
-            tooltip=[
-                "job_class:N",
-                alt.Tooltip("drop_ratio:Q", format=".0%"),
-                alt.Tooltip("loss_pct:Q", format=".2f"),
-            ],
+            tooltip=hover("job_class", drop_ratio=".0%", loss_pct=".2f"),
         )
         .properties(width=420, height=200, title=label)
     )
