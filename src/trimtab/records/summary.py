@@ -9,12 +9,7 @@ from trimtab.records.document import Document
 from trimtab.records.figures import ClassFigures, TotalFigures
 from trimtab.records.trace_facts import ServiceSource
 
-
-class Simulator(StrEnum):
-    """Which of the two simulated: both give the same."""
-
-    KERNEL = "kernel"
-    REFERENCE = "reference"
+Simulator = StrEnum("Simulator", "KERNEL REFERENCE")  # which simulated: both give the same
 
 
 class Summary(Document):

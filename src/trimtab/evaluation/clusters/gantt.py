@@ -14,8 +14,7 @@ from trimtab.evaluation.inputs.stays import Window, first_stays, lane_height, la
 from trimtab.evaluation.report.blocks import Block, Fold, Prose
 from trimtab.evaluation.report.figures import INK, Figure, data, hover, scaled, specification
 from trimtab.evaluation.schedules.charts import class_colour
-from trimtab.evaluation.schedules.main_classes import OTHERS
-from trimtab.evaluation.schedules.section import ScheduleSection
+from trimtab.evaluation.schedules.section import OTHERS, ScheduleSection
 
 _STAYS = 200
 _UNKNOWN = "not finished"

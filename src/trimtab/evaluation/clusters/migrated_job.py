@@ -34,9 +34,7 @@ class MigratedJob(ScheduleSection):
     def make_figures(self) -> Iterator[Figure]:
         """The job's time line, a panel for each setting in which a job migrated."""
         jobs = [moved for setting in self.charted.settings if (moved := first_moved(setting))]
-        sources = sources_in_words(
-            cell.summary.energy_source for moved in jobs for cell in moved.cells
-        )
+        sources = sources_in_words(cell.summary.energy_source for job in jobs for cell in job.cells)
         wall_s, energy_j, less_pct, ratio = (
             stated("migrated_job", key)
             for key in ("wall_s", "energy_j", "energy_reduction_pct", "wall_ratio")

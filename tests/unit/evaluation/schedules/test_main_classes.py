@@ -9,7 +9,7 @@ import schedule_files
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.inputs.schedules import Cell, Schedules
 from trimtab.evaluation.report.tables import is_published
-from trimtab.evaluation.schedules.main_classes import (
+from trimtab.evaluation.schedules.section import (
     MOST,
     OTHERS,
     SAID,
