@@ -122,11 +122,11 @@ def layout(cell: Cell, window: Window) -> tuple[list[dict[str, Any]], list[dict[
     bands: list[dict[str, Any]] = []
     top = 0.0
     for node, stays in window.stays.groupby("node", sort=True):
-        lowest = lanes(stays)
-        needed = max(low + lane_height(s) for low, s in zip(lowest, _records(stays), strict=True))
+        in_lanes: Any = list(zip(lanes(stays), stays.to_dict("records"), strict=True))
+        needed = max(low + lane_height(stay) for low, stay in in_lanes)
         height = min(max(needed / 1000 * _CORE_PX, _NODE_PX[0]), _NODE_PX[1])
         name = f"{hardware.get(node, 'node')} {node}"
-        for low, stay in zip(lowest, _records(stays), strict=True):
+        for low, stay in in_lanes:
             bar = {
                 "job": stay["job"],
                 "job_class": classes.get(stay["job"], _UNKNOWN),
@@ -148,10 +148,6 @@ def layout(cell: Cell, window: Window) -> tuple[list[dict[str, Any]], list[dict[
         bands.append({"node": name, "middle": top + height / 2, "bottom": top + height})
         top += height + _GAP_PX
     return bars, bands
-
-
-def _records(stays: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(key): value for key, value in row.items()} for row in stays.to_dict("records")]
 
 
 def _classes(cell: Cell, stays: pd.DataFrame) -> dict[int, str]:

@@ -14,10 +14,8 @@ from trimtab.evaluation.inputs.measurements import DebloatedTarget, Inputs, Meas
 from trimtab.evaluation.inputs.schedules import Cell, Schedules
 from trimtab.records import tables
 from trimtab.records.deflator_search import DeflatorSearch
-from trimtab.records.formula import FormulaResponse
 from trimtab.records.manifest import Manifest
-from trimtab.records.real_run import RealRun
-from trimtab.records.summary import Summary
+from trimtab.records.summary import FormulaResponse, RealRun, Summary
 from trimtab.records.trace_facts import TraceFacts
 from trimtab.records.usage import Usage
 from trimtab.records.used import UsedCodeByLibrary

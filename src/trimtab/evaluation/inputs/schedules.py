@@ -10,9 +10,7 @@ import pandas as pd
 from trimtab.config.groups.hardware import Probe
 from trimtab.records.deflator_search import DeflatorSearch
 from trimtab.records.figures import ClassFigures
-from trimtab.records.formula import FormulaResponse
-from trimtab.records.real_run import RealRun
-from trimtab.records.summary import Summary
+from trimtab.records.summary import FormulaResponse, RealRun, Summary
 from trimtab.records.trace_facts import TraceFacts
 
 

@@ -33,10 +33,8 @@ class Scheduled(ScheduleSection):
             yield from _of_setting(setting)
         for trace in self.schedules.traces:
             for reason, rows in trace.skipped.items():
-                yield (
-                    trace.trace,
-                    f"{rows:,} rows of the recorded trace were left out: {reason.rstrip('.')}.",
-                )
+                said = f"{rows:,} rows of the recorded trace were left out: {reason.rstrip('.')}."
+                yield trace.trace, said
 
 
 def _of_setting(setting: CellGroup) -> Iterator[tuple[str, str]]:
@@ -51,31 +49,24 @@ def _of_setting(setting: CellGroup) -> Iterator[tuple[str, str]]:
             reason = cell.formula.not_possible_because.rstrip(".")
             yield f"{setting.label}, {cell.label}", f"no formula: {reason}."
         if cell.real and cell.real.scale != 1:
-            yield (
-                setting.label,
-                f"the jobs of the real runs were scaled by {cell.real.scale:g}; their times are "
-                "printed in seconds of the trace.",
-            )
+            said = f"the jobs of the real runs were scaled by {cell.real.scale:g}; their times are "
+            yield setting.label, f"{said}printed in seconds of the trace."
         if cell.real and cell.real.sprint:
             yield setting.label, f"sprinting in the real runs: {cell.real.sprint.rstrip('.')}."
 
 
 def _least_energy(setting: CellGroup) -> Iterator[KeyFigure]:
     baseline = setting.baseline
-    energies = [
-        (cell.total_energy_j, cell)
-        for cell in setting.cells
-        if cell is not baseline and cell.total_energy_j is not None
-    ]
-    if baseline is None or not energies or not baseline.total_energy_j:
-        return
-    energy_j, cell = min(energies, key=lambda pair: pair[0])
-    yield KeyFigure(
-        f"Least energy ({cell.summary.energy_source}): {cell.label}",
-        change(relative_pct(baseline.total_energy_j, energy_j)),
-        f"{baseline.total_energy_j / 1e3:,.1f} → {energy_j / 1e3:,.1f} kJ, "
-        f"against {baseline.label}",
-    )
+    before_j = baseline and baseline.total_energy_j
+    cells = [cell for cell in setting.cells if cell is not baseline]
+    known = [(cell.total_energy_j, cell) for cell in cells if cell.total_energy_j is not None]
+    if baseline and before_j and known:
+        energy_j, cell = min(known, key=lambda pair: pair[0])
+        yield KeyFigure(
+            f"Least energy ({cell.summary.energy_source}): {cell.label}",
+            change(relative_pct(before_j, energy_j)),
+            f"{before_j / 1e3:,.1f} → {energy_j / 1e3:,.1f} kJ, against {baseline.label}",
+        )
 
 
 def _shortest(setting: CellGroup) -> Iterator[KeyFigure]:

@@ -9,9 +9,8 @@ import pandas as pd
 import pytest
 import schedule_files
 
-from trimtab.evaluation.clusters.load import load_values
 from trimtab.evaluation.clusters.migrated_job import first_moved, timeline
-from trimtab.evaluation.clusters.probing import most_work
+from trimtab.evaluation.clusters.nodes import load_values, most_work
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.inputs.schedules import Schedules
 from trimtab.evaluation.report.figures import Figure
