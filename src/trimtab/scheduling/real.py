@@ -90,8 +90,7 @@ def _on_spark(
 
 
 def _on_slurm(facts: Facts, policy: Policy, trace: pd.DataFrame, scale: float) -> pd.DataFrame:
-    priorities = tuple(sorted({job_class.priority for job_class in facts.job_classes}))
-    with SlurmCluster(facts.cluster, priorities) as cluster:
+    with SlurmCluster(facts.cluster) as cluster:
         outcome = run_policy(cluster, trace, facts.job_classes, policy, scale=scale)
     failed = [job for job, code in outcome.exit_codes.items() if code]
     if failed:
