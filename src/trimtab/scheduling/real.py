@@ -15,7 +15,6 @@ from trimtab.execution.slurm.cluster import SlurmCluster
 from trimtab.execution.slurm.run import run_policy
 from trimtab.execution.spark.rounds import WARM_UP
 from trimtab.execution.spark.run import run_trace
-from trimtab.execution.sprinting.choose import find_sprinter
 from trimtab.policies.base import Policy
 from trimtab.policies.facts import Facts
 from trimtab.policies.registry import build_policy
@@ -84,8 +83,7 @@ def _on_spark(
         programs = prepare(classes, Path(folder))
         with spark_session(Path(folder) / "log", setting.cluster.engine_slots) as session:
             warm_up(session, programs.values(), WARM_UP)
-            sprinter = find_sprinter() if driven.sprints else None
-            ran = run_trace(session, trace, programs, driven, sprinter)
+            ran = run_trace(session, trace, programs, driven)
     return ran.jobs, ran.sprinter
 
 
