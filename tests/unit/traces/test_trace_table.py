@@ -83,11 +83,11 @@ def test_bad_rows_are_named_and_nothing_is_written(
     bad[column] = values
     path = tmp_path / "trace.parquet"
     with pytest.raises(UserError) as caught:
-        write_trace(path, [chunk(), bad], classes=["c", "a"])
+        write_trace(path, [chunk(), bad])
     assert str(caught.value).startswith(f"{path}: {message}")
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(UserError) as caught:
-        check_trace("x", bad, 4, 1.5, ["a", "c"])
+        check_trace("x", bad, 4, 1.5)
     assert message in str(caught.value)
 
 

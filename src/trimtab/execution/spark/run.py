@@ -14,9 +14,8 @@ from trimtab.execution.spark.dispatcher import Dispatcher
 from trimtab.execution.sprinting.choose import find_sprinter
 from trimtab.execution.sprinting.sprinter import Sprinter
 from trimtab.spark.event_log import EventLog, read_event_log
-from trimtab.spark.processes import CpuClock
 from trimtab.spark.program import SparkProgram
-from trimtab.spark.session import Session
+from trimtab.spark.session import CpuClock, Session
 
 
 @dataclass(frozen=True)
