@@ -13,6 +13,7 @@ from trimtab.errors import UserError
 from trimtab.native import BUILD
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
 from trimtab.profiling.runs.compare import compare_outputs
+from trimtab.profiling.runs.conditions import varied
 from trimtab.profiling.runs.from_workload import program_of
 from trimtab.profiling.runs.measured import MeasuredRun, epochs_table, runs_table
 from trimtab.profiling.runs.program import Program
@@ -99,9 +100,8 @@ def _trace(
     kernels_from = traced_runs if eager else 0
     runs = []
     for repeat, record in enumerate(records):
-        # The length of the environment moves the stack and what is read of it: each run differs.
-        padded = {**program.environment, "TRIMTAB_PADDING": "x" * (1000 * repeat)}
-        traced = tracing_environment(padded, record)
+        varying = varied(repeat, folder / "caches").apply(program)
+        traced = tracing_environment(varying.environment, record)
         if repeat >= kernels_from:
             traced = kernel_tracing_environment(
                 traced,
@@ -109,7 +109,7 @@ def _trace(
                 Path(workload.python or program.command[0]),
                 workload.own_profiler,
             )
-        watched = replace(program, environment=traced)
+        watched = replace(varying, environment=traced)
         runs.append(_run(watched, "traced_functions", repeat, hardware, folder))
     followed = replace(program, command=tracing_command(program.command, files_record))
     runs.append(_run(followed, "traced_files", 0, hardware, folder))
