@@ -185,3 +185,33 @@ def test_one_run_has_an_eager_collector(tmp_path: Path) -> None:
         assert usage.complete, usage.incomplete_because
         seen.append(used(usage, module) & {"visited", "gone"})
     assert seen == [{"gone"}, {"visited", "gone"}]
+
+
+def test_numpy_on_other_numbers_of_cpus_and_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a product of matrices runs on one CPU and on two is in what three traced runs saw."""
+    pytest.importorskip("numpy")
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    code = "import numpy\na = numpy.ones((200, 200))\nprint((a @ a).sum())\n"
+    traced = functions_of(trace_workload(workload(tmp_path, code), tmp_path / "three"))
+    allowed = os.sched_getaffinity(0)
+    seen = []
+    for cpus, threads in ((1, {}), (2, {}), (1, {"OMP_NUM_THREADS": "2"}), (2, {THREADS: "1"})):
+        os.sched_setaffinity(0, sorted(allowed)[:cpus])
+        try:
+            other = trace_workload(workload(tmp_path, code, env=threads), tmp_path / "other", 1)
+        finally:
+            os.sched_setaffinity(0, allowed)
+        seen.append({each for each in functions_of(other) if "numpy" in each[0]})
+        assert len(seen[-1]) > 1000
+        assert seen[-1] <= traced, (cpus, threads)
+    assert len(allowed) == 1 or seen[1] - seen[0]  # which a run on one CPU would miss
+
+
+THREADS = "OPENBLAS_NUM_THREADS"
+
+
+def functions_of(usage: Usage) -> set[tuple[str, int]]:
+    return {(each.path, address) for each in usage.libraries for address in each.used_functions}
