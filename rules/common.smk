@@ -6,6 +6,12 @@ from trimtab.config import dump, stages
 from trimtab.profiling.runs.from_workload import command_line
 from trimtab.sources import sources_of
 
+# Snakemake tells every program how many threads to start; workloads run without it in production.
+AS_THE_USER = (
+    "env -u OMP_NUM_THREADS -u GOTO_NUM_THREADS -u OPENBLAS_NUM_THREADS"
+    " -u MKL_NUM_THREADS -u VECLIB_MAXIMUM_THREADS -u NUMEXPR_NUM_THREADS"
+)
+
 
 def code(*patterns):
     """The files matching `patterns` and the modules that they import, tracked by content."""
@@ -43,8 +49,11 @@ def longest_min(workloads, runs):
 
 
 def profiled_min(wildcards):
-    """The plain and the traced runs of `profile`, one more for eager loading, one for files."""
-    runs = CONFIG.root.profiling.repeats + CONFIG.root.profiling.traced_runs + 2
+    """The plain runs of `profile`, the traced ones and as many to compare them with, two more.
+
+    These two are one for eager loading and one for files.
+    """
+    runs = CONFIG.root.profiling.repeats + 2 * CONFIG.root.profiling.traced_runs + 2
     return longest_min([CONFIG.option("workload", wildcards.workload)], runs)
 
 

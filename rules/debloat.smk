@@ -96,5 +96,6 @@ rule verify_environment:
             )
         ),
     shell:
-        "python scripts/verify_environment.py --config {params.cfg:q} --environment {input.environment:q}"
-        " --manifest {input.manifest:q} --output $(dirname {output.verdict:q}) > {log:q} 2>&1"
+        "{AS_THE_USER} python scripts/verify_environment.py --config {params.cfg:q}"
+        " --environment {input.environment:q} --manifest {input.manifest:q}"
+        " --output $(dirname {output.verdict:q}) > {log:q} 2>&1"

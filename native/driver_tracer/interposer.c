@@ -3,7 +3,8 @@
  * for callers that link to libcuda by its own symbols, for callers of dlsym by standing before
  * that too, and for the CUDA runtime, which asks cuGetProcAddress for all the rest.
  *
- * It sees names, and not which modules the driver loads for them. */
+ * It sees names, and not which modules the driver loads for them; of what libraries load by its
+ * address it sees the region. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
@@ -11,6 +12,7 @@
 
 #include "../records/driver.h"
 #include "../records/kernels.h"
+#include "../records/regions.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define NOT_INITIALIZED 3 /* CUDA_ERROR_NOT_INITIALIZED: there is no driver */
@@ -32,6 +34,21 @@ static void *driver_function(const char *name) {
 #define REAL(name, ...) \
   __typeof__(&name) real = (__typeof__(&name))driver_function(#name); \
   return real ? real(__VA_ARGS__) : NOT_INITIALIZED
+
+#define IMAGE(function, parameters, ...) \
+  EXPORT int function parameters; \
+  static int function##_of_driver parameters { REAL(function, __VA_ARGS__); } \
+  EXPORT int function parameters { \
+    int error = function##_of_driver(__VA_ARGS__); \
+    record_gpus(driver_function); \
+    if (!error) record_region(image); \
+    return error; \
+  }
+IMAGE(cuModuleLoadData, (void *module, const void *image), module, image)
+IMAGE(cuModuleLoadFatBinary, (void *module, const void *image), module, image)
+IMAGE(cuModuleLoadDataEx,
+      (void *module, const void *image, unsigned int count, void *options, void *values), module,
+      image, count, options, values)
 
 #define NAMED(function, kind) \
   EXPORT int function(void *result, void *container, const char *name) { \
@@ -80,6 +97,9 @@ static const struct {
   void *ours;
   int since; /* the version of CUDA from which cuGetProcAddress means this one by the name */
 } watched[] = {
+    OURS(cuModuleLoadData),
+    OURS(cuModuleLoadDataEx),
+    OURS(cuModuleLoadFatBinary),
     OURS(cuModuleGetFunction),
     OURS(cuLibraryGetKernel),
     OURS(cuLibraryGetUnifiedFunction),

@@ -14,6 +14,9 @@ enum cupti_domain { DOMAIN_DRIVER_API = 1, DOMAIN_RESOURCE = 3 };
 enum resource_event { RESOURCE_DRIVER_READY = 5, RESOURCE_MODULE_LOADED = 6 };
 
 enum driver_call {
+  CALL_MODULE_LOAD_DATA = 19,
+  CALL_MODULE_LOAD_DATA_EX = 20,
+  CALL_MODULE_LOAD_FAT_BINARY = 21,
   CALL_MODULE_GET_FUNCTION = 23,
   CALL_MODULE_GET_GLOBAL = 24,
   CALL_MODULE_GET_TEXTURE = 26,
@@ -50,7 +53,13 @@ struct module_data {
   const uint8_t *cubin;
 };
 
-/* Arguments of the calls: kernel, texture or surface by name; variable by name; a list of all. */
+/* Arguments of the calls: a module from memory; kernel, texture or surface by name; variable by
+ * name; a list of all. */
+struct image_arguments {
+  void *result;
+  const void *image;
+};
+
 struct named_arguments {
   void *result;
   void *container;

@@ -10,6 +10,7 @@
 
 #include "../records/driver.h"
 #include "../records/kernels.h"
+#include "../records/regions.h"
 #include "cupti_abi.h"
 #include "module.h"
 
@@ -20,11 +21,17 @@ static void *driver_function(const char *name) {
 }
 
 static void watch_call(uint32_t call, const struct call_data *data) {
+  const struct image_arguments *loaded = data->arguments;
   const struct named_arguments *named = data->arguments;
   const struct variable_arguments *variable = data->arguments;
   const struct list_arguments *list = data->arguments;
   record_gpus(driver_function);
   switch (call) {
+    case CALL_MODULE_LOAD_DATA:
+    case CALL_MODULE_LOAD_DATA_EX:
+    case CALL_MODULE_LOAD_FAT_BINARY:
+      if (data->site == SITE_EXIT && *data->result == 0) record_region(loaded->image);
+      break;
     case CALL_MODULE_GET_FUNCTION:
     case CALL_LIBRARY_GET_KERNEL:
     case CALL_LIBRARY_GET_UNIFIED_FUNCTION:
@@ -68,6 +75,9 @@ static const struct {
 } watched[] = {
     {DOMAIN_RESOURCE, RESOURCE_DRIVER_READY},
     {DOMAIN_RESOURCE, RESOURCE_MODULE_LOADED},
+    {DOMAIN_DRIVER_API, CALL_MODULE_LOAD_DATA},
+    {DOMAIN_DRIVER_API, CALL_MODULE_LOAD_DATA_EX},
+    {DOMAIN_DRIVER_API, CALL_MODULE_LOAD_FAT_BINARY},
     {DOMAIN_DRIVER_API, CALL_MODULE_GET_FUNCTION},
     {DOMAIN_DRIVER_API, CALL_MODULE_GET_GLOBAL},
     {DOMAIN_DRIVER_API, CALL_MODULE_GET_TEXTURE},

@@ -11,6 +11,8 @@
  *   global NAME                        a variable, texture or surface was looked up
  *   listed NAME                        a kernel came up in a list of all kernels of a module
  *   module SHA256 BYTES NAME...        a module was loaded, with the symbols it defines
+ *   region OFFSET:PATH                 a fat binary region of a file, at OFFSET (hexadecimal), was
+ *                                      loaded as a whole, by its address
  *   failed REASON                      not all that was used is recorded, for this reason
  *
  * Every event is one write to the end of the file, so that a process that is killed loses

@@ -62,6 +62,18 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
   return *value = attribute == 75 ? 9 - device : attribute == 76 ? 0 : -1, 0;
 }
 
+#define IMAGE(function, id) \
+  int function(void **module, const void *image) { \
+    struct { void *module; const void *image; } arguments = {module, image}; \
+    return called(id, &arguments); \
+  }
+IMAGE(cuModuleLoadData, 19)
+IMAGE(cuModuleLoadFatBinary, 21)
+int cuModuleLoadDataEx(void **module, const void *image, unsigned int count, void *a, void *b) {
+  struct { void *module; const void *image; } arguments = {module, image};
+  return count || a || b ? 1 : called(20, &arguments);
+}
+
 #define NAMED(function, id) \
   int function(void **result, void *container, const char *name) { \
     struct { void *result, *container; const char *name; } arguments = {result, container, name}; \
@@ -130,6 +142,9 @@ int cuGetProcAddress_v2(const char *name, void **found, int version, uint64_t fl
     int since;
   } known[] = {
       {"cuModuleGetFunction", cuModuleGetFunction, 2000},
+      {"cuModuleLoadData", cuModuleLoadData, 2000},
+      {"cuModuleLoadDataEx", cuModuleLoadDataEx, 2010},
+      {"cuModuleLoadFatBinary", cuModuleLoadFatBinary, 2000},
       {"cuModuleGetTexRef", cuModuleGetTexRef, 2000},
       {"cuModuleGetSurfRef", cuModuleGetSurfRef, 3000},
       {"cuModuleGetGlobal", cuModuleGetGlobal_v2, 3020},

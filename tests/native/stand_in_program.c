@@ -14,6 +14,8 @@
 
 typedef int named_function(void **, void *, const char *);
 typedef int variable_function(uint64_t *, size_t *, void *, const char *);
+typedef int image_function(void **, const void *);
+typedef int image_function_ex(void **, const void *, unsigned int, void *, void *);
 typedef int list_function(void **, unsigned int, void *);
 typedef int entry_function(const char *, void **, int, uint64_t, int *);
 
@@ -23,6 +25,8 @@ int stand_in_runtime_call(void);
 named_function cuLibraryGetKernel, cuLibraryGetUnifiedFunction;
 named_function cuModuleGetFunction, cuModuleGetTexRef, cuModuleGetSurfRef;
 variable_function cuModuleGetGlobal_v2, cuLibraryGetGlobal, cuLibraryGetManaged;
+image_function cuModuleLoadData, cuModuleLoadFatBinary;
+image_function_ex cuModuleLoadDataEx;
 list_function cuModuleEnumerateFunctions, cuLibraryEnumerateKernels;
 
 /* How the program gets at the driver's functions: linked, by dlsym, or as the CUDA runtime does. */
@@ -62,6 +66,23 @@ static int list(const char *function, void *linked, unsigned int limit) {
   return call(handles, limit, handles);
 }
 
+/* As libraries do: what they hand to the driver lies in their file, at OFFSET of PATH. */
+static int image(const char *function, void *linked, char *place) {
+  char *path = strchr(place, ':') + 1;
+  long offset = atol(place);
+  struct stat status;
+  int file = open(path, O_RDONLY);
+  if (file < 0 || fstat(file, &status)) return 1;
+  char *memory = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+  close(file);
+  void *module, *call = driver_function(function, linked);
+  struct { uint32_t magic, version; void *region; } wrapper = {0x466243b1, 1, memory + offset};
+  if (!strcmp(function, "cuModuleLoadDataEx"))
+    return ((image_function_ex *)call)(&module, memory + offset, 0, NULL, NULL);
+  int wrapped = !strcmp(function, "cuModuleLoadFatBinary");
+  return ((image_function *)call)(&module, wrapped ? (void *)&wrapper : memory + offset);
+}
+
 /* The module ends where memory ends: reading past it is fatal. */
 static int load(const char *path) {
   struct stat status;
@@ -86,6 +107,7 @@ int main(int count, char **arguments) {
 #define NAMED(function) named(#function, function, value)
 #define LIST(function, room) list(#function, function, room)
 #define VARIABLE(function) variable(#function, function, value)
+#define IMAGE(function) image(#function, function, value)
     if (IS("init")) error = cuInit(0);
     else if (IS("way")) way = value;
     else if (IS("kernel")) error = NAMED(cuLibraryGetKernel);
@@ -99,6 +121,9 @@ int main(int count, char **arguments) {
     else if (IS("list")) error = LIST(cuModuleEnumerateFunctions, 8);
     else if (IS("list_one")) error = LIST(cuLibraryEnumerateKernels, 1);
     else if (IS("load")) error = load(value);
+    else if (IS("data")) error = IMAGE(cuModuleLoadData);
+    else if (IS("data_ex")) error = IMAGE(cuModuleLoadDataEx);
+    else if (IS("fat_binary")) error = IMAGE(cuModuleLoadFatBinary);
     else if (IS("runtime_call")) error = stand_in_runtime_call();
     else if (IS("close_files")) close_range(3, ~0u, 0);
     else if (IS("kill")) raise(SIGKILL);

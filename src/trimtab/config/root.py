@@ -24,8 +24,9 @@ class Profiling:
 
     repeats: Count = about("Measured runs of each workload.", default=3)
     traced_runs: Count = about(
-        "Runs in which functions are traced; all that any of them used is kept. Which code a run "
-        "takes may hang on chance, such as the alignment of a buffer.",
+        "Runs in which functions are traced, each with other CPUs, threads and caches; all that "
+        "any of them used is kept. Three see a program on one CPU and on several, with cold caches "
+        "and with warm ones.",
         default=3,
     )
     sample_interval_s: Annotated[Number, Field(ge=0.01)] = about(

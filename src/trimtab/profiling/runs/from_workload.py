@@ -46,10 +46,11 @@ def program_of(workload: Workload, run_folder: Path, python: Path | None = None)
     return Program(
         command=command,
         workdir=workdir,
-        environment={**os.environ, **workload.env, "PATH": path, "PYTHONUNBUFFERED": "1"},
+        environment={**os.environ, **workload.env, "PATH": path},
         timeout_s=workload.timeout_s,
         output=replace(workload.output, path=placed(workload.output.path)),
         marks=replace(workload.marks, file=placed(workload.marks.file)),
+        own_variables=frozenset(workload.env),
     )
 
 

@@ -1,5 +1,6 @@
 """Starting a program in a session of its own, and following it to its end."""
 
+import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -48,7 +49,8 @@ def launched(program: Program, stdout: Path, stderr: Path) -> Iterator[Launched]
     """Start `program`; the block has to see to it that all its processes have ended.
 
     Standard output and error go to the two files. The first process leads a new session; it is
-    left to be waited for. PYTHONUNBUFFERED is set, so that Python's lines arrive when printed.
+    left to be waited for. Where marks are read from standard output, PYTHONUNBUFFERED is set, so
+    that Python's lines arrive when printed.
 
     Raises UserError when the command or the working directory cannot be used.
     """
@@ -62,7 +64,8 @@ def launched(program: Program, stdout: Path, stderr: Path) -> Iterator[Launched]
         else:
             follower = None
         run.started_at = time.monotonic()
-        process = _start(program, subprocess.PIPE if from_pipe else out.fileno(), err.fileno())
+        with _on_cpus(program.cpus):
+            process = _start(program, subprocess.PIPE if from_pipe else out.fileno(), err.fileno())
         process.returncode = 0  # whoever measures waits for it, with wait4
         run.pid = process.pid
         run.exit = ExitWatcher(process.pid, run.news.set)
@@ -80,14 +83,30 @@ def launched(program: Program, stdout: Path, stderr: Path) -> Iterator[Launched]
                 process.stdout.close()
 
 
+@contextmanager
+def _on_cpus(count: int | None) -> Iterator[None]:
+    """Let what this thread starts in the block use `count` CPUs, as far as the system allows.
+
+    They are the first of those that the thread may use; where these are too few, others join.
+    """
+    before = os.sched_getaffinity(0)
+    others = set(range(os.cpu_count() or 1)) - before
+    try:
+        os.sched_setaffinity(0, [*sorted(before), *sorted(others)][: count or len(before)])
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
 def _start(program: Program, stdout: int, stderr: int) -> "subprocess.Popen[bytes]":
     if not program.workdir.is_dir():
         raise UserError(f"workdir: {program.workdir}: no such directory")
+    unbuffered = {"PYTHONUNBUFFERED": "1"} if stdout == subprocess.PIPE else {}
     try:
         return subprocess.Popen(
             program.command,
             cwd=program.workdir,
-            env={**program.environment, "PYTHONUNBUFFERED": "1"},
+            env={**program.environment, **unbuffered},
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,

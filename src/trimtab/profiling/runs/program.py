@@ -14,6 +14,8 @@ class Program:
 
     `command[0]` is looked up in the PATH of `environment`, and relative to `workdir` when it
     holds a slash. A run that takes longer than `timeout_s` is killed with all its processes.
+    `own_variables` are the names of those variables that the workload sets itself. `cpus` is the
+    number of CPUs that it may use, None for all that the process may that starts it.
     """
 
     command: tuple[str, ...]
@@ -22,6 +24,8 @@ class Program:
     timeout_s: float
     output: Output = field(default_factory=Output)
     marks: Marks = field(default_factory=Marks)
+    own_variables: frozenset[str] = frozenset()
+    cpus: int | None = None
 
     def __post_init__(self) -> None:
         if not self.command:

@@ -26,7 +26,8 @@ class KernelRecord:
     """What one process used, by name, and what was loaded for it.
 
     `way` is cupti, or driver where only names could be seen. `listed` are kernels that came up
-    when the program listed all of a module. `gpus` are named by their PCI bus ids. `lost` says
+    when the program listed all of a module. `regions` are the files and offsets of fat binary
+    regions that were loaded by their address. `gpus` are named by their PCI bus ids. `lost` says
     that events are missing; `failed` why not all could be recorded.
     """
 
@@ -40,6 +41,7 @@ class KernelRecord:
     kernels: set[str] = field(default_factory=set)
     globals: set[str] = field(default_factory=set)
     listed: set[str] = field(default_factory=set)
+    regions: set[tuple[str, int]] = field(default_factory=set)
     failed: list[str] = field(default_factory=list)
 
 
@@ -55,6 +57,10 @@ def _add(record: KernelRecord, kind: str, words: list[str]) -> None:
     elif kind == "gpu":
         bus, architecture, name = words
         record.gpus[bus] = UsedGpu(name, int(architecture))
+    elif kind == "region":
+        (place,) = words
+        offset, path = place.split(":", 1)
+        record.regions.add((path, int(offset, 16)))
     elif kind in ("kernel", "global", "listed", "failed", "cupti"):
         (word,) = words
         if kind == "failed":

@@ -8,12 +8,14 @@ alone.
 """
 
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from trimtab.errors import TrimtabError
 from trimtab.native import native_path
 from trimtab.profiling.tracing.cupti import NoGpuError, cuda_major, find_cupti
+from trimtab.profiling.tracing.handed_regions import read_handed_region
 from trimtab.profiling.tracing.kernel_records import KernelRecord, LoadedModule, read_kernel_records
 from trimtab.records.usage import UsedGpu, UsedModule
 
@@ -59,8 +61,6 @@ def kernel_tracing_environment(
         **environment,
         "TRIMTAB_KERNELS": str(record.resolve()),
         "CUDA_MODULE_LOADING": "LAZY",
-        # A compiler whose work is in the driver's cache does not run: its code would be removed.
-        "CUDA_CACHE_DISABLE": "1",
     }
     if own_profiler or cupti is None or "CUDA_INJECTION64_PATH" in environment:
         preload = [str(native_path("libtrimtab-driver.so")), environment.get("LD_PRELOAD", "")]
@@ -79,6 +79,8 @@ def read_kernel_trace(*folders: Path) -> KernelTrace:
     """
     reasons = [reason for folder in folders if (reason := _not_traced(folder))]
     records = [record for folder in folders for record in read_kernel_records(folder)]
+    for record in records:
+        _add_handed_regions(record)
     reasons += [
         f"process {record.pid} ({record.executable}): {reason}"
         for record in records
@@ -97,6 +99,19 @@ def read_kernel_trace(*folders: Path) -> KernelTrace:
             if record.lost
         ],
     )
+
+
+def _add_handed_regions(record: KernelRecord) -> None:
+    """Count what was handed to the driver as a whole as loaded, and all its kernels as listed."""
+    architectures = {gpu.architecture for gpu in record.gpus.values()}
+    for path, offset in sorted(record.regions):
+        try:
+            region = read_handed_region(Path(path), offset, architectures)
+        except TrimtabError as error:
+            record.failed.append(str(error))
+        else:
+            record.modules += region.cubins
+            record.listed |= region.kernels
 
 
 def _not_traced(folder: Path) -> str:
@@ -123,10 +138,21 @@ class _Module:
         self.processes.add(record.pid)
 
 
-def _unite(records: Iterable[KernelRecord]) -> list[UsedModule]:
-    """Give each looked-up name to the loaded modules that define it: two may, and both keep it."""
+def _unite(records: Sequence[KernelRecord]) -> list[UsedModule]:
+    """Give each looked-up name to the loaded modules that define it: two may, and both keep it.
+
+    A module of which no process asked anything by name is used all the same, or it would not be
+    loaded: all that it defines counts as listed.
+    """
     modules: dict[str, _Module] = {}
+    asked = {
+        loaded.sha256
+        for record in records
+        for loaded in record.modules
+        if loaded.symbols & (record.kernels | record.listed | record.globals)
+    }
     for record in records:
+        record.listed.update(*(m.symbols for m in record.modules if m.sha256 not in asked))
         kernels = record.kernels | record.listed
         for loaded in _and_nothing_loaded(record, kernels | record.globals):
             module = modules.setdefault(loaded.sha256, _Module(loaded.size_bytes))

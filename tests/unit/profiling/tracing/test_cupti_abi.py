@@ -27,6 +27,9 @@ EQUAL(SITE_ENTER, CUPTI_API_ENTER);
 EQUAL(SITE_EXIT, CUPTI_API_EXIT);
 EQUAL(MULTIPLE_SUBSCRIBERS, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
 
+CALL(CALL_MODULE_LOAD_DATA, cuModuleLoadData);
+CALL(CALL_MODULE_LOAD_DATA_EX, cuModuleLoadDataEx);
+CALL(CALL_MODULE_LOAD_FAT_BINARY, cuModuleLoadFatBinary);
 CALL(CALL_MODULE_GET_FUNCTION, cuModuleGetFunction);
 CALL(CALL_MODULE_GET_GLOBAL, cuModuleGetGlobal);
 CALL(CALL_MODULE_GET_TEXTURE, cuModuleGetTexRef);
@@ -46,6 +49,9 @@ FIELD(struct resource_data, descriptor, CUpti_ResourceData, resourceDescriptor);
 FIELD(struct module_data, cubin_bytes, CUpti_ModuleResourceData, cubinSize);
 FIELD(struct module_data, cubin, CUpti_ModuleResourceData, pCubin);
 
+FIELD(struct image_arguments, image, cuModuleLoadData_params, image);
+FIELD(struct image_arguments, image, cuModuleLoadDataEx_params, image);
+FIELD(struct image_arguments, image, cuModuleLoadFatBinary_params, fatCubin);
 FIELD(struct named_arguments, name, cuModuleGetFunction_params, name);
 FIELD(struct named_arguments, name, cuModuleGetTexRef_params, name);
 FIELD(struct named_arguments, name, cuModuleGetSurfRef_params, name);

@@ -24,6 +24,7 @@ def test_every_event(tmp_path: Path) -> None:
     lines = [
         b"cupti /opt/libcupti.so.13", b"gpu 0000:01:00.0 90 NVIDIA%20H200", b"kernel _Z1kv",
         b"global counter", b"listed a%0Ab", b"module " + DIGEST + b" 640 _Z1kv counter",
+        b"region 1aF0:/opt/a:b%20c.so", b"region 0:/x",
         b"failed it%20failed",
     ]  # fmt: skip
     (record,) = read(tmp_path, FIRST + b"".join(line + b"\n" for line in lines))
@@ -34,6 +35,7 @@ def test_every_event(tmp_path: Path) -> None:
     (module,) = record.modules
     assert (module.sha256, module.size_bytes) == (DIGEST.decode(), 640)
     assert module.symbols == {"_Z1kv", "counter"}
+    assert record.regions == {("/opt/a:b c.so", 0x1AF0), ("/x", 0)}
     assert record.failed == ["it failed"]
 
 
@@ -53,6 +55,7 @@ def test_a_killed_process_may_leave_part_of_a_line(tmp_path: Path) -> None:
     [
         b"", b"kernel", b"kernel two names", b"unknown word", b"module", b"module abc 3",
         b"module " + DIGEST, b"module " + DIGEST + b" many", b"module " + DIGEST.upper() + b" 3",
+        b"region /x", b"region x:/x", b"region 1 /x",
         b"gpu 0000:01:00.0 90", b"gpu 0000:01:00.0 ninety name", FIRST.strip(), b"\x00\xff\xfe",
     ],
 )  # fmt: skip

@@ -105,6 +105,94 @@ def test_names_go_to_the_modules_that_define_them(stand_ins: StandIns, tmp_path:
     assert (rest.kernels, rest.enumerated) == (["second_listed", "undefined"], True)
 
 
+def region_of(*elements: tuple[int, int, bytes]) -> bytes:
+    """A fat binary region of elements: kind (1 PTX, 2 ELF), architecture, program."""
+    body = b""
+    for kind, architecture, program in elements:
+        padded = program + b"\0" * (-len(program) % 8)
+        header = (kind, 0x0101, 64, len(padded), 0, 0, 0, 0, architecture, 0, 0, 0x11, 0, 0)
+        body += struct.pack("<HHIQIIHHIIIQQQ", *header) + padded
+    return struct.pack("<4sHHQ", b"\x50\xed\x55\xba", 1, 16, len(body)) + body
+
+
+def as_cubin(path: Path) -> Path:
+    """The ELF file at `path` as one for CUDA whose functions are kernels (STO_CUDA_ENTRY)."""
+    data = bytearray(path.read_bytes())
+    struct.pack_into("<H", data, 18, 190)
+    first, count = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<H", data, 60)[0]
+    for header in range(first, first + 64 * count, 64):
+        kind, offset, size = struct.unpack_from("<I16xQQ", data, header + 4)
+        if kind == 2:
+            for symbol in range(offset, offset + size, 24):
+                data[symbol + 5] |= 0x10
+    path.write_bytes(bytes(data))
+    return path
+
+
+PTX = b".version 8.0\n.target sm_75\n.visible .entry _Z3fft(\n.param .u64 p)\n{ ret; }\n\0"
+
+
+@pytest.mark.parametrize("own_profiler", [False, True])
+@pytest.mark.parametrize("call", ["data", "data_ex", "fat_binary"])
+def test_a_region_that_is_loaded_as_a_whole_is_used_as_a_whole(
+    stand_ins: StandIns, tmp_path: Path, call: str, own_profiler: bool
+) -> None:
+    """As cuFFT does: no name is asked, and of PTX the driver makes what is in no file."""
+    one, old = (as_cubin(module_file(tmp_path / f"{name}.o", name)) for name in ("one", "old"))
+    library = tmp_path / "lib some:where.so"
+    pieces = [(2, 90, one.read_bytes()), (2, 70, old.read_bytes())]
+    library.write_bytes(b"x" * 5000 + region_of(*pieces) + region_of((1, 75, PTX)))
+    second = 5000 + len(region_of(*pieces))
+    actions = ["init", f"{call}=5000:{library}", f"{call}={second}:{library}"]
+    assert stand_ins.run(tmp_path / "record", *actions, own_profiler=own_profiler) == 0
+    trace = read_kernel_trace(tmp_path / "record")
+    assert trace.traced, trace.not_traced_because
+    (nameless, cubin) = trace.modules
+    assert (nameless.sha256, nameless.kernels) == ("", ["_Z3fft"])
+    assert (cubin.sha256, cubin.size_bytes) == (digest(one), one.stat().st_size)
+    assert (cubin.kernels, cubin.enumerated) == (["one"], True)
+
+
+def test_what_is_loaded_from_no_file_or_is_no_region_is_left_out(
+    stand_ins: StandIns, tmp_path: Path
+) -> None:
+    cubin = module_file(tmp_path / "one.o", "a")
+    assert stand_ins.run(tmp_path / "record", "init", f"data=0:{cubin}") == 0
+    assert read_kernel_trace(tmp_path / "record").modules == []
+
+
+def test_a_region_that_is_gone_afterwards_keeps_all(stand_ins: StandIns, tmp_path: Path) -> None:
+    library = tmp_path / "lib.so"
+    library.write_bytes(region_of((1, 75, PTX)))
+    assert stand_ins.run(tmp_path / "record", "init", f"data=0:{library}") == 0
+    library.write_bytes(b"another file")
+    trace = read_kernel_trace(tmp_path / "record")
+    assert not trace.traced
+    assert f"{library}: the GPU code at file offset 0x0" in trace.not_traced_because
+
+
+def test_a_module_of_which_nothing_was_asked_is_used_as_a_whole(
+    stand_ins: StandIns, tmp_path: Path
+) -> None:
+    one = module_file(tmp_path / "one.o", "compiled_of_ptx")
+    two = module_file(tmp_path / "two.o", "asked", "unasked")
+    actions = ["init", f"load={one}", f"load={two}", "kernel=asked"]
+    assert stand_ins.run(tmp_path / "record", *actions) == 0
+    modules = {module.sha256: module for module in read_kernel_trace(tmp_path / "record").modules}
+    assert modules[digest(one)].kernels == ["compiled_of_ptx", "variable_of_one"]
+    assert modules[digest(one)].enumerated
+    assert modules[digest(two)].kernels == ["asked"]
+
+
+def test_the_caches_of_compiled_code_are_left_to_the_conditions(
+    stand_ins: StandIns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {"CUDA_CACHE_PATH": "/mine", "LD_LIBRARY_PATH": str(stand_ins.folder)}
+    found = environment_of(stand_ins.folder / "bin/python", tmp_path, monkeypatch, **given)
+    assert {name for name in found if name.startswith("CUDA_CACHE")} == {"CUDA_CACHE_PATH"}
+    assert found["CUDA_CACHE_PATH"] == "/mine"
+
+
 @pytest.mark.parametrize("size", [0, 1, 55, 56, 63, 64, 65, 119, 120, 128, 100_003])
 def test_modules_are_named_by_their_sha256(stand_ins: StandIns, tmp_path: Path, size: int) -> None:
     data = tmp_path / "module"
