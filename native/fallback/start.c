@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "events.h"
+#include "mapped.h"
 #include "original.h"
 #include "place.h"
 #include "sidecar.h"
@@ -34,4 +35,7 @@ __attribute__((constructor)) static void start(void) {
   choose_store();
   load_gpu_code_when_needed();
   catch_signals();
+  note_mapped(); /* of a process that is killed nothing more is heard */
 }
+
+__attribute__((destructor)) static void end(void) { note_mapped(); }

@@ -1,0 +1,39 @@
+#include "mapped.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The path of a mapping that may be executed, without the end of its line; NULL for any other. */
+static const char *executable_path(char *line) {
+  char *permissions = strchr(line, ' '), *path = strchr(line, '/');
+  if (!permissions || !path || permissions[3] != 'x') return NULL;
+  path[strcspn(path, "\n")] = 0;
+  return path;
+}
+
+void note_mapped(void) {
+  const char *record = getenv("TRIMTAB_MAPPED_RECORD");
+  FILE *maps = record ? fopen("/proc/self/maps", "re") : NULL;
+  if (!maps) return;
+  int file = open(record, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  char *line = NULL, last[PATH_MAX] = "";
+  size_t line_bytes = 0;
+  while (file >= 0 && getline(&line, &line_bytes, maps) > 0) {
+    const char *path = executable_path(line);
+    struct stat status;
+    /* A library's mappings follow each other. The numbers in the list are not always those that
+     * stat(2) gives, as on overlayfs, and it is stat's that others compare with. */
+    if (!path || !strcmp(path, last) || stat(path, &status)) continue;
+    snprintf(last, sizeof last, "%s", path);
+    dprintf(file, "%d\t%lu\t%lu\t%s\n", (int)getpid(), (unsigned long)status.st_dev,
+            (unsigned long)status.st_ino, path);
+  }
+  free(line);
+  if (file >= 0) close(file);
+  fclose(maps);
+}
