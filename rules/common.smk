@@ -57,6 +57,18 @@ def profiled_min(wildcards):
     return longest_min([CONFIG.option("workload", wildcards.workload)], runs)
 
 
+def settled_min(wildcards):
+    """The runs in the slim environment, all of which miss something; half an hour for the rest."""
+    runs = CONFIG.root.settle.clean_runs * (CONFIG.root.settle.rebuilds + 1)
+    return longest_min(CONFIG.workloads(wildcards.target), runs) + 20
+
+
+def learned(wildcards):
+    """What `trimtab learn` found in the environment of a target, where it did."""
+    path = f"results/debloat/{wildcards.target}/{wildcards.hardware}/learned.json"
+    return [path] if Path(path).exists() else []
+
+
 def verified_min(wildcards):
     """The runs in both environments, those for resident memory, and one to find a crash."""
     runs = 2 * (CONFIG.root.verify.repeats + 1) + 1

@@ -5,22 +5,32 @@ rule debloat_target:
             workload=EXPERIMENT.targets[wildcards.target],
             hardware=wildcards.hardware,
         ),
-        code=code("scripts/debloat_target.py"),
+        learned=learned,
+        code=code(
+            "scripts/debloat_target.py",
+            "src/trimtab/profiling/meters/*.py",
+            "native/fallback/*.[ch]",
+        ),
     output:
         manifest="results/debloat/{target}/{hardware}/manifest.json",
         table="results/debloat/{target}/{hardware}/libraries.parquet",
         spans=directory("results/debloat/{target}/{hardware}/spans"),
         used="results/debloat/{target}/{hardware}/used.json",
+        settling="results/debloat/{target}/{hardware}/settling.json",
+        stage="results/debloat/{target}/{hardware}/stage.json",
         libraries="results/debloat/{target}/{hardware}/libraries.tar",
     log:
         "logs/debloat/{target}/{hardware}.log",
     benchmark:
         "results/benchmarks/debloat/{target}/{hardware}.tsv"
-    threads: 2
+    # It runs the workloads, beside nothing else.
+    threads: EVERY_CORE
     resources:
-        mem_mb=4000,
-        runtime=30,
-        gpu=0,
+        mem_mb=lambda wildcards: max(
+            4000, memory_mb(CONFIG.workloads(wildcards.target))
+        ),
+        runtime=settled_min,
+        gpu=gpus,
     params:
         cfg=lambda wildcards: dump(
             stages.DebloatStage(
@@ -29,6 +39,7 @@ rule debloat_target:
                 gpus=CONFIG.option("hardware", wildcards.hardware).gpus,
                 workloads=CONFIG.workloads(wildcards.target),
                 debloat=CONFIG.root.debloat,
+                settle=CONFIG.root.settle,
             )
         ),
     shell:
@@ -69,6 +80,7 @@ rule verify_environment:
     input:
         environment=rules.build_environment.output.environment,
         manifest=rules.debloat_target.output.manifest,
+        settling=rules.debloat_target.output.settling,
         code=code(
             "scripts/verify_environment.py",
             "src/trimtab/profiling/meters/*.py",

@@ -18,6 +18,7 @@ rule resolved_config:
                 policies=policies(),
                 debloat=CONFIG.root.debloat,
                 profiling=CONFIG.root.profiling,
+                settle=CONFIG.root.settle,
                 verify=CONFIG.root.verify,
                 clusters=CONFIG.options("cluster", EXPERIMENT.schedule.clusters),
                 traces=CONFIG.options("trace", EXPERIMENT.schedule.traces),

@@ -1,10 +1,10 @@
-"""Rule debloat_target: the libraries of a target without what no workload of it used."""
+"""Rule debloat_target: the libraries of a target without what no run of its workloads used."""
 
 import argparse
 from pathlib import Path
 
 from trimtab.config.stages import DebloatStage, load
-from trimtab.debloating.debloat import debloat_target
+from trimtab.debloating.settling import debloat_and_settle
 from trimtab.errors import exit_on_error
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -14,4 +14,4 @@ parser.add_argument("--output", type=Path, required=True, help="folder of the re
 arguments = parser.parse_args()
 
 with exit_on_error():
-    debloat_target(load(arguments.config, DebloatStage), arguments.usages, arguments.output)
+    debloat_and_settle(load(arguments.config, DebloatStage), arguments.usages, arguments.output)

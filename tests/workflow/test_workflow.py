@@ -1,5 +1,6 @@
 """Snakemake runs what changed, all of it, and nothing else."""
 
+import json
 import os
 import select
 import signal
@@ -9,6 +10,8 @@ from pathlib import Path
 
 import pytest
 from project import NOTHING_TO_DO, Project, tools
+
+from trimtab.files import read_json
 
 CHAIN = {
     "profile_workload",
@@ -31,6 +34,7 @@ def test_the_whole_chain_leaves_its_files_and_names_the_report(finished: Project
         "debloat/both/test_machine/manifest.json",
         "debloat/both/test_machine/libraries.parquet",
         "debloat/both/test_machine/libraries.tar",
+        "debloat/both/test_machine/settling.json",
         "debloat/both/test_machine/env/bin/python",
         "debloat/both/test_machine/verify.json",
         "debloat/both/test_machine/verify_runs.parquet",
@@ -95,6 +99,12 @@ def test_a_missing_environment_is_no_reason_to_run(finished: Project) -> None:
             {"verify_environment", *SCHEDULE},
         ),
         (
+            "conf/config.yaml",
+            "settle: {clean_runs: 1}",
+            "settle: {clean_runs: 2}",
+            {*CHAIN - {"profile_workload"}, "resolved_config"},
+        ),
+        (
             "conf/policy/non_preemptive.yaml",
             "preemption: none",
             "preemption: resume",
@@ -134,6 +144,30 @@ def test_a_change_reruns_just_what_it_touches(
         assert "build_environment" in found and "profile_workload" not in found
     else:
         assert found == planned
+
+
+def test_what_production_recorded_is_kept_by_the_next_run(
+    finished: Project, tmp_path: Path
+) -> None:
+    folder = "results/debloat/tiny/test_machine"
+    [library] = read_json(finished.folder / folder / "manifest.json")["files"]
+    line = {"pid": 1, "time_s": 1.0, "library": library, "address": 64, "function": "f"}
+    (tmp_path / "record").write_text(json.dumps(line) + "\n")
+    learn = ("trimtab", "learn", "--workspace", folder, "--record", str(tmp_path / "record"))
+    assert "snakemake --cores all debloat" in finished.succeed(*learn)
+    try:
+        said = finished.succeed("snakemake", "-n", "--cores", "2", "all")
+        assert "rule debloat_target" in said and "target=both" not in said
+        assert "rule profile_workload" not in said
+    finally:
+        (finished.folder / folder / "learned.json").unlink()
+
+
+def test_learning_from_runs_of_an_experiment(finished: Project) -> None:
+    folder = "results/debloat/tiny/test_machine"
+    said = finished.succeed("trimtab", "learn", "--workspace", folder, "--repeats", "1")
+    assert "0 removed pieces were missed" in said
+    assert finished.planned() == set()
 
 
 def test_a_changed_workload_reruns_its_cells_only(finished: Project) -> None:

@@ -2,7 +2,6 @@
 
 from typing import ClassVar, Literal
 
-from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.workload import Workload
 from trimtab.records.document import Document
 
@@ -13,11 +12,3 @@ class TracedProgram(Document):
     stage: ClassVar[str] = "trimtab trace"
     version: Literal[1] = 1
     workload: Workload
-
-
-class DebloatOptions(Document):
-    """`options.json`: how it was debloated."""
-
-    stage: ClassVar[str] = "trimtab debloat"
-    version: Literal[1] = 1
-    options: Debloat

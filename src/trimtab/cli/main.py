@@ -13,6 +13,8 @@ from rich.table import Table
 from trimtab.cli import schedule as queue_cli
 from trimtab.cli import workspace
 from trimtab.cli.doctor import examine
+from trimtab.cli.learning import SlimFolder
+from trimtab.cli.words import risk_in_words, settling_in_words
 from trimtab.config.fields import MistakeError
 from trimtab.config.groups.debloat import (
     Debloat,
@@ -26,7 +28,9 @@ from trimtab.config.groups.debloat import (
 )
 from trimtab.config.groups.workload import TargetConfig
 from trimtab.config.validate import checked
+from trimtab.debloating.settling import OnTurn
 from trimtab.errors import TrimtabError, UserError
+from trimtab.records.verdict import Verdict
 
 app = typer.Typer(
     help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
@@ -93,6 +97,14 @@ FallbackOption = Annotated[
     typer.Option(
         help="Where the code of removed functions is found when one is called: original (in the"
         " original environment), packed (in the slim one) or none."
+    ),
+]
+SettleOption = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        help="Runs in a row in which the slim environment has to miss nothing; what it misses is"
+        " kept in the next one.",
     ),
 ]
 Output = Annotated[
@@ -181,8 +193,11 @@ def debloat(
     gpus: For = None,
     share: ShareOption = Share.REFLINK,
     fallback: FallbackOption = Fallback.ORIGINAL,
+    settle: SettleOption = 5,
 ) -> None:
     """Trace COMMAND, then make its slim environment: WORKSPACE/env/bin/python runs it.
+
+    It is run and made again until it misses nothing, --settle times in a row.
 
     Without COMMAND nothing is run: with --python ENV/bin/python --gpu architecture --for 9.0 all
     GPU code leaves the environment that GPUs of compute capability 9.0 cannot load.
@@ -200,14 +215,14 @@ def debloat(
         raise UserError("give the program after --, or --gpu architecture and --python or --target")
     with _progress() as progress:
         task = progress.add_task("libraries", total=None)
-        libraries = workspace.debloat(
+        libraries, settling = workspace.debloat(
             folder,
             options,
             gpus or [],
+            settle,
             lambda name, done, total: progress.update(task, completed=done, total=total),
+            _settling(progress, settle),
         )
-    with console.status("copying the environment"):
-        environment = workspace.build(folder, options)
     if mode == Mode.PUNCH and fallback != Fallback.NONE:
         console.print("no fallback with mode punch: a call into removed code is a crash")
     table = Table("library", "before", "after", "less")
@@ -216,8 +231,20 @@ def debloat(
     largest.loc[f"all {len(sizes)}"] = sizes.sum()
     for library, (before, after) in zip(largest.index, largest.to_numpy(), strict=True):
         table.add_row(str(library), _mb(before), _mb(after), f"{1 - after / before:.0%}")
+    table.caption = settling_in_words(settling)
     console.print(table)
-    print(environment)
+    print(folder / "env")
+
+
+def _settling(progress: Progress, clean_runs: int) -> OnTurn:
+    """Show how many runs in a row missed nothing, once there are any."""
+    task = progress.add_task("settling", total=clean_runs, visible=False)
+
+    def on_turn(clean: int, missed: int, builds: int) -> None:
+        words = f"settling, {missed:,} missed" if missed else "settling"
+        progress.update(task, description=words, completed=clean, visible=True)
+
+    return on_turn
 
 
 def _mb(size_bytes: float) -> str:
@@ -238,21 +265,29 @@ def reconstruct(
 def learn(
     folder: Folder = WORKSPACE,
     repeats: Annotated[int, typer.Option(min=1, help="Runs in the slim environment.")] = 5,
+    record: Annotated[
+        Path | None,
+        typer.Option(help="What a fallback recorded, as fallback.jsonl; nothing is run then."),
+    ] = None,
 ) -> None:
-    """Run the program in its slim environment and add the removed code that it still calls.
+    """Keep what the slim environment misses: in runs of the program, or as --record tells.
 
-    Which functions a run calls may hang on chance. Here each one that is missing is put back, and
-    kept in the environment that is made anew.
+    --workspace is that of `trimtab debloat`, whose environment is made again with what was missed,
+    or results/debloat/TARGET/HARDWARE of an experiment, which the workflow makes again.
     """
-    with _progress() as progress:
-        task = progress.add_task("libraries", total=None)
-        added = workspace.learn(
-            folder,
-            repeats,
-            lambda name, done, total: progress.update(task, completed=done, total=total),
-        )
-    console.print(f"{added} removed functions were called" + (": added" if added else ""))
-    print(folder / "env")
+    slim = SlimFolder(folder)
+    if record:
+        with console.status("making the environment again"):
+            missed = slim.learn_from_record(record)
+    else:
+        with _progress() as progress:
+            missed = slim.learn_from_runs(repeats, _settling(progress, repeats))
+    console.print(
+        f"{missed:,} removed pieces were missed" + (": kept from now on" if missed else "")
+    )
+    if missed and not slim.is_workspace:
+        console.print("run the workflow again to have them: `snakemake --cores all debloat`")
+    print(slim.environment if slim.is_workspace else slim.learned)
 
 
 @app.command()
@@ -260,11 +295,15 @@ def verify(
     folder: Folder = WORKSPACE,
     repeats: Annotated[int, typer.Option(min=1, help="Runs in each environment.")] = 5,
 ) -> None:
-    """Run the debloated program again in both environments and compare its output."""
+    """Run the debloated program again in both environments and compare what it does."""
     with console.status(f"{repeats} runs in each environment"):
-        verdict = workspace.verify(folder, repeats)
+        path = workspace.verify(folder, repeats)
+    [verified] = Verdict.read(path).workloads
     console.print("[green]equal output in every run[/]")
-    print(verdict)
+    if verified.risk is not None:
+        clean = f"{verified.clean_runs} of {verified.slim_runs} runs missed nothing"
+        console.print(f"{clean}; {risk_in_words(verified.risk)}")
+    print(path)
 
 
 @app.command()

@@ -12,15 +12,16 @@ from trimtab.binaries.gpu.wrappers import registered_regions
 from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.binaries.rewriting.not_started import stop_patches
 from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
-from trimtab.cli.documents import DebloatOptions, TracedProgram
-from trimtab.config.groups.debloat import Debloat, Mode
+from trimtab.cli.documents import TracedProgram
+from trimtab.config.groups.debloat import Debloat, Fallback, Mode
 from trimtab.config.groups.workload import Comparison, Output, TargetConfig, Workload
+from trimtab.config.root import Settle
 from trimtab.config.stages import DebloatStage
-from trimtab.debloating.debloat import OnProgress, complete_usages, debloat_target, locate_in
-from trimtab.debloating.fallback import Source
+from trimtab.debloating.debloat import Debloating, complete_usages
 from trimtab.debloating.gpu.gpu_code import gpu_scope_of
-from trimtab.debloating.learning import run_with_restored_code, with_calls
 from trimtab.debloating.libraries import untraced_libraries
+from trimtab.debloating.settling import ORIGINAL, OnTurn, settle, why_not_settled
+from trimtab.debloating.slimming import OnProgress, locate_in
 from trimtab.debloating.span_document import spans_of
 from trimtab.debloating.targets.base import Target
 from trimtab.debloating.targets.registry import target_of
@@ -29,7 +30,7 @@ from trimtab.errors import TrimtabError, UserError
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import trace_workload
 from trimtab.records.library_spans import LibrarySpans
-from trimtab.records.manifest import Manifest
+from trimtab.records.misses.settling import Settling
 from trimtab.records.tables import LIBRARIES, read_table
 from trimtab.records.usage import Usage
 
@@ -136,23 +137,36 @@ def locate(folder: Path, options: Debloat, gpus: list[str], on_progress: OnProgr
 
 
 def debloat(
-    folder: Path, options: Debloat, gpus: list[str], on_progress: OnProgress
-) -> pd.DataFrame:
-    """Write the slim libraries of the traced program; returns a row of LIBRARIES for each."""
-    workload = _workload(folder)
-    DebloatOptions(options=options).write(folder / "options.json")
+    folder: Path,
+    options: Debloat,
+    gpus: list[str],
+    clean_runs: int,
+    on_progress: OnProgress,
+    on_turn: OnTurn,
+) -> tuple[pd.DataFrame, Settling]:
+    """Make the slim environment of the traced program in `folder`/env, and settle it.
+
+    Returns a row of LIBRARIES for each library, and how it settled.
+    """
+    # Where no program was traced there is none to run.
+    ran = bool(Usage.read(folder / "usage.json").command)
     stage = DebloatStage(
-        target=_NAME, hardware="this_machine", gpus=gpus, workloads=[workload], debloat=options
+        target=_NAME,
+        hardware="this_machine",
+        gpus=gpus,
+        workloads=[_workload(folder)],
+        debloat=options,
+        settle=Settle(clean_runs=clean_runs if ran else 0),
     )
-    debloat_target(stage, [folder / "usage.json"], folder, on_progress)
-    return read_table(folder / "libraries.parquet", LIBRARIES)
-
-
-def build(folder: Path, options: Debloat) -> Path:
-    """Make the slim environment and return its folder."""
     environment = folder / "env"
-    _target(_workload(folder)).build(folder, options.share, Source.of(options), environment)
-    return environment
+    with Debloating(stage, [folder / "usage.json"], folder) as debloating:
+        debloating.write(on_progress)
+        settles = not why_not_settled(stage)
+        debloating.build(environment, ORIGINAL if settles else None)
+        settling = settle(debloating, environment, on_turn)
+        if settles and options.fallback != Fallback.ORIGINAL:
+            debloating.build(environment)
+    return read_table(folder / "libraries.parquet", LIBRARIES), settling
 
 
 def _slim_environment(folder: Path) -> Path:
@@ -162,24 +176,6 @@ def _slim_environment(folder: Path) -> Path:
     if not Usage.read(folder / "usage.json").command:
         raise UserError(f"{folder}: no program was traced, so there is none to run")
     return environment
-
-
-def learn(folder: Path, repeats: int, on_progress: OnProgress) -> int:
-    """Run the program in its slim environment and make that again with what was missing.
-
-    Returns how many removed functions the runs called.
-    """
-    environment, workload = _slim_environment(folder), _workload(folder)
-    target = _target(workload)
-    calls = run_with_restored_code(target, workload, environment, repeats, folder / "learning")
-    if calls:
-        usage = Usage.read(folder / "usage.json")
-        with_calls(usage, target, calls).write(folder / "usage.json")
-        options = DebloatOptions.read(folder / "options.json").options
-        gpus = [str(gpu.architecture) for gpu in Manifest.read(folder / "manifest.json").gpus]
-        debloat(folder, options, gpus, on_progress)
-        build(folder, options)
-    return len(calls)
 
 
 def verify(folder: Path, repeats: int) -> Path:

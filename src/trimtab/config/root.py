@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from trimtab.config.fields import CHECKED, Count, Number, about
+from trimtab.config.fields import CHECKED, Count, CountOrNone, Number, about
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.experiment import Experiment
@@ -35,6 +35,21 @@ class Profiling:
 
 
 @dataclass(config=CHECKED)
+class Settle:
+    """The runs in the slim environment by which it is built again with what they missed."""
+
+    clean_runs: CountOrNone = about(
+        "Runs of each workload in a row, each under another condition, in which the slim "
+        "environment has to miss nothing; with 0 there are none.",
+        default=5,
+    )
+    rebuilds: Count = about(
+        "Times that the environment is built again at most; after them it is delivered as it is.",
+        default=5,
+    )
+
+
+@dataclass(config=CHECKED)
 class Verify:
     """The runs that compare the original environment with the slim one."""
 
@@ -57,6 +72,7 @@ class Root:
     objective: Objective
     experiment: Experiment
     profiling: Profiling = about("The measured runs.", factory=Profiling)
+    settle: Settle = about("The runs that show what is missed.", factory=Settle)
     verify: Verify = about("The runs that compare.", factory=Verify)
 
 

@@ -19,7 +19,7 @@ from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.config.groups.trace import TraceConfig
 from trimtab.config.groups.workload import Workload
-from trimtab.config.root import Profiling, Verify
+from trimtab.config.root import Profiling, Settle, Verify
 from trimtab.config.validate import checked
 
 Stage = TypeVar("Stage")
@@ -43,6 +43,7 @@ class DebloatStage:
     gpus: list[str]
     workloads: list[Workload]
     debloat: Debloat
+    settle: Settle = dataclasses.field(default_factory=Settle)
 
 
 @dataclass(config=CHECKED)
@@ -114,6 +115,7 @@ class Resolved(EvaluateStage):
 
     debloat: Debloat
     profiling: Profiling
+    settle: Settle
     verify: Verify
     clusters: list[ClusterConfig]
     traces: list[TraceConfig]

@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -38,8 +38,8 @@ _COMPRESSION_LEVEL = 3  # zstd's default, as in image layers
 class ProfiledLibrary:
     """A library of a target, with the functions that any of its workloads used.
 
-    `name` is its path in the target; `used` are ELF addresses. `why_not` says why
-    it is left as it is, and is empty otherwise.
+    `name` is its path in the target; `used` are ELF addresses of functions, `used_data` those of
+    what was read and is none. `why_not` says why it is left as it is, and is empty otherwise.
     """
 
     name: str
@@ -48,6 +48,7 @@ class ProfiledLibrary:
     size_bytes: int
     used: NDArray[np.int64]
     why_not: str
+    used_data: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 def profiled_libraries(usages: Iterable[Usage], folder: Path) -> list[ProfiledLibrary]:
@@ -77,6 +78,7 @@ def _library(path: Path, root: Path, records: list[UsedLibrary]) -> ProfiledLibr
         if (record.build_id, record.size_bytes) != (elf.build_id, elf.size_bytes):
             raise UserError(f"{path}: not the file that was profiled; profile the workload again")
     used = [np.array(record.used_functions, np.int64) for record in records]
+    data = [np.array(record.used_data, np.int64) for record in records]
     return ProfiledLibrary(
         name=str(path.relative_to(root)),
         path=path,
@@ -84,6 +86,7 @@ def _library(path: Path, root: Path, records: list[UsedLibrary]) -> ProfiledLibr
         size_bytes=first.size_bytes,
         used=np.unique(np.concatenate(used)),
         why_not=next((r.not_traced_because for r in records if not r.traced), ""),
+        used_data=np.unique(np.concatenate(data)),
     )
 
 
@@ -141,7 +144,13 @@ def locate_used(library: ProfiledLibrary, options: Debloat, gpu: GpuScope) -> Lo
     used = np.zeros_like(used) if stopped else with_reachable(elf, functions, used)
     spans = locate(elf, functions, used, options.symbols == Symbols.KEEP)
     spans = without_start(elf, spans) if stopped else spans
-    spans, gpu_code = locate_gpu_code(elf, spans, gpu, started=not stopped)
+    spans, gpu_code = locate_gpu_code(
+        elf,
+        spans,
+        gpu,
+        started=not stopped,
+        touched=elf.offsets_of(library.used_data).tolist(),
+    )
     spans = whole_pages(elf, spans, options.minimum_hole_bytes)
     kept = _kept_bytes(elf, functions, spans)
     return Located(

@@ -1,7 +1,6 @@
 """What became of a target's libraries, as the tables and documents of the stage say it."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 from trimtab.binaries.rewriting.compact import RewriteResult
 from trimtab.debloating.gpu.elements import ElementReason
 from trimtab.debloating.gpu.gpu_code import GpuScope
-from trimtab.debloating.libraries import FileSize, Located, ProfiledLibrary, size_of
+from trimtab.debloating.libraries import FileSize, Located, ProfiledLibrary
 from trimtab.records.manifest import DebloatedFile, RunTimeModule
 from trimtab.records.usage import Usage, UsedGpu
 from trimtab.records.used import UsedCode, UsedCodeByLibrary
@@ -17,12 +16,14 @@ from trimtab.records.used import UsedCode, UsedCodeByLibrary
 
 @dataclass(frozen=True)
 class SlimLibrary:
-    """A library that was rewritten to `path`."""
+    """A library that was rewritten to `path`, with the sizes of both files."""
 
     profiled: ProfiledLibrary
     located: Located
     rewritten: RewriteResult
     path: Path
+    before: FileSize
+    after: FileSize
 
 
 def used_code(slim: Sequence[SlimLibrary]) -> UsedCodeByLibrary:
@@ -56,35 +57,27 @@ def gpus_of(gpu: GpuScope, usages: Sequence[Usage]) -> list[UsedGpu]:
     return [UsedGpu(names.get(architecture, ""), architecture) for architecture in gpu.gpus]
 
 
-def measure(
-    slim: Sequence[SlimLibrary], target: str, hardware: str, workers: int
-) -> tuple[list[dict[str, Any]], dict[str, DebloatedFile]]:
-    """Return a row of LIBRARIES for each library, and what the manifest says of its file.
+def rows_of(slim: Sequence[SlimLibrary], target: str, hardware: str) -> list[dict[str, Any]]:
+    """Return a row of LIBRARIES for each library."""
+    return [{"target": target, "hardware": hardware, **_row(library)} for library in slim]
 
-    Both files of each are read once, by `workers` threads.
-    """
-    with ThreadPoolExecutor(workers) as pool:
-        before = pool.map(size_of, [library.profiled.path for library in slim])
-        after = pool.map(size_of, [library.path for library in slim])
-        sizes = list(zip(slim, before, after, strict=True))
-    rows = [
-        {"target": target, "hardware": hardware, **_row(library, was, is_now)}
-        for library, was, is_now in sizes
-    ]
-    files = {
+
+def files_of(slim: Sequence[SlimLibrary]) -> dict[str, DebloatedFile]:
+    """Return what the manifest says of each library's file, by the library's name."""
+    return {
         library.profiled.name: DebloatedFile(
-            sha256_before=was.sha256,
-            sha256_after=is_now.sha256,
-            size_before_bytes=was.length_bytes,
-            size_after_bytes=is_now.length_bytes,
+            sha256_before=library.before.sha256,
+            sha256_after=library.after.sha256,
+            size_before_bytes=library.before.length_bytes,
+            size_after_bytes=library.after.length_bytes,
         )
-        for library, was, is_now in sizes
+        for library in slim
     }
-    return rows, files
 
 
-def _row(slim: SlimLibrary, before: FileSize, after: FileSize) -> dict[str, Any]:
+def _row(slim: SlimLibrary) -> dict[str, Any]:
     library, located, gpu = slim.profiled, slim.located, slim.located.gpu
+    before, after = slim.before, slim.after
     why_whole = library.why_not or (located.spans.note if located.started else "")
     return {
         "library": library.name,

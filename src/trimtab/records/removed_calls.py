@@ -1,5 +1,7 @@
 """`fallback.jsonl`: the removed functions that were called, as the fallback library writes them."""
 
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -66,3 +68,13 @@ def read_removed_calls(path: Path) -> list[RemovedCall]:
             key = (line.library, line.address, line.function)
             processes.setdefault(key, set()).add(line.pid)
     return [RemovedCall(*key, len(pids)) for key, pids in processes.items()]
+
+
+def united(calls: Iterable[RemovedCall]) -> list[RemovedCall]:
+    """Return each function of several records once, with the processes of all."""
+    united: dict[tuple[str, int], RemovedCall] = {}
+    for call in calls:
+        before = united.get((call.library, call.address))
+        processes = call.processes + (before.processes if before else 0)
+        united[call.library, call.address] = replace(before or call, processes=processes)
+    return list(united.values())

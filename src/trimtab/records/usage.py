@@ -13,8 +13,9 @@ from trimtab.records.document import PART, Document
 class UsedLibrary:
     """A library that was loaded: which file it is, and the functions that ran.
 
-    `used_functions` are ELF addresses, rising. Where `traced` is false they are not known and
-    nothing of the library may be removed; `not_traced_because` says why.
+    `used_functions` are ELF addresses, rising; so are `used_data`, of what was read and is no
+    function, as GPU code. Where `traced` is false they are not known and nothing of the library may
+    be removed; `not_traced_because` says why.
     """
 
     path: str
@@ -25,6 +26,7 @@ class UsedLibrary:
     functions_total: int
     functions_used: int
     used_functions: list[int] = Field(default_factory=list)
+    used_data: list[int] = Field(default_factory=list)
 
 
 @dataclass(frozen=True, config=PART)

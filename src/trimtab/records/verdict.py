@@ -6,18 +6,29 @@ from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
+from trimtab.records.misses.settling import Risk
 from trimtab.records.removed_calls import RemovedCall
 
 
 @dataclass(frozen=True, config=PART)
 class VerifiedWorkload:
-    """How many of a workload's `repeats` outputs were equal, and how they were compared."""
+    """How many of a workload's `repeats` outputs were equal, and how they were compared.
+
+    Of the `slim_runs` in the slim environment, one more that was followed from outside among them,
+    `clean_runs` asked for nothing that was removed: the strict behaviour would have let them pass.
+    `libraries` is how many slim libraries they were seen to use. Both, and `risk`, are None where
+    the environment has no fallback, which tells.
+    """
 
     workload: str
     repeats: int
     equal: bool
     equal_runs: int
     comparison: str
+    slim_runs: int = 0
+    clean_runs: int | None = None
+    libraries: int | None = None
+    risk: Risk | None = None
 
 
 @dataclass(frozen=True, config=PART)
@@ -45,12 +56,13 @@ class Crash:
 class Verdict(Document):
     """What verification saw of each workload, up to the first that failed.
 
-    `resident_bytes` are by workload. Where it failed, `failed_workload` and `problem` say what
-    was other than before, and `crash` where the program died, if it did.
+    `removed_calls` were put back in runs that went on and are no failure. `resident_bytes` are by
+    workload. Where it failed, `failed_workload` and `problem` say what was other than before, and
+    `crash` where the program died, if it did.
     """
 
     stage: ClassVar[str] = "debloat"
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     target: str
     hardware: str
     passed: bool
@@ -65,6 +77,19 @@ class Verdict(Document):
     def _agrees_with_itself(self) -> Self:
         if self.passed == bool(self.failed_workload and self.problem):
             raise ValueError("passed: expected failed_workload and problem where it is false only")
-        if self.passed and (self.removed_calls or not all(w.equal for w in self.workloads)):
-            raise ValueError("passed: true, but removed code was called or an output was another")
+        if self.passed and not all(each.equal for each in self.workloads):
+            raise ValueError("passed: true, but an output was another")
+        if any(not _adds_up(each) for each in self.workloads):
+            raise ValueError("workloads: more runs were equal or clean than there were")
+        if self.passed and not self.removed_calls and not all(map(_is_clean, self.workloads)):
+            raise ValueError("removed_calls: none, but a run was not clean")
         return self
+
+
+def _adds_up(each: VerifiedWorkload) -> bool:
+    clean = each.clean_runs or 0
+    return 0 <= each.equal_runs <= each.repeats and 0 <= clean <= each.slim_runs
+
+
+def _is_clean(each: VerifiedWorkload) -> bool:
+    return each.clean_runs in (None, each.slim_runs)

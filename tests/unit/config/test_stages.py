@@ -73,6 +73,7 @@ def test_resolved_shows_every_key(configurations: Configurations) -> None:
         policies=[root.policy],
         debloat=root.debloat,
         profiling=root.profiling,
+        settle=root.settle,
         verify=root.verify,
         clusters=[root.cluster],
         traces=[root.trace],

@@ -7,10 +7,12 @@ import pytest
 
 from trimtab.errors import TrimtabError
 from trimtab.files import write_json
+from trimtab.records.misses.settling import Risk
 from trimtab.records.removed_calls import RemovedCall
 from trimtab.records.verdict import Crash, ResidentBytes, Verdict, VerifiedWorkload
 
-EQUAL = VerifiedWorkload("w", 2, True, 2, "digest_file")
+RISK = Risk(8, 1, 0.125, 5, 0, 0.45)
+EQUAL = VerifiedWorkload("w", 2, True, 2, "digest_file", 3, 3, 1, RISK)
 PASSED = Verdict(
     target="t", hardware="h", passed=True, workloads=[EQUAL],
     resident_bytes={"w": ResidentBytes(5, 3)},
@@ -33,7 +35,9 @@ def test_round_trip(tmp_path: Path, verdict: Verdict) -> None:
         (FAILED, {"passed": True}, "passed: expected"),
         (PASSED, {"passed": False}, "passed: expected"),
         (FAILED, {"problem": None}, "passed: expected"),
-        (PASSED, {"removed_calls": FAILED.to_json()["removed_calls"]}, "passed: true, but"),
+        (PASSED, {"workloads": [PASSED.to_json()["workloads"][0] | {"equal_runs": 3}]}, "more"),
+        (PASSED, {"workloads": [PASSED.to_json()["workloads"][0] | {"clean_runs": 4}]}, "more"),
+        (PASSED, {"workloads": [PASSED.to_json()["workloads"][0] | {"clean_runs": 2}]}, "clean"),
         (PASSED, {"workloads": [PASSED.to_json()["workloads"][0] | {"equal": False}]}, "true, but"),
         (PASSED, {"passed": "yes"}, "passed"),
         (PASSED, {"resident_bytes": {"w": {"original": 5}}}, r"resident_bytes\.w\.debloated"),

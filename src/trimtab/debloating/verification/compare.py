@@ -1,6 +1,6 @@
 """Whether the runs in a slim environment did what those in the original did."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from trimtab.config.groups.workload import Workload
@@ -8,33 +8,32 @@ from trimtab.errors import UserError
 from trimtab.profiling.runs.compare import compare_outputs
 from trimtab.profiling.runs.measured import MeasuredRun
 from trimtab.profiling.runs.program import Program
-from trimtab.records.removed_calls import RemovedCall
+
+ORIGINAL, DEBLOATED = "original", "debloated"
 
 
 def equal_runs(program: Program, runs: Sequence[MeasuredRun]) -> int:
     """Return how many outputs of the slim environment equal the original's first."""
-    reference = _outputs(runs, "original")[:1]
+    reference = _outputs(runs, ORIGINAL)[:1]
     return sum(
         compare_outputs(reference[0], output, program.output) is None
-        for output in _outputs(runs, "debloated")
+        for output in _outputs(runs, DEBLOATED)
         if reference
     )
 
 
 def problem_of(
-    workload: Workload,
-    program: Program,
-    runs: Sequence[MeasuredRun],
-    calls: Sequence[RemovedCall],
+    workload: Workload, program: Program, runs: Sequence[MeasuredRun], elsewhere: str | None
 ) -> str | None:
-    """Return in words what was other than before, or None; `calls` are into removed code.
+    """Return in words what was other than in the original environment, or None.
 
-    Raises UserError where the original fails, or writes something else from run to run.
+    `elsewhere` says what a run used in place of the slim environment, or is None. Raises UserError
+    where the original fails, or writes something else from run to run.
     """
     for run in runs:
-        if run.failure and run.condition == "original":
+        if run.failure and run.condition == ORIGINAL:
             raise UserError(f"workload {workload.name}: {run.failure}")
-    reference, *others = _outputs(runs, "original")
+    reference, *others = _outputs(runs, ORIGINAL)
     for output in others:
         difference = compare_outputs(reference, output, program.output)
         if difference:
@@ -43,25 +42,33 @@ def problem_of(
                 f" environment, {difference}; fix its seed, or compare with"
                 " output.compare: numeric_file and a tolerance"
             )
-    problems = [run.failure for run in runs if run.failure]
-    for output in _outputs(runs, "debloated"):
+    problems = [elsewhere] if elsewhere else []
+    problems += _other_ends(runs)
+    for output in _outputs(runs, DEBLOATED):
         difference = compare_outputs(reference, output, program.output)
         if difference:
             problems.append(f"another output, {difference}")
             break
-    if calls:
-        problems.append(_called(calls))
     return "; ".join(problems) or None
 
 
-def _called(calls: Sequence[RemovedCall]) -> str:
-    first, others = calls[0], len(calls) - 1
-    function = first.name or f"the function at {first.address:#x}"
-    more = f", then {others} more functions" if others else ""
-    return (
-        f"removed code was called: {function} in {first.library}{more}; profile more runs or a"
-        " workload that does this too, or let `trimtab learn` add it"
-    )
+def _other_ends(runs: Sequence[MeasuredRun]) -> Iterator[str]:
+    """Yield what ended otherwise: the program, or processes that it left behind."""
+    originals = [run for run in runs if run.condition == ORIGINAL]
+    ends = {run.exit_code for run in originals}
+    left_behind = {run.left_behind for run in originals}
+    for run in runs:
+        if run.condition != DEBLOATED:
+            continue
+        if run.failure:
+            yield run.failure
+        elif run.exit_code not in ends:
+            yield f"the debloated run {run.repeat} ended with {run.exit_code}; see {run.stderr}"
+        elif not min(left_behind) <= run.left_behind <= max(left_behind):
+            yield (
+                f"the debloated run {run.repeat} left {run.left_behind} processes behind, the"
+                f" original {min(left_behind)}; see {run.stderr}"
+            )
 
 
 def _outputs(runs: Sequence[MeasuredRun], condition: str) -> list[Path]:

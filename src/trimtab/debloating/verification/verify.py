@@ -1,27 +1,37 @@
-"""Prove the slim environment: the same output, and what it costs beside the original."""
+"""Prove the slim environment: it does what the original does, and what it costs beside that.
+
+It runs as it is delivered: what is missing is put back. A run that missed nothing would have gone
+the same way with TRIMTAB_FALLBACK=strict, so that no run is spent on that.
+"""
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import pandas as pd
 
 from trimtab.config.groups.workload import Workload
-from trimtab.debloating.fallback import Behaviour, fallback_environment
+from trimtab.debloating.fallback import FALLBACK_LIBRARY
+from trimtab.debloating.risk import SlimHistory
+from trimtab.debloating.slim_runs import restoring
 from trimtab.debloating.targets.base import Target
 from trimtab.debloating.targets.registry import target_of
-from trimtab.debloating.verification.compare import equal_runs, problem_of
+from trimtab.debloating.verification.compare import DEBLOATED, ORIGINAL, equal_runs, problem_of
 from trimtab.debloating.verification.crash import find_crash
+from trimtab.debloating.verification.followed import follow, problem_beside
+from trimtab.debloating.verification.mapped import LibraryFiles
+from trimtab.debloating.verification.observed import Observed
 from trimtab.errors import TrimtabError
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.runs.from_workload import absolute
 from trimtab.profiling.runs.interleave import measure_interleaved
-from trimtab.profiling.runs.measured import runs_table
+from trimtab.profiling.runs.measured import MeasuredRun, runs_table
 from trimtab.profiling.runs.program import Program
-from trimtab.profiling.runs.resident import resident_library_bytes
 from trimtab.records.manifest import Manifest
-from trimtab.records.removed_calls import read_removed_calls
+from trimtab.records.misses.settling import Settling
+from trimtab.records.removed_calls import RemovedCall, united
 from trimtab.records.tables import RUNS, write_table
 from trimtab.records.verdict import Crash, ResidentBytes, Verdict, VerifiedWorkload
 
@@ -37,6 +47,7 @@ class _Verification:
     target: Target
     slim: Path
     destination: Path
+    libraries: LibraryFiles
 
     @property
     def runs(self) -> Path:
@@ -45,12 +56,6 @@ class _Verification:
     @property
     def evidence(self) -> Path:
         return self.destination / "failure"
-
-    def strict_program(self, workload: Workload, run_folder: Path, record: Path) -> Program:
-        """The workload in the slim environment; removed functions it calls go to `record`."""
-        program = self.target.program(workload, run_folder, self.slim)
-        strict = fallback_environment(program.environment, Behaviour.STRICT, record)
-        return replace(program, environment=strict)
 
 
 def verify_environment(
@@ -65,47 +70,41 @@ def verify_environment(
     """Run every workload of the target `name` in both environments in turn.
 
     Writes verify.json and verify_runs.parquet. All outputs in the slim `environment` have to equal
-    the first one in the original, and no removed function may have been called there. Otherwise
-    `destination`/failure keeps the runs' output and logs, verify.json there names the functions, or
-    where the program died, and VerificationError is raised. Raises UserError when a workload's
-    output changes from run to run in the original environment already.
+    the first one in the original, its runs have to end as those there, and must have used its own
+    libraries. What they missed is put back and reported; with the settling.json beside `manifest`
+    it tells the risk that is left.
+
+    Otherwise `destination`/failure keeps the runs' output and logs, verify.json there says what was
+    other, or where the program died, and VerificationError is raised. Raises UserError when a
+    workload's output changes from run to run in the original environment already.
     """
-    libraries = Manifest.read(manifest).files
     target, slim = target_of(name, workloads), absolute(environment)
-    verification = _Verification(target, slim, destination)
+    names = Manifest.read(manifest).files
+    libraries = LibraryFiles.of(names, target.root, slim, FALLBACK_LIBRARY)
+    verification = _Verification(target, slim, destination, libraries)
+    history = SlimHistory(_settling_beside(manifest))
     destination.mkdir(parents=True, exist_ok=True)
     (destination / "verify.json").unlink(missing_ok=True)
     for outdated in (verification.runs, verification.evidence):
         shutil.rmtree(outdated, ignore_errors=True)
     verified: list[VerifiedWorkload] = []
+    calls: list[RemovedCall] = []
     resident: dict[str, ResidentBytes] = {}
-    frames = []
+    tables = []
     for workload in workloads:
-        folder = verification.runs / workload.name
-        record = folder / "removed_calls.jsonl"
-        original = target.program(workload, folder / "original")
-        debloated = verification.strict_program(workload, folder / "debloated", record)
-        programs = {"original": original, "debloated": debloated}
-        runs = measure_interleaved(programs, repeats, hardware=hardware, log_dir=folder / "logs")
-        equal, calls = equal_runs(original, runs), read_removed_calls(record)
-        verified.append(
-            VerifiedWorkload(
-                workload=workload.name,
-                repeats=repeats,
-                equal=equal == repeats,
-                equal_runs=equal,
-                comparison=workload.output.compare,
-            )
-        )
-        problem = problem_of(workload, original, runs, calls)
-        if problem:
-            crash, problem = _examine(verification, workload, problem)
+        ran = _Ran.of(verification, workload, hardware, repeats)
+        calls += [call for each in ran.observed.calls for call in each]
+        verified.append(_verified(workload, repeats, ran, history))
+        if ran.resident:
+            resident[workload.name] = ran.resident
+        if ran.problem:
+            crash, problem = _examine(verification, workload, ran)
             Verdict(
                 target=name,
                 hardware=hardware.name,
                 passed=False,
                 workloads=verified,
-                removed_calls=calls,
+                removed_calls=united(calls),
                 resident_bytes=resident,
                 failed_workload=workload.name,
                 problem=problem,
@@ -116,28 +115,95 @@ def verify_environment(
                 f"target {name}, workload {workload.name}: {problem}{where};"
                 f" everything needed to look is in {verification.evidence}"
             )
-        frames.append(runs_table(workload.name, runs))
-        resident[workload.name] = ResidentBytes(
-            original=resident_library_bytes(original, {target.root / file for file in libraries}),
-            debloated=resident_library_bytes(debloated, {slim / file for file in libraries}),
-        )
-    write_table(destination / "verify_runs.parquet", RUNS, pd.concat(frames, ignore_index=True))
+        tables.append(runs_table(workload.name, ran.runs))
+    shutil.rmtree(verification.runs)
+    write_table(destination / "verify_runs.parquet", RUNS, pd.concat(tables, ignore_index=True))
     Verdict(
         target=name,
         hardware=hardware.name,
         passed=True,
         workloads=verified,
+        removed_calls=united(calls),
         resident_bytes=resident,
     ).write(destination / "verify.json")
 
 
+@dataclass(frozen=True)
+class _Ran:
+    """The runs of one workload, and what was other in the slim environment."""
+
+    original: Program
+    runs: list[MeasuredRun]
+    observed: Observed
+    resident: ResidentBytes | None
+    problem: str | None
+
+    @classmethod
+    def of(
+        cls, verification: _Verification, workload: Workload, hardware: HardwareModel, repeats: int
+    ) -> Self:
+        target, slim, libraries = verification.target, verification.slim, verification.libraries
+        folder = verification.runs / workload.name
+        observed = Observed(folder, libraries)
+        original = target.program(workload, folder / "original")
+        debloated = observed.program(target.program(workload, folder / "debloated", slim))
+        runs = measure_interleaved(
+            {ORIGINAL: original, DEBLOATED: debloated},
+            repeats,
+            hardware=hardware,
+            log_dir=folder / "logs",
+            on_run=observed.note,
+        )
+        problem = problem_of(workload, original, runs, observed.elsewhere)
+        if problem:
+            return cls(original, runs, observed, None, problem)
+        before = follow(original, libraries.below(target.root), folder / "original.files")
+        after = follow(debloated, libraries.below(slim), folder / "debloated.files")
+        observed.note_record("followed")
+        problem = observed.elsewhere or problem_beside(before, after, libraries)
+        resident = ResidentBytes(before.resident_bytes, after.resident_bytes)
+        return cls(original, runs, observed, resident, problem)
+
+
+def _settling_beside(manifest: Path) -> Settling | None:
+    path = manifest.parent / "settling.json"
+    return Settling.read(path) if path.exists() else None
+
+
+def _verified(
+    workload: Workload, repeats: int, ran: _Ran, history: SlimHistory
+) -> VerifiedWorkload:
+    equal, observed = equal_runs(ran.original, ran.runs), ran.observed
+    for calls in observed.calls:
+        history.add(workload.name, "as it is", calls)
+    return VerifiedWorkload(
+        workload=workload.name,
+        repeats=repeats,
+        equal=equal == repeats,
+        equal_runs=equal,
+        comparison=workload.output.compare,
+        slim_runs=len(observed.calls),
+        clean_runs=observed.clean_runs if observed.tells else None,
+        libraries=len(observed.used) if observed.tells else None,
+        risk=history.risk_of(workload.name) if observed.tells else None,
+    )
+
+
 def _examine(
-    verification: _Verification, workload: Workload, problem: str
+    verification: _Verification, workload: Workload, ran: _Ran
 ) -> tuple[Crash | None, str]:
-    """Keep the runs as evidence, and return where the program dies and `problem` with new paths."""
+    """Keep the runs as evidence; return where the program dies, and the problem with new paths."""
     evidence = verification.evidence
     shutil.move(verification.runs, evidence)
-    folder = evidence / workload.name
-    again = verification.strict_program(workload, folder / "diagnosis", folder / "diagnosis.jsonl")
-    crash = find_crash(again, evidence, verification.slim, verification.target.root)
-    return crash, problem.replace(str(verification.runs), str(evidence))
+    crash = None
+    if any(_may_have_crashed(run) for run in ran.runs):
+        folder = evidence / workload.name
+        again = verification.target.program(workload, folder / "diagnosis", verification.slim)
+        again = restoring(again, folder / "diagnosis.jsonl")
+        crash = find_crash(again, evidence, verification.slim, verification.target.root)
+    return crash, (ran.problem or "").replace(str(verification.runs), str(evidence))
+
+
+def _may_have_crashed(run: MeasuredRun) -> bool:
+    """A shell gives 128 and the signal of what it ran."""
+    return run.condition == DEBLOATED and (run.exit_code < 0 or run.exit_code > 128)

@@ -12,6 +12,7 @@ from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.cli import workspace
+from trimtab.cli.learning import SlimFolder
 from trimtab.config import Configurations
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode, Share
 from trimtab.config.groups.workload import TargetConfig, Workload
@@ -26,6 +27,7 @@ from trimtab.files import sha256_of
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import trace_workload
 from trimtab.records.manifest import Manifest
+from trimtab.records.misses.settling import Settling
 from trimtab.records.tables import LIBRARIES, read_table
 from trimtab.records.verdict import Verdict
 
@@ -163,23 +165,29 @@ def test_without_the_fallback_it_is_a_trap_and_never_other_code(project: Path, m
     assert ended.returncode in (-signal.SIGTRAP, -signal.SIGSEGV) and ended.stdout == OUTPUT
 
 
-@pytest.mark.parametrize("fallback", [Fallback.ORIGINAL, Fallback.NONE])
-def test_verification_names_the_function_that_was_missing(
-    project: Path, fallback: Fallback, monkeypatch: pytest.MonkeyPatch
+def test_verification_tells_what_was_put_back(
+    project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    debloat(project, fallback)
+    debloat(project, Fallback.ORIGINAL)
+    monkeypatch.setenv("MORE", "1")
+    verdict = verify(project)
+    called = [(call.library, call.name) for call in verdict.removed_calls]
+    assert verdict.passed and called == [("lib/libparts.so", "unused_3")]
+    assert verdict.workloads[0].clean_runs == 0
+
+
+def test_without_a_fallback_verification_names_the_function_that_was_missing(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    debloat(project, Fallback.NONE)
     monkeypatch.setenv("MORE", "1")
     with pytest.raises(VerificationError, match=r"unused_3\b"):
         verify(project)
     verdict = Verdict.read(project / "failure/verify.json")
-    called = [(call.library, call.name) for call in verdict.removed_calls]
-    assert called == ([("lib/libparts.so", "unused_3")] if fallback is Fallback.ORIGINAL else [])
-    assert (verdict.crash.function if verdict.crash else "") == (
-        "unused_3" if fallback is Fallback.NONE else ""
-    )
+    assert verdict.crash and verdict.crash.function == "unused_3"
 
 
-def test_the_command_line_learns_what_was_missing(
+def test_the_command_line_settles_and_learns_what_was_missing(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, target = project / "workspace", TargetConfig("native_folder", "program")
@@ -187,13 +195,18 @@ def test_the_command_line_learns_what_was_missing(
     with pytest.raises(UserError, match="name the interpreter"):
         workspace.trace(folder, command)
     workspace.trace(folder, command, traced_runs=1, target=target)
-    options = Debloat(name="x")
-    workspace.debloat(folder, options, [], lambda *_: None)
-    slim = workspace.build(folder, options)
+    _, settling = workspace.debloat(
+        folder, Debloat(name="x"), [], 2, lambda *_: None, lambda *_: None
+    )
+    assert settling.settled and len(settling.runs) == 2
     monkeypatch.setenv("MORE", "1")
-    assert workspace.learn(folder, 1, lambda *_: None) == 1
-    assert Verdict.read(workspace.verify(folder, 1)).passed
-    ran = subprocess.run([slim / "bin/program", "--rounds", "3"], capture_output=True, text=True)
+    assert SlimFolder(folder).learn_from_runs(1, lambda *_: None) == 1
+    learned = Settling.read(folder / "settling.json")
+    assert learned.settled and learned.builds == 2 and len(learned.runs) == 4
+    verdict = Verdict.read(workspace.verify(folder, 1))
+    assert verdict.passed and verdict.removed_calls == []
+    slim = folder / "env/bin/program"
+    ran = subprocess.run([slim, "--rounds", "3"], capture_output=True, text=True)
     assert ran.stdout == OUTPUT + MORE
 
 

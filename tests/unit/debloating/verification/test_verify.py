@@ -19,7 +19,7 @@ from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.meters.rapl import Rapl
 from trimtab.profiling.profile import trace_workload
 from trimtab.records.tables import LIBRARIES, RUNS, read_table
-from trimtab.records.verdict import Verdict, VerifiedWorkload
+from trimtab.records.verdict import Verdict
 
 MANIFEST = "manifest.json"
 LIBRARY = r"""
@@ -64,6 +64,17 @@ def workload(venv: Path, folder: Path, argument: str = "2") -> Workload:
     )  # fmt: skip
 
 
+def with_more(mine: Workload, folder: Path, more: str) -> Workload:
+    """Return `mine` running a program that does `more` at its end."""
+    program = folder / "program.py"
+    original = (
+        f"import subprocess, time\noriginal = {str(Path(mine.python or '').parent.parent)!r}\n"
+    )
+    program.write_text(f"{PROGRAM}\nparent = os.getpid()\n{original}{more}")
+    mine.command[1] = str(program)
+    return mine
+
+
 def slim(mine: Workload, venv: Path, folder: Path, mode: str, fallback: str = "original") -> Path:
     """Trace, debloat and build the environment of `mine`."""
     usage = trace_workload(mine, folder / "trace")
@@ -88,7 +99,15 @@ def test_equal_output_passes(venv: Path, tmp_path: Path, mode: str) -> None:
     verdict = Verdict.read(tmp_path / "verify.json")
     assert verdict.passed and verdict.removed_calls == []
     assert (env / "trimtab/removed").is_dir() == (mode != "punch")
-    assert verdict.workloads == [VerifiedWorkload("mine", 2, True, 2, "digest_file")]
+    [each] = verdict.workloads
+    assert (each.workload, each.repeats, each.equal_runs, each.equal) == ("mine", 2, 2, True)
+    told = mode != "punch"  # without a fallback nobody tells
+    assert (each.slim_runs, each.clean_runs) == (3, 3 if told else None)
+    assert each.libraries == (1 if told else None)
+    assert (each.risk is not None) == told
+    if each.risk:
+        assert each.risk.estimate == 0
+        assert each.risk.bound == pytest.approx(1 - 0.05 ** (1 / 3))
     assert list(verdict.resident_bytes) == ["mine"]
     runs = read_table(tmp_path / "verify_runs.parquet", RUNS)
     assert list(runs["condition"]) == ["original", "debloated", "debloated", "original"]
@@ -106,51 +125,83 @@ def test_equal_output_passes(venv: Path, tmp_path: Path, mode: str) -> None:
 
 
 @pytest.mark.parametrize("fallback", ["original", "packed"])
-def test_a_call_into_removed_code_fails_though_the_output_is_equal(
-    venv: Path, tmp_path: Path, fallback: str
-) -> None:
+def test_what_is_put_back_is_told_and_no_failure(venv: Path, tmp_path: Path, fallback: str) -> None:
     mine = workload(venv, tmp_path)
-    program = tmp_path / "program.py"
-    program.write_text(
-        (venv.parent / "program.py").read_text()
-        + "\nif sys.prefix.endswith('/env') and os.path.exists('more'):\n"
-        "    try: library.small(1)\n    except RuntimeError: pass\n"
-    )
-    mine.command[1] = str(program)
     env = slim(mine, venv, tmp_path, "compact", fallback)
-    (tmp_path / "more").touch()
-    with pytest.raises(VerificationError) as error:
-        verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 2, tmp_path)
-    assert "removed code was called: small in lib/libmine.so; profile more runs" in str(error.value)
-    verdict = Verdict.read(tmp_path / "failure/verify.json")
-    assert not verdict.passed and verdict.workloads[0].equal
+    (tmp_path / "choice").write_text("unused")
+    verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 2, tmp_path)
+    verdict = Verdict.read(tmp_path / "verify.json")
+    [each] = verdict.workloads
+    assert verdict.passed and (each.slim_runs, each.clean_runs) == (3, 0)
     [call] = verdict.removed_calls
-    assert (call.library, call.name, call.processes) == ("lib/libmine.so", "small", 2)
+    assert (call.library, call.name, call.processes) == ("lib/libmine.so", "unused", 3)
+    # All of them asked for it, so that a next environment would have it.
+    assert each.risk and (each.risk.estimate, each.risk.bound) == (0, 1)
     assert not (env / "trimtab/fallback.jsonl").exists()
 
 
-def test_an_exception_for_removed_code_is_told(venv: Path, tmp_path: Path) -> None:
+def test_a_process_that_ends_late_counts(venv: Path, tmp_path: Path) -> None:
+    """A child that calls removed code after its parent has ended."""
+    mine = with_more(workload(venv, tmp_path), tmp_path, """
+if os.path.exists("more") and not os.fork():
+    while os.getppid() == parent: pass
+    library.unused(1)
+""")  # fmt: skip
+    env = slim(mine, venv, tmp_path, "compact")
+    (tmp_path / "more").touch()
+    verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 1, tmp_path)
+    [call] = Verdict.read(tmp_path / "verify.json").removed_calls
+    assert call.name == "unused"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("os._exit(3)", "debloated run 0 ended with exit code 3"),
+        ("subprocess.run([sys.executable, '-c', 'import os; os.abort()'])", "ended with signal 6"),
+        ("os.fork() or (os.setsid(), time.sleep(60))", "left 1 processes behind"),
+        ("ctypes.CDLL(f'{original}/lib/libmine.so')", "used lib/libmine.so of the original"),
+        (
+            "subprocess.run([f'{original}/bin/python', '-c', 'import ctypes; "
+            "ctypes.CDLL(\"{original}/lib/libmine.so\")'.replace('{original}', original)])",
+            "a process of it used lib/libmine.so of the original",
+        ),
+    ],
+    ids=["exit code", "child", "orphan", "library", "process"],
+)
+def test_what_is_other_than_in_the_original_is_told(
+    venv: Path, tmp_path: Path, more: str, said: str
+) -> None:
+    mine = with_more(workload(venv, tmp_path), tmp_path, f"if sys.prefix != original: {more}\n")
+    env = slim(mine, venv, tmp_path, "zero")
+    with pytest.raises(VerificationError, match=said):
+        verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 1, tmp_path)
+    assert not Verdict.read(tmp_path / "failure/verify.json").passed
+
+
+def test_a_program_that_names_the_original_is_not_verified(venv: Path, tmp_path: Path) -> None:
+    mine = workload(venv, tmp_path)
+    script = tmp_path / "run.sh"
+    script.write_text(f'#!/bin/sh\nexec {venv}/bin/python "$@"\n')
+    script.chmod(0o755)
+    mine.command[0] = str(script)
+    env = slim(mine, venv, tmp_path, "zero")
+    with pytest.raises(VerificationError, match="no process of it used the slim environment"):
+        verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 1, tmp_path)
+
+
+def test_nothing_of_the_runs_is_left(venv: Path, tmp_path: Path) -> None:
     mine = workload(venv, tmp_path)
     env = slim(mine, venv, tmp_path, "compact")
-    (tmp_path / "choice").write_text("unused")
-    with pytest.raises(VerificationError) as error:
-        verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 2, tmp_path)
-    assert "exit code 1" in str(error.value) and "called: unused in lib/libmine.so" in str(
-        error.value
-    )
-    assert Verdict.read(tmp_path / "failure/verify.json").crash is None
-    stderr = (tmp_path / "failure/mine/logs/debloated-0.stderr").read_text()
-    assert "RuntimeError: trimtab: unused in libmine.so was removed" in stderr
+    before = {path.name for path in tmp_path.iterdir()}
+    verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 1, tmp_path)
+    after = {path.name for path in tmp_path.iterdir()}
+    assert after - before == {"verify.json", "verify_runs.parquet"}
 
 
 def test_another_crash_is_named_beside_a_fallback(venv: Path, tmp_path: Path) -> None:
-    mine = workload(venv, tmp_path)
-    program = tmp_path / "program.py"
-    program.write_text(
-        (venv.parent / "program.py").read_text()
-        + "\nif sys.prefix.endswith('/env'): ctypes.string_at(0)\n"
-    )
-    mine.command[1] = str(program)
+    more = "if sys.prefix.endswith('/env'): ctypes.string_at(0)"
+    mine = with_more(workload(venv, tmp_path), tmp_path, more)
     env = slim(mine, venv, tmp_path, "compact")
     with pytest.raises(VerificationError, match=r"ended by signal 11.*; SIGSEGV in "):
         verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 1, tmp_path)
@@ -158,20 +209,16 @@ def test_another_crash_is_named_beside_a_fallback(venv: Path, tmp_path: Path) ->
     assert verdict.crash and verdict.crash.signal == "SIGSEGV" and verdict.removed_calls == []
 
 
-@pytest.mark.parametrize("function", ["unused", "small"])
-def test_a_crash_without_a_fallback_names_library_and_function(
-    venv: Path, tmp_path: Path, function: str
-) -> None:
-    """`unused` leaves the file, `small` lies on a page that stays."""
+def test_a_crash_without_a_fallback_names_library_and_function(venv: Path, tmp_path: Path) -> None:
     mine = workload(venv, tmp_path)
     env = slim(mine, venv, tmp_path, "compact", "none")
-    (tmp_path / "choice").write_text(function)
+    (tmp_path / "choice").write_text("unused")
     with pytest.raises(VerificationError) as error:
         verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 2, tmp_path)
-    assert "libmine.so" in str(error.value) and f", {function} at 0x" in str(error.value)
+    assert "libmine.so" in str(error.value) and ", unused at 0x" in str(error.value)
     assert not (tmp_path / "verify.json").exists()
     verdict = Verdict.read(tmp_path / "failure/verify.json")
-    assert not verdict.passed and verdict.crash and verdict.crash.function == function
+    assert not verdict.passed and verdict.crash and verdict.crash.function == "unused"
     assert (tmp_path / "failure/mine/logs/debloated-0.stderr").is_file()
 
 

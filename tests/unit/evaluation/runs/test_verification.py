@@ -10,6 +10,7 @@ from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.report.page import said
 from trimtab.evaluation.runs.debloated import Debloated, Verification
 from trimtab.records.manifest import Manifest
+from trimtab.records.misses.settling import Risk
 from trimtab.records.usage import Usage
 from trimtab.records.verdict import Verdict, VerifiedWorkload
 
@@ -40,6 +41,21 @@ def test_it_is_verified_only_when_every_workload_was_equal(
         (name, 3, equal == 3, f"equal_runs: {equal}")
         for name, equal in zip(names, equal_runs, strict=False)
     ]  # fmt: skip
+
+
+def test_what_is_left_to_miss_stands_beside_it(tmp_path: Path) -> None:
+    risk = Risk(12, 1, 1 / 12, 10, 0, 1 - 0.05**0.1)
+    told = VerifiedWorkload("lenet5_train", 3, True, 3, "digest_file", 4, 4, 9, risk)
+    untold = VerifiedWorkload("lenet5_train", 3, True, 3, "digest_file", 4)
+    rows = []
+    for name, each in (("a", told), ("b", untold)):
+        debloat = files.write_debloat(tmp_path / name, verified=[each])
+        profile = files.write_profile(tmp_path / f"p{name}")
+        [row] = Verification(load(files.inputs([profile], [debloat]))).tables[0].rows
+        rows.append([row[key] for key in ("slim_runs", "clean_runs", "risk_percent",
+                                          "risk_bound_percent")])  # fmt: skip
+    assert rows[0] == [4, 4, pytest.approx(8.333, abs=0.001), pytest.approx(25.887, abs=0.001)]
+    assert rows[1] == [4, None, None, None]
 
 
 def test_a_workload_that_was_not_verified_is_not_taken_for_equal(tmp_path: Path) -> None:

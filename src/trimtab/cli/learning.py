@@ -1,0 +1,110 @@
+"""What a slim environment missed, kept from now on: in further runs, or as production recorded it.
+
+A workspace of the command line is made again at once. The results of an experiment are the
+workflow's: there `learned.json` is written, which the rule debloat_target reads.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from trimtab.config.groups.debloat import Fallback
+from trimtab.config.stages import DebloatStage, load
+from trimtab.debloating.debloat import Debloating
+from trimtab.debloating.fallback import FALLBACK_LIBRARY
+from trimtab.debloating.misses import learn
+from trimtab.debloating.risk import SlimHistory
+from trimtab.debloating.settling import OnTurn, settle
+from trimtab.debloating.slim_runs import SlimRuns
+from trimtab.debloating.targets.registry import target_of
+from trimtab.errors import UserError
+from trimtab.records.misses.settling import Settling
+from trimtab.records.removed_calls import RemovedCall, read_removed_calls
+from trimtab.records.usage import Usage
+
+_BUILT = "built again with what was learned, and not run since"
+
+
+class SlimFolder:
+    """The folder with a slim environment: a workspace, or an experiment's for one target.
+
+    Raises UserError where it holds none.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.environment = folder, folder / "env"
+        stage = folder / "stage.json"
+        if not stage.is_file() or not self.environment.is_dir():
+            raise UserError(
+                f"{folder}: no slim environment; run `trimtab debloat` first, or name an"
+                " experiment's results/debloat/TARGET/HARDWARE with --workspace"
+            )
+        self.stage = load(stage.read_text(), DebloatStage)
+        self.target = target_of(self.stage.target, self.stage.workloads)
+        self.settling = Settling.read(folder / "settling.json")
+        self.learned = folder / "learned.json"
+        # An experiment's usages lie with its workloads.
+        self.is_workspace = (folder / "usage.json").is_file()
+
+    def learn_from_runs(self, runs: int, on_turn: OnTurn) -> int:
+        """Run every workload `runs` times in a row; return how many pieces were missed.
+
+        In a workspace the environment is made again with them until none are. Raises UserError
+        for an environment without a fallback or a program, and as `settle` does.
+        """
+        if self.is_workspace and not Usage.read(self.folder / "usage.json").command:
+            raise UserError(f"{self.folder}: no program was traced, so there is none to run")
+        if not (self.environment / FALLBACK_LIBRARY).is_file():
+            raise UserError(
+                f"{self.environment}: has no fallback, which tells what is missed; debloat with"
+                " --fallback original or packed, and another mode than punch"
+            )
+        self._keep(self.settling.missed)
+        if self.is_workspace:
+            stage = replace(self.stage, settle=replace(self.stage.settle, clean_runs=runs))
+            with self._debloating(stage) as debloating:
+                after = settle(debloating, self.environment, on_turn, self.settling)
+                options = stage.debloat
+                if after.builds > self.settling.builds and options.fallback != Fallback.ORIGINAL:
+                    debloating.build(self.environment)
+            missed = after.missed
+        else:
+            missed = self._missed_in(runs, on_turn)
+        self._keep(missed)
+        return len(missed) - len(self.settling.missed)
+
+    def learn_from_record(self, record: Path) -> int:
+        """Keep what a fallback recorded anywhere; return how many pieces were not known.
+
+        A workspace's environment is made again with them, without a run. Raises UserError for what
+        is no record, or one of another environment.
+        """
+        if not record.is_file():
+            raise UserError(f"{record}: no such record")
+        calls = read_removed_calls(record)
+        self._keep(self.settling.missed)
+        new = self._keep(calls)
+        if new and self.is_workspace:
+            with self._debloating(self.stage) as debloating:
+                debloating.write()
+                debloating.build(self.environment)
+            changes = {"builds": self.settling.builds + 1, "settled": False, "why_not": _BUILT}
+            self.settling.model_copy(update=changes).write(self.folder / "settling.json")
+        return new
+
+    def _debloating(self, stage: DebloatStage) -> Debloating:
+        return Debloating(stage, [self.folder / "usage.json"], self.folder)
+
+    def _missed_in(self, runs: int, on_turn: OnTurn) -> list[RemovedCall]:
+        history = SlimHistory(self.settling)
+        slim = SlimRuns(self.target, self.environment, self.folder / "settling", history)
+        for turn in range(1, runs + 1):
+            slim.turn(self.stage.workloads)
+            on_turn(turn, len(history.pieces), history.builds)
+        slim.remove()
+        return history.pieces
+
+    def _keep(self, misses: Sequence[RemovedCall]) -> int:
+        if not misses:
+            return 0
+        return learn(self.learned, self.stage.target, self.target.root, misses)

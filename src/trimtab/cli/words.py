@@ -1,0 +1,20 @@
+"""How a slim environment settled, and the risk that is left, in words."""
+
+from trimtab.debloating.risk import SlimHistory
+from trimtab.records.misses.settling import Risk, Settling
+
+
+def settling_in_words(settling: Settling) -> str:
+    """Return how the environment of a program settled, for the caption of a table."""
+    runs, missed = len(settling.runs), len(settling.missed)
+    state = "settled" if settling.settled else f"not settled ({settling.why_not})"
+    if not runs:
+        return state
+    risk = risk_in_words(SlimHistory(settling).risk_of(settling.runs[0].workload))
+    return f"{state}: {runs} runs, {missed:,} removed pieces missed and kept; {risk}"
+
+
+def risk_in_words(risk: Risk) -> str:
+    """Return how probable it is that the next run misses something."""
+    estimate = "unknown" if risk.estimate is None else f"{risk.estimate:.0%}"
+    return f"the next run misses something with {estimate} (at most {risk.bound:.0%}, 95 % sure)"

@@ -1,0 +1,92 @@
+"""What slim environments missed, as code that is used: misses, learned and from traces, are one."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from trimtab.binaries.elf.functions import read_functions
+from trimtab.binaries.elf.reader import read_elf
+from trimtab.errors import UserError
+from trimtab.records.misses.learned import LearnedCode, LearnedLibrary
+from trimtab.records.removed_calls import RemovedCall
+from trimtab.records.usage import Usage, UsedLibrary
+
+
+def with_misses(usages: Sequence[Usage], root: Path, misses: Iterable[RemovedCall]) -> list[Usage]:
+    """Return `usages` with the missed pieces of the environment at `root` among what was used.
+
+    An address in a function counts as that function, any other as data. The first of `usages` that
+    has the library gets it; a library that none has is left out.
+    """
+    missed: dict[str, set[int]] = defaultdict(set)
+    for miss in misses:
+        missed[str(root.resolve() / miss.library)].add(miss.address)
+    changed = []
+    for usage in usages:
+        libraries = [_with(each, missed.pop(each.path, set())) for each in usage.libraries]
+        changed.append(usage.model_copy(update={"libraries": libraries}))
+    return changed
+
+
+def _with(library: UsedLibrary, addresses: set[int]) -> UsedLibrary:
+    if not addresses:
+        return library
+    functions = read_functions(read_elf(Path(library.path)))
+    address = np.array(sorted(addresses), np.int64)
+    start, size = functions.start.astype(np.int64), functions.size.astype(np.int64)
+    at = np.searchsorted(start, address, "right") - 1
+    inside = at >= 0
+    inside[inside] = address[inside] < (start + size)[at[inside]]
+    used = sorted({*library.used_functions, *start[at[inside]].tolist()})
+    data = sorted({*library.used_data, *address[~inside].tolist()})
+    return replace(library, used_functions=used, functions_used=len(used), used_data=data)
+
+
+def learned_misses(path: Path, root: Path) -> list[RemovedCall]:
+    """Return what `learned.json` at `path` says of libraries below `root` that are as they were.
+
+    Without the file nothing was learned.
+    """
+    if not path.exists():
+        return []
+    return [
+        miss
+        for name, library in LearnedCode.read(path).libraries.items()
+        if _is_at(root / name, library)
+        for miss in library.misses
+    ]
+
+
+def learn(path: Path, target: str, root: Path, misses: Iterable[RemovedCall]) -> int:
+    """Add `misses` of the environment at `root` to `learned.json` at `path`; return how many it had
+    not.
+
+    Raises UserError for a library that the environment does not have.
+    """
+    kept = LearnedCode.read(path).libraries if path.exists() else {}
+    by_library: dict[str, dict[int, RemovedCall]] = defaultdict(dict)
+    for miss in misses:
+        by_library[miss.library][miss.address] = miss
+    libraries, added = dict(kept), 0
+    for name, new in by_library.items():
+        if not (root / name).is_file():
+            raise UserError(f"{root / name}: missing; was this recorded in another environment?")
+        elf = read_elf(root / name)
+        known: dict[int, RemovedCall] = {}
+        if name in kept and _is_at(root / name, kept[name]):
+            known = {miss.address: miss for miss in kept[name].misses}
+        added += len(new.keys() - known.keys())
+        every = [miss for _, miss in sorted((new | known).items())]
+        libraries[name] = LearnedLibrary(elf.build_id, elf.size_bytes, every)
+    LearnedCode(target=target, libraries=libraries).write(path)
+    return added
+
+
+def _is_at(path: Path, library: LearnedLibrary) -> bool:
+    if not path.is_file():
+        return False
+    elf = read_elf(path)
+    return (elf.build_id, elf.size_bytes) == (library.build_id, library.size_bytes)

@@ -1,0 +1,89 @@
+"""Runs in a slim environment that puts back what they miss, and what that was."""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, count
+from pathlib import Path
+
+from trimtab.config.groups.workload import Workload
+from trimtab.debloating.fallback import Behaviour, fallback_environment
+from trimtab.debloating.risk import SlimHistory
+from trimtab.debloating.targets.base import Target
+from trimtab.errors import TrimtabError, UserError
+from trimtab.profiling.meters.power_model import NO_POWER_MODEL
+from trimtab.profiling.runs.conditions import Condition, varied
+from trimtab.profiling.runs.measured import MeasuredRun
+from trimtab.profiling.runs.program import Program
+from trimtab.profiling.runs.run import measure_run
+from trimtab.records.removed_calls import RemovedCall, read_removed_calls
+
+# The machine as it is first, then conditions that few traced runs had.
+_FIRST_VARIED = 5
+
+
+def restoring(program: Program, record: Path) -> Program:
+    """Return a slim environment's `program`, what it misses put back and written to `record`."""
+    environment = fallback_environment(program.environment, Behaviour.RESTORE, record)
+    return replace(program, environment=environment)
+
+
+class SlimRuns:
+    """Runs of workloads in the slim environment of a target, each turn under another condition.
+
+    They are added to `history`. Logs, records and caches are in `folder` until `remove`.
+    """
+
+    def __init__(self, target: Target, slim: Path, folder: Path, history: SlimHistory) -> None:
+        self.target, self.slim, self.folder, self.history = target, slim, folder, history
+        self.remove()  # of an earlier time
+        self._conditions: Iterator[int] = chain((0,), count(_FIRST_VARIED + len(history.runs)))
+        self._good_ends: set[tuple[str, int]] = set()
+
+    def remove(self) -> None:
+        """Remove what the runs left."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def turn(self, workloads: Sequence[Workload]) -> set[int]:
+        """Run each of `workloads` once and return the numbers of what was missed.
+
+        Raises TrimtabError where one ends in another way than in the original environment, and
+        UserError where it fails there too on the machine as it is.
+        """
+        number = next(self._conditions)
+        condition = varied(number, self.folder / "caches")
+        asked: set[int] = set()
+        for workload in workloads:
+            calls = self._run(workload, condition, as_it_is=number == 0)
+            asked |= self.history.add(workload.name, condition.name, calls)
+        return asked
+
+    def _run(
+        self, workload: Workload, condition: Condition, *, as_it_is: bool
+    ) -> list[RemovedCall]:
+        folder = self.folder / workload.name
+        record = folder / "removed_calls.jsonl"
+        record.unlink(missing_ok=True)
+        program = self.target.program(workload, folder / "output", self.slim)
+        run = self._measured(condition.apply(restoring(program, record)), "slim", folder)
+        if run.failure or (run.exit_code and (workload.name, run.exit_code) not in self._good_ends):
+            original = self.target.program(workload, folder / "original")
+            same = self._measured(condition.apply(original), "original", folder)
+            if (run.exit_code, run.timed_out) != (same.exit_code, same.timed_out):
+                raise TrimtabError(
+                    f"in {self.slim}, with removed code put back ({condition.name}):"
+                    f" {run.failure or f'exit code {run.exit_code}, not {same.exit_code}'}"
+                )
+            if as_it_is and same.failure:
+                raise UserError(f"workload {workload.name}: {same.failure}")
+            self._good_ends.add((workload.name, run.exit_code))
+        return read_removed_calls(record)
+
+    def _measured(self, program: Program, condition: str, folder: Path) -> MeasuredRun:
+        return measure_run(
+            program,
+            condition=condition,
+            repeat=len(self.history.runs),
+            hardware=NO_POWER_MODEL,
+            log_dir=folder / "logs",
+        )

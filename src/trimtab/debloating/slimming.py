@@ -1,0 +1,105 @@
+"""The slim libraries of a target, and those anew of which more is to be kept."""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from trimtab.binaries.rewriting.compact import rewrite
+from trimtab.config.groups.debloat import Debloat
+from trimtab.debloating.gpu.gpu_code import GpuScope
+from trimtab.debloating.libraries import FileSize, Located, ProfiledLibrary, locate_used, size_of
+from trimtab.debloating.outcome import SlimLibrary
+from trimtab.debloating.span_document import document_of
+from trimtab.records.library_spans import spans_file
+
+OnProgress = Callable[[str, int, int], None]  # the library that is done, how many are, of how many
+
+# The work is reading and writing; numpy and zstd release the interpreter's lock. Each worker
+# holds a few chunks of a library.
+_WORKERS = min(8, len(os.sched_getaffinity(0)))
+
+
+def locate_in(library: ProfiledLibrary, options: Debloat, gpu: GpuScope, spans: Path) -> Located:
+    """Return what of a library is kept and removed, and write it to the folder `spans`."""
+    located = locate_used(library, options, gpu)
+    document_of(
+        library.path,
+        library.name,
+        located.spans,
+        options.minimum_hole_bytes,
+        started=located.started,
+        gpu=located.gpu,
+    ).write(spans_file(spans, library.name))
+    return located
+
+
+class Slimming:
+    """Rewrites libraries into the folder `scratch`, and what is kept of each into `spans`.
+
+    `locate_s` and `rewrite_s` are wall time, shared out as the threads spent it.
+    """
+
+    def __init__(self, options: Debloat, gpu: GpuScope, scratch: Path, spans: Path) -> None:
+        self.options, self.gpu, self.scratch, self.spans = options, gpu, scratch, spans
+        self.locate_s = self.rewrite_s = 0.0
+        self._done: dict[str, SlimLibrary] = {}
+
+    def rewrite(
+        self, libraries: Sequence[ProfiledLibrary], on_progress: OnProgress
+    ) -> list[SlimLibrary]:
+        """Return the slim libraries by name; those whose used code is as it was are not made anew.
+
+        Each file is read once more, for its sizes.
+        """
+        begun_s = time.perf_counter()
+        changed = [library for library in libraries if not self._is_done(library)]
+        locating_s = rewriting_s = 0.0
+        with ThreadPoolExecutor(_WORKERS) as pool:
+            # The largest first, so that none is left alone at the end.
+            largest_first = sorted(changed, key=lambda library: -library.size_bytes)
+            for done, (slim, locate_s, rewrite_s) in enumerate(
+                pool.map(self._rewrite, largest_first), 1
+            ):
+                locating_s, rewriting_s = locating_s + locate_s, rewriting_s + rewrite_s
+                self._done[slim.profiled.name] = slim
+                on_progress(slim.profiled.name, done, len(changed))
+        share = (time.perf_counter() - begun_s) / max(locating_s + rewriting_s, 1e-9)
+        self.locate_s += locating_s * share
+        self.rewrite_s += rewriting_s * share
+        return [self._done[name] for name in sorted(library.name for library in libraries)]
+
+    def _is_done(self, library: ProfiledLibrary) -> bool:
+        slim = self._done.get(library.name)
+        return slim is not None and all(
+            np.array_equal(now, then)
+            for now, then in (
+                (library.used, slim.profiled.used),
+                (library.used_data, slim.profiled.used_data),
+            )
+        )
+
+    def _rewrite(self, library: ProfiledLibrary) -> tuple[SlimLibrary, float, float]:
+        started_s = time.perf_counter()
+        located = locate_in(library, self.options, self.gpu, self.spans)
+        located_s = time.perf_counter()
+        path = self.scratch / library.name
+        rewritten = rewrite(
+            located.elf,
+            located.spans,
+            self.options.mode,  # type: ignore[arg-type]  # an option of the same words
+            path,
+            minimum_hole_bytes=self.options.minimum_hole_bytes,
+            patches=located.patches,
+        )
+        rewritten_s = time.perf_counter()
+        before = self._size_before(library)
+        slim = SlimLibrary(library, located, rewritten, path, before, size_of(path))
+        return slim, located_s - started_s, rewritten_s - located_s
+
+    def _size_before(self, library: ProfiledLibrary) -> FileSize:
+        done = self._done.get(library.name)
+        return size_of(library.path) if done is None else done.before

@@ -1,0 +1,60 @@
+"""One more run in each environment, all of whose processes are followed from outside.
+
+It sees what the runs beside it cannot: processes that load no fallback library, as those of the
+original's interpreter, and how each process ended. It is slower, and also shows how much of the
+libraries is in memory.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from trimtab.debloating.verification.mapped import LibraryFiles, and_more, file_of
+from trimtab.profiling.runs.program import Program
+from trimtab.profiling.runs.resident import resident_library_bytes
+from trimtab.profiling.tracing.files import FileTrace, read_file_trace, tracing_command
+
+
+@dataclass(frozen=True)
+class FollowedRun:
+    """What a run had mapped and in memory, and how its processes ended."""
+
+    resident_bytes: int
+    trace: FileTrace
+
+    @property
+    def mapped(self) -> set[tuple[int, int]]:
+        """The files, by device and inode, that any process mapped to be executed."""
+        paths = {use.real_path or "" for use in self.trace.files if "map_execute" in use.uses}
+        return {file_of(Path(path)) for path in paths if Path(path).is_file()}
+
+    @property
+    def bad_ends(self) -> set[str]:
+        """The processes that did not end well, in words."""
+        return {
+            f"{Path(process.executable).name} ended with {_words[process.end]} {process.status}"
+            for process in self.trace.processes
+            if process.end in _words and process.status
+        }
+
+
+_words = {"exit": "exit code", "killed": "signal"}
+
+
+def follow(program: Program, libraries: Iterable[Path], record: Path) -> FollowedRun:
+    """Run `program` with all its processes followed; the record of that goes to `record`."""
+    followed = replace(program, command=tracing_command(program.command, record))
+    resident_bytes = resident_library_bytes(followed, set(libraries))
+    return FollowedRun(resident_bytes, read_file_trace(record))
+
+
+def problem_beside(original: FollowedRun, slim: FollowedRun, files: LibraryFiles) -> str | None:
+    """Return in words what `slim` used of the original or how else it ended, or None."""
+    wrong = sorted({files.original[file] for file in slim.mapped & files.original.keys()})
+    if wrong:
+        more = and_more(len(wrong) - 1)
+        return f"a process of it used {wrong[0]} of the original environment{more}"
+    if original.mapped & files.original.keys() and not slim.mapped & files.slim.keys():
+        return "it used no library of the slim environment"
+    worse = sorted(slim.bad_ends - original.bad_ends)
+    return f"{worse[0]}, as none did in the original environment" if worse else None

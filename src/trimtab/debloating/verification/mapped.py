@@ -1,0 +1,95 @@
+"""Whether a run took its libraries from the slim environment: by the files that it had mapped.
+
+A file is known by its device and inode, whatever path or link it was opened by. The fallback
+library notes them in every process that loads it, when it starts and when it ends
+(`native/fallback/mapped.c`).
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from trimtab.errors import TrimtabError
+
+RECORD = "TRIMTAB_MAPPED_RECORD"
+
+_File = tuple[int, int]  # device and inode
+
+
+@dataclass(frozen=True)
+class LibraryFiles:
+    """The debloated libraries of a target in both environments, by file."""
+
+    slim: Mapping[_File, str]
+    original: Mapping[_File, str]
+    fallback: _File | None
+
+    @classmethod
+    def of(cls, libraries: Iterable[str], original: Path, slim: Path, fallback: Path) -> Self:
+        """Return the files of `libraries` below both folders, and of `fallback` in the slim one.
+
+        A file that both environments share is a slim one.
+        """
+        names = list(libraries)
+        in_slim = {file_of(slim / name): name for name in names}
+        in_original = {file_of(original / name): name for name in names}
+        shared = in_slim.keys()
+        return cls(
+            in_slim,
+            {file: name for file, name in in_original.items() if file not in shared},
+            file_of(slim / fallback) if (slim / fallback).exists() else None,
+        )
+
+    def below(self, root: Path) -> set[Path]:
+        """Return the libraries' paths in the environment at `root`."""
+        return {root / name for name in self.slim.values()}
+
+    def problem_of(self, record: Path) -> str | None:
+        """Return in words why the run with this record did not use the slim libraries, or None.
+
+        Without a fallback in the environment nothing is noted, and nothing can be said.
+        """
+        if self.fallback is None:
+            return None
+        mapped = _mapped(record)
+        if self.fallback not in mapped:
+            return (
+                "no process of it used the slim environment; does the program name the original"
+                " one, its interpreter or a folder of it?"
+            )
+        wrong = sorted({self.original[file] for file in mapped.keys() & self.original.keys()})
+        if wrong:
+            return f"it used {wrong[0]} of the original environment{and_more(len(wrong) - 1)}"
+        return None
+
+    def slim_libraries_in(self, record: Path) -> set[str]:
+        """Return the slim libraries that a run with this record had mapped."""
+        return {self.slim[file] for file in _mapped(record).keys() & self.slim.keys()}
+
+
+def file_of(path: Path) -> _File:
+    """Return the device and inode of the file at `path`."""
+    status = path.stat()
+    return status.st_dev, status.st_ino
+
+
+def _mapped(record: Path) -> dict[_File, str]:
+    """Return the paths of the files that a run had mapped to be executed, by file."""
+    if not record.exists():
+        return {}
+    mapped = {}
+    # A last line that is not whole is of a process that was killed while it wrote it.
+    for line in os.fsdecode(record.read_bytes()).split("\n")[:-1]:
+        try:
+            _, device, inode, path = line.split("\t", 3)
+            mapped[int(device), int(inode)] = path
+        except ValueError:
+            raise TrimtabError(f"{record}: not a record of mapped files: {line!r}") from None
+    return mapped
+
+
+def and_more(others: int) -> str:
+    """Return the end of a sentence that names one library of several."""
+    return f", and {others} more of its libraries" if others else ""

@@ -1,0 +1,1 @@
+"""What slim environments missed: in the runs that settle them, and since."""
