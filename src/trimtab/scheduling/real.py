@@ -19,7 +19,7 @@ from trimtab.execution.sprinting.choose import find_sprinter
 from trimtab.policies.base import Policy
 from trimtab.policies.facts import Facts
 from trimtab.policies.registry import build_policy
-from trimtab.records.real_run import RealRun
+from trimtab.records.summary import RealRun
 from trimtab.records.tables import SCHEDULED, read_table, write_table
 from trimtab.scheduling.real_figures import class_figures, job_errors
 from trimtab.scheduling.setting import Setting, facts_of

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 
 from trimtab.records.figures import ClassFigures
-from trimtab.records.real_run import JobErrors
+from trimtab.records.summary import JobErrors
 
 
 def class_figures(jobs: pd.DataFrame, drop_ratio: float) -> ClassFigures:
