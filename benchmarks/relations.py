@@ -1,7 +1,7 @@
 """Rules of relation: what each keeps on disk, and what other inputs and programs then miss.
 
-`relations.py FOLDER...`: usages of programs, NAME.json, with those of another input, of another
-program's kind (NAME@heldout.json), and of the same input under other conditions (NAME@repeat.json).
+`relations.py FOLDER...`: usages of programs, NAME.json, of another input of the same program,
+NAME@heldout.json, and of the same input under other conditions, NAME@repeat.json.
 """
 
 import sys
@@ -106,11 +106,18 @@ def main() -> None:
     table = _summary(sizes, misses)
     with whole_file(RESULTS / "relations.csv") as temporary:
         table.round(2).to_csv(temporary, index=False)
+    by_program = _by_program(sizes, misses)
     with whole_file(RESULTS / "relations_programs.csv") as temporary:
-        _by_program(sizes, misses).round(2).to_csv(temporary, index=False)
-    rows = table.set_index("rule")
-    figures = {name: rows.loc[name].round(2).to_dict() for name in ("calls", DEFAULT)}
-    save("relations", {"programs": programs, "default": DEFAULT, **figures})
+        by_program.round(2).to_csv(temporary, index=False)
+    rows = table.set_index("rule").round(2)
+    shares = by_program.set_index("program")["disk_removed_percent"].round(2)
+    figures: dict[str, object] = {
+        "programs": programs,
+        "calls": rows.loc["calls"].to_dict(),
+        "default": rows.loc[DEFAULT].to_dict(),
+        "disk_removed_percent": shares.to_dict(),
+    }
+    save("relations", figures)
     print(machine(), table.to_string(), sep="\n")
 
 
