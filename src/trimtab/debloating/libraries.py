@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from trimtab.binaries.elf.functions import Functions, read_functions
 from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.errors import ElfError
+from trimtab.binaries.relations.likely import with_likely
 from trimtab.binaries.rewriting.locate import locate
 from trimtab.binaries.rewriting.not_started import stop_patches, without_start
-from trimtab.binaries.rewriting.reach import with_reachable
 from trimtab.binaries.rewriting.regions import Patch
 from trimtab.binaries.rewriting.spans import Spans
 from trimtab.binaries.rewriting.start_up import why_started
@@ -141,7 +141,7 @@ def locate_used(library: ProfiledLibrary, options: Debloat, gpu: GpuScope) -> Lo
         and not why_started(elf, functions, used)
         and (bool(gpu.gpus) or not has_gpu_code(elf))
     )
-    used = np.zeros_like(used) if stopped else with_reachable(elf, functions, used)
+    used = np.zeros_like(used) if stopped else with_likely(elf, functions, used)
     spans = locate(elf, functions, used, options.symbols == Symbols.KEEP)
     spans = without_start(elf, spans) if stopped else spans
     spans, gpu_code = locate_gpu_code(
