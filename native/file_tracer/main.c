@@ -2,13 +2,18 @@
  *
  * Runs a command and records which files all of its processes use. A seccomp filter stops the
  * threads at the calls that concern files and at no others; ptrace reads what they ask for.
+ * It ends as the command does, by the same signal too.
  */
 #include <err.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "accesses.h"
@@ -84,11 +89,22 @@ static void stopped(pid_t tid, int status) {
     resume(tracee, 0);
 }
 
-/* Trace until no process is left; the wait status of the command's own process. */
+enum { STRAGGLERS_S = 2 }; /* as long as an untraced run waits for them */
+
+static time_t now_s(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+/* Trace until no process is left, those that outlive the command being killed after a while; the
+ * wait status of the command's own process. */
 static int trace(pid_t command) {
     int status, command_status = 0;
+    time_t killed_at = 0;
     for (;;) {
         pass_on_termination();
+        if (killed_at && now_s() >= killed_at) signal_processes(SIGKILL);
         pid_t tid = waitpid(-1, &status, __WALL);
         if (tid < 0 && errno == EINTR) continue;
         if (tid < 0) return command_status;
@@ -96,9 +112,24 @@ static int trace(pid_t command) {
             stopped(tid, status);
             continue;
         }
-        if (tid == command) command_status = status;
+        if (tid == command) {
+            const struct itimerval every_second = {{1, 0}, {1, 0}};
+            command_status = status;
+            killed_at = now_s() + STRAGGLERS_S + 1; /* of seconds that are cut off */
+            setitimer(ITIMER_REAL, &every_second, NULL); /* wakes waitpid */
+        }
         thread_ended(tid, status);
     }
+}
+
+static void end_by(int signal) {
+    const struct rlimit none = {0, 0};
+    sigset_t all;
+    setrlimit(RLIMIT_CORE, &none); /* the command has left its own */
+    sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+    sigfillset(&all);
+    sigprocmask(SIG_UNBLOCK, &all, NULL);
+    kill(getpid(), signal);
 }
 
 int main(int argc, char **argv) {
@@ -117,5 +148,6 @@ int main(int argc, char **argv) {
         warn("%s: the record is incomplete", argv[1]);
         return TRACER_FAILED;
     }
+    if (!failure && WIFSIGNALED(status)) end_by(WTERMSIG(status));
     return exit_status;
 }

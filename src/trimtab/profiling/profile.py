@@ -9,12 +9,12 @@ from trimtab.binaries.elf.reader import read_elf
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.workload import Workload
 from trimtab.config.profiling import Profiling
-from trimtab.errors import UserError
 from trimtab.native import BUILD
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
+from trimtab.profiling.runs.comparable import check_steady
 from trimtab.profiling.runs.compare import compare_outputs
 from trimtab.profiling.runs.from_workload import program_of
-from trimtab.profiling.runs.measured import MeasuredRun, epochs_table, runs_table
+from trimtab.profiling.runs.measured import MeasuredRun, check_run, epochs_table, runs_table
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
 from trimtab.profiling.tracing.files import FileTrace, read_file_trace, tracing_command
@@ -31,8 +31,6 @@ from trimtab.profiling.tracing.kernels import (
 from trimtab.records.tables import EPOCHS, RUNS, write_table
 from trimtab.records.usage import Usage, UsedFile, UsedLibrary, UsedProcess
 
-_LAST_LINES = 20
-
 
 def profile_workload(
     workload: Workload, hardware: Hardware, profiling: Profiling, destination: Path
@@ -45,10 +43,11 @@ def profile_workload(
     shutil.rmtree(folder, ignore_errors=True)
     model = model_of(hardware)
     program = program_of(workload, folder / "output")
-    runs = [
-        _run(program, "original", repeat, model, folder, profiling.sample_interval_s)
-        for repeat in range(profiling.repeats)
-    ]
+    runs: list[MeasuredRun] = []
+    for repeat in range(profiling.repeats):
+        runs.append(_run(program, "original", repeat, model, folder, profiling.sample_interval_s))
+        program = program.ending_as(runs[0].exit_code)
+        check_steady(program, runs[0], runs[-1])
     usage, traced = _trace(workload, program, model, folder, profiling.traced_runs, plain=runs[0])
     runs += traced
     write_table(destination / "runs.parquet", RUNS, runs_table(workload.name, runs))
@@ -111,7 +110,9 @@ def _trace(
             )
         watched = replace(program, environment=traced)
         runs.append(_run(watched, "traced_functions", repeat, hardware, folder))
-    followed = replace(program, command=tracing_command(program.command, files_record))
+        program = program.ending_as(runs[0].exit_code)
+    command = tracing_command(program.command, files_record)
+    followed = replace(program, command=command, by_tracer=True)
     runs.append(_run(followed, "traced_files", 0, hardware, folder))
     trace_s = sum(run.wall_s for run in runs[:-1])
     functions = read_function_trace(*records)
@@ -146,10 +147,7 @@ def _run(
         sample_interval_s=sample_interval_s,
         log_dir=folder,
     )
-    if run.failure is not None:
-        lines = run.stderr.read_text(errors="replace").splitlines()[-_LAST_LINES:]
-        raise UserError("\n".join([f"{' '.join(program.command)}: {run.failure}", *lines]))
-    return run
+    return check_run(run, program.command)
 
 
 def _usage(
@@ -166,10 +164,11 @@ def _usage(
         *_without_record(functions, kernels),
         *files.incomplete_because,
     ]
-    notes: list[str] = []
-    for process in functions.killed:
-        text = f"process {process.pid} ({process.executable}) was killed before its exit"
-        (notes if workload.accept_killed_processes else problems).append(text)
+    # What it had used is in its record; a run that did not end as the original is none.
+    notes = [
+        f"process {process.pid} ({process.executable}) was killed before its exit"
+        for process in functions.killed
+    ]
     return Usage(
         workload=workload.name,
         command=list(program.command),

@@ -9,7 +9,7 @@ from trimtab.debloating.fallback import FALLBACK_LIBRARY
 from trimtab.debloating.targets.folder import OF_THE_SYSTEM, Folder
 from trimtab.errors import UserError
 from trimtab.files import whole_file
-from trimtab.profiling.runs.from_workload import absolute, program_of
+from trimtab.profiling.runs.from_workload import absolute, moved, program_of
 from trimtab.profiling.runs.program import Program
 
 _SCRIPT_BYTES = 1 << 20
@@ -42,9 +42,9 @@ class PythonPrefix(Folder):
         return cls(prefix)
 
     def program(self, workload: Workload, run_folder: Path, slim: Path | None = None) -> Program:
-        """Return `workload` run by its own interpreter, or by that of the same name in `slim`."""
-        python = slim / "bin" / Path(workload.python or "python").name if slim else None
-        return program_of(workload, run_folder, python)
+        """Return `workload` as it is, or with all that it names of the environment from `slim`."""
+        program = program_of(workload, run_folder)
+        return moved(program, self.root, slim) if slim else program
 
     def adapt(self, copy: Path, destination: Path) -> None:
         """Rename the environment in the scripts of `bin`, and let Python load the fallback first.

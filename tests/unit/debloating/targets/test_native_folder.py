@@ -12,6 +12,7 @@ from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.cli import workspace
+from trimtab.cli.program_options import ProgramOptions
 from trimtab.config import Configurations
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode, Share
 from trimtab.config.groups.workload import TargetConfig, Workload
@@ -184,7 +185,7 @@ def test_the_command_line_learns_what_was_missing(
     command = ["program/bin/program", "--rounds", "3"]
     with pytest.raises(UserError, match="name the interpreter"):
         workspace.trace(folder, command)
-    workspace.trace(folder, command, traced_runs=1, target=target)
+    workspace.trace(folder, command, ProgramOptions(target=target), 1)
     options = Debloat(name="x")
     workspace.debloat(folder, options, [], lambda *_: None)
     slim = workspace.build(folder, options)
