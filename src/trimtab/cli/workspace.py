@@ -28,8 +28,8 @@ from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.verify import verify_environment
 from trimtab.errors import TrimtabError, UserError
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
-from trimtab.profiling.profile import trace_workload
 from trimtab.profiling.original import as_it_runs
+from trimtab.profiling.profile import trace_workload
 from trimtab.records.library_spans import LibrarySpans
 from trimtab.records.manifest import Manifest
 from trimtab.records.tables import LIBRARIES, read_table

@@ -29,7 +29,8 @@ def as_it_runs(workload: Workload, folder: Path, choose: bool) -> tuple[Workload
     program = program.ending_as(first.exit_code)
     again = _run(program, 1, folder)
     assert first.output is not None and again.output is not None  # both ended well
-    remarks = [] if workload.ends_with else _remark_on_end(first)
+    stopped = workload.server.drive and _end(first.exit_code) == workload.server.stop
+    remarks = [] if workload.ends_with or stopped else _remark_on_end(first)
     if choose:
         output = strongest(first.output, again.output, workload.output.path)
         if output.compare != workload.output.compare:

@@ -12,22 +12,18 @@ from trimtab.config.profiling import Profiling
 from trimtab.native import BUILD
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
 from trimtab.profiling.runs.comparable import check_steady
-from trimtab.profiling.runs.compare import compare_outputs
 from trimtab.profiling.runs.from_workload import program_of
 from trimtab.profiling.runs.measured import MeasuredRun, check_run, epochs_table, runs_table
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
+from trimtab.profiling.traced_runs import (
+    differing_outputs,
+    read_functions,
+    trace_runs,
+)
 from trimtab.profiling.tracing.files import FileTrace, read_file_trace, tracing_command
-from trimtab.profiling.tracing.functions import (
-    FunctionTrace,
-    read_function_trace,
-    tracing_environment,
-)
-from trimtab.profiling.tracing.kernels import (
-    KernelTrace,
-    kernel_tracing_environment,
-    read_kernel_trace,
-)
+from trimtab.profiling.tracing.functions import FunctionTrace
+from trimtab.profiling.tracing.kernels import KernelTrace, read_kernel_trace
 from trimtab.records.tables import EPOCHS, RUNS, write_table
 from trimtab.records.usage import Usage, UsedFile, UsedLibrary, UsedProcess
 
@@ -90,45 +86,29 @@ def _trace(
     traced_runs: int,
     plain: MeasuredRun | None,
 ) -> tuple[Usage, list[MeasuredRun]]:
+    traced = trace_runs(workload, program, hardware, folder, traced_runs)
     files_record = folder / "files.jsonl"
-    # Kernels are traced under lazy loading, but a program that loads all GPU code at its start runs
-    # other functions for it: one more run tells the kernels then.
-    eager = program.environment.get("CUDA_MODULE_LOADING") == "EAGER"
-    records = [folder / f"functions-{repeat}" for repeat in range(traced_runs + eager)]
-    kernels_from = traced_runs if eager else 0
-    runs = []
-    for repeat, record in enumerate(records):
-        # The length of the environment moves the stack and what is read of it: each run differs.
-        padded = {**program.environment, "TRIMTAB_PADDING": "x" * (1000 * repeat)}
-        traced = tracing_environment(padded, record)
-        if repeat >= kernels_from:
-            traced = kernel_tracing_environment(
-                traced,
-                record / "kernels",
-                Path(workload.python or program.command[0]),
-                workload.own_profiler,
-            )
-        watched = replace(program, environment=traced)
-        runs.append(_run(watched, "traced_functions", repeat, hardware, folder))
-        program = program.ending_as(runs[0].exit_code)
+    if traced[0].run is not None:
+        program = program.ending_as(traced[0].run.exit_code)
     command = tracing_command(program.command, files_record)
     followed = replace(program, command=command, by_tracer=True)
-    runs.append(_run(followed, "traced_files", 0, hardware, folder))
-    trace_s = sum(run.wall_s for run in runs[:-1])
-    functions = read_function_trace(*records)
-    kernels = read_kernel_trace(*(record / "kernels" for record in records[kernels_from:]))
+    files_run = _run(followed, "traced_files", 0, hardware, folder)
+    functions = read_functions(traced)
+    kernels = read_kernel_trace(*(each.kernels for each in traced if each.kernels))
     files = read_file_trace(files_record)
+    runs = [each.run for each in traced if each.run and not each.problem]
+    trace_s = sum(run.wall_s for run in runs)
     usage = _usage(workload, program, functions, kernels, files, trace_s)
-    reference = plain or runs[-1]
-    problems = list(usage.incomplete_because)
-    for run in runs[:-1]:
-        if not (reference.output and run.output):
-            continue
-        difference = compare_outputs(reference.output, run.output, program.output)
-        if difference:
-            problems.append(f"output of the traced run differs from an untraced one: {difference}")
-    whole = {"complete": not problems, "incomplete_because": problems}
-    return usage.model_copy(update=whole), runs
+    problems = [
+        *usage.incomplete_because,
+        *differing_outputs(program, traced, plain or files_run, hardware, folder),
+    ]
+    changes = {
+        "complete": not problems,
+        "incomplete_because": problems,
+        "notes": [*usage.notes, *(each.note for each in traced if each.problem)],
+    }
+    return usage.model_copy(update=changes), [*runs, files_run]
 
 
 def _run(
@@ -164,11 +144,10 @@ def _usage(
         *_without_record(functions, kernels),
         *files.incomplete_because,
     ]
-    # What it had used is in its record; a run that did not end as the original is none.
-    notes = [
-        f"process {process.pid} ({process.executable}) was killed before its exit"
-        for process in functions.killed
-    ]
+    # What they had used is in their records; a run that did not end as the original is none.
+    killed = sorted({process.executable for process in functions.killed})
+    notes = [f"killed before their exit: {len(functions.killed)} processes of {', '.join(killed)};"
+             " what they had used until then counts"] if killed else []  # fmt: skip
     return Usage(
         workload=workload.name,
         command=list(program.command),

@@ -40,7 +40,8 @@ RUNS = pa.schema(
     [
         ("workload", _text),
         ("hardware", _text),
-        ("condition", _text),  # original | debloated | traced_functions | traced_files
+        # original | debloated | traced_functions | traced_varied | traced_files
+        ("condition", _text),
         ("repeat", _int),  # 0, 1, ...: runs of equal `repeat` were interleaved
         ("exit_code", _int),  # negative: the signal that ended it
         ("ended_well", _bool),  # in time, and as the workload ends in the original environment

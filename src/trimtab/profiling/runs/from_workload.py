@@ -30,7 +30,7 @@ def program_of(workload: Workload, run_folder: Path) -> Program:
     output = str(run_folder.resolve())
     path = os.environ.get("PATH", os.defpath)
     path = f"{interpreter.parent}:{path}" if interpreter else path
-    environment = {**os.environ, **workload.env, "PATH": path, "PYTHONUNBUFFERED": "1"}
+    environment = {**os.environ, **workload.env, "PATH": path}
 
     def placed(text: str | None) -> str | None:
         return None if text is None else text.replace("{output}", output)
@@ -63,6 +63,7 @@ def program_of(workload: Workload, run_folder: Path) -> Program:
         output=replace(workload.output, path=placed(workload.output.path)),
         marks=replace(workload.marks, file=placed(workload.marks.file)),
         ends_with=_exit_code(workload.ends_with),
+        own_variables=frozenset(workload.env),
         driver=driver,
     )
 

@@ -52,8 +52,9 @@ def launched(program: Program, stdout: Path, stderr: Path) -> Iterator[Launched]
     """Start `program`; the block has to see to it that all its processes have ended.
 
     Standard output and error go to the two files. The first process leads a new session; it is
-    left to be waited for. PYTHONUNBUFFERED is set, so that Python's lines arrive when printed.
-    A server is driven and stopped meanwhile; `driving` has told all when the block has been left.
+    left to be waited for. Where marks, or that a server is ready, are read from what it writes,
+    PYTHONUNBUFFERED is set, so that Python's lines arrive when printed. A server is driven and
+    stopped meanwhile; `driving` has told all when the block has been left.
 
     Raises UserError when the command or the working directory cannot be used, or another server is
     at the address of this one.
@@ -70,7 +71,8 @@ def launched(program: Program, stdout: Path, stderr: Path) -> Iterator[Launched]
         else:
             follower = None
         run.started_at = time.monotonic()
-        process = _start(program, subprocess.PIPE if from_pipe else out.fileno(), err.fileno())
+        with _on_cpus(program.cpus):
+            process = _start(program, subprocess.PIPE if from_pipe else out.fileno(), err.fileno())
         process.returncode = 0  # whoever measures waits for it, with wait4
         run.pid = process.pid
         run.exit = ExitWatcher(process.pid, run.news.set)
@@ -120,14 +122,31 @@ def followed(
             os.waitpid(processes.leader, 0)
 
 
+@contextmanager
+def _on_cpus(count: int | None) -> Iterator[None]:
+    """Let what this thread starts in the block use `count` CPUs, as far as the system allows.
+
+    They are the first of those that the thread may use; where these are too few, others join.
+    """
+    before = os.sched_getaffinity(0)
+    others = set(range(os.cpu_count() or 1)) - before
+    try:
+        os.sched_setaffinity(0, [*sorted(before), *sorted(others)][: count or len(before)])
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
 def _start(program: Program, stdout: int, stderr: int) -> "subprocess.Popen[bytes]":
     if not program.workdir.is_dir():
         raise UserError(f"workdir: {program.workdir}: no such directory")
+    waited_for = program.driver is not None and program.driver.ready is not None
+    unbuffered = {"PYTHONUNBUFFERED": "1"} if waited_for or stdout == subprocess.PIPE else {}
     try:
         return subprocess.Popen(
             program.command,
             cwd=program.workdir,
-            env={**program.environment, "PYTHONUNBUFFERED": "1"},
+            env={**program.environment, **unbuffered},
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,

@@ -70,10 +70,18 @@ class MeasuredRun:
 
 
 def check_run(run: MeasuredRun, command: Sequence[str]) -> MeasuredRun:
-    """Return `run`, of `command`; raises UserError with its last words if it did not end well."""
+    """Return `run`, of `command`; raises UserError as `failure_of` says if it did not end well."""
+    failure = failure_of(run, command)
+    if failure is not None:
+        raise UserError(failure)
+    return run
+
+
+def failure_of(run: MeasuredRun, command: Sequence[str]) -> str | None:
+    """Return why a run did not end well, with the last lines that it wrote, or None."""
     if run.failure is None:
-        return run
-    raise UserError("\n".join([f"{' '.join(command)}: {run.failure}", *last_lines(run.stderr)]))
+        return None
+    return "\n".join([f"{' '.join(command)}: {run.failure}", *last_lines(run.stderr)])
 
 
 def last_lines(log: Path) -> list[str]:

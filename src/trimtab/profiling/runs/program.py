@@ -34,6 +34,8 @@ class Program:
     `ends_with` is the exit code, or minus the signal, of a run that ended well; where it is None
     any is. With `by_tracer` the command is one that runs the program as its child, and ends as
     that does. A program with a `driver` is a server.
+    `own_variables` are the names of those variables that the workload sets itself. `cpus` is the
+    number of CPUs that it may use, None for all that the process may that starts it.
     """
 
     command: tuple[str, ...]
@@ -45,6 +47,8 @@ class Program:
     ends_with: int | None = 0
     by_tracer: bool = False
     driver: Driver | None = None
+    own_variables: frozenset[str] = frozenset()
+    cpus: int | None = None
 
     def __post_init__(self) -> None:
         if not self.command:

@@ -59,8 +59,6 @@ def kernel_tracing_environment(
         **environment,
         "TRIMTAB_KERNELS": str(record.resolve()),
         "CUDA_MODULE_LOADING": "LAZY",
-        # A compiler whose work is in the driver's cache does not run: its code would be removed.
-        "CUDA_CACHE_DISABLE": "1",
     }
     if own_profiler or cupti is None or "CUDA_INJECTION64_PATH" in environment:
         preload = [str(native_path("libtrimtab-driver.so")), environment.get("LD_PRELOAD", "")]

@@ -1,0 +1,81 @@
+"""Conditions: how the surroundings of a program's runs differ from each other.
+
+Which code a run takes hangs on more than its input: on the number of CPUs and threads, on what is
+in the caches, on the length of the environment, on the order of sets. Runs under varied conditions
+show what one run does not.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from trimtab.profiling.runs.caches import caches_in
+from trimtab.profiling.runs.program import Program
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_HASH_SEED = "PYTHONHASHSEED"
+_PADDING_STEP, _PADDING_LIMIT = 1000, 1 << 16  # bytes; the kernel's limit is 128 KiB a variable
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Variables, a number of CPUs and caches that a run gets in place of the machine's.
+
+    `cpus` is the number of CPUs that its processes may use, None for those of the process that
+    starts it. `caches` is a folder for what the program compiles and would keep in the user's
+    caches; None leaves these in use.
+    """
+
+    name: str
+    variables: Mapping[str, str] = field(default_factory=dict)
+    cpus: int | None = None
+    caches: Path | None = None
+
+    def apply(self, program: Program) -> Program:
+        """Return `program` under this condition; the folders of its caches are made.
+
+        What the workload sets itself wins, as does a hash seed that the user has set. A workload
+        that sets one of the numbers of threads has decided on all of them.
+        """
+        variables = dict(self.variables)
+        if self.caches is not None:
+            variables |= caches_in(self.caches, program.environment)
+        kept = set(program.own_variables)
+        if kept.intersection(_THREADS):
+            kept.update(_THREADS)
+        if _HASH_SEED in program.environment:
+            kept.add(_HASH_SEED)
+        changed = {name: value for name, value in variables.items() if name not in kept}
+        return replace(
+            program,
+            environment={**program.environment, **changed},
+            cpus=program.cpus if self.cpus is None else self.cpus,
+        )
+
+
+def varied(number: int, caches: Path | None = None) -> Condition:
+    """Return condition `number`, of which there is no end; 0 is the machine as it is.
+
+    Odd ones have one CPU and cold caches, even ones all CPUs, two at least, and the caches as the
+    number before left them: in folders of their own below `caches`, or the user's where that is
+    None. Threads are one, many, many, one by turns. Each has another length of environment and
+    another hash seed; Python's output is buffered under even ones.
+    """
+    if number == 0:
+        return Condition("as it is")
+    cold = number % 2 == 1
+    all_cpus = max(2, len(os.sched_getaffinity(0)))
+    cpus = 1 if cold else all_cpus
+    threads = 1 if number % 4 in (0, 1) else all_cpus
+    variables = {
+        **dict.fromkeys(_THREADS, str(threads)),
+        _HASH_SEED: str(number),
+        "PYTHONUNBUFFERED": "1" if cold else "",  # empty counts as absent
+        "TRIMTAB_PADDING": "x" * (_PADDING_STEP * number % _PADDING_LIMIT),
+    }
+    words = [f"CPUs: {cpus}", f"threads: {threads}"]
+    if caches is not None:
+        caches = caches / str(number if cold else number - 1)
+        words.append("cold caches" if cold else "warm caches")
+    return Condition(", ".join(words), variables, cpus, caches)

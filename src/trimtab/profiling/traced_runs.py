@@ -1,0 +1,149 @@
+"""The traced runs of a program, each under another condition."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from trimtab.config.groups.workload import Marks, Workload
+from trimtab.errors import UserError
+from trimtab.profiling.meters.power_model import HardwareModel
+from trimtab.profiling.runs.compare import compare_outputs
+from trimtab.profiling.runs.conditions import varied
+from trimtab.profiling.runs.measured import MeasuredRun, failure_of
+from trimtab.profiling.runs.program import Program
+from trimtab.profiling.runs.run import measure_run
+from trimtab.profiling.tracing.collector import eager_collection
+from trimtab.profiling.tracing.functions import (
+    FunctionTrace,
+    read_function_trace,
+    tracing_environment,
+)
+from trimtab.profiling.tracing.kernels import kernel_tracing_environment
+
+# A program made for many CPUs may take very long on one: it is ended then.
+_MOST_TIMES, _MOST_S = 4.0, 120.0
+
+
+@dataclass(frozen=True)
+class TracedRun:
+    """A traced run under condition `number`, and the folders of its records.
+
+    `problem` says why it did not end well, or is empty; `run` is None where it could not be
+    measured. What a run used counts however it ended.
+    """
+
+    number: int
+    functions: Path
+    kernels: Path | None
+    run: MeasuredRun | None
+    problem: str = ""
+
+    @property
+    def note(self) -> str:
+        """The problem, and under which condition."""
+        return f"with {varied(self.number).name}: {self.problem}"
+
+
+def trace_runs(
+    workload: Workload, program: Program, hardware: HardwareModel, folder: Path, count: int
+) -> list[TracedRun]:
+    """Run `program` `count` times with its functions and, with a GPU, its kernels traced.
+
+    The first run has the machine as it is, the others varied conditions with caches of their own,
+    which are deleted in the end. Raises UserError when the first run fails: others may, as not
+    every program can do with one CPU.
+    """
+    # Kernels are traced under lazy loading, but a program that loads all GPU code at its start runs
+    # other functions for it: one more run tells the kernels then.
+    eager = program.environment.get("CUDA_MODULE_LOADING") == "EAGER"
+    numbers = [*range(count), *([0] if eager else [])]
+    caches = folder / "caches"
+    limited = program
+    traced: list[TracedRun] = []
+    for repeat, number in enumerate(numbers):
+        functions = folder / f"functions-{repeat}"
+        kernels = functions / "kernels" if repeat == count or not eager else None
+        watched = under(limited, number, caches)
+        environment = tracing_environment(watched.environment, functions)
+        if kernels:
+            interpreter = Path(workload.python or program.command[0])
+            environment = kernel_tracing_environment(
+                environment, kernels, interpreter, workload.own_profiler
+            )
+        watched = replace(watched, environment=environment)
+        run, problem = _attempt(watched, "traced", number, repeat, hardware, folder)
+        if problem and number == 0:
+            raise UserError(problem)
+        traced.append(TracedRun(number, functions, kernels, run, problem))
+        if run and number == 0:
+            limit_s = max(_MOST_S, _MOST_TIMES * run.wall_s)
+            limited = replace(program, timeout_s=min(program.timeout_s, limit_s))
+            limited = limited.ending_as(run.exit_code)
+    shutil.rmtree(caches, ignore_errors=True)
+    return traced
+
+
+def read_functions(traced: Sequence[TracedRun]) -> FunctionTrace:
+    """Return what functions the runs used, and what is missing of those that ended well."""
+    trace = read_function_trace(*(each.functions for each in traced))
+    ended_well = [each.functions for each in traced if not each.problem]
+    if len(ended_well) == len(traced):
+        return trace
+    whole = read_function_trace(*ended_well)
+    return replace(trace, incomplete_because=whole.incomplete_because, killed=whole.killed)
+
+
+def differing_outputs(
+    program: Program,
+    traced: Sequence[TracedRun],
+    reference: MeasuredRun,
+    hardware: HardwareModel,
+    folder: Path,
+) -> list[str]:
+    """Return where outputs of traced runs differ from untraced ones, a sentence a run.
+
+    They are compared with `reference`. Where one differs under another condition, a run under that
+    condition is made: the number of threads may change the last digits of a sum.
+    """
+    found = []
+    for each in traced:
+        if each.run is None or not (reference.output and each.run.output):
+            continue
+        difference = compare_outputs(reference.output, each.run.output, program.output)
+        if difference and each.number:
+            changed = under(program, each.number, folder / "untraced")
+            run, _ = _attempt(changed, "untraced", each.number, each.number, hardware, folder)
+            if run and run.output:
+                difference = compare_outputs(run.output, each.run.output, program.output)
+        if difference:
+            found.append(f"output of the traced run differs from an untraced one: {difference}")
+    shutil.rmtree(folder / "untraced", ignore_errors=True)
+    return found
+
+
+def under(program: Program, number: int, folder: Path) -> Program:
+    """Return `program` under condition `number`, with caches in `folder`.
+
+    Where caches are cold, Python's garbage collector is eager too. Where they are not, no marks are
+    read: a program with marks writes to a pipe, unbuffered, and to a file otherwise.
+    """
+    changed = varied(number, folder).apply(program)
+    if number % 2 == 0:
+        return replace(changed, marks=Marks())
+    environment = eager_collection(changed.environment, folder / f"collector-{number}")
+    return replace(changed, environment=environment)
+
+
+def _attempt(
+    program: Program, way: str, number: int, repeat: int, hardware: HardwareModel, folder: Path
+) -> tuple[MeasuredRun | None, str]:
+    """Run `program`; return the run, and what went wrong."""
+    condition = f"{way}_varied" if number else "traced_functions"
+    try:
+        run = measure_run(
+            program, condition=condition, repeat=repeat, hardware=hardware, log_dir=folder
+        )
+    except UserError as error:
+        return None, str(error)
+    return run, failure_of(run, program.command) or ""
