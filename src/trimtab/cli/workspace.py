@@ -38,13 +38,13 @@ from trimtab.records.usage import Usage
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")  # one of them is in an environment's folder
 
 
-def find_interpreter(command: list[str], python: Path | None = None) -> Path | None:
+def find_interpreter(command: list[str]) -> Path | None:
     """Return the Python interpreter that `command` runs in: itself, or that of its `#!` line.
 
     Where a shell starts the script, as those with a long path need, it is the one beside it, if
     that is the interpreter of an environment.
     """
-    program = find_program(command[0], python)
+    program = shutil.which(command[0])
     if program is None:
         return None
     if Path(program).name.startswith("python"):

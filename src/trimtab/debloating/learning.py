@@ -50,7 +50,8 @@ def with_calls(usage: Usage, target: Target, calls: Sequence[RemovedCall]) -> Us
     root = target.root.resolve()
     addresses: dict[str, set[int]] = {}
     for call in calls:
-        addresses.setdefault(str(root / call.library), set()).add(call.address)
+        library = (root / call.library).resolve()  # it may be a link out of the environment
+        addresses.setdefault(str(library), set()).add(call.address)
     libraries = [_with(library, addresses.get(library.path, ())) for library in usage.libraries]
     note = f"{len(calls)} functions were called in the slim environment alone"
     return usage.model_copy(update={"libraries": libraries, "notes": [*usage.notes, note]})

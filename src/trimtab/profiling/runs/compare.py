@@ -68,6 +68,11 @@ def compare_outputs(before: Path, after: Path, comparison: Output) -> Difference
     return _different_bytes(before, after)
 
 
+def whole_numbers(output: Path, comparison: Comparison) -> list[int]:
+    """Return the whole numbers among what `numeric_*` reads of a file, in their order."""
+    return [value for _, value in _values(output, comparison) if type(value) is int]
+
+
 def steady_lines(output: Path, changing: Sequence[str]) -> list[tuple[int, str]]:
     """Return the lines of a file, with their numbers, in which no pattern of `changing` is."""
     pattern = re.compile("|".join(f"(?:{each})" for each in changing)) if changing else None

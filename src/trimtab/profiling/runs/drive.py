@@ -19,6 +19,7 @@ from trimtab.profiling.runs.program import Driver, Program, ended
 _POLL_S = 0.01
 _CONNECT_S = 1.0
 _STOP_PATIENCE_S = 30.0
+_DRIVER_PATIENCE_S = 5.0
 
 
 class Driving(threading.Thread):
@@ -50,9 +51,14 @@ class Driving(threading.Thread):
             self._drive()
             self._stop()
 
-    def close(self) -> None:
-        """Give up what is still going on, as the server has ended or has been killed."""
+    def give_up(self) -> None:
+        """End the driver, as the server is about to be killed."""
         self._given_up.set()
+
+    def close(self) -> None:
+        """Wait until the driver of a server that has ended has done so too; it gets 5 s."""
+        self.join(_DRIVER_PATIENCE_S)
+        self.give_up()
         self.join()
 
     def _is_ready(self) -> bool:

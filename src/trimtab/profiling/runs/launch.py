@@ -39,6 +39,11 @@ class Launched:
         ended_at = self.exit.ended_at if self.exit else None
         return None if ended_at is None else ended_at - self.started_at
 
+    def give_up(self) -> None:
+        """Have nobody drive the program any more, as it is about to be killed."""
+        if self.driving is not None:
+            self.driving.give_up()
+
     def arrived(self, data: bytes) -> None:
         """Look for marks in what the program has just written."""
         known = len(self.marks.epoch_ends_s)
@@ -116,6 +121,8 @@ def followed(
                     run.news.wait(interval_s)
                     run.news.clear()
             finally:
+                if run.ended_s is None:
+                    run.give_up()
                 processes.kill()
     finally:
         if processes.leader:

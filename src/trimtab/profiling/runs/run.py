@@ -126,6 +126,7 @@ def _follow(run: Launched, sampler: Sampler, timeout_s: float, interval_s: float
         began_s = run.elapsed_s()
         if began_s >= timeout_s:
             sampler.sample(began_s)
+            run.give_up()
             sampler.processes.kill()
             return True
         if began_s >= next_sample_s or len(run.marks.epoch_ends_s) > epochs:
