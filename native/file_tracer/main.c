@@ -91,20 +91,20 @@ static void stopped(pid_t tid, int status) {
 
 enum { STRAGGLERS_S = 2 }; /* as long as an untraced run waits for them */
 
-static time_t now_s(void) {
+static double now_s(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 /* Trace until no process is left, those that outlive the command being killed after a while; the
  * wait status of the command's own process. */
 static int trace(pid_t command) {
     int status, command_status = 0;
-    time_t killed_at = 0;
+    double killed_at = 0;
     for (;;) {
         pass_on_termination();
-        if (killed_at && now_s() >= killed_at) signal_processes(SIGKILL);
+        if (killed_at > 0 && now_s() >= killed_at) signal_processes(SIGKILL);
         pid_t tid = waitpid(-1, &status, __WALL);
         if (tid < 0 && errno == EINTR) continue;
         if (tid < 0) return command_status;
@@ -113,10 +113,10 @@ static int trace(pid_t command) {
             continue;
         }
         if (tid == command) {
-            const struct itimerval every_second = {{1, 0}, {1, 0}};
+            const struct itimerval often = {{0, 100000}, {0, 100000}};
             command_status = status;
-            killed_at = now_s() + STRAGGLERS_S + 1; /* of seconds that are cut off */
-            setitimer(ITIMER_REAL, &every_second, NULL); /* wakes waitpid */
+            killed_at = now_s() + STRAGGLERS_S;
+            setitimer(ITIMER_REAL, &often, NULL); /* wakes waitpid */
         }
         thread_ended(tid, status);
     }

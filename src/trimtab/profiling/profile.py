@@ -8,7 +8,7 @@ from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.workload import Workload
-from trimtab.config.profiling import Profiling
+from trimtab.config.root import Profiling
 from trimtab.native import BUILD
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
 from trimtab.profiling.runs.comparable import check_steady
@@ -144,10 +144,18 @@ def _usage(
         *_without_record(functions, kernels),
         *files.incomplete_because,
     ]
-    # What they had used is in their records; a run that did not end as the original is none.
-    killed = sorted({process.executable for process in functions.killed})
-    notes = [f"killed before their exit: {len(functions.killed)} processes of {', '.join(killed)};"
-             " what they had used until then counts"] if killed else []  # fmt: skip
+    notes = []
+    killed = {process.executable for process in functions.killed}
+    as_untraced = {process.executable for process in files.processes if process.end == "killed"}
+    if killed:
+        notes.append(
+            f"killed before their exit: {len(functions.killed)} processes of"
+            f" {', '.join(sorted(killed))}; what they had used until then counts"
+        )
+    problems += [
+        f"a process of {executable} was killed while its functions were traced, and only then"
+        for executable in sorted(killed - as_untraced)
+    ]
     return Usage(
         workload=workload.name,
         command=list(program.command),

@@ -85,8 +85,9 @@ def failure_of(run: MeasuredRun, command: Sequence[str]) -> str | None:
 
 
 def last_lines(log: Path) -> list[str]:
-    """Return the last 20 lines of a run's log."""
-    return log.read_text(errors="replace").splitlines()[-_LAST_LINES:]
+    """Return the last 20 lines of a run's log that are not blank."""
+    lines = log.read_text(errors="replace").splitlines()
+    return [line for line in lines if line.strip()][-_LAST_LINES:]
 
 
 def runs_table(workload: str, runs: Iterable[MeasuredRun]) -> pd.DataFrame:
