@@ -54,20 +54,41 @@ class ProfiledLibrary:
 def profiled_libraries(usages: Iterable[Usage], folder: Path) -> list[ProfiledLibrary]:
     """Return the libraries below `folder` that the workloads loaded, by name.
 
+    A file elsewhere that a link below `folder` leads to is one of them, by the link's name.
     A library used by several workloads keeps the union of what they used. Executables are left
     out. Raises UserError when two records disagree about a file, or the file was changed since.
     """
     root = folder.resolve()
+    linked = _linked_libraries(root)
     by_path: dict[str, list[UsedLibrary]] = {}
     for usage in usages:
         for library in usage.libraries:
-            if Path(library.path).is_relative_to(root):
+            if Path(library.path).is_relative_to(root) or library.path in linked:
                 by_path.setdefault(library.path, []).append(library)
-    libraries = (_library(Path(path), root, records) for path, records in sorted(by_path.items()))
+    libraries = (
+        _library(Path(path), linked.get(path) or str(Path(path).relative_to(root)), records)
+        for path, records in sorted(by_path.items())
+    )
     return [library for library in libraries if library is not None]
 
 
-def _library(path: Path, root: Path, records: list[UsedLibrary]) -> ProfiledLibrary | None:
+def _linked_libraries(root: Path) -> dict[str, str]:
+    """Return the files outside `root` that links below it lead to, with the names of the links.
+
+    Some installers link the files of a package into their cache.
+    """
+    linked: dict[str, str] = {}
+    for folder, _, names in os.walk(root):
+        for name in names:
+            link = Path(folder, name)
+            if ".so" in name and link.is_symlink():
+                target = link.resolve()
+                if target.is_file() and not target.is_relative_to(root):
+                    linked.setdefault(str(target), str(link.relative_to(root)))
+    return linked
+
+
+def _library(path: Path, name: str, records: list[UsedLibrary]) -> ProfiledLibrary | None:
     first = records[0]
     if not path.is_file():
         return None  # made and deleted by the run
@@ -80,7 +101,7 @@ def _library(path: Path, root: Path, records: list[UsedLibrary]) -> ProfiledLibr
     used = [np.array(record.used_functions, np.int64) for record in records]
     data = [np.array(record.used_data, np.int64) for record in records]
     return ProfiledLibrary(
-        name=str(path.relative_to(root)),
+        name=name,
         path=path,
         build_id=first.build_id,
         size_bytes=first.size_bytes,

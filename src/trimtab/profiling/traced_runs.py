@@ -10,7 +10,7 @@ from trimtab.errors import UserError
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.runs.compare import compare_outputs
 from trimtab.profiling.runs.conditions import varied
-from trimtab.profiling.runs.measured import MeasuredRun
+from trimtab.profiling.runs.measured import MeasuredRun, failure_of
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
 from trimtab.profiling.tracing.collector import eager_collection
@@ -23,7 +23,6 @@ from trimtab.profiling.tracing.kernels import kernel_tracing_environment
 
 # A program made for many CPUs may take very long on one: it is ended then.
 _MOST_TIMES, _MOST_S = 4.0, 120.0
-_LAST_LINES = 20
 _CACHES = "caches"
 
 
@@ -81,6 +80,7 @@ def trace_runs(
         if run and number == 0:
             limit_s = max(_MOST_S, _MOST_TIMES * run.wall_s)
             limited = replace(program, timeout_s=min(program.timeout_s, limit_s))
+            limited = limited.ending_as(run.exit_code)
     return traced
 
 
@@ -147,12 +147,4 @@ def _attempt(
         )
     except UserError as error:
         return None, str(error)
-    return run, failure_of(program, run) or ""
-
-
-def failure_of(program: Program, run: MeasuredRun) -> str | None:
-    """Return why a run did not end well, with the last lines that it wrote, or None."""
-    if run.failure is None:
-        return None
-    lines = run.stderr.read_text(errors="replace").splitlines()[-_LAST_LINES:]
-    return "\n".join([f"{' '.join(program.command)}: {run.failure}", *lines])
+    return run, failure_of(run, program.command) or ""
