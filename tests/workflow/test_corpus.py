@@ -1,0 +1,107 @@
+"""A small part of the corpus: programs of real packages in slim environments, by its own runner."""
+
+import csv
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import yaml
+
+CORPUS = Path("benchmarks/corpus").resolve()
+PROGRAMS = ["numpy_linear_algebra", "pandas_tables", "pillow_images"]
+PACKAGES = ["numpy", "pandas", "PIL", "dateutil", "six"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The runner's folder, with an environment in it whose packages are those of this one."""
+    data = tmp_path_factory.mktemp("corpus")
+    environment = data / "venvs" / "scientific"
+    venv.create(environment, symlinks=True)
+    (packages,) = environment.glob("lib/python3*/site-packages")
+    for name in PACKAGES:
+        spec = find_spec(name)
+        assert spec is not None and spec.origin is not None
+        source = Path(spec.origin)
+        if source.name == "__init__.py":
+            shutil.copytree(source.parent, packages / name)
+        else:
+            shutil.copy2(source, packages)
+        own = source.parents[1] / f"{'pillow' if name == 'PIL' else name}.libs"
+        if own.is_dir():
+            shutil.copytree(own, packages / own.name)
+    pins = CORPUS / "environments" / "scientific.txt"
+    (environment / "corpus.sha256").write_text(hashlib.sha256(pins.read_bytes()).hexdigest())
+    return data
+
+
+@pytest.fixture(scope="module")
+def rows(data: Path) -> dict[str, dict[str, str]]:
+    """What the runner writes of each program."""
+    command = [
+        sys.executable, CORPUS / "run.py", "--data", data, "--output", data,
+        "--runs", "3", "--strict-runs", "0", "--others", "1", "--programs", *PROGRAMS,
+    ]  # fmt: skip
+    done = subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": str(Path("src").resolve())},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    with open(data / "corpus.csv", newline="") as file:
+        rows = {row["program"]: row for row in csv.DictReader(file)}
+    assert sorted(rows) == sorted(PROGRAMS), done.stdout + done.stderr
+    return rows
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_run_of_a_slim_environment_is_as_the_original(
+    rows: dict[str, dict[str, str]], program: str
+) -> None:
+    row = rows[program]
+    assert row["differing"] == ""
+    assert row["runs_equal"] == row["runs"] == "3"
+    assert row["held_out_equal"] == row["held_out_runs"] == "2"
+    assert int(row["other_equal"]) == int(row["other_runs"])
+    assert int(row["libraries_after_bytes"]) < 0.8 * int(row["libraries_before_bytes"])
+    assert int(row["environment_after_bytes"]) < int(row["environment_before_bytes"])
+
+
+def test_a_program_that_has_its_row_is_not_measured_again(
+    data: Path, rows: dict[str, dict[str, str]]
+) -> None:
+    before = (data / "corpus.csv").stat()
+    subprocess.run(
+        [sys.executable, CORPUS / "run.py", "--data", data, "--output", data,
+         "--programs", *PROGRAMS],
+        check=True, env={**os.environ, "PYTHONPATH": str(Path("src").resolve())},
+    )  # fmt: skip
+    assert (data / "corpus.csv").stat().st_ino == before.st_ino
+
+
+def test_every_program_names_what_is_there_and_holds_inputs_out() -> None:
+    paths = sorted((CORPUS / "programs").glob("*.yaml"))
+    assert len(paths) >= 40
+    for path in paths:
+        program = yaml.safe_load(path.read_text())
+        assert (CORPUS / "environments" / f"{program['environment']}.txt").is_file(), path
+        assert program["held_out"] and program["traced"] not in program["held_out"], path
+        for word in program["command"]:
+            if word.startswith("{scripts}/"):
+                assert (CORPUS / "scripts" / word.removeprefix("{scripts}/")).is_file(), path
+
+
+def test_every_environment_is_pinned_and_used() -> None:
+    used = {
+        yaml.safe_load(path.read_text())["environment"]
+        for path in (CORPUS / "programs").glob("*.yaml")
+    }
+    files = {path.stem: path for path in (CORPUS / "environments").glob("*.txt")}
+    assert set(files) == used
+    for path in files.values():
+        assert all("==" in line for line in path.read_text().split()), path
