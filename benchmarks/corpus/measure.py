@@ -1,10 +1,10 @@
 """What is measured of one program: runs in its slim environment beside runs in the original one.
 
 Runs of the slim environment put back what they miss, as it is delivered, unless they are said to be
-strict. An outcome is how a run ended and every byte of its output.
+strict. Two runs are equal that ended alike and wrote what counts as equal for the program, which is
+every byte unless its YAML says otherwise.
 """
 
-import hashlib
 import shutil
 import statistics
 from collections.abc import Sequence
@@ -17,6 +17,7 @@ from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import Behaviour, fallback_environment
 from trimtab.debloating.targets.registry import target_of
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
+from trimtab.profiling.runs.compare import compare_outputs
 from trimtab.profiling.runs.conditions import Condition, varied
 from trimtab.profiling.runs.run import measure_run
 from trimtab.records.removed_calls import RemovedCall, read_removed_calls
@@ -29,19 +30,26 @@ _PAIRS = 3
 
 @dataclass(frozen=True)
 class Run:
-    """One run: how it ended, what it wrote, how long it took, and what it missed."""
+    """One run: how it ended, a copy of what it wrote, how long it took, and what it missed."""
 
+    workload: Workload
     exit_code: int
     timed_out: bool
-    digest: str
-    lines: tuple[str, ...]
+    output: Path
     wall_s: float
     missed: tuple[RemovedCall, ...]
 
+    def equals(self, other: "Run") -> bool:
+        """Whether both ended alike, with output that counts as equal."""
+        ends = [(each.exit_code, each.timed_out) for each in (self, other)]
+        if ends[0] != ends[1]:
+            return False
+        return compare_outputs(self.output, other.output, self.workload.output) is None
+
     @property
-    def outcome(self) -> tuple[int, bool, str]:
-        """What has to be equal."""
-        return self.exit_code, self.timed_out, self.digest
+    def lines(self) -> list[str]:
+        """What it wrote, by lines."""
+        return self.output.read_text(errors="replace").splitlines()
 
 
 @dataclass
@@ -54,7 +62,7 @@ class Counts:
     missed: set[tuple[str, int]] = field(default_factory=set)
     differing: list[str] = field(default_factory=list)
 
-    def add(self, name: str, run: Run, equal: bool) -> None:
+    def add(self, name: str, run: Run, *, equal: bool) -> None:
         """Count a run; `name` says which it was, where it differs."""
         self.runs += 1
         self.equal += equal
@@ -70,6 +78,7 @@ class Pair:
 
     slim: Path
     folder: Path
+    _runs: int = 0
 
     def original(self, workload: Workload, condition: Condition = AS_IT_IS) -> Run:
         """Run `workload` in the original environment."""
@@ -96,15 +105,12 @@ class Pair:
             program, condition=behaviour or "original", repeat=0, hardware=NO_POWER_MODEL,
             log_dir=folder / "logs",
         )  # fmt: skip
-        written = run.stdout.read_bytes()
-        return Run(
-            exit_code=run.exit_code,
-            timed_out=run.timed_out,
-            digest=run.output_digest or hashlib.sha256(written).hexdigest(),
-            lines=tuple(written.decode(errors="replace").splitlines()),
-            wall_s=run.wall_s,
-            missed=tuple(read_removed_calls(record)),
-        )
+        self._runs += 1
+        output = folder / "outputs" / str(self._runs)
+        output.parent.mkdir(exist_ok=True)
+        shutil.copyfile(run.output or run.stdout, output)  # none where it failed
+        missed = tuple(read_removed_calls(record))
+        return Run(workload, run.exit_code, run.timed_out, output, run.wall_s, missed)
 
     def keep_logs(self, workload: Workload, name: str) -> None:
         """Keep the logs of the last runs, which differed, for whoever looks into it."""
@@ -116,32 +122,33 @@ class Pair:
 def varied_runs(pair: Pair, workload: Workload, count: int) -> Counts:
     """Run the traced input `count` times under conditions that no run had before.
 
-    Where an outcome is not that of the original as it is, the original runs under the same
-    condition too: that is what it has to equal.
+    Where one is not equal to the original as it is, the original runs under the same condition too:
+    that is what it has to equal.
     """
-    counts, usual = Counts(), pair.original(workload).outcome
+    counts, usual = Counts(), pair.original(workload)
     for number in range(_FIRST, _FIRST + count):
         own = pair.folder / "caches" if number < _FIRST + _WITH_CACHES else None
         run = pair.restored(workload, varied(number, own / "slim" if own else None))
-        wanted = usual
-        if run.outcome != usual:
-            wanted = pair.original(
-                workload, varied(number, own / "original" if own else None)
-            ).outcome
-        equal = run.outcome == wanted
-        counts.add(f"condition {number}", run, equal)
+        equal = run.equals(usual)
+        if not equal:
+            same = pair.original(workload, varied(number, own / "original" if own else None))
+            equal = run.equals(same)
         if not equal:
             pair.keep_logs(workload, f"condition-{number}")
+        counts.add(f"condition {number}", run, equal=equal)
     shutil.rmtree(pair.folder / "caches", ignore_errors=True)
     return counts
 
 
 def strict_runs(pair: Pair, workload: Workload, count: int) -> Counts:
-    """Run the traced input `count` times under varied conditions, each ended by what it misses."""
+    """Run the traced input `count` times under varied conditions, each ended by what it misses.
+
+    Only misses count here, not outcomes: a run that is ended has none.
+    """
     counts = Counts()
     for number in range(_FIRST + count, _FIRST + 2 * count):
         run = pair.strict(workload, varied(number))
-        counts.add(f"condition {number}", run, not run.missed and not run.exit_code)
+        counts.add(f"strict condition {number}", run, equal=True)
     return counts
 
 
@@ -159,8 +166,8 @@ def held_out_runs(pair: Pair, program: CorpusProgram, workloads: Sequence[Worklo
     found = HeldOut()
     for number, workload in enumerate(workloads):
         original, slim = pair.original(workload), pair.restored(workload)
-        equal = original.outcome == slim.outcome
-        found.counts.add(f"held out {number}", slim, equal)
+        equal = slim.equals(original)
+        found.counts.add(f"held out {number}", slim, equal=equal)
         if program.is_tests:
             found.tests += len(original.lines)
             found.tests_equal += len(set(original.lines) & set(slim.lines))
@@ -188,8 +195,8 @@ def other_runs(pair: Pair, workload: Workload) -> Other:
             slim, original = pair.restored(workload), pair.original(workload)
         else:
             original, slim = pair.original(workload), pair.restored(workload)
-        equal = original.outcome == slim.outcome
-        counts.add(f"{workload.name} {number}", slim, equal)
+        equal = slim.equals(original)
+        counts.add(f"{workload.name} {number}", slim, equal=equal)
         original_s.append(original.wall_s)
         slim_s.append(slim.wall_s)
         if not equal:

@@ -1,6 +1,7 @@
 """The programs of the corpus: a YAML each, and the environments that they run in."""
 
 import hashlib
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from trimtab.files import whole_file
 
 HERE = Path(__file__).parent
 SCRIPTS = HERE / "scripts"
+_FOUND = ("digest_stdout", "lines")  # what the command line finds out by itself
 
 
 @dataclass(config=CHECKED, frozen=True)
@@ -40,6 +42,20 @@ class CorpusProgram:
     def is_tests(self) -> bool:
         """Whether each line of the output is the outcome of a test."""
         return any(word.endswith("run_tests.py") for word in self.command)
+
+    @property
+    def options(self) -> list[str]:
+        """What the command line of trimtab needs to know besides the command of a traced run."""
+        server = dict(self.workload.get("server", {}))
+        if server:
+            server["drive"] = shlex.join([*server["drive"], *self.traced])
+        compare = self.workload.get("output", {}).get("compare", _FOUND[0])
+        found = {} if compare in _FOUND else {"compare": compare}
+        return [
+            word
+            for key, value in {**server, **found}.items()
+            for word in (f"--{key}", _placed(value))
+        ]
 
     def workload_in(self, environment: Path, words: list[str], workdir: Path) -> Workload:
         """The workload with `words`, those of a traced or a held-out run, in `environment`."""

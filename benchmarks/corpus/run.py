@@ -2,9 +2,9 @@
 
     python benchmarks/corpus/run.py --data FOLDER [--programs NAME ...] [--only-check]
 
-A row a program goes to `corpus.csv` in `benchmarks/results`, and a row to `corpus_others.csv` for each
-program that was run, never traced, in the slim environment of another. A program that has its row
-is skipped unless `--again` is given, so that a run that was cut off goes on where it was.
+A row a program goes to `corpus.csv` in `benchmarks/results`, and a row to `corpus_others.csv` for
+each program that was run, never traced, in the slim environment of another. A program that has its
+row is skipped unless `--again` is given, so that a run that was cut off goes on where it was.
 Environments and workspaces are in FOLDER: TRIMTAB_CORPUS, or a folder of the user's cache.
 """
 
@@ -30,6 +30,8 @@ from trimtab.config.groups.workload import Workload
 from trimtab.errors import TrimtabError
 from trimtab.files import whole_file
 from trimtab.records.tables import LIBRARIES, read_table
+
+_OTHERS = 2
 
 
 @dataclass
@@ -87,13 +89,17 @@ def main() -> None:
     parser.add_argument("--only-check", action="store_true", help="originals twice: no debloating")
     parser.add_argument("--runs", type=int, default=20, help="runs of the traced input")
     parser.add_argument("--strict-runs", type=int, default=20)
-    parser.add_argument("--others", type=int, default=2, help="other programs in each environment")
+    parser.add_argument(
+        "--others", nargs="*", metavar="NAME",
+        help="programs to run untraced in the slim environments; by default the next two of each",
+    )  # fmt: skip
     parser.add_argument("--keep", action="store_true", help="keep the slim environments")
     given = parser.parse_args()
     programs = read_programs()
-    unknown = set(given.programs or ()) - {program.name for program in programs}
+    named = {*(given.programs or ()), *(given.others or ())}
+    unknown = named - {program.name for program in programs}
     if unknown:
-        parser.error(f"--programs: {', '.join(sorted(unknown))}: no such file in programs/")
+        parser.error(f"{', '.join(sorted(unknown))}: no such file in programs/")
     corpus = Corpus(given, programs)
     done = set() if given.again or given.only_check else _names(given.output / "corpus.csv")
     for program in programs:
@@ -126,7 +132,7 @@ class Corpus:
             workload = self.workload(program, words)
             first, second = pair.original(workload), pair.original(workload)
             differing = sorted(set(first.lines) ^ set(second.lines))[:4]
-            verdict = "ok" if first.outcome == second.outcome else f"DIFFERS: {differing}"
+            verdict = "ok" if second.equals(first) else f"DIFFERS: {differing}"
             ended = "" if not first.exit_code else f" exit code {first.exit_code}"
             print(
                 f"{program.name} {' '.join(words)}: {verdict}{ended},"
@@ -139,7 +145,8 @@ class Corpus:
         shutil.rmtree(workspace, ignore_errors=True)
         command = [
             sys.executable, "-c", "from trimtab.cli.main import main; main()", "debloat",
-            "--workspace", workspace, "--python", workload.python, "--", *workload.command,
+            "--workspace", workspace, "--python", workload.python, *program.options,
+            "--", *workload.command,
         ]  # fmt: skip
         begun = time.perf_counter()
         subprocess.run(command, cwd=workload.workdir, check=True, stdout=subprocess.DEVNULL)
@@ -173,7 +180,7 @@ class Corpus:
             runs_without_miss=varied.clean,
             missed=len(varied.missed),
             strict_runs=strict.runs,
-            strict_runs_clean=strict.equal,
+            strict_runs_clean=strict.clean,
             held_out_runs=held_out.counts.runs,
             held_out_equal=held_out.counts.equal,
             held_out_missed=len(held_out.counts.missed),
@@ -194,10 +201,13 @@ class Corpus:
             (workspace / "libraries.tar").unlink(missing_ok=True)
 
     def others_of(self, program: CorpusProgram) -> list[CorpusProgram]:
-        """The programs that follow `program` among those of its environment, in a circle."""
+        """Programs of the same environment: those that were named, or the next two, in a circle."""
         same = [each for each in self.programs if each.environment == program.environment]
         at = same.index(program)
-        return [*same[at + 1 :], *same[:at]][: self.given.others]
+        following = [*same[at + 1 :], *same[:at]]
+        if self.given.others is None:
+            return following[:_OTHERS]
+        return [each for each in following if each.name in self.given.others]
 
 
 def disk_bytes(folder: Path) -> int:
