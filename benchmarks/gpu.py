@@ -27,6 +27,7 @@ from trimtab.config.groups.workload import Workload
 from trimtab.config.profiling import Profiling
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
+from trimtab.debloating.fallback import Source
 from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.verify import verify_environment
 from trimtab.errors import TrimtabError
@@ -148,7 +149,7 @@ def debloat(bench: Bench, target: str, names: list[str]) -> None:
     debloat_target(stage, [bench.profile_of(name) / "usage.json" for name in names], folder)
     debloated_s = time.perf_counter() - begun
     environment = target_of(target, stage.workloads)
-    environment.build(folder, Share.HARDLINK, stage.debloat.fallback, folder / "env")
+    environment.build(folder, Share.HARDLINK, Source.of(stage.debloat), folder / "env")
     seconds = {"debloat_s": debloated_s, "with_environment_s": time.perf_counter() - begun}
     write_json(folder / "seconds.json", seconds)
 

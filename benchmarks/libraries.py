@@ -34,7 +34,7 @@ def locate_and_compact(usage: Path) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
 
         def work(library: ProfiledLibrary) -> None:
-            located = locate_used(library, False, GpuScope())
+            located = locate_used(library, Debloat(name="measured"), GpuScope())
             rewrite(located.elf, located.spans, "compact", Path(folder, library.name))
 
         with ThreadPoolExecutor(2) as pool:

@@ -56,6 +56,8 @@ rule build_environment:
             stages.EnvironmentStage(
                 share=CONFIG.root.debloat.share,
                 fallback=CONFIG.root.debloat.fallback,
+                store=CONFIG.root.debloat.store,
+                store_address=CONFIG.root.debloat.store_address,
             )
         ),
     shell:

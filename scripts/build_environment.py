@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from trimtab.config.stages import EnvironmentStage, load
+from trimtab.debloating.fallback import Source
 from trimtab.debloating.targets.registry import target_at
 from trimtab.errors import exit_on_error
 from trimtab.records.manifest import Manifest
@@ -17,4 +18,4 @@ arguments = parser.parse_args()
 with exit_on_error():
     stage = load(arguments.config, EnvironmentStage)
     target = target_at(Manifest.read(arguments.manifest).environment)
-    target.build(arguments.manifest.parent, stage.share, stage.fallback, arguments.output)
+    target.build(arguments.manifest.parent, stage.share, Source.of(stage), arguments.output)

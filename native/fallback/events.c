@@ -4,32 +4,32 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "give_up.h"
-#include "lock.h"
 #include "place.h"
-#include "python.h"
 
-static enum { STRICT, RESTORE, REPORT } behaviour;
+extern char **environ;
+
+static enum { RESTORE, STRICT, REPORT } behaviour;
 enum { NAME_BYTES = 4096, READABLE_BYTES = 400 };
 
 static char record_path[PATH_MAX];
-static unsigned long calls;        /* of this process */
-static unsigned long unsaid_calls; /* since the last message */
-static char first_function[NAME_BYTES], first_library[PATH_MAX];
+static unsigned long misses; /* of this process */
 
 void start_events(void) {
   const char *chosen = getenv("TRIMTAB_FALLBACK"), *record = getenv("TRIMTAB_FALLBACK_RECORD");
-  if (chosen && !strcmp(chosen, "restore")) behaviour = RESTORE;
+  if (chosen && !strcmp(chosen, "strict")) behaviour = STRICT;
   else if (chosen && !strcmp(chosen, "report")) behaviour = REPORT;
-  else if (chosen && *chosen && strcmp(chosen, "strict"))
-    fprintf(stderr, "trimtab: TRIMTAB_FALLBACK=%s: expected strict, restore or report; strict is "
+  else if (chosen && *chosen && strcmp(chosen, "restore"))
+    fprintf(stderr, "trimtab: TRIMTAB_FALLBACK=%s: expected restore, strict or report; restore is "
                     "taken\n", chosen);
   if (record) snprintf(record_path, sizeof record_path, "%s", record);
   else if (snprintf(record_path, sizeof record_path, "%s/trimtab/fallback.jsonl",
@@ -49,7 +49,7 @@ __attribute__((format(printf, 1, 2))) static void append_line(const char *format
   length += vsnprintf(line + length, sizeof line - (size_t)length, format, arguments);
   va_end(arguments);
   if ((size_t)length >= sizeof line) return;
-  int file = open(record_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  int file = open(record_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
   if (file < 0) return; /* an environment that cannot be written has no record */
   ssize_t written = write(file, line, (size_t)length);
   (void)written;
@@ -64,68 +64,54 @@ static void plain(char *to, size_t to_bytes, const char *from) {
   *to = 0;
 }
 
-static void format_message(char *text, size_t text_bytes, const char *function,
-                           const char *library, unsigned long others) {
-  char more[64] = "";
-  const char *base_name = strrchr(library, '/');
-  if (others) snprintf(more, sizeof more, ", nor %lu others called since", others);
-  snprintf(text, text_bytes,
-           "%.*s%s in %s was removed: no profiled run used it%s; profile the workload with it, or "
-           "run with TRIMTAB_FALLBACK=restore",
-           READABLE_BYTES, function, strlen(function) > READABLE_BYTES ? "..." : "",
-           base_name ? base_name + 1 : library, more);
-}
-
-/* By the C++ library that the program has loaded; NULL without one, or for another name. */
-static char *demangled(const char *name) {
+/* By the C++ library that the program has loaded, which allocates: this process ends after it. */
+static const char *demangled(const char *name) {
   void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
-  if (!library) return NULL;
+  if (!library) return name;
   char *(*demangle)(const char *, char *, size_t *, int *) =
       (char *(*)(const char *, char *, size_t *, int *))dlsym(library, "__cxa_demangle");
   int status = -1;
   char *text = demangle ? demangle(name, NULL, NULL, &status) : NULL;
-  dlclose(library);
-  return text;
+  return text ? text : name;
 }
 
-/* Fill in a message about the calls since the last one; 0 when there were none. The lock is free. */
-static int message_of_calls(char *text, size_t text_bytes) {
-  char function[NAME_BYTES], library[PATH_MAX];
-  sigset_t mask;
-  take_lock(&mask);
-  unsigned long count = unsaid_calls;
-  memcpy(function, first_function, sizeof function);
-  memcpy(library, first_library, sizeof library);
-  unsaid_calls = 0;
-  release_lock(&mask);
-  if (!count) return 0;
-  char *readable = demangled(function);
-  format_message(text, text_bytes, readable ? readable : function, library, count - 1);
-  free(readable);
-  return 1;
+__attribute__((noreturn)) static void refuse(const struct miss *miss) {
+  const char *base_name = strrchr(miss->library, '/');
+  const char *readable = *miss->name ? demangled(miss->name) : miss->near;
+  if (!*miss->name && *miss->near) readable = demangled(miss->near);
+  give_up("%s%.*s%s in %s (address 0x%x) was removed: no profiled run used it; profile the workload "
+          "with it, or run with TRIMTAB_FALLBACK=restore",
+          *miss->name ? "" : *miss->near ? "a function without a name behind " : "code",
+          READABLE_BYTES, readable, strlen(readable) > READABLE_BYTES ? "..." : "",
+          base_name ? base_name + 1 : miss->library, miss->address);
 }
 
-void note_call(const struct removed_call *call) {
-  static char function[NAME_BYTES], library[PATH_MAX], text[3 * PATH_MAX];
-  calls++;
-  plain(function, sizeof function, call->function);
-  plain(library, sizeof library, call->library);
+void note_miss(const struct miss *miss) {
+  static char function[NAME_BYTES], library[PATH_MAX];
+  misses++;
+  plain(function, sizeof function, miss->name);
+  plain(library, sizeof library, miss->library);
   if (behaviour != REPORT)
     append_line("\"library\": \"%s\", \"address\": %u, \"function\": \"%s\"}\n", library,
-                call->address, function);
-  if (behaviour != STRICT || unsaid_calls++) return;
-  memcpy(first_library, library, sizeof library);
-  if (*function) memcpy(first_function, function, sizeof function);
-  else snprintf(first_function, sizeof first_function, "the function at 0x%x", call->address);
-  if (raise_in_python(message_of_calls)) return;
-  format_message(text, sizeof text, first_function, first_library, 0);
-  give_up("%s", text);
+                miss->address, function);
+  if (behaviour == STRICT) refuse(miss);
 }
 
-void forget_calls(void) { calls = unsaid_calls = 0; }
+void forget_misses(void) { misses = 0; }
+
+/* The operator's program, with the record as its argument. */
+static void run_hook(void) {
+  const char *hook = getenv("TRIMTAB_FALLBACK_HOOK");
+  if (!hook || !*hook) return;
+  char *arguments[] = {(char *)hook, record_path, NULL};
+  pid_t child;
+  int error = posix_spawn(&child, hook, NULL, NULL, arguments, environ);
+  if (error) fprintf(stderr, "trimtab: TRIMTAB_FALLBACK_HOOK=%s: %s\n", hook, strerror(error));
+  else waitpid(child, NULL, 0);
+}
 
 __attribute__((destructor)) static void finish(void) {
-  char text[3 * PATH_MAX];
-  if (behaviour == REPORT && calls) append_line("\"functions\": %lu}\n", calls);
-  if (message_of_calls(text, sizeof text)) fprintf(stderr, "trimtab: %s\n", text);
+  if (!misses) return;
+  append_line("\"functions\": %lu}\n", misses);
+  run_hook();
 }

@@ -1,15 +1,15 @@
-/* What is known of calls into removed code: the record, and the message to people. */
+/* What is known of misses: the record, the message to people, and the hook at a process's end. */
 #ifndef TRIMTAB_EVENTS_H
 #define TRIMTAB_EVENTS_H
 
-#include "removed_call.h"
+#include "put_back.h"
 
 void start_events(void);
 
-/* Record a call and do what the behaviour asks for. The lock is held. */
-void note_call(const struct removed_call *call);
+/* Record a miss and do what the behaviour asks for. The lock is held. */
+void note_miss(const struct miss *miss);
 
 /* A forked child begins anew. */
-void forget_calls(void);
+void forget_misses(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* The program's code in memory. */
+/* The program's pages in memory. */
 #ifndef TRIMTAB_MEMORY_H
 #define TRIMTAB_MEMORY_H
 
@@ -9,10 +9,12 @@ enum { TRAP = 0xcc, PAGE_BYTES = 4096 };
 
 int is_readable(const uint8_t *address);
 
-/* Whether the function's original bytes are at `code`. */
-int is_back(const uint8_t *code, const uint8_t *original, size_t size);
+/* Pages of this library's own, zeros, to be filled and then moved to their place. */
+uint8_t *new_pages(size_t bytes);
 
-/* Put the function's original bytes at `code`, while other threads run. */
-void write_code(volatile uint8_t *code, const uint8_t *original, size_t size);
+/* Let the filled `pages` take the place of those at `place` while other threads run: these find
+ * the old pages, the new ones, or fault and find the new ones when they come for the lock. */
+void move_pages(uint8_t *place, uint8_t *pages, size_t bytes, int executable);
+void drop_pages(uint8_t *pages, size_t bytes);
 
 #endif

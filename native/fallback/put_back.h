@@ -1,14 +1,20 @@
-/* The original bytes of removed functions, and their return to memory. */
+/* The original pages of removed code, and their return to memory. */
 #ifndef TRIMTAB_PUT_BACK_H
 #define TRIMTAB_PUT_BACK_H
 
 #include <stdint.h>
 
-#include "removed_call.h"
+/* A removed function that was called, or GPU code that was read. */
+struct miss {
+  const char *library; /* its path in the environment; null when another thread was faster */
+  const char *name;    /* mangled; "" when the original names none */
+  const char *near;    /* without a name: a named function before it, or "" */
+  uint32_t address;    /* as in the library's file */
+};
 
-/* Put the function at `address` back and fill in `call`; `call->library` is null when another
- * thread has done so meanwhile. Returns 0 when nothing was removed there. Ends the program with a
- * message when its original bytes are not to be had. The lock is held. */
-int put_back_at(uint8_t *address, struct removed_call *call);
+/* Put what was removed at `address` back and fill in `miss`. Returns 0 when nothing was removed
+ * there: the fault is the program's own. Ends the program with a message when the original bytes
+ * are not to be had. The lock is held. */
+int put_back_at(uint8_t *address, int executing, struct miss *miss);
 
 #endif

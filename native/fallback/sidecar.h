@@ -1,28 +1,79 @@
 /* What was removed of one library: TABLES/{library with / as __}.removed, written by
- * src/trimtab/debloating/fallback.py. All numbers are little-endian.
+ * src/trimtab/debloating/fallback.py. All numbers are little-endian, addresses those of the
+ * library's file.
  *
- * The header is followed by `functions` rows by ascending address. Their code and their names, each
- * ended by a zero, are in the file `source`, or, where that is empty, in this one. Without functions
- * the library is not started, and none of its code can be put back. */
+ * The header is followed, in this order and without gaps, by `holes` by ascending address, `pieces`
+ * by ascending address, `functions` by ascending address, `kernels` by ascending address, a digest
+ * for each chunk of the original library, and `text_bytes` of names, each ended by a zero. */
 #ifndef TRIMTAB_SIDECAR_H
 #define TRIMTAB_SIDECAR_H
 
+#include <stddef.h>
 #include <stdint.h>
 
-#define SIDECAR_MAGIC "TRIMTABR"
+#include "place.h"
+
+#define SIDECAR_MAGIC "TRIMTAB2"
 #define SIDECAR_FOLDER "trimtab/removed"
+#define GPU_CODE_REMOVED "trimtab/gpu_code_removed" /* an empty file, there where any was */
+enum { CHUNK_BYTES = 16384, DIGEST_BYTES = 16, NOT_STARTED = 1 };
+
+/* Where a library's original bytes are. */
+enum location_kind { ORIGINAL_FILE, STORE_FOLDER, STORE_HTTP };
 
 struct sidecar_header {
   char magic[8];
-  uint64_t functions;
-  uint64_t source_bytes, source_modified_ns; /* the source when this was written */
-  char source[4064];
+  uint32_t flags, kind;
+  uint64_t library_bytes; /* of the original */
+  uint8_t library_sha256[32];
+  uint32_t holes, pieces, functions, kernels, chunks, text_bytes;
+  char location[4016]; /* "" for the store in the environment itself */
 };
 
-struct sidecar_function {
-  uint32_t address, size; /* in the library's address space */
-  uint32_t offset;        /* of the code, in the source */
-  uint32_t name;          /* of the name, in the source; 0 without one */
+/* Whole pages that are not in the file. */
+struct hole {
+  uint32_t address;
+  uint32_t size; /* plus 1 where the pages are executable */
 };
+
+/* Bytes of holes that the original has at `offset`; what of a hole no piece covers is zeros. */
+struct piece {
+  uint32_t address, size, offset;
+};
+
+/* A function that lies on a removed page, in part at least. */
+struct removed_function {
+  uint32_t address;
+  uint32_t name; /* where the original has its name, 0 without one */
+};
+
+/* GPU code, its address in the original, and the name of a kernel of it, at `name` in the text. */
+struct removed_kernel {
+  uint32_t address, size, original, name;
+};
+
+struct sidecar {
+  const struct sidecar_header *header;
+  const struct hole *holes;
+  const struct piece *pieces;
+  const struct removed_function *functions;
+  const struct removed_kernel *kernels;
+  const uint8_t *digests;
+  const char *text;
+  size_t size;
+};
+
+/* Map the sidecar of a library of the environment; 0 when it has none. Ends the program when it is
+ * damaged. */
+int map_sidecar(const char *library, struct sidecar *sidecar);
+void unmap_sidecar(const struct sidecar *sidecar);
+
+/* The last row whose address is not above `address`; NULL without one. */
+const struct hole *hole_at(const struct sidecar *sidecar, uint64_t address);
+const struct removed_function *function_at(const struct sidecar *sidecar, uint64_t address);
+const struct removed_kernel *kernel_at(const struct sidecar *sidecar, uint64_t address);
+
+/* The first piece that ends behind `address`; the end of the pieces when there is none. */
+const struct piece *first_piece(const struct sidecar *sidecar, uint64_t address);
 
 #endif

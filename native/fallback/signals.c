@@ -17,11 +17,16 @@
 
 #include "events.h"
 #include "lock.h"
-#include "memory.h"
 #include "put_back.h"
 
 #define BIT(number) (1ul << ((number)-1))
-enum { SA_RESTORER_FLAG = 0x04000000, FIRST_INTERNAL = 32, LAST_INTERNAL = 33 };
+enum {
+  SA_RESTORER_FLAG = 0x04000000,
+  FIRST_INTERNAL = 32,
+  LAST_INTERNAL = 33,
+  WRITING = 2, /* of a page fault's error code */
+  PAGE_BYTES = 4096
+};
 static const unsigned long ours = BIT(SIGTRAP) | BIT(SIGSEGV);
 
 struct kernel_action {
@@ -63,22 +68,28 @@ static void pass_on(int number, siginfo_t *info, void *context) {
   else action.sa_handler(number);
 }
 
+static int is_call(int number, const siginfo_t *info, const uint8_t *instruction) {
+  return number == SIGTRAP ? info->si_code == SI_KERNEL : (uint8_t *)info->si_addr == instruction;
+}
+
 static void on_signal(int number, siginfo_t *info, void *context) {
-  greg_t *instruction = &((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+  greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+  greg_t *instruction = &registers[REG_RIP];
   uint8_t *address = (uint8_t *)*instruction - (number == SIGTRAP ? 1 : 0);
-  int executing = number == SIGTRAP ? info->si_code == SI_KERNEL
-                                    : info->si_code > 0 && info->si_addr == address;
+  int calling = is_call(number, info, address);
+  int reading = number == SIGSEGV && info->si_code > 0 && !(registers[REG_ERR] & WRITING);
   int error = errno, found = 0;
-  if (executing) {
+  if (calling || reading) {
     sigset_t before;
-    struct removed_call call = {0};
+    struct miss miss;
+    if (!calling) address = info->si_addr;
     take_lock(&before);
-    found = put_back_at(address, &call);
-    if (call.library) note_call(&call);
+    found = put_back_at(address, calling, &miss);
+    if (miss.library) note_miss(&miss);
     release_lock(&before);
   }
-  if (found) *instruction = (greg_t)address;
-  else pass_on(number, info, context);
+  if (found && number == SIGTRAP) *instruction = (greg_t)address;
+  if (!found) pass_on(number, info, context);
   errno = error;
 }
 
@@ -112,11 +123,19 @@ static int replaced_sigaction(int number, const struct sigaction *action, struct
   return 0;
 }
 
+/* What this thread believes that it blocks of our signals. */
+static __thread unsigned long blocked_in_word __attribute__((tls_model("initial-exec")));
+
 /* In the place of the C library's sigprocmask. */
 static int replaced_sigprocmask(int how, const sigset_t *set, sigset_t *old) {
-  unsigned long mask = set ? *(const unsigned long *)set : 0;
-  mask &= ~(ours | BIT(FIRST_INTERNAL) | BIT(LAST_INTERNAL));
-  return (int)syscall(SYS_rt_sigprocmask, how, set ? &mask : NULL, old, sizeof mask);
+  unsigned long given = set ? *(const unsigned long *)set : 0, before = blocked_in_word;
+  unsigned long mask = given & ~(ours | BIT(FIRST_INTERNAL) | BIT(LAST_INTERNAL));
+  if (syscall(SYS_rt_sigprocmask, how, set ? &mask : NULL, old, sizeof mask)) return -1;
+  if (set && how == SIG_BLOCK) blocked_in_word |= given & ours;
+  if (set && how == SIG_UNBLOCK) blocked_in_word &= ~given;
+  if (set && how == SIG_SETMASK) blocked_in_word = given & ours;
+  if (old) *(unsigned long *)old |= before;
+  return 0;
 }
 
 /* In the place of the C library's pthread_sigmask. */
@@ -150,7 +169,7 @@ static void after_fork(void) {
   release_lock(&before);
 }
 static void after_fork_in_child(void) {
-  forget_calls();
+  forget_misses();
   after_fork();
 }
 

@@ -1,18 +1,37 @@
-/* A library loaded into the programs of a slim environment. A call into removed code traps (0xCC)
- * or faults (a page that left the file); the handlers put the function's original bytes back, so
- * that the call goes on, and what happens then depends on TRIMTAB_FALLBACK:
- *   strict   (the default) a Python RuntimeError that names the function, at the next bytecode of
- *            the main thread, and the first of these messages on standard error; a program without
- *            Python ends with a message and status 70
- *   restore  nothing; the call is recorded
- *   report   nothing; only the number of such functions is recorded, at exit
+/* A library loaded into the programs of a slim environment. Pages of libraries that no traced run
+ * needed are not in their files: holes, or traps (0xCC) where the file keeps its size. A program that
+ * calls code there, or reads GPU code there as the CUDA driver does, faults; the handler puts the
+ * original's page in its place, and the program goes on as it would have in the original. What
+ * happens besides depends on TRIMTAB_FALLBACK:
+ *   restore  (the default) it is recorded
+ *   strict   it is recorded, and the process ends with a message and status 70
+ *   report   only the number of such events is recorded, at the process's end
  * It runs in the middle of any code: no allocation, and only calls that signal handlers may make. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "events.h"
+#include "original.h"
 #include "place.h"
+#include "sidecar.h"
 #include "signals.h"
+
+/* Loading all GPU code at the start would bring back everything that was removed. */
+static void load_gpu_code_when_needed(void) {
+  static char mark[PATH_MAX + sizeof GPU_CODE_REMOVED + 1];
+  const char *loading = getenv("CUDA_MODULE_LOADING");
+  snprintf(mark, sizeof mark, "%s/" GPU_CODE_REMOVED, environment_root);
+  if (loading && !strcmp(loading, "EAGER") && access(mark, F_OK) == 0)
+    setenv("CUDA_MODULE_LOADING", "LAZY", 1);
+}
 
 __attribute__((constructor)) static void start(void) {
   find_environment();
   start_events();
+  choose_store();
+  load_gpu_code_when_needed();
   catch_signals();
 }

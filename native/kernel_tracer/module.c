@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "../records/kernels.h"
-#include "sha256.h"
+#include "../digest/sha256.h"
 
 /* The part of a section that lies in the file, or NULL. */
 static const uint8_t *section_data(const uint8_t *cubin, size_t bytes, const Elf64_Shdr *section) {

@@ -8,6 +8,7 @@ import pandas as pd
 
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.gpu.fatbin import find_gpu_code
+from trimtab.binaries.gpu.wrappers import registered_regions
 from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.binaries.rewriting.not_started import stop_patches
 from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
@@ -16,6 +17,7 @@ from trimtab.config.groups.debloat import Debloat, Mode
 from trimtab.config.groups.workload import Comparison, Output, TargetConfig, Workload
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import OnProgress, complete_usages, debloat_target, locate_in
+from trimtab.debloating.fallback import Source
 from trimtab.debloating.gpu.gpu_code import gpu_scope_of
 from trimtab.debloating.learning import run_with_restored_code, with_calls
 from trimtab.debloating.libraries import untraced_libraries
@@ -149,7 +151,7 @@ def debloat(
 def build(folder: Path, options: Debloat) -> Path:
     """Make the slim environment and return its folder."""
     environment = folder / "env"
-    _target(_workload(folder)).build(folder, options.share, options.fallback, environment)
+    _target(_workload(folder)).build(folder, options.share, Source.of(options), environment)
     return environment
 
 
@@ -213,8 +215,19 @@ def reconstruct(span_path: Path, output_dir: Path, mode: Mode) -> Path:
                 f"{span_path}: unused kernels were pruned within modules, which spans do not hold;"
                 f" {library.name} without them is in libraries.tar"
             )
-        patches = rewrite_regions(elf.data, find_gpu_code(elf), document.gpu_code.kept).patches
+        listed = {offset for offset, _ in document.gpu_code.placed} | document.gpu_code.kept
+        registered = registered_regions(elf)
+        patches = rewrite_regions(
+            elf.data, find_gpu_code(elf), listed, registered=registered
+        ).patches
     if not document.started:
         patches = stop_patches(elf)
-    rewrite(elf, spans, mode, destination, patches=patches)  # type: ignore[arg-type]
+    rewrite(
+        elf,
+        spans,
+        mode,  # type: ignore[arg-type]  # an option of the same words
+        destination,
+        document.minimum_hole_bytes,
+        patches=patches,
+    )
     return destination

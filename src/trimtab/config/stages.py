@@ -51,6 +51,8 @@ class EnvironmentStage:
 
     share: Share
     fallback: Fallback
+    store: str | None = None
+    store_address: str | None = None
 
 
 @dataclass(config=CHECKED)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from trimtab.binaries.rewriting.compact import rewrite
-from trimtab.config.groups.debloat import Debloat, StartUpOnly, Symbols
+from trimtab.config.groups.debloat import Debloat
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.gpu.gpu_code import GpuScope, gpu_scope_of
 from trimtab.debloating.libraries import Located, ProfiledLibrary, locate_used
@@ -50,16 +50,14 @@ def complete_usages(paths: Sequence[Path]) -> list[Usage]:
 
 def locate_in(library: ProfiledLibrary, options: Debloat, gpu: GpuScope, spans: Path) -> Located:
     """Return what of a library is kept and removed, and write it to the folder `spans`."""
-    located = locate_used(
-        library, options.symbols == Symbols.KEEP, gpu, options.start_up_only == StartUpOnly.REMOVE
-    )
+    located = locate_used(library, options, gpu)
     document_of(
         library.path,
         library.name,
         located.spans,
+        options.minimum_hole_bytes,
         started=located.started,
-        decisions=located.gpu.decisions,
-        pruned=located.gpu.pruned,
+        gpu=located.gpu,
     ).write(spans_file(spans, library.name))
     return located
 

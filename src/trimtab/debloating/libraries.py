@@ -19,6 +19,8 @@ from trimtab.binaries.rewriting.reach import with_reachable
 from trimtab.binaries.rewriting.regions import Patch
 from trimtab.binaries.rewriting.spans import Spans
 from trimtab.binaries.rewriting.start_up import why_started
+from trimtab.binaries.rewriting.whole_pages import whole_pages
+from trimtab.config.groups.debloat import Debloat, StartUpOnly, Symbols
 from trimtab.debloating.gpu.gpu_code import (
     GpuScope,
     LocatedGpuCode,
@@ -121,13 +123,8 @@ class Located:
     function_bytes_kept: int
 
 
-def locate_used(
-    library: ProfiledLibrary, keep_symbols: bool, gpu: GpuScope, remove_start_up: bool = False
-) -> Located:
-    """Return the spans of the library's file that are kept and removed, with reasons.
-
-    With `remove_start_up` a library of which nothing but start-up code ran is not started.
-    """
+def locate_used(library: ProfiledLibrary, options: Debloat, gpu: GpuScope) -> Located:
+    """Return the spans of the library's file that are kept and removed, with reasons."""
     elf = read_elf(library.path)
     functions = read_functions(elf)
     starts = functions.start.astype(np.int64)
@@ -136,15 +133,16 @@ def locate_used(
         used[:] = True
     # Where all GPU code is to be kept, its libraries are as well: it is nothing without them.
     stopped = (
-        remove_start_up
+        options.start_up_only == StartUpOnly.REMOVE
         and not library.why_not
         and not why_started(elf, functions, used)
         and (bool(gpu.gpus) or not has_gpu_code(elf))
     )
     used = np.zeros_like(used) if stopped else with_reachable(elf, functions, used)
-    spans = locate(elf, functions, used, keep_symbols)
+    spans = locate(elf, functions, used, options.symbols == Symbols.KEEP)
     spans = without_start(elf, spans) if stopped else spans
     spans, gpu_code = locate_gpu_code(elf, spans, gpu, started=not stopped)
+    spans = whole_pages(elf, spans, options.minimum_hole_bytes)
     kept = _kept_bytes(elf, functions, spans)
     return Located(
         elf=elf,

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
 from trimtab.debloating.gpu.elements import Decisions, ElementReason
+from trimtab.debloating.gpu.gpu_code import LocatedGpuCode
 from trimtab.errors import TrimtabError
 from trimtab.records.library_spans import GpuCodeSpans, LibrarySpans, Reason, Row
 
@@ -16,14 +17,14 @@ def document_of(
     path: Path,
     name: str,
     spans: Spans,
+    minimum_hole_bytes: int,
     *,
     started: bool = True,
-    decisions: Decisions | None = None,
-    pruned: int = 0,
+    gpu: LocatedGpuCode | None = None,
 ) -> LibrarySpans:
     """Return what is kept and removed of the library at `path`, `name` in its environment.
 
-    `decisions` are on its GPU code; within `pruned` elements of it unused kernels went.
+    Pages leave in runs of at least `minimum_hole_bytes`; `gpu` is what became of its GPU code.
     """
     return LibrarySpans(
         library=str(path),
@@ -32,23 +33,26 @@ def document_of(
         note=spans.note,
         started=started,
         size_bytes=spans.size_bytes,
+        minimum_hole_bytes=minimum_hole_bytes,
         kept_bytes=spans.kept_bytes,
         removed_bytes=spans.removed_bytes,
         bytes_by_reason={reason.text: spans.bytes_of(reason) for reason in SpanReason},
         reasons=_in_words(SpanReason),
         spans=_rows(spans.start, spans.end, spans.reason),
-        gpu_code=None if decisions is None else _gpu_code(decisions, pruned),
+        gpu_code=None if gpu is None or gpu.decisions is None else _gpu_code(gpu.decisions, gpu),
     )
 
 
-def _gpu_code(decisions: Decisions, pruned: int) -> GpuCodeSpans:
+def _gpu_code(decisions: Decisions, gpu: LocatedGpuCode) -> GpuCodeSpans:
     return GpuCodeSpans(
         reasons=_in_words(ElementReason),
         elements_by_reason={r.text: decisions.count_of(r) for r in ElementReason},
         bytes_by_reason={r.text: decisions.bytes_of(r) for r in ElementReason},
         kernels=sorted(decisions.kernels),
         elements=_rows(decisions.offset, decisions.end, decisions.reason),
-        pruned_elements=pruned,
+        pruned_elements=gpu.pruned,
+        placed=sorted(gpu.placed.items()),
+        unused_kernels=dict(decisions.unused_kernels),
     )
 
 

@@ -24,7 +24,9 @@ class Reason:
 class GpuCodeSpans:
     """The elements of a library's GPU code: [offset, end, place in `reasons`], by rising offset.
 
-    `kernels` are the used ones; of `pruned_elements` elements unused kernels went within.
+    `kernels` are the used ones; of `pruned_elements` elements unused kernels went within. `placed`
+    says where each element begins that its region still lists: [offset, new offset];
+    `unused_kernels` names a kernel of each removed element, by its offset.
     """
 
     reasons: list[Reason]
@@ -33,6 +35,8 @@ class GpuCodeSpans:
     kernels: list[str]
     elements: list[Row]
     pruned_elements: int
+    placed: list[tuple[NonNegativeInt, NonNegativeInt]] = Field(default_factory=list)
+    unused_kernels: dict[int, str] = Field(default_factory=dict)
 
     @property
     def kept(self) -> frozenset[int]:
@@ -43,19 +47,21 @@ class GpuCodeSpans:
 class LibrarySpans(Document):
     """The spans of the library at `library`; `name` is its path in its environment.
 
-    `spans` tile the file of `size_bytes`: [start, end, place in `reasons`]. `note` says why code is
+    `spans` tile the file of `size_bytes`: [start, end, place in `reasons`]; whole pages leave it in
+    runs of at least `minimum_hole_bytes`. `note` says why code is
     kept whole, if it is. A library that is not `started` has lost all its code. `gpu_code` is there
     where any was decided on.
     """
 
     stage: ClassVar[str] = "debloat"
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     library: str
     name: str
     build_id: str | None
     note: str = ""
     started: bool = True
     size_bytes: int
+    minimum_hole_bytes: int
     kept_bytes: int
     removed_bytes: int
     bytes_by_reason: dict[str, int]

@@ -3,8 +3,8 @@
     python unprofiled_operation.py --operation matmul       # profile and debloat with this one
     python unprofiled_operation.py --operation svd          # then ask for another
 
-Where the operation's code has been removed it has to end in an exception: the result then says
-which, and the process ends in order.
+What was removed of the operation's code comes back, so that the result is the original's; where it
+cannot, the result says which exception was raised.
 """
 
 import argparse

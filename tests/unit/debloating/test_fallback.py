@@ -2,10 +2,15 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -13,32 +18,40 @@ import pytest
 
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
-from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.rewriting.compact import Mode, rewrite
 from trimtab.binaries.rewriting.locate import locate
-from trimtab.binaries.rewriting.spans import SpanReason, Spans
+from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans
+from trimtab.binaries.rewriting.whole_pages import whole_pages
 from trimtab.config.groups.debloat import Fallback
-from trimtab.debloating.fallback import add_fallback
-from trimtab.debloating.span_document import document_of
+from trimtab.debloating.fallback import Source, add_fallback
+from trimtab.debloating.removed import removed_pages
+from trimtab.debloating.span_document import document_of, spans_of
 from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.errors import UserError
-from trimtab.records.library_spans import spans_file
+from trimtab.records.library_spans import LibrarySpans, spans_file
 from trimtab.records.manifest import DebloatedFile, Environment, Manifest, Timings
 from trimtab.records.removed_calls import RemovedCall, read_removed_calls
 
-# `far` leaves the file with its pages; `near` lies on a page that stays, beside `used`; each of
-# the others begins a page of its own.
-C_SOURCE = r"""
+# Functions begin pages of their own, but for `near` and `nameless`, which lie on pages that stay.
+C_SOURCE = (
+    r"""
 #include <stddef.h>
 #define FAR __attribute__((noinline, aligned(4096)))
 FAR int used(int x) { return x * 3 + 1; }
 int near(int x) { return x - 5; }
 FAR int far(int x) { __asm__ volatile(".fill 65536, 1, 0x90"); return x + near(x); }
+FAR int threaded(int x) { return x + 2; }
 FAR int trap(int x) { __asm__ volatile("int3"); return x; }
 FAR int crash(int x) { return *(volatile int *)(ptrdiff_t)x; }
 static __attribute__((noinline)) int nameless(int x) { return x ^ 1; }
 FAR int outer(int x) { return nameless(x) + 1; }
-""" + "\n".join(f"FAR int work_{i}(int x) {{ return x * {i + 2} + {i}; }}" for i in range(60))
+"""
+    + "\n".join(f"FAR int work_{i}(int x) {{ return x * {i + 2} + {i}; }}" for i in range(60))
+    + """
+FAR int last(int x) { return x; }
+"""
+)
 CXX_SOURCE = r"""
 #include <stdexcept>
 #include <string>
@@ -50,6 +63,7 @@ namespace deep { FAR int thrown(int x) {
   if (x > 3) throw std::runtime_error("too large: " + std::to_string(x));
   return x;
 } }
+extern "C" FAR int other(int x) { return x + 1; }
 extern "C" FAR int used_too(int x) { return x; }
 extern "C" FAR int caught(int x) {
   try { return deep::thrown(x); }
@@ -57,6 +71,13 @@ extern "C" FAR int caught(int x) {
     return -(int)std::string(error.what()).size() - Counted::alive;
   }
 }
+"""
+# GPU code stands in a library as data that host code and the driver read.
+DATA_SOURCE = r"""
+static const volatile unsigned char image[1 << 18] __attribute__((aligned(4096))) = {
+  7, [1 << 16] = 11, [1 << 17] = 9, [(1 << 18) - 1] = 5};
+int used_byte(int at) { return image[at]; }
+int used_sum(void) { int s = 0; for (int i = 0; i < 1 << 18; i++) s += image[i]; return s; }
 """
 PRELUDE = """
 import ctypes, os, signal, sys, threading
@@ -86,6 +107,7 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (prefix / "lib").mkdir()
     compile_library(prefix / "lib/libmine.so", C_SOURCE)
     compile_library(prefix / "lib/libthrows.so", CXX_SOURCE)
+    compile_library(prefix / "lib/libdata.so", DATA_SOURCE)
     return prefix
 
 
@@ -94,7 +116,9 @@ def build(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..
     """Makes a slim environment around this interpreter, with a fallback."""
 
     def make(
-        mode: Mode = "compact", source: Fallback = Fallback.ORIGINAL, origin: Path = prefix
+        mode: Mode = "compact",
+        source: Source = Source(Fallback.ORIGINAL),  # noqa: B008  it is frozen
+        origin: Path = prefix,
     ) -> Path:
         folder = tmp_path_factory.mktemp("slim")
         environment = folder / "env"
@@ -109,15 +133,25 @@ def build(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..
             functions, names = read_functions(elf), function_names(elf)
             kept = [(names.of(at) or "").startswith("used") for at in functions.start.tolist()]
             spans = locate(elf, functions, np.array(kept), keep_symbols=False)
+            if path.name == "libdata.so":
+                spans = with_gpu_code_removed(elf, spans)
+            spans = whole_pages(elf, spans, 4096)
             rewrite(elf, spans, mode, environment / "lib" / path.name, 4096)
             name = f"lib/{path.name}"
-            document_of(path, name, spans).write(spans_file(folder / "spans", name))
+            document_of(path, name, spans, 4096).write(spans_file(folder / "spans", name))
         names = [f"lib/{path.name}" for path in (origin / "lib").iterdir()]
         add_fallback(environment, origin, manifest_of(mode, names), folder / "spans", source)
         PythonPrefix(origin).adapt(environment, environment)
         return environment
 
     return make
+
+
+def with_gpu_code_removed(elf: Elf, spans: Spans) -> Spans:
+    offset = elf.data.tobytes().index(b"\7" + bytes((1 << 16) - 1) + b"\13")
+    canvas = Canvas(spans.end, spans.reason)
+    canvas.paint(np.array([offset]), np.array([offset + (1 << 18)]), SpanReason.GPU_UNUSED)
+    return replace(spans, end=canvas.end, reason=canvas.reason)
 
 
 @pytest.fixture(scope="module")
@@ -131,11 +165,12 @@ def record(tmp_path: Path) -> Path:
 
 
 def run(
-    environment: Path, record: Path, program: str, behaviour: str = "", *options: str
+    environment: Path, record: Path, program: str, behaviour: str = "", *options: str, **more: str
 ) -> subprocess.CompletedProcess[str]:
+    variables = {"TRIMTAB_FALLBACK": behaviour, "TRIMTAB_FALLBACK_RECORD": str(record), **more}
     return subprocess.run(
         [environment / "bin/python", *options, "-c", PRELUDE + program],
-        env={**os.environ, "TRIMTAB_FALLBACK": behaviour, "TRIMTAB_FALLBACK_RECORD": str(record)},
+        env={**os.environ, **variables},
         capture_output=True,
         text=True,
         timeout=60,
@@ -152,90 +187,130 @@ def address_of(prefix: Path, name: str) -> int:
     return next(int(at) for at in starts if names.of(at) == name)
 
 
-@pytest.mark.parametrize("source", [Fallback.ORIGINAL, Fallback.PACKED])
+ORIGINAL, PACKED = Source(Fallback.ORIGINAL), Source(Fallback.PACKED)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture(scope="module")
+def served(store: Path) -> Iterator[str]:
+    """The address of a server of the store's files."""
+    handler = partial(QuietHandler, directory=str(store))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Requests are no output of the tests."""
+
+
+def pages(name: str, table: np.ndarray) -> set[int]:
+    return {
+        page
+        for address, size in zip(table["address"].tolist(), table["size"].tolist(), strict=True)
+        for page in range(address // 4096, (address + (size & ~1) - 1) // 4096 + 1)
+    }
+
+
 @pytest.mark.parametrize("library", ["libmine.so", "libthrows.so"])
-def test_the_sidecar_holds_every_removed_byte_of_code_and_no_other(
-    build: Callable[..., Path], prefix: Path, source: Fallback, library: str
-) -> None:
-    environment = build(source=source)
-    sidecar = (environment / f"trimtab/removed/lib__{library}.removed").read_bytes()
-    assert sidecar[:8] == b"TRIMTABR"
-    count, size, modified = np.frombuffer(sidecar[8:32], "<u8").tolist()
-    path = sidecar[32:4096].rstrip(b"\0").decode()
-    original = prefix / "lib" / library
-    if source == Fallback.ORIGINAL:
-        status = original.stat()
-        assert (path, size, modified) == (str(original), status.st_size, status.st_mtime_ns)
-        assert len(sidecar) == 4096 + 16 * count  # code and names stay in the original
-    where = original.read_bytes() if source == Fallback.ORIGINAL else sidecar
-    elf = read_elf(original)
+def test_pages_go_whole_and_all_that_was_on_them_is_known(prefix: Path, library: str) -> None:
+    elf = read_elf(prefix / "lib" / library)
     functions, names = read_functions(elf), function_names(elf)
-    kept = [(names.of(at) or "").startswith("used") for at in functions.start.tolist()]
-    spans = locate(elf, functions, np.array(kept), keep_symbols=False)
-    removed = np.repeat(spans.reason == SpanReason.UNUSED, spans.end - spans.start)
-    covered = np.zeros(removed.size, int)
-    rows = np.frombuffer(sidecar[4096 : 4096 + 16 * count], "<u4").reshape(-1, 4).tolist()
-    assert rows == sorted(rows)
-    for address, length, offset, name in rows:
-        (place,) = elf.offsets_of(np.array([address])).tolist()
-        covered[place : place + length] += 1
-        assert where[offset : offset + length] == original.read_bytes()[place : place + length]
-        text = where[name:].partition(b"\0")[0].decode() if name else ""
-        assert text == (names.of(address) or "")
-    assert np.array_equal(covered, removed.astype(int))
-    assert removed.sum() > (65536 if library == "libmine.so" else 100)
+    kept = np.array([(names.of(at) or "").startswith("used") for at in functions.start.tolist()])
+    spans = whole_pages(elf, locate(elf, functions, kept, keep_symbols=False), 4096)
+    document = document_of(elf.path, library, spans, 4096)
+    removed = removed_pages(elf, spans, document)
+    gone = pages("holes", removed.holes)
+    assert pages("pieces", removed.pieces) == gone and len(gone) >= 1
+    code = np.repeat(spans.reason == SpanReason.UNUSED, spans.end - spans.start)
+    assert {int(at) // 4096 for at in elf.addresses_of(np.flatnonzero(code))} == gone
+    assert (
+        removed.pieces["offset"].tolist()
+        == elf.offsets_of(removed.pieces["address"].astype(np.int64)).tolist()
+    )
+    on_pages = {
+        int(start)
+        for start, size in zip(functions.start.tolist(), functions.size.tolist(), strict=True)
+        if gone & set(range(start // 4096, (start + max(size, 1) - 1) // 4096 + 1))
+    }
+    assert set(removed.functions["address"].tolist()) == on_pages
+    assert not on_pages & set(functions.start[kept].tolist())
+    again = LibrarySpans.model_validate_json(document.to_text())
+    assert np.array_equal(spans_of(again).end, spans.end)
 
 
-@pytest.mark.parametrize(("function", "result"), [("far", 9), ("near", 2)])
-def test_strict_raises_where_the_call_was(
-    slim: Path, record: Path, function: str, result: int
-) -> None:
-    """`far` calls `near`, which is removed as well."""
-    message = f"trimtab: {function} in libmine.so was removed: no profiled run used it"
-    caught = run(slim, record, f"""
-try:
-    mine.{function}(7)
-    print("went on")
-except RuntimeError as error:
-    print(error)
-print(mine.used(2), mine.{function}(7))
-""")  # fmt: skip
-    assert caught.returncode == 0, caught.stderr
-    first, second = caught.stdout.splitlines()
-    assert first.startswith(message) and "TRIMTAB_FALLBACK=restore" in first
-    assert ("used it, nor 1 others called since;" in first) == (function == "far")
-    assert second == f"7 {result}"
-    uncaught = run(slim, record, f"mine.{function}(7)\nprint('went on')", "strict")
-    assert uncaught.returncode == 1 and uncaught.stdout == ""
-    assert uncaught.stderr.splitlines()[-1].startswith(f"RuntimeError: {message}")
-    assert {"far": ["far", "near"], "near": ["near"]}[function] == sorted(called(record))
-    assert all(event.processes == 2 for event in read_removed_calls(record))
-
-
-@pytest.mark.parametrize("source", [Fallback.ORIGINAL, Fallback.PACKED])
+@pytest.mark.parametrize("kind", ["original", "packed", "folder", "http"])
 @pytest.mark.parametrize("mode", ["compact", "zero"])
-def test_restore_goes_on_and_records(
-    build: Callable[..., Path], prefix: Path, record: Path, mode: Mode, source: Fallback
+def test_what_was_removed_comes_back_and_is_recorded(
+    build: Callable[..., Path],
+    prefix: Path,
+    record: Path,
+    mode: Mode,
+    kind: str,
+    store: Path,
+    served: str,
 ) -> None:
+    source = {
+        "original": ORIGINAL,
+        "packed": PACKED,
+        "folder": Source(Fallback.STORE, store),
+        "http": Source(Fallback.STORE, store, served),
+    }[kind]
     environment = build(mode, source)
     program = "print(mine.far(7), mine.near(8), mine.used(1), mine.far(8), mine.outer(6))"
-    done = run(environment, record, program, "restore")
+    done = run(environment, record, program)
     assert (done.returncode, done.stdout, done.stderr) == (0, "9 3 4 11 8\n", "")
-    events = read_removed_calls(record)
-    assert sorted(event.name for event in events) == ["far", "nameless", "near", "outer"]
-    assert {(event.library, event.processes) for event in events} == {("lib/libmine.so", 1)}
-    assert all(event.address == address_of(prefix, event.name) for event in events)
+    events = {event.address: event for event in read_removed_calls(record)}
+    assert set(events) == {address_of(prefix, name) for name in ("far", "outer")}
+    assert {event.library for event in events.values()} == {"lib/libmine.so"}
+    if kind != "http":  # names are not fetched
+        assert sorted(event.name for event in events.values()) == ["far", "outer"]
+    assert record.read_text().splitlines()[-1].endswith("}")
+    assert '"functions": ' in record.read_text().splitlines()[-1]
 
 
-def test_without_calls_into_removed_code_nothing_happens(slim: Path, record: Path) -> None:
-    done = run(slim, record, "print(mine.used(5), 'ctypes' in sys.modules)")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "16 True\n", "")
+@pytest.mark.parametrize("source", [ORIGINAL, PACKED])
+def test_data_comes_back_to_whoever_reads_it(
+    build: Callable[..., Path], record: Path, source: Source
+) -> None:
+    environment = build("compact", source)
+    load = "data = ctypes.CDLL(sys.prefix + '/lib/libdata.so')\n"
+    done = run(environment, record, load + "print(data.used_byte(70000), data.used_sum())")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0 32\n", "")
+    assert {call.library for call in read_removed_calls(record)} == {"lib/libdata.so"}
+    strict = run(environment, record, load + "data.used_byte(70000)", "strict")
+    assert strict.returncode == 70 and strict.stderr.startswith("trimtab: code in libdata.so")
+
+
+def test_loading_gpu_code_at_the_start_does_not_bring_it_all_back(
+    build: Callable[..., Path], prefix: Path, tmp_path: Path, record: Path
+) -> None:
+    show = "libc = ctypes.CDLL(None); libc.getenv.restype = ctypes.c_char_p\n"
+    show += "print(libc.getenv(b'CUDA_MODULE_LOADING').decode())"
+    done = run(build(), record, show, CUDA_MODULE_LOADING="EAGER")
+    assert done.stdout == "LAZY\n"
+    (tmp_path / "lib").mkdir()
+    shutil.copy(prefix / "lib/libmine.so", tmp_path / "lib/libmine.so")
+    without_gpu_code = build(origin=tmp_path)
+    done = run(without_gpu_code, record, show, CUDA_MODULE_LOADING="EAGER")
+    assert done.stdout == "EAGER\n"
+
+
+def test_without_a_miss_nothing_happens(slim: Path, record: Path) -> None:
+    done = run(slim, record, "print(mine.used(5), mine.near(5), 'ctypes' in sys.modules)", "strict")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "16 0 True\n", "")
     assert not record.exists()
 
 
 def test_report_only_counts(slim: Path, record: Path) -> None:
-    done = run(slim, record, "print(mine.far(7), mine.far(7))", "report")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "9 9\n", "")
+    done = run(slim, record, "print(mine.threaded(7), mine.outer(7))", "report")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "9 7\n", "")
     assert '"functions": 2}' in record.read_text() and len(record.read_text().splitlines()) == 1
     assert read_removed_calls(record) == []
 
@@ -243,14 +318,26 @@ def test_report_only_counts(slim: Path, record: Path) -> None:
 def test_the_record_lies_in_the_environment_by_default(
     slim: Path, prefix: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TRIMTAB_FALLBACK", "restore")
+    monkeypatch.delenv("TRIMTAB_FALLBACK", raising=False)
     monkeypatch.delenv("TRIMTAB_FALLBACK_RECORD", raising=False)
-    subprocess.run([slim / "bin/python", "-c", PRELUDE + "mine.near(1)"], check=True, timeout=60)
-    expected = RemovedCall("lib/libmine.so", address_of(prefix, "near"), "near", 1)
-    assert read_removed_calls(slim / "trimtab/fallback.jsonl") == [expected]
+    subprocess.run([slim / "bin/python", "-c", PRELUDE + "mine.outer(1)"], check=True, timeout=60)
+    expected = RemovedCall("lib/libmine.so", address_of(prefix, "outer"), "outer", 1)
+    assert expected in read_removed_calls(slim / "trimtab/fallback.jsonl")
 
 
-def test_threads_meet_the_same_removed_functions_at_once(slim: Path, record: Path) -> None:
+def test_an_operator_is_told_at_the_end_of_a_process(
+    slim: Path, record: Path, tmp_path: Path
+) -> None:
+    hook = tmp_path / "hook"
+    hook.write_text(f'#!/bin/sh\nwc -l < "$1" > {tmp_path}/told\n')
+    hook.chmod(0o755)
+    run(slim, record, "mine.used(1)", TRIMTAB_FALLBACK_HOOK=str(hook))
+    assert not (tmp_path / "told").exists()
+    run(slim, record, "mine.threaded(1)", TRIMTAB_FALLBACK_HOOK=str(hook))
+    assert (tmp_path / "told").read_text().strip() == "2"
+
+
+def test_threads_miss_the_same_pages_at_once(slim: Path, record: Path) -> None:
     done = run(slim, record, """
 functions = [(i, getattr(mine, f"work_{i}")) for i in range(60)]
 barrier, wrong = threading.Barrier(8), []
@@ -262,54 +349,76 @@ threads = [threading.Thread(target=work) for _ in range(8)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
 print(wrong)
-""", "restore")  # fmt: skip
+""")  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
-    assert len(record.read_text().splitlines()) == 60
+    assert len(record.read_text().splitlines()) == 61
     assert set(called(record)) == {f"work_{i}" for i in range(60)}
 
 
-def test_the_main_thread_raises_for_the_others(slim: Path, record: Path) -> None:
-    done = run(slim, record, """
-thread = threading.Thread(target=lambda: print(mine.near(7)))
-try:
-    thread.start()
-    thread.join()
-    print("went on")
-except RuntimeError as error:
-    print(error)
-""")  # fmt: skip
-    assert sorted(done.stdout.splitlines())[0] == "2"
-    assert "near in libmine.so was removed" in done.stdout and "went on" not in done.stdout
+STRICT_ENDS = {
+    "in the main thread": "mine.far(7)",
+    "within an except of the program's": """
+try: mine.far(7)
+except BaseException: pass
+finally: print("finally")
+""",
+    "in another thread": "t = threading.Thread(target=mine.far, args=(7,)); t.start(); t.join()",
+    "while an interpreter ends": "import atexit; atexit.register(mine.far, 7)",
+}
 
 
-def test_a_forked_child_raises_by_itself(slim: Path, record: Path) -> None:
+@pytest.mark.parametrize("program", STRICT_ENDS.values(), ids=STRICT_ENDS)
+def test_strict_ends_the_process_and_does_nothing_else(
+    slim: Path, record: Path, program: str
+) -> None:
+    done = run(slim, record, program + "\nprint('went on', flush=True)", "strict")
+    assert done.returncode == 70
+    assert done.stdout in ("", "went on\n" if "atexit" in program else "")
+    assert done.stderr.startswith("trimtab: far in libmine.so (address 0x")
+    assert "TRIMTAB_FALLBACK=restore" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert called(record) == ["far"]
+
+
+def test_strict_in_a_forked_child_ends_the_child(slim: Path, record: Path) -> None:
     done = run(slim, record, """
-try: mine.near(1)
-except RuntimeError: pass
 if not os.fork():
-    try: mine.outer(1)
-    except RuntimeError as error: print(error, flush=True)
+    mine.threaded(1)
+    print("the parent's code in the child", flush=True)
     os._exit(3)
 print(os.waitstatus_to_exitcode(os.wait()[1]))
-""")  # fmt: skip
-    message, status = done.stdout.splitlines()
-    assert message.startswith("trimtab: outer in") and "nor 1 others" in message and status == "3"
-    assert sorted(called(record)) == ["nameless", "near", "outer"]
+import multiprocessing
+process = multiprocessing.get_context("fork").Process(target=mine.work_1, args=(1,))
+process.start(); process.join(); print(process.exitcode)
+""", "strict")  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "70\n70\n")
+    assert called(record) == ["threaded", "work_1"]
 
 
-def test_handlers_and_masks_of_the_program_are_no_obstacle(slim: Path, record: Path) -> None:
+def test_names_are_readable_and_without_one_the_nearest_is_said(slim: Path, record: Path) -> None:
+    load = "throws = ctypes.CDLL(sys.prefix + '/lib/libthrows.so')\n"
+    strict = run(slim, record, load + "throws._ZN4deep6thrownEi(1)", "strict")
+    assert strict.stderr.startswith("trimtab: deep::thrown(int) in libthrows.so (address 0x")
+    done = run(slim, record, load + "print(throws.caught(2), throws.caught(7))")
+    assert (done.returncode, done.stdout) == (0, f"2 {-len('too large: 7')}\n")
+
+
+def test_handlers_and_masks_of_the_program_are_as_it_left_them(slim: Path, record: Path) -> None:
     done = run(slim, record, """
 import faulthandler
 faulthandler.enable()
 signal.signal(signal.SIGTRAP, lambda number, frame: print("trapped", number))
-signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTRAP, signal.SIGSEGV, signal.SIGUSR1])
-print(mine.far(7), mine.near(8), sorted(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, []))))
+ours = [signal.SIGTRAP, signal.SIGSEGV, signal.SIGUSR1]
+now = lambda: sorted(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, [])))
+signal.pthread_sigmask(signal.SIG_BLOCK, ours)
+print(mine.far(7), mine.near(8), now())
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGSEGV]); print(now())
+signal.pthread_sigmask(signal.SIG_SETMASK, [signal.SIGUSR1]); print(now())
 os.kill(os.getpid(), signal.SIGTRAP)
 print(signal.getsignal(signal.SIGTRAP) is not signal.SIG_DFL)
-""", "restore")  # fmt: skip
+""")  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["9 3 [10]", "trapped 5", "True"]
-    assert done.stderr == ""
+    expected = ["9 3 [5, 10, 11]", "[5, 10]", "[10]", "trapped 5", "True"]
+    assert (done.stdout.splitlines(), done.stderr) == (expected, "")
 
 
 @pytest.mark.parametrize("options", [[], ["-X", "faulthandler"]])
@@ -318,6 +427,7 @@ print(signal.getsignal(signal.SIGTRAP) is not signal.SIG_DFL)
     [
         ("mine.crash(0)", signal.SIGSEGV),
         ("ctypes.string_at(0)", signal.SIGSEGV),
+        ("ctypes.memset(ctypes.cast(mine.far, ctypes.c_void_p).value, 0, 1)", signal.SIGSEGV),
         ("mine.trap(0)", signal.SIGTRAP),
         ("os.kill(os.getpid(), signal.SIGSEGV)", signal.SIGSEGV),
         ("os.kill(os.getpid(), signal.SIGTRAP)", signal.SIGTRAP),
@@ -332,62 +442,103 @@ def test_other_crashes_remain_crashes(
     assert ("Fatal Python error" in done.stderr) == (bool(options) and number == signal.SIGSEGV)
 
 
-def test_exceptions_pass_through_functions_that_were_put_back(slim: Path, record: Path) -> None:
-    program = """
-throws = ctypes.CDLL(os.path.join(sys.prefix, "lib", "libthrows.so"))
-print(throws.caught(2), throws.caught(7))
-"""
-    done = run(slim, record, program, "restore")
-    assert (done.returncode, done.stdout) == (0, f"2 {-len('too large: 7')}\n")
-    strict = run(slim, record, "throws = ctypes.CDLL(sys.prefix + '/lib/libthrows.so')\n"
-                 "throws._ZN4deep6thrownEi(1)")  # fmt: skip
-    assert "RuntimeError: trimtab: deep::thrown(int) in libthrows.so was" in strict.stderr
-
-
 def test_without_the_removed_code_the_message_says_so(
     build: Callable[..., Path], record: Path
 ) -> None:
     environment = build()
     folder = environment / "trimtab/removed"
     folder.rename(environment / "elsewhere")
-    for function in ("far", "near"):
-        done = run(environment, record, f"mine.{function}(1)", "restore")
-        assert done.returncode == 70
-        assert re.match(r"trimtab: lib/libmine.so at 0x[0-9a-f]+ was called", done.stderr)
-        assert str(folder) in done.stderr
+    done = run(environment, record, "mine.far(1)")
+    assert done.returncode == 70
+    assert re.match(r"trimtab: lib/libmine.so at 0x[0-9a-f]+ was called", done.stderr)
+    assert str(folder) in done.stderr
     assert run(environment, record, "ctypes.string_at(0)").returncode == -signal.SIGSEGV
     assert run(environment, record, "print(mine.used(1))").stdout == "4\n"
 
 
-@pytest.mark.parametrize("damage", ["original", "header", "short", "row", "name"])
-def test_a_changed_original_or_a_damaged_sidecar_stops_with_a_message(
-    build: Callable[..., Path], prefix: Path, tmp_path: Path, record: Path, damage: str
+@pytest.mark.parametrize("damage", ["magic", "count", "short", "long", "digest"])
+def test_a_damaged_sidecar_stops_with_a_message(
+    build: Callable[..., Path], record: Path, damage: str
+) -> None:
+    environment = build()
+    sidecar = environment / "trimtab/removed/lib__libmine.so.removed"
+    data = bytearray(sidecar.read_bytes())
+    if damage == "magic":
+        data[0] ^= 1
+    elif damage == "count":
+        data[56:60] = b"\xff" * 4
+    elif damage == "short":
+        del data[-1000:]
+    elif damage == "long":
+        data += b"x"
+    else:
+        rows = np.frombuffer(data, "<u4", 5, 56).tolist()
+        start = 4096 + 8 * rows[0] + 12 * rows[1] + 8 * rows[2] + 16 * rows[3]
+        data[start : start + 16 * rows[4]] = bytes(16 * rows[4])
+    sidecar.write_bytes(data)
+    done = run(environment, record, "mine.far(1)")
+    assert done.returncode == 70, done
+    assert ("was changed, is gone" if damage == "digest" else "damaged") in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["original", "packed", "http"])
+@pytest.mark.parametrize("damage", ["altered", "gone"])
+def test_a_store_that_is_away_or_altered_gives_a_clear_end(
+    build: Callable[..., Path], prefix: Path, tmp_path: Path, record: Path, kind: str, damage: str
 ) -> None:
     origin = tmp_path / "origin"
     (origin / "lib").mkdir(parents=True)
     (origin / "lib/libmine.so").write_bytes((prefix / "lib/libmine.so").read_bytes())
-    environment = build(origin=origin)
-    sidecar = environment / "trimtab/removed/lib__libmine.so.removed"
-    data = bytearray(sidecar.read_bytes())
-    if damage == "original":
-        (origin / "lib/libmine.so").write_bytes(b"\x90" * 100_000)
-    elif damage == "header":
-        data[8:16] = b"\xff" * 8
-    elif damage == "short":
-        del data[1000:]
-    else:
-        column = {"row": 8, "name": 12}[damage]
-        for row in range(4096 + column, len(data), 16):
-            data[row : row + 4] = b"\xff" * 4
-    sidecar.write_bytes(data)
-    done = run(environment, record, "mine.near(1)", "restore")
-    assert done.returncode == 70, done
-    assert ("was changed or is gone" if damage == "original" else "damaged") in done.stderr
+    source = {
+        "original": ORIGINAL,
+        "packed": PACKED,
+        "http": Source(Fallback.STORE, tmp_path / "store", "http://127.0.0.1:1/"),
+    }[kind]
+    environment = build("compact", source, origin)
+    places = {
+        "original": [origin / "lib/libmine.so"],
+        "packed": [p for p in (environment / "trimtab/store").rglob("*") if p.is_file()],
+        "http": [],
+    }[kind]
+    for path in places:
+        if damage == "gone":
+            path.unlink()
+        else:
+            data = np.fromfile(path, np.uint8)
+            (data ^ 1).tofile(path)
+    done = run(environment, record, "print(mine.used(1), flush=True); mine.far(1)")
+    assert (done.returncode, done.stdout) == (70, "4\n")
+    assert "was changed, is gone or cannot be reached" in done.stderr
 
 
-def test_programs_without_python_end_with_a_message(
-    slim: Path, prefix: Path, tmp_path: Path, record: Path
+def test_another_store_takes_the_place_of_one_that_is_gone(
+    build: Callable[..., Path], store: Path, served: str, tmp_path: Path, record: Path
 ) -> None:
+    build("compact", Source(Fallback.STORE, store))
+    environment = build("compact", Source(Fallback.STORE, tmp_path, "http://127.0.0.1:1/"))
+    for address in (str(store), served):
+        done = run(environment, record, "print(mine.far(7))", TRIMTAB_STORE=address)
+        assert (done.returncode, done.stdout) == (0, "9\n"), done.stderr
+
+
+def test_what_is_fetched_is_kept_and_fetched_again_where_it_was_damaged(
+    build: Callable[..., Path], store: Path, served: str, tmp_path: Path, record: Path
+) -> None:
+    environment = build("compact", Source(Fallback.STORE, store, served))
+    cache = {"TRIMTAB_STORE_CACHE": str(tmp_path / "cache")}
+    for damage in (False, True):
+        for path in (tmp_path / "cache").rglob("*"):
+            if path.is_file() and damage:
+                path.write_bytes(b"damaged")
+        done = run(environment, record, "print(mine.far(7))", **cache)
+        assert (done.returncode, done.stdout) == (0, "9\n"), done.stderr
+    kept = run(
+        environment, record, "print(mine.far(7))", TRIMTAB_STORE="http://127.0.0.1:1/", **cache
+    )
+    assert (kept.returncode, kept.stdout) == (0, "9\n"), kept.stderr
+
+
+def test_programs_without_python(slim: Path, prefix: Path, tmp_path: Path, record: Path) -> None:
     source = (
         "#include <stdio.h>\nint far(int), used(int);\n"
         'int main(void) { printf("%d\\n", used(1)); fflush(stdout); printf("%d\\n", far(7)); }\n'
@@ -403,17 +554,17 @@ def test_programs_without_python_end_with_a_message(
         "TRIMTAB_FALLBACK_RECORD": str(record),
     }
     done = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout) == (70, "4\n")
-    assert done.stderr.startswith("trimtab: far in libmine.so was removed: no profiled run used it")
-    environment["TRIMTAB_FALLBACK"] = "restore"
-    done = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "4\n9\n", "")
+    environment["TRIMTAB_FALLBACK"] = "strict"
+    done = subprocess.run([program], env=environment, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (70, "4\n")
+    assert done.stderr.startswith("trimtab: far in libmine.so (address 0x")
 
 
-def test_an_unknown_behaviour_is_named_and_strict(slim: Path, record: Path) -> None:
-    done = run(slim, record, "mine.near(1)", "lenient")
-    assert done.returncode == 1
-    assert "TRIMTAB_FALLBACK=lenient: expected strict, restore or report" in done.stderr
+def test_an_unknown_behaviour_is_named_and_restores(slim: Path, record: Path) -> None:
+    done = run(slim, record, "print(mine.far(7))", "lenient")
+    assert (done.returncode, done.stdout) == (0, "9\n")
+    assert "TRIMTAB_FALLBACK=lenient: expected restore, strict or report" in done.stderr
 
 
 def test_what_cannot_fall_back_is_refused(
@@ -421,13 +572,13 @@ def test_what_cannot_fall_back_is_refused(
 ) -> None:
     with pytest.raises(UserError, match="mode punch leaves zeros"):
         build("punch")
-    add_fallback(tmp_path, prefix, manifest_of("compact", []), tmp_path, Fallback.ORIGINAL)
+    add_fallback(tmp_path, prefix, manifest_of("compact", []), tmp_path, ORIGINAL)
     (tmp_path / "bin").mkdir()
     with pytest.raises(UserError, match="no lib/python3"):
         PythonPrefix(prefix).adapt(tmp_path, tmp_path)
     elf = read_elf(prefix / "lib/libmine.so")
     other = Spans(np.array([elf.size_bytes]), np.array([SpanReason.UNUSED], np.uint8), "another")
     name = "lib/libmine.so"
-    document_of(prefix / name, name, other).write(spans_file(tmp_path, name))
+    document_of(prefix / name, name, other, 4096).write(spans_file(tmp_path, name))
     with pytest.raises(UserError, match="not the library that was debloated"):
-        add_fallback(tmp_path, prefix, manifest_of("compact", [name]), tmp_path, Fallback.ORIGINAL)
+        add_fallback(tmp_path, prefix, manifest_of("compact", [name]), tmp_path, ORIGINAL)

@@ -93,10 +93,11 @@ def test_the_library_rebuilt_from_its_spans(environment: Path, mode: str) -> Non
     folder = debloat(environment)
     span = folder / "spans/lib__libdemo.so.json"
     rebuilt = workspace.reconstruct(span, environment.parent / mode, mode)
-    assert gpu_elements(rebuilt) == [(Kind.ELF, 90)] * 2
+    # What the GPU could load stays listed: it is small, so its page stays.
+    assert gpu_elements(rebuilt) == [(Kind.ELF, 90)] * 3
     ctypes.CDLL(str(rebuilt))  # its constructors hand the regions to the CUDA runtime
     if (TOOLKIT / "bin/cuobjdump").exists():
-        assert listed_elements(rebuilt) == {("ELF", "sm_90"): 2}
+        assert listed_elements(rebuilt) == {("ELF", "sm_90"): 3}
 
 
 def test_other_gpus_by_name(environment: Path) -> None:
@@ -108,7 +109,7 @@ def test_other_gpus_by_name(environment: Path) -> None:
     rebuilt = workspace.reconstruct(
         folder / "spans/lib__libdemo.so.json", environment.parent / "both", "compact"
     )
-    assert sorted(gpu_elements(rebuilt)) == [(Kind.ELF, 80)] * 2 + [(Kind.ELF, 90)] * 2
+    assert sorted(gpu_elements(rebuilt)) == [(Kind.ELF, 80)] * 3 + [(Kind.ELF, 90)] * 3
 
 
 def test_keeping_all(environment: Path) -> None:

@@ -15,10 +15,11 @@ from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.rewriting.not_started import NOTE
 from trimtab.binaries.rewriting.spans import SpanReason
 from trimtab.cli import workspace
-from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.debloat import Debloat, Fallback
 from trimtab.config.groups.workload import Workload
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
+from trimtab.debloating.fallback import Source
 from trimtab.debloating.gpu.elements import ElementReason as GpuReason
 from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries import ProfiledLibrary, locate_used
@@ -37,6 +38,9 @@ int api_square(int x) { return table[x]; }
 NAME = "lib/libtable.so"
 CALL = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).api_square(7))"
 LOAD = "import ctypes, sys; ctypes.CDLL(sys.argv[1]); print('loaded')"
+
+KEEP = Debloat(name="x")
+REMOVE = Debloat(name="x", start_up_only="remove")
 
 
 @pytest.fixture
@@ -78,7 +82,7 @@ def debloat(environment: Path, *used: str, traced: bool = True, **options: str) 
 
 def slim_environment(environment: Path, target: Path, fallback: str = "original") -> Path:
     slim = target / "env"
-    PythonPrefix(environment).build(target, "copy", fallback, slim)
+    PythonPrefix(environment).build(target, "copy", Source(Fallback(fallback)), slim)
     return slim
 
 
@@ -155,15 +159,15 @@ def test_gpu_code_goes_with_a_library_that_does_not_hand_it_over(tmp_path: Path)
     nothing = np.empty(0, np.int64)
     target = ProfiledLibrary("libdemo.so", library, elf.build_id, elf.size_bytes, nothing, "")
     fits_h200 = GpuScope(gpus=(90,))
-    assert locate_used(target, False, fits_h200).gpu.elements_kept > 0
-    located = locate_used(target, False, fits_h200, remove_start_up=True)
+    assert locate_used(target, KEEP, fits_h200).gpu.elements_kept > 0
+    located = locate_used(target, REMOVE, fits_h200)
     assert not located.started
     assert located.gpu.elements_kept == located.gpu.bytes_kept == 0
     removed = sum(map(located.gpu.removed_because, GpuReason))
     assert removed == located.gpu.elements_total == 8
     assert not located.spans.bytes_of(SpanReason.GPU_USED)
     # Where all GPU code is kept, so are the constructors that hand it over.
-    assert locate_used(target, False, GpuScope(), remove_start_up=True).started
+    assert locate_used(target, REMOVE, GpuScope()).started
 
 
 HOST = """

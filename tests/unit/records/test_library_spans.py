@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trimtab.binaries.gpu.fatbin import GpuCode
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
 from trimtab.debloating.gpu.elements import Decisions, ElementReason
+from trimtab.debloating.gpu.gpu_code import LocatedGpuCode
 from trimtab.debloating.span_document import document_of, spans_of
 from trimtab.errors import TrimtabError
 from trimtab.files import write_json
@@ -34,7 +36,7 @@ def test_round_trip(
     lengths, reasons = zip(*parts, strict=True)
     spans = Spans(np.cumsum(lengths), np.array(reasons, np.uint8), build_id, note)
     path = tmp_path_factory.getbasetemp() / "spans.json"
-    document_of(LIBRARY, "lib/a.so", spans, started=started).write(path)
+    document_of(LIBRARY, "lib/a.so", spans, 8192, started=started).write(path)
     document = LibrarySpans.read(path)
     again = spans_of(document)
     assert again.end.tolist() == spans.end.tolist()
@@ -50,7 +52,8 @@ def example() -> dict[str, Any]:
     decisions = Decisions(
         np.array([1, 5]), np.array([5, 8]), codes, {1: frozenset({"kernel"})}, frozenset()
     )
-    return document_of(LIBRARY, "lib/a.so", spans, decisions=decisions, pruned=1).to_json()
+    gpu = LocatedGpuCode(GpuCode((), ()), decisions, (), 7, 4, 1, {1: 1})
+    return document_of(LIBRARY, "lib/a.so", spans, 8192, gpu=gpu).to_json()
 
 
 def test_gpu_code_is_kept_by_its_reason(tmp_path: Path) -> None:
@@ -94,7 +97,7 @@ def test_what_does_not_add_up_is_refused(tmp_path: Path, change: dict[str, Any],
 def test_reasons_of_another_version_are_refused(tmp_path: Path) -> None:
     document = example()
     document["reasons"] = document["reasons"][:-1]
-    del document["bytes_by_reason"][SpanReason.START_UP_DATA.text]
+    del document["bytes_by_reason"][max(SpanReason).text]
     write_json(tmp_path / "spans.json", document)
     with pytest.raises(TrimtabError, match=r"a\.so: other reasons"):
         spans_of(LibrarySpans.read(tmp_path / "spans.json"))

@@ -158,6 +158,7 @@ def _filled(source: _Source, start: int, end: int) -> Iterator[tuple[int, NDArra
         chunk = elf.read(offset, length)
         if chunk.size != length:
             raise TrimtabError(f"{elf.path}: it became shorter while it was read")
+        _apply(source.patches, offset, chunk)
         first = int(np.searchsorted(spans.end, offset, "right"))
         last = int(np.searchsorted(spans.end, offset + length)) + 1
         low = np.maximum(spans.start[first:last] - offset, 0)
@@ -166,7 +167,6 @@ def _filled(source: _Source, start: int, end: int) -> Iterator[tuple[int, NDArra
         for index in np.flatnonzero(~kept).tolist():
             byte = INT3 if reasons[index] in REMOVED_CODE else 0
             chunk[low[index] : high[index]] = byte if fill is None else fill
-        _apply(source.patches, offset, chunk)
         yield offset, chunk
 
 

@@ -15,15 +15,15 @@ def with_gpu_code(
 ) -> Spans:
     """Return `spans` with GPU code painted over data: kept bytes where they are written.
 
-    `reasons` gives the reason of every element and frame by its offset. In a region the kept
-    elements come first; the bytes behind them are shared out by what the removed ones had as
-    reasons. What pruning freed, a header without elements and zeros between such regions count
-    as unused.
+    `reasons` gives the reason of every element and frame by its offset. In a region the listed
+    elements come first, of which an unused one keeps its header, as the driver reads all of them;
+    the bytes behind are shared out by what the removed ones had as reasons. What pruning freed and
+    zeros between such regions count as unused.
     """
     free = dict(zip(rewritten.free_end.tolist(), rewritten.free_start.tolist(), strict=True))
     rows: list[tuple[int, int, SpanReason]] = []
     for region in gpu_code.regions:
-        rows += _rows(region, free.get(region.end, region.end), reasons)
+        rows += _rows(region, free.get(region.end, region.end), reasons, rewritten.placed)
     rows += [(frame.offset, frame.end, reasons[frame.offset]) for frame in gpu_code.frames]
     padding = (rewritten.padding_start.tolist(), rewritten.padding_end.tolist())
     rows += [(start, end, SpanReason.GPU_UNUSED) for start, end in zip(*padding, strict=True)]
@@ -36,12 +36,25 @@ def with_gpu_code(
 
 
 def _rows(
-    region: Region, free_start: int, reasons: Mapping[int, SpanReason]
+    region: Region,
+    free_start: int,
+    reasons: Mapping[int, SpanReason],
+    placed: Mapping[int, int],
 ) -> list[tuple[int, int, SpanReason]]:
-    rows = [(region.offset, free_start, SpanReason.GPU_USED)] if free_start > region.offset else []
+    rows = []
+    at = region.offset
+    for element in region.elements:
+        if element.offset in placed and reasons[element.offset] in GPU_REMOVED:
+            begin = placed[element.offset] + element.header_bytes
+            end = placed[element.offset] + element.end - element.offset
+            rows += [(at, begin, SpanReason.GPU_USED), (begin, end, SpanReason.GPU_UNUSED)]
+            at = end
+    rows.append((at, free_start, SpanReason.GPU_USED))
+    rows = [row for row in rows if row[1] > row[0]]
     at = free_start
+    gone = [element for element in region.elements if element.offset not in placed]
     for reason in GPU_REMOVED:
-        removed = (e for e in region.elements if reasons[e.offset] == reason)
+        removed = (e for e in gone if reasons[e.offset] == reason)
         length = sum(element.end - element.offset for element in removed)
         end = min(at + length, region.end)
         if end > at:

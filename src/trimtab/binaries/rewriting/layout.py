@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from trimtab.binaries.elf.headers import PAGE_BYTES, PROGRAM_HEADER, PT_LOAD, SECTION_HEADER
 from trimtab.binaries.elf.reader import Elf
-from trimtab.binaries.rewriting.spans import READS_AS_ZEROS, Spans
+from trimtab.binaries.rewriting.spans import SpanReason, Spans
 
 # Each hole takes up to two program headers, and glibc keeps a library's load commands, of 56 bytes
 # each, on the stack of the thread that opens it.
@@ -22,8 +22,8 @@ class Layout:
 
     Run i is [start[i], end[i]) of the source and begins at `destination[i]`. `table` is the run
     that holds the new program header table, or -1 when it stays where it was. `zeros` are the parts
-    of holes, as (start, end) in the source, that held GPU code or other data: they read as zeros,
-    but for the pages that the table takes.
+    of holes, as (start, end) in the source, that held data of a library that is not started: they
+    read as zeros, but for the pages that the table takes.
     """
 
     start: NDArray[np.int64]
@@ -65,10 +65,8 @@ def plan_layout(elf: Elf, spans: Spans, minimum_hole_bytes: int) -> Layout:
     one with room for the new program header table keeps the pages that it takes: there the table
     has an address within the library, and the offset that belonged to it.
     """
-    needed, mapped = _needed_pages(elf, spans), _mapped_pages(elf)
-    first, count = _runs(mapped & ~needed)
-    keep = count * PAGE_BYTES >= max(minimum_hole_bytes, PAGE_BYTES)
-    first, count = _with_room_for_table(elf, first[keep], count[keep])
+    mapped = _mapped_pages(elf)
+    first, count = chosen_holes(elf, spans, minimum_hole_bytes)
     remaining = mapped.copy()
     for low, pages in zip(first.tolist(), count.tolist(), strict=True):
         remaining[low : low + pages] = False
@@ -87,9 +85,18 @@ def plan_layout(elf: Elf, spans: Spans, minimum_hole_bytes: int) -> Layout:
     return _place(sorted(runs), elf.size_bytes, table_start, first.size, zeros)
 
 
+def chosen_holes(
+    elf: Elf, spans: Spans, minimum_hole_bytes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first page and the length in pages of each run of pages that leaves a segment."""
+    first, count = _runs(_mapped_pages(elf) & ~_needed_pages(elf, spans))
+    keep = count * PAGE_BYTES >= max(minimum_hole_bytes, PAGE_BYTES)
+    return _with_room_for_table(elf, first[keep], count[keep])
+
+
 def _zeros(elf: Elf, spans: Spans, gone: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return each run of gone pages from its first one with GPU code or other data on."""
-    data = _pages_of(elf, spans, np.isin(spans.reason, READS_AS_ZEROS))
+    """Return each run of gone pages from its first one with data of start-up on."""
+    data = _pages_of(elf, spans, spans.reason == SpanReason.START_UP_DATA)
     zeros = []
     for low, pages in zip(*(part.tolist() for part in _runs(gone)), strict=True):
         if data[low : low + pages].any():

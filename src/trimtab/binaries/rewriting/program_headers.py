@@ -19,8 +19,9 @@ from trimtab.errors import TrimtabError
 def split_segments(elf: Elf, layout: Layout) -> list[ProgramHeader]:
     """Return the program headers that map what `layout` keeps at the addresses it had.
 
-    Holes in code stay unmapped, so that a call into one faults; where GPU code or other data left,
-    zeros are mapped, for which a segment without bytes in the file is enough. The table itself is
+    Holes stay unmapped, so that whoever calls or reads there faults; where data of a library left
+    that is not started, zeros are mapped, for which a segment without bytes in the file is enough.
+    The table itself is
     mapped at the address of the pages that it took over, in a read-only segment.
     """
     loads = [piece for load in elf.loads for piece in _pieces(load, layout)]

@@ -17,10 +17,14 @@ _NO_REPLACEMENTS: Mapping[int, bytes] = {}
 
 @dataclass(frozen=True, eq=False)
 class Patch:
-    """Bytes that belong at file offset `offset`: uint8, a view of the file where they moved."""
+    """Bytes that belong at file offset `offset`: uint8, shape (n,).
+
+    They were at `source` where they only moved; it is -1 for bytes that are new.
+    """
 
     offset: int
     data: NDArray[np.uint8]
+    source: int = -1
 
     @property
     def end(self) -> int:
@@ -32,6 +36,9 @@ class Patch:
 class RewrittenGpuCode:
     """How a file changes: patches by rising offset, disjoint, and the bytes nothing needs then.
 
+    `placed` says where each element that is still listed in its region begins, by the offset that
+    it had.
+
     `free_start` and `free_end` (int64, (n,)) are sorted, disjoint, non-empty intervals of the
     file, at most one a region or frame; no patch touches them. They have to become zeros:
     cuobjdump takes other bytes behind a region for a damaged one. `padding_start` and
@@ -39,6 +46,7 @@ class RewrittenGpuCode:
     """
 
     patches: tuple[Patch, ...]
+    placed: Mapping[int, int]
     free_start: NDArray[np.int64]
     free_end: NDArray[np.int64]
     padding_start: NDArray[np.int64]
@@ -55,15 +63,15 @@ def rewrite_regions(
     gpu_code: GpuCode,
     keep: Collection[int],
     replacements: Mapping[int, bytes] = _NO_REPLACEMENTS,
+    registered: Collection[int] = (),
 ) -> RewrittenGpuCode:
     """Return how `data`, a file's bytes, changes when only the pieces at offsets `keep` stay.
 
     Kept elements move to the front of their region, in order, and its header says the new size;
     the region itself stays where it is, since wrappers point at it. An element moves as a whole:
     the offsets in its header count from its own start, and sizes are multiples of eight, so that
-    its alignment stays too. A region of which nothing is kept is free with its header: who asks
-    for a kernel of it finds zeros there and gets cudaErrorInvalidKernelImage (200), under eager
-    loading too; where something else is kept, cudaErrorNoKernelImageForDevice (209).
+    its alignment stays too. A region of which nothing is kept is free with its header, unless its
+    offset is among `registered`: then it stays as one without elements.
     `replacements` gives kept elements, by offset, other bytes; they must not be longer than the
     element. Raises ValueError for an offset in `keep` or `replacements` that is no piece's, or a
     replacement that does not fit or is not whole words.
@@ -74,18 +82,28 @@ def rewrite_regions(
     if unknown := unknown - elements:
         raise ValueError(f"no element or frame begins at {sorted(unknown)[:3]}")
     patches: list[Patch] = []
+    placed: dict[int, int] = {}
     free = [(frame.offset, frame.end) for frame in gpu_code.frames if frame.offset not in kept]
     for region in gpu_code.regions:
-        free.append((_rewrite(data, region, kept, replacements, patches), region.end))
-    start, end = np.array(sorted(free), np.int64).reshape(-1, 2).T
-    start, end = start[end > start], end[end > start]
+        end = _rewrite(data, region, kept, replacements, patches, placed)
+        if end == region.offset + REGION_HEADER_BYTES < region.end:
+            if region.offset in registered:
+                patches.append(_size_patch(region, end))
+            else:
+                end = region.offset
+        free.append((end, region.end))
+    free_start, free_end = np.array(sorted(free), np.int64).reshape(-1, 2).T
+    chosen = free_end > free_start
+    free_start, free_end = free_start[chosen], free_end[chosen]
     padding = [
         (low, high)
-        for low, high in zip(end[:-1].tolist(), start[1:].tolist(), strict=True)
+        for low, high in zip(free_end[:-1].tolist(), free_start[1:].tolist(), strict=True)
         if 0 < high - low <= _LONGEST_PADDING_BYTES and not data[low:high].any()
     ]
     padding_start, padding_end = np.array(padding, np.int64).reshape(-1, 2).T
-    return RewrittenGpuCode(tuple(patches), start, end, padding_start, padding_end)
+    return RewrittenGpuCode(
+        tuple(patches), placed, free_start, free_end, padding_start, padding_end
+    )
 
 
 def _rewrite(
@@ -94,13 +112,15 @@ def _rewrite(
     kept: Collection[int],
     replacements: Mapping[int, bytes],
     patches: list[Patch],
+    placed: dict[int, int],
 ) -> int:
-    """Append the patches of one region; return the file offset from which it is free."""
+    """Append the patches of one region; return the file offset behind its last element."""
     moved: list[Patch] = []
     end = region.offset + REGION_HEADER_BYTES
     for element in region.elements:
         if element.offset not in kept:
             continue
+        placed[element.offset] = end
         length = element.end - element.offset
         replacement = replacements.get(element.offset)
         if replacement is not None:
@@ -108,13 +128,14 @@ def _rewrite(
                 raise ValueError(f"{len(replacement)} bytes do not replace an element of {length}")
             moved.append(Patch(end, np.frombuffer(replacement, np.uint8)))
         elif end != element.offset:
-            moved.append(Patch(end, data[element.offset : element.end]))
+            moved.append(Patch(end, data[element.offset : element.end], element.offset))
         end += length if replacement is None else len(replacement)
-    if end == region.offset + REGION_HEADER_BYTES < region.end:
-        return region.offset
-    if end != region.end:
-        size = _SIZE_FIELD.pack(end - region.offset - REGION_HEADER_BYTES)
-        at = region.offset + _SIZE_FIELD_OFFSET
-        patches.append(Patch(at, np.frombuffer(size, np.uint8)))
+    if region.offset + REGION_HEADER_BYTES < end != region.end:
+        patches.append(_size_patch(region, end))
     patches.extend(moved)
     return end
+
+
+def _size_patch(region: Region, end: int) -> Patch:
+    size = _SIZE_FIELD.pack(end - region.offset - REGION_HEADER_BYTES)
+    return Patch(region.offset + _SIZE_FIELD_OFFSET, np.frombuffer(size, np.uint8))

@@ -26,6 +26,7 @@ class SpanReason(IntEnum):
     GPU_PTX = 11
     START_UP_CODE = 12
     START_UP_DATA = 13
+    SHARED_PAGE = 14
 
     @property
     def text(self) -> str:
@@ -53,13 +54,19 @@ _TEXTS = {
     SpanReason.GPU_PTX: "PTX that no GPU needs",
     SpanReason.START_UP_CODE: "code of a library that is not started",
     SpanReason.START_UP_DATA: "data of a library that is not started",
+    SpanReason.SHARED_PAGE: "unused, on a page that stays",
 }
-# What is read, never executed: where it is missing, a program finds zeros, and says so in its way.
+# What is read, never executed.
 GPU_REMOVED = (SpanReason.GPU_ARCHITECTURE, SpanReason.GPU_UNUSED, SpanReason.GPU_PTX)
-READS_AS_ZEROS = (*GPU_REMOVED, SpanReason.START_UP_DATA)
 # What is executed: where it is missing, there are traps and holes.
 REMOVED_CODE = (SpanReason.UNUSED, SpanReason.START_UP_CODE)
-_REMOVED = (*REMOVED_CODE, SpanReason.SYMBOLS, SpanReason.PADDING, *READS_AS_ZEROS)
+_REMOVED = (
+    *REMOVED_CODE,
+    SpanReason.SYMBOLS,
+    SpanReason.PADDING,
+    *GPU_REMOVED,
+    SpanReason.START_UP_DATA,
+)
 _KEPT = np.array([reason.kept for reason in SpanReason])
 
 
@@ -149,8 +156,9 @@ class Canvas:
         covered = (over >= 0) & (first < end[over])
         self.reason = np.where(covered, codes[over], below).astype(np.uint8)
         self.end = edges
-        self._merge()
+        self.merge()
 
-    def _merge(self) -> None:
+    def merge(self) -> None:
+        """Join neighbours of one reason."""
         last_of_run = np.append(self.reason[1:] != self.reason[:-1], True)
         self.end, self.reason = self.end[last_of_run], self.reason[last_of_run]

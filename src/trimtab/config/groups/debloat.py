@@ -1,12 +1,12 @@
 """How shared libraries are debloated: one YAML in `conf/debloat/`."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from trimtab.config.fields import CHECKED, Name, Whole, about
+from trimtab.config.fields import CHECKED, InvalidValueError, Name, Text, Whole, about
 
 
 class Mode(StrEnum):
@@ -55,10 +55,11 @@ class Share(StrEnum):
 
 
 class Fallback(StrEnum):
-    """Where a call into removed code finds it."""
+    """Where a program finds what it misses."""
 
     ORIGINAL = "original"
     PACKED = "packed"
+    STORE = "store"
     NONE = "none"
 
 
@@ -105,9 +106,25 @@ class Debloat:
         default=Share.REFLINK,
     )
     fallback: Fallback = about(
-        "What a call into removed code finds, so that it ends in a Python exception: `original` "
-        "(the code in the original environment, which has to stay where it is), `packed` (the "
-        "code, carried along in the slim one, as images need it) or `none` (a crash). With mode "
-        "`punch` there is none.",
+        "Where a program finds what was removed and is missed, so that it goes on as in the "
+        "original: `original` (in the original environment, which has to stay where it is), "
+        "`packed` (in the slim one, compressed, as images need it), `store` (in a folder that many "
+        "environments share) or `none` (it crashes). With mode `punch` there is none.",
         default=Fallback.ORIGINAL,
     )
+    store: Text | None = about(
+        "The folder to which `fallback: store` writes the original libraries, compressed.",
+        default=None,
+    )
+    store_address: Text | None = about(
+        "How programs reach that folder where they run: another path, or an http:// address of a "
+        "server of plain files. By default the folder's own path.",
+        default=None,
+    )
+
+    @model_validator(mode="after")
+    def _has_a_store(self) -> Self:
+        if (self.fallback == Fallback.STORE) != (self.store is not None):
+            expected = "a folder with fallback: store, and none with another"
+            raise InvalidValueError("store", self.store, expected)
+        return self

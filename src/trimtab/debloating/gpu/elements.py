@@ -1,7 +1,8 @@
 """Which pieces of a library's GPU code are kept or removed, and why."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 import numpy as np
@@ -99,7 +100,8 @@ class Decisions:
     its header, a region's header is nobody's. `used_kernels` are the mangled names of the used
     kernels in a kept piece, by its offset; a piece without an entry has none that are known.
     `modules` are the digests of the used modules that were found among the pieces: what is in no
-    library was compiled or linked at run time.
+    library was compiled or linked at run time. `fits` are the offsets of the pieces that a target
+    GPU takes, used or not, and `unused_kernels` names a kernel of each that is not used.
     """
 
     offset: NDArray[np.int64]
@@ -107,11 +109,19 @@ class Decisions:
     reason: NDArray[np.uint8]
     used_kernels: Mapping[int, frozenset[str]]
     modules: frozenset[str]
+    fits: frozenset[int] = frozenset()
+    unused_kernels: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def kept(self) -> frozenset[int]:
         """The offsets of the pieces that stay."""
         return frozenset(self.offset[self.reason >= ElementReason.USED].tolist())
+
+    @property
+    def put_back(self) -> frozenset[int]:
+        """The offsets of the pieces that go, and come back when the driver reads them."""
+        gone = self.offset[self.reason == ElementReason.UNUSED].tolist()
+        return frozenset(gone) | (self.fits - self.kept)
 
     @property
     def kernels(self) -> frozenset[str]:
@@ -135,15 +145,20 @@ class Decisions:
 
 
 def decide(
-    data: NDArray[np.uint8], gpu_code: GpuCode, gpus: Sequence[int], use: GpuUse | None
+    data: NDArray[np.uint8],
+    gpu_code: GpuCode,
+    gpus: Sequence[int],
+    use: GpuUse | None,
+    touched: Collection[int] = (),
 ) -> Decisions:
     """Decide every element and frame of the file `data` (uint8) for the target GPUs `gpus`.
 
     `gpus` are compute capabilities, 90 for 9.0. Of a region a GPU gets the closest cubin that it
     can load, or else what the driver compiles of the latest PTX. On a GPU that was traced on, a
     cubin is used if a module of its digest was loaded; on another, if it holds a kernel that was
-    looked up anywhere, or stands in one region with a cubin that was loaded. With `use` None all
-    that a target GPU can get is kept. Raises ValueError without a target.
+    looked up anywhere, or stands in one region with a cubin that was loaded. A piece with one of
+    the file offsets `touched` is used in any case. With `use` None all that a target GPU can get is
+    kept. Raises ValueError without a target.
     """
     if not gpus:
         raise ValueError("expected at least one target GPU")
@@ -154,6 +169,7 @@ def decide(
     linked = use is None or use.linked
     reasons = {piece.offset: _unless_picked(piece, gpus, linked) for piece in pieces}
     used_kernels: dict[int, frozenset[str]] = {}
+    unused_kernels: dict[int, str] = {}
     modules: frozenset[str] = frozenset()
     if use is None:
         for choices in picked.values():
@@ -161,13 +177,19 @@ def decide(
                 (piece.offset, ElementReason.FITS) for choice in choices for piece in choice
             )
     else:
-        modules = _decide_by_use(data, groups, picked, use, reasons, used_kernels)
+        modules = _decide_by_use(data, groups, picked, use, reasons, used_kernels, unused_kernels)
+    for offset in touched:
+        piece = pieces[max(bisect_right(pieces, offset, key=lambda piece: piece.offset) - 1, 0)]
+        if piece.offset <= offset < piece.end and not reasons[piece.offset].kept:
+            reasons[piece.offset] = ElementReason.USED
     return Decisions(
         offset=np.array([piece.offset for piece in pieces], np.int64),
         end=np.array([piece.end for piece in pieces], np.int64),
         reason=np.array([reasons[piece.offset] for piece in pieces], np.uint8),
         used_kernels=used_kernels,
         modules=modules,
+        fits=frozenset(p.offset for choices in picked.values() for c in choices for p in c),
+        unused_kernels=unused_kernels,
     )
 
 
@@ -198,8 +220,9 @@ def _decide_by_use(
     use: GpuUse,
     reasons: dict[int, ElementReason],
     used_kernels: dict[int, frozenset[str]],
+    unused_kernels: dict[int, str],
 ) -> frozenset[str]:
-    """Write reasons and used kernels; return the digests of the used modules that were found."""
+    """Write reasons and kernels; return the digests of the used modules that were found."""
     sizes = {module.size_bytes for module in use.modules.values()}
     wanted = {p.offset: p for choices in picked.values() for choice in choices for p in choice}
     wanted |= {
@@ -240,6 +263,7 @@ def _decide_by_use(
                     keep(piece, _reason_of_used(modules), kernels)
                 elif not reasons[piece.offset].kept:
                     reasons[piece.offset] = _reason_of_unused(piece, program, use.linked)
+                    unused_kernels[piece.offset] = min(program.kernels, default="")
     return frozenset(module.sha256 for module in loaded.values())
 
 

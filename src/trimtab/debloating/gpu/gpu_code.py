@@ -1,7 +1,7 @@
 """The GPU code of a library: what of it is kept, and what the file becomes without the rest."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +10,12 @@ from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.gpu.architecture import parse_architecture
 from trimtab.binaries.gpu.fatbin import GpuCode, find_gpu_code
+from trimtab.binaries.gpu.wrappers import registered_regions
 from trimtab.binaries.rewriting.gpu_spans import with_gpu_code
 from trimtab.binaries.rewriting.prune_cubin import prune_element
 from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
-from trimtab.config.groups.debloat import Debloat, Gpu, Kernels
+from trimtab.config.groups.debloat import Debloat, Gpu, Kernels, Mode
 from trimtab.debloating.gpu.element_programs import Piece
 from trimtab.debloating.gpu.elements import Decisions, ElementReason, GpuUse, decide
 from trimtab.records.usage import Usage, UsedLibrary
@@ -33,11 +34,13 @@ class GpuScope:
     """What GPU code is kept for: compute capabilities (90 for 9.0), and what was used on them.
 
     Without `gpus` all is kept, and `why_all` says why; with `use` None all that a GPU can load.
+    With `put_back` what the driver may ask for after all stays listed where it looks it up.
     """
 
     gpus: tuple[int, ...] = ()
     use: GpuUse | None = None
     prune: bool = False
+    put_back: bool = False
     why_all: str = ""
 
 
@@ -60,7 +63,9 @@ def gpu_scope_of(options: Debloat, usages: Sequence[Usage], gpus: Sequence[str])
     modules = [module for usage in usages for module in usage.modules]
     linked = any(_links(library) for usage in usages for library in usage.libraries)
     use = GpuUse.of(modules, traced_on, linked)
-    return GpuScope(numbers, use, prune=options.kernels == Kernels.PRUNE)
+    return GpuScope(
+        numbers, use, options.kernels == Kernels.PRUNE, put_back=options.mode == Mode.COMPACT
+    )
 
 
 def _links(library: UsedLibrary) -> bool:
@@ -88,6 +93,7 @@ class LocatedGpuCode:
     bytes_total: int
     bytes_kept: int
     pruned: int = 0  # elements within which unused kernels went
+    placed: Mapping[int, int] = field(default_factory=dict)  # where listed elements begin now
 
     @property
     def elements_total(self) -> int:
@@ -111,22 +117,25 @@ def has_gpu_code(elf: Elf) -> bool:
 
 
 def locate_gpu_code(
-    elf: Elf, spans: Spans, scope: GpuScope, started: bool = True
+    elf: Elf, spans: Spans, scope: GpuScope, started: bool = True, touched: Collection[int] = ()
 ) -> tuple[Spans, LocatedGpuCode]:
     """Return `spans` with what is removed of GPU code, and what that is.
 
-    A library that is not `started` hands none of its GPU code over: all is removed.
+    A library that is not `started` hands none of its GPU code over: all is removed. Pieces with one
+    of the file offsets `touched` were used.
     """
     code = find_gpu_code(elf)
     pieces: list[Piece] = [element for region in code.regions for element in region.elements]
     total = sum(piece.end - piece.offset for piece in [*pieces, *code.frames])
     if not scope.gpus or not total:
         return spans, LocatedGpuCode(code, None, (), total, total)
-    decisions = decide(elf.data, code, scope.gpus, scope.use)
+    decisions = decide(elf.data, code, scope.gpus, scope.use, touched)
     if not started:
         decisions = decisions.without_use()
     replacements = _pruned(elf, code, decisions) if scope.prune and scope.use else {}
-    rewritten = rewrite_regions(elf.data, code, decisions.kept, replacements)
+    registered = registered_regions(elf) if started else frozenset[int]()
+    listed = _listed(code, decisions, registered) if scope.put_back else decisions.kept
+    rewritten = rewrite_regions(elf.data, code, listed, replacements, registered)
     reasons = {
         offset: _SPAN_REASONS.get(ElementReason(reason), SpanReason.GPU_USED)
         for offset, reason in zip(decisions.offset.tolist(), decisions.reason.tolist(), strict=True)
@@ -136,7 +145,24 @@ def locate_gpu_code(
     lengths = {element.offset: element.end - element.offset for element in pieces}
     kept -= sum(lengths[offset] - len(program) for offset, program in replacements.items())
     patches = rewritten.patches
-    return spans, LocatedGpuCode(code, decisions, patches, total, kept, len(replacements))
+    return spans, LocatedGpuCode(
+        code, decisions, patches, total, kept, len(replacements), rewritten.placed
+    )
+
+
+def _listed(code: GpuCode, decisions: Decisions, registered: Collection[int]) -> set[int]:
+    """Return the pieces that stay where the driver or the library looks for them, used or not.
+
+    A region that no wrapper names and of which nothing is used leaves as it is: whoever finds it by
+    its address has all of it back.
+    """
+    kept, put_back = decisions.kept, decisions.put_back
+    listed = set(kept)
+    for region in code.regions:
+        offsets = {element.offset for element in region.elements}
+        if region.offset in registered or offsets & kept:
+            listed |= offsets & put_back
+    return listed
 
 
 def _pruned(elf: Elf, code: GpuCode, decisions: Decisions) -> dict[int, bytes]:

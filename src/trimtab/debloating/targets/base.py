@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from trimtab.config.groups.debloat import Fallback, Share
+from trimtab.config.groups.debloat import Share
 from trimtab.config.groups.workload import Workload
+from trimtab.debloating.fallback import Source
 from trimtab.debloating.libraries import ProfiledLibrary
 from trimtab.profiling.runs.program import Program
 from trimtab.records.manifest import Environment
@@ -56,11 +57,11 @@ class Target(ABC):
         """
 
     @abstractmethod
-    def build(self, debloated: Path, share: Share, fallback: Fallback, destination: Path) -> None:
+    def build(self, debloated: Path, share: Share, source: Source, destination: Path) -> None:
         """Make `destination` the slim environment, whole or not at all.
 
         `debloated` is the folder that debloat_target wrote, `share` how unchanged files are taken
-        over, and `fallback` where a call into removed code finds it. Raises UserError when the
+        over, and `source` where a program finds what it misses. Raises UserError when the
         original was changed since, and TrimtabError when `debloated` is damaged.
         """
 

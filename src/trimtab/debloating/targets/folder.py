@@ -11,7 +11,7 @@ from typing import Self
 
 from trimtab.config.groups.debloat import Fallback, Mode, Share
 from trimtab.debloating.copying import copy_tree, extract
-from trimtab.debloating.fallback import add_fallback
+from trimtab.debloating.fallback import Source, add_fallback
 from trimtab.debloating.libraries import ProfiledLibrary, profiled_libraries
 from trimtab.debloating.targets.base import Target
 from trimtab.errors import UserError
@@ -41,7 +41,7 @@ class Folder(Target):
         """Return the libraries below the folder that were loaded."""
         return profiled_libraries(usages, self.root)
 
-    def build(self, debloated: Path, share: Share, fallback: Fallback, destination: Path) -> None:
+    def build(self, debloated: Path, share: Share, source: Source, destination: Path) -> None:
         """Make `destination` a runnable copy of the folder, slim libraries inside.
 
         Unchanged files are shared as `share` says. With mode punch there is no fallback. An earlier
@@ -57,8 +57,8 @@ class Folder(Target):
         try:
             copy_tree(self.root, partial, set(manifest.files), share)
             extract(debloated / "libraries.tar", partial, manifest.files)
-            if fallback != Fallback.NONE and manifest.mode != Mode.PUNCH:
-                add_fallback(partial, self.root, manifest, debloated / "spans", fallback)
+            if source.kind != Fallback.NONE and manifest.mode != Mode.PUNCH:
+                add_fallback(partial, self.root, manifest, debloated / "spans", source)
             self.adapt(partial, destination)
         except BaseException:
             _remove(partial)

@@ -164,8 +164,8 @@ for l in open("/proc/self/maps"):
         assert rights in ([], ["---p"])
 
 
-def test_gpu_code_that_left_reads_as_zeros(tmp_path: Path) -> None:
-    """A driver that looks for a removed module has to find none, not a fault."""
+def test_whoever_reads_gpu_code_that_left_faults(tmp_path: Path) -> None:
+    """So it can be put back: zeros would be taken for another answer."""
     source = """
     static const volatile char image[1 << 18] __attribute__((aligned(4096))) = {7, [1 << 17] = 9};
     int begins(void) { return image[0]; }
@@ -186,8 +186,7 @@ def test_gpu_code_that_left_reads_as_zeros(tmp_path: Path) -> None:
         slim = tmp_path / "slim.so"
         result = rewrite(elf, Spans(canvas.end, canvas.reason), "compact", slim)
         assert result.size_after_bytes < elf.size_bytes - (1 << 17)
-        code = "print(library.last_half(), library.begins() != 7)"
-        assert in_process(slim, code).stdout == "0 True\n"
+        assert in_process(slim, "library.last_half()").returncode == -signal.SIGSEGV
         assert read_elf(slim).segments
 
 

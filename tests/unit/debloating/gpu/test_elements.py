@@ -13,6 +13,7 @@ from trimtab.binaries.gpu.architecture import Architecture, parse_architecture
 from trimtab.binaries.gpu.fatbin import Element, Frame, GpuCode, Kind, Region
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
 from trimtab.debloating.gpu.elements import Decisions, ElementReason, GpuUse, decide
+from trimtab.debloating.gpu.gpu_code import LocatedGpuCode
 from trimtab.debloating.span_document import document_of
 from trimtab.records.usage import UsedModule
 
@@ -302,7 +303,8 @@ def test_counts_and_bytes_by_reason_add_up_and_the_document_says_it_all() -> Non
     total_bytes = sum(element.end - element.offset for element in elements)
     assert sum(map(decisions.bytes_of, ElementReason)) == total_bytes
     whole = Spans(np.array([data.size]), np.array([SpanReason.DATA], np.uint8))
-    document = document_of(Path("a.so"), "a.so", whole, decisions=decisions).gpu_code
+    gpu = LocatedGpuCode(code, decisions, (), total_bytes, total_bytes)
+    document = document_of(Path("a.so"), "a.so", whole, 8192, gpu=gpu).gpu_code
     assert document is not None
     assert document.elements == [
         (element.offset, element.end, reason)

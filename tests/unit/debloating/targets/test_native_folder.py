@@ -17,6 +17,7 @@ from trimtab.config.groups.debloat import Debloat, Fallback, Mode, Share
 from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
+from trimtab.debloating.fallback import Source
 from trimtab.debloating.targets.native_folder import NativeFolder
 from trimtab.debloating.targets.registry import target_at, target_of
 from trimtab.debloating.verification.verify import VerificationError, verify_environment
@@ -85,7 +86,7 @@ def debloat(project: Path, fallback: Fallback, mode: Mode = Mode.COMPACT) -> Pat
     stage = DebloatStage("native", "here", [], [workload()], options)
     debloat_target(stage, [project / "usage.json"], project)
     target = target_at(Manifest.read(project / "manifest.json").environment)
-    target.build(project, Share.COPY, fallback, project / "env")
+    target.build(project, Share.COPY, Source(fallback), project / "env")
     return project / "env"
 
 
@@ -120,7 +121,8 @@ def test_the_library_loses_its_unused_functions_and_the_output_stays(
     assert list(row.index) == ["lib/libparts.so"]  # the program itself stays as it is
     assert sha256_of(slim / "bin/program") == sha256_of(project / "program/bin/program")
     kept, gone = code_of(slim / "lib/libparts.so", original)
-    assert set(USED) <= kept and gone == set(UNUSED)
+    # A function beside one that is used, or beside start-up code, lies on a page that stays.
+    assert set(USED) <= kept and gone <= set(UNUSED) and len(gone) >= 6
     if mode is Mode.COMPACT:
         assert (slim / "lib/libparts.so").stat().st_size < original.stat().st_size - 8 * 4096 // 2
 
@@ -140,16 +142,16 @@ def code_of(slim: Path, original: Path) -> tuple[set[str], set[str]]:
 
 
 @pytest.mark.parametrize("fallback", [Fallback.ORIGINAL, Fallback.PACKED])
-def test_a_call_into_removed_code_ends_with_a_message_or_is_put_right(
+def test_a_call_into_removed_code_goes_on_or_ends_with_a_message(
     project: Path, fallback: Fallback
 ) -> None:
     slim = debloat(project, fallback)
     if fallback is Fallback.PACKED:
         (project / "program/lib/libparts.so").rename(project / "elsewhere.so")
-    ended = run(slim, MORE="1")
+    ended = run(slim, MORE="1", TRIMTAB_FALLBACK="strict")
     assert (ended.returncode, ended.stdout) == (70, OUTPUT)
-    assert ended.stderr.startswith("trimtab: unused_3 in libparts.so was removed: no profiled run")
-    restored = run(slim, MORE="1", TRIMTAB_FALLBACK="restore")
+    assert ended.stderr.startswith("trimtab: unused_3 in libparts.so (address 0x")
+    restored = run(slim, MORE="1")
     assert (restored.returncode, restored.stdout, restored.stderr) == (0, OUTPUT + MORE, "")
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from trimtab.config.groups.debloat import Fallback
 from trimtab.config.groups.workload import Workload
+from trimtab.debloating.fallback import Source
 from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.errors import TrimtabError, UserError
 from trimtab.files import sha256_of
@@ -56,7 +58,7 @@ def target(python: Path) -> PythonPrefix:
 
 
 def build(venv: Path, archive: Path, env: Path, share: str = "copy") -> None:
-    target(venv / "bin/python").build(archive.parent, share, "none", env)
+    target(venv / "bin/python").build(archive.parent, share, Source(Fallback.NONE), env)
 
 
 def snapshot(folder: Path) -> dict[str, tuple[int, int, str]]:

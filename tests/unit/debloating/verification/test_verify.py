@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.debloat import Debloat, Fallback
 from trimtab.config.groups.workload import Marks, Output, Workload
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
+from trimtab.debloating.fallback import Source
 from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.verify import VerificationError, verify_environment
 from trimtab.errors import UserError
@@ -73,7 +74,7 @@ def slim(mine: Workload, venv: Path, folder: Path, mode: str, fallback: str = "o
         target="mine", hardware="test_machine", gpus=[], workloads=[mine], debloat=options
     )
     debloat_target(stage, [folder / "usage.json"], folder)
-    target_of("mine", [mine]).build(folder, "copy", fallback, folder / "env")
+    target_of("mine", [mine]).build(folder, "copy", Source(Fallback(fallback)), folder / "env")
     return folder / "env"
 
 

@@ -87,7 +87,7 @@ static int has_instructions(void) {
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_SHA);
 }
 
-void sha256_text(const uint8_t *data, size_t bytes, char text[SHA256_TEXT_BYTES]) {
+void sha256(const uint8_t *data, size_t bytes, uint8_t digest[SHA256_BYTES]) {
   uint32_t state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                        0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   size_t whole = bytes / 64 * 64, rest = bytes - whole;
@@ -101,5 +101,14 @@ void sha256_text(const uint8_t *data, size_t bytes, char text[SHA256_TEXT_BYTES]
   uint64_t bits = __builtin_bswap64((uint64_t)bytes * 8);
   memcpy(tail + tail_bytes - 8, &bits, 8);
   add(state, tail, tail_bytes / 64);
-  for (int i = 0; i < 8; i++) snprintf(text + 8 * i, 9, "%08x", state[i]);
+  for (int i = 0; i < 8; i++) {
+    uint32_t word = __builtin_bswap32(state[i]);
+    memcpy(digest + 4 * i, &word, sizeof word);
+  }
+}
+
+void sha256_text(const uint8_t *data, size_t bytes, char text[SHA256_TEXT_BYTES]) {
+  uint8_t digest[SHA256_BYTES];
+  sha256(data, bytes, digest);
+  for (int i = 0; i < SHA256_BYTES; i++) snprintf(text + 2 * i, 3, "%02x", digest[i]);
 }

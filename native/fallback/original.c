@@ -1,0 +1,131 @@
+#define _GNU_SOURCE
+#include "original.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../digest/sha256.h"
+#include "give_up.h"
+#include "lz4.h"
+#include "place.h"
+#include "store.h"
+
+static struct {
+  uint8_t library[32];
+  uint64_t number; /* of the chunk, plus 1 */
+  size_t size;
+  uint8_t bytes[CHUNK_BYTES];
+} chunk;
+
+static char chosen_store[PATH_MAX];
+
+void choose_store(void) {
+  const char *store = getenv("TRIMTAB_STORE");
+  if (store && *store) snprintf(chosen_store, sizeof chosen_store, "%s", store);
+}
+
+static enum location_kind location_of(const struct sidecar_header *header, const char **location) {
+  static char beside[PATH_MAX + 16];
+  *location = *chosen_store ? chosen_store : header->location;
+  if (!strncmp(*location, "http://", 7)) return STORE_HTTP;
+  if (*chosen_store) return STORE_FOLDER;
+  if (!**location) {
+    snprintf(beside, sizeof beside, "%s/trimtab/store", environment_root);
+    *location = beside;
+    return STORE_FOLDER;
+  }
+  return header->kind;
+}
+
+static int read_file_chunk(const char *path, uint64_t number, size_t size) {
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
+  ssize_t length = pread(file, chunk.bytes, size, (off_t)(number * CHUNK_BYTES));
+  close(file);
+  return length == (ssize_t)size;
+}
+
+static int has_digest(const struct sidecar *sidecar, uint64_t number, size_t size) {
+  uint8_t digest[SHA256_BYTES];
+  sha256(chunk.bytes, size, digest);
+  return !memcmp(digest, sidecar->digests + number * DIGEST_BYTES, DIGEST_BYTES);
+}
+
+static int read_chunk(const struct sidecar *sidecar, uint64_t number, size_t size) {
+  const struct sidecar_header *header = sidecar->header;
+  const char *location;
+  enum location_kind kind = location_of(header, &location);
+  if (kind == ORIGINAL_FILE)
+    return read_file_chunk(location, number, size) && has_digest(sidecar, number, size);
+  if (kind == STORE_FOLDER)
+    return read_stored_chunk(location, header->library_sha256, number, chunk.bytes, size) &&
+           has_digest(sidecar, number, size);
+  const char *cache = cache_folder();
+  for (int attempt = 0; attempt < 2; attempt++) {
+    if (read_stored_chunk(cache, header->library_sha256, number, chunk.bytes, size) &&
+        has_digest(sidecar, number, size))
+      return 1;
+    if (!fetch_object(location, cache, header->library_sha256, number)) return 0;
+  }
+  return read_stored_chunk(cache, header->library_sha256, number, chunk.bytes, size) &&
+         has_digest(sidecar, number, size);
+}
+
+static int load_chunk(const struct sidecar *sidecar, uint64_t number) {
+  const struct sidecar_header *header = sidecar->header;
+  if (chunk.number == number + 1 && !memcmp(chunk.library, header->library_sha256, 32)) return 1;
+  if (number >= header->chunks) return 0;
+  uint64_t left = header->library_bytes - number * CHUNK_BYTES;
+  chunk.number = 0;
+  chunk.size = left < CHUNK_BYTES ? left : CHUNK_BYTES;
+  if (!read_chunk(sidecar, number, chunk.size)) return 0;
+  chunk.number = number + 1;
+  memcpy(chunk.library, header->library_sha256, 32);
+  return 1;
+}
+
+/* Copy what one chunk has of the bytes at `offset`; 0 when it cannot be had. */
+static size_t copy_part(const struct sidecar *sidecar, uint64_t offset, uint8_t *to, size_t bytes) {
+  if (!load_chunk(sidecar, offset / CHUNK_BYTES)) return 0;
+  size_t begin = offset % CHUNK_BYTES;
+  if (begin >= chunk.size) return 0;
+  size_t part = chunk.size - begin < bytes ? chunk.size - begin : bytes;
+  memcpy(to, chunk.bytes + begin, part);
+  return part;
+}
+
+void read_original(const struct sidecar *sidecar, const char *library, uint64_t offset, uint8_t *to,
+                   size_t bytes) {
+  while (bytes) {
+    size_t part = copy_part(sidecar, offset, to, bytes);
+    if (!part) {
+      const char *location;
+      location_of(sidecar->header, &location);
+      give_up("%s needs code that was removed, as no profiled run used it, and %s, which should "
+              "still have it, was changed, is gone or cannot be reached; put it back, name another "
+              "store with TRIMTAB_STORE, or profile the workload with what it does now and debloat "
+              "again", library, location);
+    }
+    offset += part;
+    to += part;
+    bytes -= part;
+  }
+}
+
+void read_name(const struct sidecar *sidecar, uint64_t offset, char *name, size_t name_bytes) {
+  const char *location;
+  size_t have = 0;
+  *name = 0;
+  if (location_of(sidecar->header, &location) == STORE_HTTP) return;
+  while (have < name_bytes - 1) {
+    size_t part = copy_part(sidecar, offset + have, (uint8_t *)name + have, name_bytes - 1 - have);
+    name[have + part] = 0;
+    if (!part || memchr(name + have, 0, part)) return;
+    have += part;
+  }
+}

@@ -1,0 +1,35 @@
+"""Pages stay in a file whole or go whole: what is unused on a page that stays, stays as it is.
+
+To fill it with traps would save no byte on disk or in memory, and what a run may need after all
+costs nothing there.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from trimtab.binaries.elf.headers import PAGE_BYTES
+from trimtab.binaries.elf.reader import Elf
+from trimtab.binaries.rewriting.layout import chosen_holes
+from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans
+
+_KEPT_WHERE_A_PAGE_STAYS = (SpanReason.UNUSED, SpanReason.GPU_UNUSED)
+
+
+def whole_pages(elf: Elf, spans: Spans, minimum_hole_bytes: int) -> Spans:
+    """Return `spans` in which unused code goes only where its whole page leaves the file.
+
+    Pages leave in runs of at least `minimum_hole_bytes`, as `plan_layout` chooses them.
+    """
+    first, count = chosen_holes(elf, spans, minimum_hole_bytes)
+    low, high = first * PAGE_BYTES, (first + count) * PAGE_BYTES
+    edges = np.unique(np.concatenate((spans.end, low, high)))
+    edges = edges[(edges > 0) & (edges <= spans.size_bytes)]
+    start = np.concatenate((np.zeros(1, np.int64), edges[:-1]))
+    reason = spans.reason[np.searchsorted(spans.end, start, "right")]
+    hole = np.searchsorted(low, start, "right") - 1
+    goes = (hole >= 0) & (start < high[hole]) if low.size else np.zeros(start.shape, bool)
+    stays = np.isin(reason, _KEPT_WHERE_A_PAGE_STAYS) & ~goes
+    canvas = Canvas(edges, np.where(stays, SpanReason.SHARED_PAGE, reason).astype(np.uint8))
+    canvas.merge()
+    return replace(spans, end=canvas.end, reason=canvas.reason)

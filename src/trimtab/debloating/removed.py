@@ -1,0 +1,184 @@
+"""What of a library leaves its file, in the terms of a program that misses it: addresses.
+
+The rows are those of `native/fallback/sidecar.h`.
+"""
+
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.binaries.elf.functions import read_functions
+from trimtab.binaries.elf.headers import PAGE_BYTES, PF_X
+from trimtab.binaries.elf.names import function_names
+from trimtab.binaries.elf.reader import Elf
+from trimtab.binaries.rewriting.layout import chosen_holes
+from trimtab.binaries.rewriting.spans import SpanReason, Spans
+from trimtab.records.library_spans import GpuCodeSpans, LibrarySpans
+
+_HOLE = np.dtype([("address", "<u4"), ("size", "<u4")])
+_PIECE = np.dtype([("address", "<u4"), ("size", "<u4"), ("offset", "<u4")])
+_FUNCTION = np.dtype([("address", "<u4"), ("name", "<u4")])
+_KERNEL = np.dtype([("address", "<u4"), ("size", "<u4"), ("original", "<u4"), ("name", "<u4")])
+
+
+@dataclass(frozen=True, eq=False)
+class RemovedPages:
+    """The pages that left a library, and what belongs there: structured arrays, by address.
+
+    `holes` are runs of whole pages (size + 1 where executable), `pieces` say which bytes of the
+    original belong in them, `functions` those that lie there in part at least with the file offset
+    of their names, `kernels` GPU code with its original address and the place of a kernel's name in
+    `text`.
+    """
+
+    holes: NDArray[np.void]
+    pieces: NDArray[np.void]
+    functions: NDArray[np.void]
+    kernels: NDArray[np.void]
+    text: bytes
+
+    @property
+    def gpu_code(self) -> bool:
+        """Whether any GPU code is among them."""
+        return bool(np.any(self.holes["size"] & 1 == 0))
+
+    def source_bytes(self, size_bytes: int, unit_bytes: int) -> NDArray[np.bool_]:
+        """Return which units of a file of `size_bytes` the pieces and names are read from."""
+        wanted = np.zeros(-(-size_bytes // unit_bytes), bool)
+        for start, length in zip(
+            self.pieces["offset"].tolist(), self.pieces["size"].tolist(), strict=True
+        ):
+            wanted[start // unit_bytes : (start + length - 1) // unit_bytes + 1] = True
+        names = self.functions["name"][self.functions["name"] > 0].astype(np.int64)
+        wanted[names // unit_bytes] = True
+        wanted[np.minimum(names // unit_bytes + 1, wanted.size - 1)] |= (
+            names % unit_bytes > unit_bytes - 512
+        )
+        return wanted
+
+
+def removed_pages(elf: Elf, spans: Spans, document: LibrarySpans) -> RemovedPages:
+    """Return what left the library `elf` by its spans and by what became of its GPU code."""
+    first, count = chosen_holes(elf, spans, document.minimum_hole_bytes)
+    low, high = first * PAGE_BYTES, (first + count) * PAGE_BYTES
+    data = _reads_as_zeros(spans, low, high)
+    low, high = low[~data], np.minimum(high[~data], elf.size_bytes)
+    executable = _executable(elf, low)
+    holes = np.zeros(low.size, _HOLE)
+    holes["address"] = elf.addresses_of(low)
+    holes["size"] = -(-(high - low) // PAGE_BYTES) * PAGE_BYTES + executable
+    names = _Text()
+    rows = np.array(_pieces(low, high, _moves(document.gpu_code)), np.int64).reshape(-1, 3)
+    pieces = np.zeros(len(rows), _PIECE)
+    pieces["address"], pieces["size"] = elf.addresses_of(rows[:, 0]), rows[:, 1]
+    pieces["offset"] = rows[:, 2]
+    return RemovedPages(
+        holes=holes[np.argsort(holes["address"])],
+        pieces=pieces[np.argsort(pieces["address"])],
+        functions=_functions(elf, low[executable], high[executable]),
+        kernels=_kernels(elf, document.gpu_code, names),
+        text=names.text,
+    )
+
+
+class _Text:
+    """Names, each ended by a zero; the first byte is the empty one."""
+
+    def __init__(self) -> None:
+        self.text = b"\0"
+        self._parts: dict[str, int] = {"": 0}
+
+    def place(self, name: str) -> int:
+        if name not in self._parts:
+            self._parts[name] = len(self.text)
+            self.text += name.encode() + b"\0"
+        return self._parts[name]
+
+
+def _reads_as_zeros(
+    spans: Spans, low: NDArray[np.int64], high: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Return which holes lie in the data of a library that is not started."""
+    zeros = spans.reason == SpanReason.START_UP_DATA
+    first = np.searchsorted(spans.end[zeros], low, "right")
+    starts = np.append(spans.start[zeros], spans.size_bytes)
+    inside: NDArray[np.bool_] = starts[first] < high
+    return inside
+
+
+def _executable(elf: Elf, offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
+    loads = sorted((load.offset, bool(load.flags & PF_X)) for load in elf.loads if load.file_bytes)
+    begins = np.array([offset for offset, _ in loads], np.int64)
+    flags = np.array([flag for _, flag in loads], bool)
+    return flags[np.searchsorted(begins, offsets, "right") - 1]
+
+
+def _moves(gpu: GpuCodeSpans | None) -> list[tuple[int, int, int]]:
+    """Return where elements of GPU code moved within their regions: [offset, end, source]."""
+    if gpu is None:
+        return []
+    length = {start: end - start for start, end, _ in gpu.elements}
+    return sorted((new, new + length[old], old) for old, new in gpu.placed if new != old)
+
+
+def _pieces(
+    low: NDArray[np.int64], high: NDArray[np.int64], moves: list[tuple[int, int, int]]
+) -> list[tuple[int, int, int]]:
+    """Return [offset, length, offset in the original) of what belongs into each hole.
+
+    It is what was there, but where an element of GPU code moved to.
+    """
+    rows = []
+    ends = np.array([end for _, end, _ in moves], np.int64)
+    for start, end in zip(low.tolist(), high.tolist(), strict=True):
+        at = start
+        first = int(np.searchsorted(ends, start, "right"))
+        for offset, stop, source in islice(moves, first, None):
+            if offset >= end:
+                break
+            begin, stop = max(offset, start), min(stop, end)
+            if begin > at:
+                rows.append((at, begin - at, at))
+            rows.append((begin, stop - begin, source + begin - offset))
+            at = stop
+        if end > at:
+            rows.append((at, end - at, at))
+    return rows
+
+
+def _functions(elf: Elf, low: NDArray[np.int64], high: NDArray[np.int64]) -> NDArray[np.void]:
+    """Return the functions of which any byte lies in one of the intervals [low, high)."""
+    functions = read_functions(elf)
+    address = functions.start.astype(np.int64)
+    start = elf.offsets_of(address)
+    end = start + functions.size.astype(np.int64)
+    hole = np.searchsorted(high, start, "right")
+    inside = (hole < high.size) & (start >= 0)
+    inside[inside] = low[hole[inside]] < end[inside]
+    rows = np.zeros(int(inside.sum()), _FUNCTION)
+    rows["address"] = address[inside]
+    rows["name"] = function_names(elf).offsets_of(address[inside])
+    return rows
+
+
+def _kernels(elf: Elf, gpu: GpuCodeSpans | None, text: _Text) -> NDArray[np.void]:
+    if gpu is None:
+        return np.zeros(0, _KERNEL)
+    placed = dict(gpu.placed)
+    removed = [
+        (
+            placed.get(start, start),
+            end - start,
+            start,
+            text.place(gpu.unused_kernels.get(start, "")),
+        )
+        for start, end, reason in gpu.elements
+        if not gpu.reasons[reason].kept and (start in placed or start in gpu.unused_kernels)
+    ]
+    table = np.array(sorted(removed), np.int64).reshape(-1, 4)
+    rows = np.zeros(len(table), _KERNEL)
+    rows["address"], rows["size"] = elf.addresses_of(table[:, 0]), table[:, 1]
+    rows["original"], rows["name"] = elf.addresses_of(table[:, 2]), table[:, 3]
+    return rows[np.argsort(rows["address"])]
