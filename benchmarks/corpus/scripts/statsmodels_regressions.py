@@ -2,6 +2,7 @@
 
 import sys
 
+import numpy as np  # noqa: F401  a formula does
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
 from statsmodels.tsa.arima.model import ARIMA
