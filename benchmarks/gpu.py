@@ -24,7 +24,7 @@ from trimtab.config import Configurations
 from trimtab.config.groups.debloat import Share
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.workload import Workload
-from trimtab.config.profiling import Profiling
+from trimtab.config.root import Profiling
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.fallback import Source

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from common import RESULTS, save, spread
 
-from trimtab.execution.commands import DispatchPolicy
+from trimtab.execution.job_queue import DispatchPolicy
 from trimtab.execution.spark.run import run_trace
 from trimtab.files import whole_file
 from trimtab.queueing.errors import UnstableQueueError

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from trimtab.config.stages import EvaluateStage, load
 from trimtab.errors import exit_on_error
-from trimtab.evaluation.experiment import evaluate_experiment
+from trimtab.evaluation.evaluate import evaluate_experiment
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", required=True, help="an EvaluateStage as JSON")

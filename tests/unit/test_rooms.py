@@ -176,9 +176,7 @@ def test_no_room_is_large() -> None:
     size = Counter[str]()
     for module, path in modules().items():
         size[room(module)] += lines(path)
-    beside = ("native/**/*.[ch]", "rules/*.smk", "scripts/*.*")
-    source = size.total() + sum(lines(path) for kind in beside for path in PROJECT.glob(kind))
-    share = {name: count / source for name, count in size.items()}
+    share = {name: count / size.total() for name, count in size.items()}
     assert {name: part for name, part in share.items() if part > MOST_OF_A_ROOM} == {}
 
 

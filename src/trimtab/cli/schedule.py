@@ -16,8 +16,8 @@ from trimtab.profiling.profile import model_of
 from trimtab.records.tables import SCHEDULED, STAYS, write_table
 
 if TYPE_CHECKING:
-    from trimtab.execution.commands import DispatchPolicy
     from trimtab.execution.history import JobOutcome
+    from trimtab.execution.job_queue import DispatchPolicy
     from trimtab.execution.queue_file import QueueFile
 
 schedule = typer.Typer(help="Queues of real jobs.", no_args_is_help=True)

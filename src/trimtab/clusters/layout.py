@@ -36,231 +36,99 @@ NO_LEVEL = _number(0)
 # Placement rules that the kernel knows.
 FIRST_FIT, HEATS, HEATS_AS_RELEASED, KUBERNETES = range(4)
 
-JOB = np.dtype(
-    [
-        ("job", "i8"),
-        ("shape", "i8"),
-        ("node", "i8"),
-        ("level", "i8"),
-        ("heap", "i8"),  # its place in the heap of events
-        ("before", "i8"),  # neighbours in its queue, or among the running jobs
-        ("after", "i8"),
-        ("arrival_s", "f8"),
-        ("work_s", "f8"),
-        ("left_s", "f8"),  # work left at `since_s`
-        ("since_s", "f8"),  # since when it works at its present speed, if set up by then
-        ("ready_s", "f8"),  # when it is set up
-        ("begun_s", "f8"),  # this execution
-        ("stay_s", "f8"),  # this stay: one node, one level
-        ("finish_s", "f8"),  # its next events, `never` where there is none
-        ("draw_s", "f8"),  # image or state is there, and it begins to draw power
-        ("sprint_s", "f8"),
-        ("switch_s", "f8"),  # it goes on at its new place
-        ("there_draw_s", "f8"),
-        ("drawing_w", "f8"),  # power of its cores when the node's cores are all in use
-        ("drawing_gpu_w", "f8"),
-        ("drawing_since_s", "f8"),  # `never`: it draws nothing
-        ("drawing_from", "f8"),  # the node's `factor_s` then
-        ("there", "i8"),  # the node that it moves to
-        ("there_level", "i8"),
-        ("there_since_s", "f8"),
-        ("there_w", "f8"),
-        ("there_gpu_w", "f8"),
-        ("there_drawing_since_s", "f8"),
-        ("there_drawing_from", "f8"),
-        ("first_s", "f8"),  # the start of its first execution; NaN before
-        ("kept_s", "f8"),  # of evicted executions that it goes on from
-        ("wasted_s", "f8"),
-        ("set_up_s", "f8"),
-        ("sprinted_s", "f8"),
-        ("energy_j", "f8"),
-        ("evictions", "i8"),
-        ("migrations", "i8"),
-        ("dropped", "i8"),
-        ("sprinting", "i8"),
-    ],
-    align=True,
-)
 
-NODE = np.dtype(
-    [
-        ("type", "i8"),
-        ("up", "i8"),
-        ("cpu", "i8"),
-        ("gpu", "i8"),
-        ("memory", "i8"),
-        ("free_cpu", "i8"),
-        ("free_gpu", "i8"),
-        ("free_memory", "i8"),
-        ("drawing", "i8"),  # tasks that draw power
-        ("drawing_cpu", "i8"),
-        ("watts", "f8"),  # of their cores, before the load curve
-        ("gpu_watts", "f8"),
-        ("at_s", "f8"),  # the integrals below are up to here
-        ("factor", "f8"),  # of the load curve, now
-        ("factor_s", "f8"),  # its integral over time
-        ("active_j", "f8"),
-        ("busy_core_s", "f8"),
-        ("down_s", "f8"),
-        ("down_since_s", "f8"),
-    ],
-    align=True,
-)
-
-# Jobs that ask for the same wait in one queue: if one of them has no room, no other has.
-SHAPE = np.dtype(
-    [
-        ("job_class", "i8"),
-        ("priority", "i8"),
-        ("cpu", "i8"),
-        ("gpu", "i8"),
-        ("memory", "i8"),
-        ("first", "i8"),
-        ("last", "i8"),
-        ("waiting", "i8"),
-        ("active", "i8"),  # its place in the list of the shapes that have waiting jobs
-        ("blocked", "i8"),  # no node has room for it
-    ],
-    align=True,
-)
-
-CLOCK = np.dtype(
-    [
-        ("now_s", "f8"),
-        ("tick_s", "f8"),
-        ("sample_s", "f8"),
-        ("maintain_s", "f8"),
-        ("budget_s", "f8"),  # seconds of sprinting left at `budget_at_s`
-        ("budget_at_s", "f8"),
-        ("empty_s", "f8"),  # when the budget is empty
-        ("sprinters", "i8"),
-        ("changed", "i8"),  # whether waiting jobs are to be tried
-        ("in_heap", "i8"),
-        ("pending", "i8"),
-        ("running", "i8"),
-        ("first_running", "i8"),
-        ("last_running", "i8"),
-        ("free_slot", "i8"),  # the first of a list through `after`
-        ("actives", "i8"),
-        ("outage", "i8"),
-        ("next_node", "i8"),  # where Kubernetes goes on looking
-        ("rows", "i8"),
-        ("stays", "i8"),
-        ("events", "i8"),
-    ],
-    align=True,
-)
-
-RULES = np.dtype(
-    [
-        ("placement", "i8"),
-        ("level", "i8"),  # of a new execution; negative: counted from the highest, -1
-        ("by_priority", "i8"),
-        ("head_of_line", "i8"),
-        ("evicts", "i8"),
-        ("resumes", "i8"),
-        ("free_migration", "i8"),
-        (
-            "hold_when_pending",
-            "i8",
-        ),  # running jobs are left alone meanwhile
-        ("choose_level", "i8"),
-        ("migration_gain", "f8"),
-        ("random_weights", "i8"),
-        ("weight_seed", "u8"),
-        ("scores_images", "i8"),  # whether a score hangs on where the image is
-        ("nodes_to_find", "i8"),
-        ("tick_s", "f8"),
-        ("sprint_level", "i8"),
-        ("budget_s", "f8"),
-        ("replenish_s_per_s", "f8"),
-        ("records_stays", "i8"),
-    ],
-    align=True,
-)
-
-FREE = np.dtype([("cpu", "i8"), ("gpu", "i8"), ("memory", "i8")], align=True)
-ARRIVAL = np.dtype(
-    [("job", "i8"), ("shape", "i8"), ("arrival_s", "f8"), ("work_s", "f8"), ("dropped", "i8")],
-    align=True,
-)
-HEAP = np.dtype([("time_s", "f8"), ("order", "i8"), ("slot", "i8")], align=True)
-OUTAGE = np.dtype([("time_s", "f8"), ("node", "i8"), ("up", "i8")], align=True)
-
-STAY_ROW = np.dtype(
-    [
-        ("job", "i8"),
-        ("node", "i8"),
-        ("level", "i8"),
-        ("cpu_milli", "i8"),
-        ("start_s", "f8"),
-        ("ready_s", "f8"),
-        ("end_s", "f8"),
-        ("end", "i8"),
-    ],
-    align=True,
-)
-FINISHED_ROW = np.dtype(
-    [
-        ("job", "i8"),
-        ("job_class", "i8"),
-        ("priority", "i8"),
-        ("cpu_milli", "i8"),
-        ("arrival_s", "f8"),
-        ("start_s", "f8"),
-        ("finish_s", "f8"),
-        ("response_s", "f8"),
-        ("execution_s", "f8"),
-        ("wasted_s", "f8"),
-        ("set_up_s", "f8"),
-        ("sprint_s", "f8"),
-        ("dropped_tasks", "i8"),
-        ("evictions", "i8"),
-        ("migrations", "i8"),
-        ("node", "i8"),
-        ("level", "i8"),
-        ("energy_j", "f8"),
-    ],
-    align=True,
-)
+def _record(*fields: tuple[str, str]) -> np.dtype[np.void]:
+    """Return the record of groups of fields: their type, and their names in one text."""
+    return np.dtype([(name, kind) for kind, names in fields for name in names.split()], align=True)
 
 
-KIND = np.dtype(
-    [
-        ("levels", "i8"),
-        ("linear", "i8"),  # the load curve is the load itself
-        ("nodes", "i8"),
-        ("first_node", "i8"),
-        ("tree", "i8"),  # where its search tree begins
-        ("leaves", "i8"),  # of that: a power of two
-        ("score", "f8"),  # of HEATS as released
-    ],
-    align=True,
+JOB = _record(
+    # `heap` is its place in the heap of events; `before` and `after` are its neighbours in its
+    # queue, or among the running jobs.
+    ("i8", "job shape node level heap before after"),
+    # `left_s`: work left at `since_s`, since when it works at its present speed, if set up by then;
+    # `ready_s`: when it is set up; `begun_s`: this execution; `stay_s`: this stay, of one node and
+    # one level.
+    ("f8", "arrival_s work_s left_s since_s ready_s begun_s stay_s"),
+    # Its next events, `never` where there is none. `draw_s`: image or state is there, and it begins
+    # to draw power; `switch_s`: it goes on at its new place.
+    ("f8", "finish_s draw_s sprint_s switch_s there_draw_s"),
+    # Power of its cores, when the node's cores are all in use, and of its GPUs; since when,
+    # `never`: it draws nothing; and the node's `factor_s` then.
+    ("f8", "drawing_w drawing_gpu_w drawing_since_s drawing_from"),
+    # The same of the node that it moves to.
+    ("i8", "there there_level"),
+    ("f8", "there_since_s there_w there_gpu_w there_drawing_since_s there_drawing_from"),
+    # `first_s`: the start of its first execution, NaN before; `kept_s`: of evicted executions that
+    # it goes on from.
+    ("f8", "first_s kept_s wasted_s set_up_s sprinted_s energy_j"),
+    ("i8", "evictions migrations dropped sprinting"),
 )
-JOB_CLASS = np.dtype(
-    [("cold_start_s", "f8"), ("sprint_after_s", "f8"), ("energy_weight", "f8")], align=True
+
+NODE = _record(
+    # `drawing`: tasks that draw power.
+    ("i8", "type up cpu gpu memory free_cpu free_gpu free_memory drawing drawing_cpu"),
+    # `watts`: of their cores, before the load curve; `factor`: of the load curve now, `factor_s`
+    # its integral over time; all integrals are up to `at_s`.
+    ("f8", "watts gpu_watts at_s factor factor_s active_j busy_core_s down_s down_since_s"),
 )
-SITE = np.dtype(
-    [
-        ("pull_s", "f8"),  # of the image
-        ("pause_s", "f8"),  # of a migration
-        ("absent_s", "f8"),  # predicted set-up where the image is not there, and where it is
-        ("absent_j", "f8"),
-        ("present_s", "f8"),
-        ("present_j", "f8"),
-    ],
-    align=True,
+
+# Jobs that ask for the same wait in one queue: if one of them has no room, no other has. `active`
+# is its place in the list of the shapes that have waiting jobs; `blocked`: no node has room for it.
+SHAPE = _record(("i8", "job_class priority cpu gpu memory first last waiting active blocked"))
+
+CLOCK = _record(
+    # `budget_s`: seconds of sprinting left at `budget_at_s`; `empty_s`: when there are none.
+    ("f8", "now_s tick_s sample_s maintain_s budget_s budget_at_s empty_s"),
+    # `changed`: whether waiting jobs are to be tried; `free_slot`: the first of a list through
+    # `after`; `next_node`: where Kubernetes goes on looking.
+    ("i8", "sprinters changed in_heap pending running first_running last_running free_slot"),
+    ("i8", "actives outage next_node rows stays events"),
 )
-PACE = np.dtype(
-    [
-        ("speed", "f8"),  # work a second
-        ("watts", "f8"),  # of all cores of a node
-        ("gpu_watts", "f8"),  # of one GPU
-        ("run_time_s", "f8"),  # predicted, where the placement rule needs it
-        ("energy_j", "f8"),
-    ],
-    align=True,
+
+RULES = _record(
+    # `level`: of a new execution; negative: counted from the highest, -1.
+    ("i8", "placement level by_priority head_of_line evicts resumes free_migration"),
+    # `hold_when_pending`: running jobs are left alone meanwhile.
+    ("i8", "hold_when_pending choose_level"),
+    ("f8", "migration_gain"),
+    ("i8", "random_weights"),
+    ("u8", "weight_seed"),
+    ("i8", "scores_images nodes_to_find"),  # whether a score hangs on where the image is
+    ("f8", "tick_s"),
+    ("i8", "sprint_level"),
+    ("f8", "budget_s replenish_s_per_s"),
+    ("i8", "records_stays"),
 )
+
+FREE = _record(("i8", "cpu gpu memory"))
+ARRIVAL = _record(("i8", "job shape"), ("f8", "arrival_s work_s"), ("i8", "dropped"))
+HEAP = _record(("f8", "time_s"), ("i8", "order slot"))
+OUTAGE = _record(("f8", "time_s"), ("i8", "node up"))
+
+STAY_ROW = _record(
+    ("i8", "job node level cpu_milli"), ("f8", "start_s ready_s end_s"), ("i8", "end")
+)
+FINISHED_ROW = _record(
+    ("i8", "job job_class priority cpu_milli"),
+    ("f8", "arrival_s start_s finish_s response_s execution_s wasted_s set_up_s sprint_s"),
+    ("i8", "dropped_tasks evictions migrations node level"),
+    ("f8", "energy_j"),
+)
+
+KIND = _record(
+    # `linear`: the load curve is the load itself; `tree`: where its search tree begins, of
+    # `leaves`, a power of two.
+    ("i8", "levels linear nodes first_node tree leaves"),
+    ("f8", "score"),  # of HEATS as released
+)
+JOB_CLASS = _record(("f8", "cold_start_s sprint_after_s energy_weight"))
+# `pull_s`: of the image; `pause_s`: of a migration; and the predicted set-up where the image is not
+# there, and where it is.
+SITE = _record(("f8", "pull_s pause_s absent_s absent_j present_s present_j"))
+# `speed`: work a second; `watts`: of all cores of a node; `gpu_watts`: of one GPU; run time and
+# energy are predicted, where the placement rule needs them.
+PACE = _record(("f8", "speed watts gpu_watts run_time_s energy_j"))
 
 
 class Model(NamedTuple):

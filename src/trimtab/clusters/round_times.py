@@ -16,7 +16,6 @@ from trimtab.errors import UserError
 
 _DISTRIBUTIONS = ("deterministic", "exponential", "erlang", "lognormal")
 _SETUP, _MAP, _SHUFFLE, _REDUCE = 0, 1, 2, 3
-ROUND_NAMES = ("setup", "map", "shuffle", "reduce")
 _TWO_PI = 2.0 * math.pi
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # of SplitMix64 (Steele et al., OOPSLA 2014)
@@ -107,13 +106,12 @@ def _time(
 
 
 @compiled
-def _makespan(free_s: Any, times_s: Any, begin_s: Any) -> float:
+def _makespan(free_s: Any, times_s: Any) -> float:
     """Give each task in turn to the slot that is free first; return when the last one ends."""
     slots = len(free_s)
     free_s[:] = 0.0
     latest = 0.0
     for task in range(len(times_s)):
-        begin_s[task] = free_s[0]
         end = free_s[0] + times_s[task]
         latest = max(latest, end)
         at = 0  # the slots are a binary heap by the time that they are free
@@ -141,12 +139,11 @@ def _round(
     kind: int,
     shape: float,
     slots: int,
-) -> tuple[float, Any, Any]:
+) -> float:
     times_s = np.empty(tasks)
-    begin_s = np.empty(tasks)
     for task in range(tasks):
         times_s[task] = _time(seed, job, round_number, task, mean, kind, shape)
-    return _makespan(np.empty(max(1, min(slots, tasks))), times_s, begin_s), begin_s, times_s
+    return _makespan(np.empty(max(1, min(slots, tasks))), times_s)
 
 
 @compiled
@@ -165,12 +162,12 @@ def _service_times(
         job = jobs[row]
         total = _time(seed, job, _SETUP, 0, means[_SETUP], kind, shape)
         kept = _kept(maps[row], theta)
-        total += _round(seed, job, _MAP, kept, means[_MAP], kind, shape, slots[row])[0]
+        total += _round(seed, job, _MAP, kept, means[_MAP], kind, shape, slots[row])
         dropped[row] = maps[row] - kept
         if reduces[row] > 0:
             kept = _kept(reduces[row], theta)
             total += _time(seed, job, _SHUFFLE, 0, means[_SHUFFLE], kind, shape)
-            total += _round(seed, job, _REDUCE, kept, means[_REDUCE], kind, shape, slots[row])[0]
+            total += _round(seed, job, _REDUCE, kept, means[_REDUCE], kind, shape, slots[row])
             dropped[row] += reduces[row] - kept
         work_s[row] = total
 
@@ -197,41 +194,3 @@ def service_times(
     )
     _service_times(np.uint64(seed), columns, drop_ratio, means, kind, shape, work_s, dropped)
     return work_s, dropped
-
-
-@dataclass(frozen=True)
-class TaskBar:
-    """One task of a job in a Gantt chart; times since the job's start at full speed."""
-
-    round: str
-    task: int
-    begin_s: float
-    end_s: float
-
-
-def task_bars(
-    rounds: Rounds,
-    seed: int,
-    job: int,
-    map_tasks: int,
-    reduce_tasks: int,
-    slots: int,
-    drop_ratio: float = 0.0,
-) -> list[TaskBar]:
-    """Return when each task of one job runs; the last end is the job's service time."""
-    means, kind, shape = rounds.parameters()
-    plan = [(_SETUP, 1), (_MAP, kept_tasks(map_tasks, drop_ratio))]
-    if reduce_tasks > 0:
-        plan += [(_SHUFFLE, 1), (_REDUCE, kept_tasks(reduce_tasks, drop_ratio))]
-    bars, offset = [], 0.0
-    for round_number, tasks in plan:
-        makespan, begin_s, times_s = _round(
-            np.uint64(seed), job, round_number, tasks, means[round_number], kind, shape, slots
-        )
-        for task in range(tasks):
-            begin = offset + float(begin_s[task])
-            bars.append(
-                TaskBar(ROUND_NAMES[round_number], task, begin, begin + float(times_s[task]))
-            )
-        offset += makespan
-    return bars

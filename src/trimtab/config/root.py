@@ -1,10 +1,12 @@
 """The whole configuration: one choice of each group, and what belongs to no group."""
 
 import typing
+from typing import Annotated
 
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from trimtab.config.fields import CHECKED, about
+from trimtab.config.fields import CHECKED, Count, Number, about
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.experiment import Experiment
@@ -13,8 +15,29 @@ from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.config.groups.trace import TraceConfig
 from trimtab.config.groups.workload import Workload
-from trimtab.config.profiling import Profiling, Verify
 from trimtab.config.words import keys_of
+
+
+@dataclass(config=CHECKED)
+class Profiling:
+    """The measured runs of the stage `profile`."""
+
+    repeats: Count = about("Measured runs of each workload.", default=3)
+    traced_runs: Count = about(
+        "Runs in which functions are traced; all that any of them used is kept. Which code a run "
+        "takes may hang on chance, such as the alignment of a buffer.",
+        default=3,
+    )
+    sample_interval_s: Annotated[Number, Field(ge=0.01)] = about(
+        "Time between two readings of the counters.", default=1.0, unit="s"
+    )
+
+
+@dataclass(config=CHECKED)
+class Verify:
+    """The runs that compare the original environment with the slim one."""
+
+    repeats: Count = about("Runs of each workload in each environment, in turn.", default=5)
 
 
 @dataclass(config=CHECKED)

@@ -19,7 +19,7 @@ from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.config.groups.trace import TraceConfig
 from trimtab.config.groups.workload import Workload
-from trimtab.config.profiling import Profiling, Verify
+from trimtab.config.root import Profiling, Verify
 from trimtab.config.validate import checked
 
 Stage = TypeVar("Stage")

@@ -8,7 +8,7 @@ import psutil
 from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.errors import UserError
-from trimtab.execution.commands import DispatchPolicy
+from trimtab.execution.job_queue import DispatchPolicy
 from trimtab.policies.base import Policy
 from trimtab.policies.facts import Asked, Facts
 from trimtab.policies.simulated_probes import probe_nodes

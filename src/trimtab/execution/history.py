@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from math import inf, nan
+from operator import attrgetter
 
 import pandas as pd
 
@@ -72,9 +73,8 @@ def jobs_table(
 
     Raises TrimtabError when a job has no stays or its last one is no end.
     """
-    by_job = {
-        job: list(group) for job, group in groupby(sorted(stays, key=_by_job), key=lambda s: s.job)
-    }
+    of_job = attrgetter("job")
+    by_job = {job: list(group) for job, group in groupby(sorted(stays, key=of_job), of_job)}
     rows = []
     columns = (trace[name].tolist() for name in ("job", "job_class", "priority", "arrival_s"))
     for job, job_class, priority, arrival_s in zip(*columns, strict=True):
@@ -109,7 +109,3 @@ def jobs_table(
     floats = [name for name in SCHEDULED.names if name.endswith(("_s", "_j"))]
     table[floats] = table[floats].astype(float)
     return table.sort_values(["finish_s", "job"], kind="stable", ignore_index=True)
-
-
-def _by_job(stay: Stay) -> int:
-    return stay.job

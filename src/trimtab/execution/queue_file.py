@@ -20,7 +20,7 @@ from typing import Any
 import yaml
 
 from trimtab.errors import UserError
-from trimtab.execution.commands import QueuedCommand
+from trimtab.execution.job_queue import QueuedJob
 
 _KEYS = {"class", "at_s"}
 
@@ -33,7 +33,7 @@ class QueueFile:
     then empty commands. It is empty in a queue of commands.
     """
 
-    jobs: tuple[QueuedCommand, ...]
+    jobs: tuple[QueuedJob, ...]
     priorities: Mapping[str, int]
     programs: Mapping[str, str]
     folder: Path
@@ -77,7 +77,7 @@ def _program(place: str, named: Any) -> str:
 
 def _job(
     place: str, number: int, facts: Any, priorities: Mapping[str, int], on_spark: bool
-) -> QueuedCommand:
+) -> QueuedJob:
     keys = _KEYS if on_spark else {*_KEYS, "command"}
     if not isinstance(facts, dict) or set(facts) != keys:
         raise UserError(f"{place}: expected the keys {', '.join(sorted(keys))}")
@@ -90,6 +90,4 @@ def _job(
     words = facts.get("command", [])
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
         raise UserError(f"{place}.command: {words!r} given, expected a list of texts")
-    return QueuedCommand(
-        number, facts["class"], priorities[facts["class"]], float(at_s), tuple(words)
-    )
+    return QueuedJob(number, facts["class"], priorities[facts["class"]], float(at_s), tuple(words))

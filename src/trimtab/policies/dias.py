@@ -1,7 +1,9 @@
 """DiAS: differential approximation and sprinting instead of eviction."""
 
+import inspect
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from trimtab.clusters.layout import FIRST_FIT
 from trimtab.errors import UserError
@@ -16,8 +18,9 @@ class Dias(Priority):
     `timeout_s` is T by job class: an execution that has lasted T goes on at `sprint_level` until
     it ends or the budget is empty, and does not sprint again; a class left out, or of None, never
     sprints.
-    `budget_s` are seconds of one job's sprinting, full at the start; `replenish_s_per_s` come back
-    in every second, while jobs sprint too, up to `budget_s`. Jobs start at `level`.
+    `budget_s` are seconds of one job's sprinting, full at the start, None: without an end;
+    `replenish_s_per_s` come back in every second, while jobs sprint too, up to `budget_s`. Jobs
+    start at `level`.
 
     NPS is `Dias(timeout_s=...)`, DA(theta) is `Dias(drop_ratio=...)`.
     """
@@ -30,7 +33,7 @@ class Dias(Priority):
         *,
         drop_ratio: Mapping[str, float] | None = None,
         timeout_s: Mapping[str, float | None] | None = None,
-        budget_s: float = math.inf,
+        budget_s: float | None = None,
         replenish_s_per_s: float = 0.0,
         level: int = 0,
         sprint_level: int = -1,
@@ -41,7 +44,7 @@ class Dias(Priority):
         self.timeout_s = {
             name: after_s for name, after_s in (timeout_s or {}).items() if after_s is not None
         }
-        self.budget_s = budget_s
+        self.budget_s = math.inf if budget_s is None else budget_s
         self.replenish_s_per_s = replenish_s_per_s
         self.sprint_level = sprint_level
         for name, ratio in self.drop_ratio.items():
@@ -50,26 +53,15 @@ class Dias(Priority):
         for name, after_s in self.timeout_s.items():
             if not after_s >= 0:
                 raise UserError(f"dias: timeout_s: {name}: {after_s}, expected at least 0")
-        if not budget_s >= 0 or not replenish_s_per_s >= 0 or math.isinf(replenish_s_per_s):
+        if not self.budget_s >= 0 or not replenish_s_per_s >= 0 or math.isinf(replenish_s_per_s):
             raise UserError("dias: budget_s and replenish_s_per_s must be at least 0")
 
 
-def build(
-    facts: Facts,
-    *,
-    drop_ratio: Mapping[str, float] | None = None,
-    timeout_s: Mapping[str, float | None] | None = None,
-    budget_s: float | None = None,
-    replenish_s_per_s: float = 0.0,
-    level: int = 0,
-    sprint_level: int = -1,
-) -> Dias:
-    """Return the policy that a YAML of the kind `dias` describes; no budget: it is unlimited."""
-    return Dias(
-        drop_ratio=drop_ratio,
-        timeout_s=timeout_s,
-        budget_s=math.inf if budget_s is None else budget_s,
-        replenish_s_per_s=replenish_s_per_s,
-        level=level,
-        sprint_level=sprint_level,
-    )
+def keys() -> list[str]:
+    """Return the keys of a YAML of the kind `dias`: what Dias is made with."""
+    return list(inspect.signature(Dias).parameters)
+
+
+def build(facts: Facts, **parameters: Any) -> Dias:
+    """Return the policy that a YAML of the kind `dias` describes."""
+    return Dias(**parameters)

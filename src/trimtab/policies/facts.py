@@ -18,7 +18,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class ProbeRun:
-    """What a probing task took on a node type of the cluster, at one of its frequency levels."""
+    """What a probing task, or one that has ended, took on a node type at a frequency level.
+
+    `energy_j` is the run's own, without the node's idle power; `level` 0 is the lowest.
+    """
 
     node_type: str
     cores: float

@@ -27,21 +27,14 @@ from trimtab.policies.facts import Facts
 from trimtab.policies.heats.policy import Candidate, best_of
 
 # The row: energy (a share, higher is better) and performance (operations a second) of the four
-# types of nodes by their host names. Which is which of table 3.2 is not said; the slow one that
-# takes little energy, "vully", can only be the Cortex-A53.
+# types of nodes, in the release by their host names. Which is which of table 3.2 is not said; the
+# slow one that takes little energy, "vully", can only be the Cortex-A53. Our reading of the others
+# is by performance; "cervino" draws little for what it does, as the small Xeon would.
 RELEASED_ROW = {
-    "eiger": (0.0, 18.7),
-    "moleson": (0.01, 12.3),
-    "cervino": (0.64, 14.2),
-    "vully": (0.93, 1.9),
-}
-# Our reading of which host is which, by performance; the row's "cervino" draws little for what it
-# does, as the small Xeon would.
-_HOST_OF = {
-    "xeon_e5_2683v4": "eiger",
-    "epyc_7281": "moleson",
-    "xeon_e3_1270v6": "cervino",
-    "cortex_a53": "vully",
+    "xeon_e5_2683v4": (0.0, 18.7),  # eiger
+    "epyc_7281": (0.01, 12.3),  # moleson
+    "xeon_e3_1270v6": (0.64, 14.2),  # cervino
+    "cortex_a53": (0.93, 1.9),  # vully
 }
 
 
@@ -116,13 +109,13 @@ def build(facts: Facts, *, energy_weight: float = 1.0, tick_s: float = 60.0) -> 
     Raises UserError for a cluster of other node types than the four of its one row.
     """
     names = [node_type.name for node_type in facts.cluster.node_types]
-    unknown = [name for name in names if name not in _HOST_OF]
+    unknown = [name for name in names if name not in RELEASED_ROW]
     if unknown:
         raise UserError(
-            f"heats_as_released: its one row has {', '.join(_HOST_OF)}; the cluster has "
+            f"heats_as_released: its one row has {', '.join(RELEASED_ROW)}; the cluster has "
             f"{', '.join(unknown)} too"
         )
-    energy, performance = zip(*(RELEASED_ROW[_HOST_OF[name]] for name in names), strict=True)
+    energy, performance = zip(*(RELEASED_ROW[name] for name in names), strict=True)
     return HeatsAsReleased(
         energy, performance, facts.levels, energy_weight=energy_weight, tick_s=tick_s
     )

@@ -8,7 +8,7 @@ from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.workload import Workload
-from trimtab.config.profiling import Profiling
+from trimtab.config.root import Profiling
 from trimtab.errors import UserError
 from trimtab.native import BUILD
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel

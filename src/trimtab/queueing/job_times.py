@@ -82,7 +82,7 @@ class WaveModel:
     """A class of jobs by its waves: ceil(tasks / slots) of them, one after the other.
 
     `setup` and `shuffle` may be None; `map_wave` and `reduce_wave` are the time of one wave, as
-    `fit_two_moments` makes it of measured means and variations, or `deterministic_like` for
+    `fit_two_moments` makes it of measured means and variations, or `erlang` of many phases for
     tasks that all take the same time (Rocha's thesis, section 4.3.2).
     """
 

@@ -100,23 +100,6 @@ class MarkedArrivals:
             raise ModelError(f"a process is sped up by a positive factor, not {factor}")
         return MarkedArrivals(self.hidden * factor, self.marked * factor)
 
-    def autocorrelation(self, lags: int) -> NDArray[np.float64]:
-        """Return how the times between arrivals, whatever their class, correlate, (lags,).
-
-        The first entry is that of neighbours. Exponential times without memory have zeros.
-        """
-        means = np.linalg.inv(-self.hidden)
-        jumps = means @ self.marked.sum(axis=0)
-        start = stationary_vector(jumps - np.eye(self.phases))
-        mean = (start @ means).sum()
-        variance = 2 * (start @ means @ means).sum() - mean**2
-        left, right = start @ means, means.sum(axis=1)
-        joint = []
-        for _ in range(lags):
-            left = left @ jumps
-            joint.append(left @ right)
-        return np.asarray((np.array(joint) - mean**2) / variance)
-
     def sample(
         self, rng: np.random.Generator, jobs: int
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

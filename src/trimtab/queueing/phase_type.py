@@ -223,13 +223,6 @@ def erlang(phases: int, rate: float) -> PhaseType:
     return PhaseType(np.eye(phases)[0], rate * (np.eye(phases, k=1) - np.eye(phases)))
 
 
-def deterministic_like(mean: float, phases: int) -> PhaseType:
-    """Return the Erlang distribution of `mean`, s, that varies least with so many phases."""
-    if not 0 < mean < math.inf:
-        raise ModelError(f"a mean time is positive, not {mean}")
-    return erlang(phases, phases / mean)
-
-
 def hyperexponential(probabilities: Sequence[float], rates: Sequence[float]) -> PhaseType:
     """Return an exponential time whose rate, 1/s, is drawn with `probabilities`."""
     if len(probabilities) != len(rates):
@@ -250,7 +243,7 @@ def fit_two_moments(mean: float, scv: float) -> PhaseType:
     if scv * _MOST_FITTED_PHASES < 1:
         raise ModelError(
             f"an scv of {scv:g} needs more than {_MOST_FITTED_PHASES} phases: take a larger one, "
-            "or deterministic_like"
+            "or an Erlang distribution"
         )
     if scv >= 1:
         first = (1 + math.sqrt((scv - 1) / (scv + 1))) / 2
@@ -265,34 +258,3 @@ def fit_two_moments(mean: float, scv: float) -> PhaseType:
     alpha[0] = 1 - fewer
     alpha[min(1, phases - 1)] += fewer
     return PhaseType(alpha, rate * (np.eye(phases, k=1) - np.eye(phases)))
-
-
-def convolve(first: PhaseType, second: PhaseType) -> PhaseType:
-    """Return the distribution of the sum of two independent times."""
-    matrix = np.block(
-        [
-            [first.matrix, np.outer(first.exit_rates, second.alpha)],
-            [np.zeros((second.phases, first.phases)), second.matrix],
-        ]
-    )
-    return PhaseType(np.concatenate([first.alpha, np.zeros(second.phases)]), matrix)
-
-
-def mixture(probabilities: Sequence[float], parts: Sequence[PhaseType]) -> PhaseType:
-    """Return the distribution of a time that is drawn from one of `parts`."""
-    if len(probabilities) != len(parts):
-        raise ModelError(f"{len(probabilities)} probabilities do not fit {len(parts)} parts")
-    alpha = [p * part.alpha for p, part in zip(probabilities, parts, strict=True)]
-    matrix = np.zeros((sum(part.phases for part in parts),) * 2)
-    at = 0
-    for part in parts:
-        matrix[at : at + part.phases, at : at + part.phases] = part.matrix
-        at += part.phases
-    return PhaseType(np.concatenate(alpha), matrix)
-
-
-def scaled(ph: PhaseType, factor: float) -> PhaseType:
-    """Return the distribution of `factor` times the time."""
-    if not 0 < factor < math.inf:
-        raise ModelError(f"a time is scaled by a positive factor, not {factor}")
-    return PhaseType(ph.alpha, ph.matrix / factor)

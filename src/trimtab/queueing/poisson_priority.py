@@ -42,17 +42,6 @@ class PriorityResponse(ResponseTime):
 
     parts: Callable[[int], tuple[Taylor, Taylor]]
 
-    @property
-    def waiting_s(self) -> float:
-        """The mean time from arrival to the first start, s."""
-        with np.errstate(invalid="ignore"):
-            return _finite_or_infinite(self.parts(2)[0].moment(1))
-
-    @property
-    def execution_s(self) -> float:
-        """The mean time from the first start to the end, interruptions and repetitions, s."""
-        return _finite_or_infinite(self.parts(1)[1].moment(1))
-
     def moment(self, k: int) -> float:
         """Return the k-th moment about zero, E[X^k]; infinity where it diverges."""
         if k < 1:

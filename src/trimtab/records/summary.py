@@ -1,20 +1,19 @@
-"""`summary.json`: what became of the jobs of a trace on a cluster under a policy, simulated."""
+"""What became of the jobs of a trace on a cluster under a policy.
+
+`summary.json` is of the simulation, `formula.json` by formula, `real.json` of a run for real.
+"""
 
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic.dataclasses import dataclass
 
-from trimtab.records.document import Document
-from trimtab.records.figures import ClassFigures, TotalFigures
+from trimtab.records.document import PART, Document
+from trimtab.records.figures import ClassFigures, ResponseFigures, TotalFigures
 from trimtab.records.trace_facts import ServiceSource
 
-
-class Simulator(StrEnum):
-    """Which of the two simulated: both give the same."""
-
-    KERNEL = "kernel"
-    REFERENCE = "reference"
+Simulator = StrEnum("Simulator", "KERNEL REFERENCE")  # which simulated: both give the same
 
 
 class Summary(Document):
@@ -34,3 +33,49 @@ class Summary(Document):
     all: TotalFigures
     energy_source: str
     service_source: ServiceSource
+
+
+class FormulaResponse(Document):
+    """Response times by class and the model that they are of, or why there are none."""
+
+    stage: ClassVar[str] = "schedule"
+    version: Literal[1] = 1
+    model: str = ""
+    classes: dict[str, ResponseFigures] = Field(default_factory=dict)
+    not_possible_because: str = ""
+
+    @model_validator(mode="after")
+    def _says_why_there_is_none(self) -> Self:
+        if not self.classes and not self.not_possible_because:
+            raise ValueError("no class, and not_possible_because does not say why")
+        return self
+
+
+@dataclass(frozen=True, config=PART)
+class JobErrors:
+    """By how much the simulated response of a job differs from the real one, without sign.
+
+    Over the `jobs` that are in both; null where there is none.
+    """
+
+    jobs: int
+    mean_error_pct: float | None
+    median_error_pct: float | None
+
+
+class RealRun(Document):
+    """The jobs of a trace run for real; times are in seconds of the trace.
+
+    `scale` is by how much the real jobs were shortened, and `sprint` says how they were sped up.
+    """
+
+    stage: ClassVar[str] = "schedule"
+    version: Literal[1] = 1
+    platform: str
+    scale: float
+    machine: str
+    load_average_before: float
+    sprint: str
+    energy_source: str
+    per_job: JobErrors
+    classes: dict[str, ClassFigures]

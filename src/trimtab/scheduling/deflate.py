@@ -1,12 +1,10 @@
 """The deflator on a cell: the search by the model, and its choice confirmed by simulation."""
 
-import math
-
-from trimtab.config.groups.objective import ClassLimits, Objective
+from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.policies.registry import build_policy
 from trimtab.records.deflator_search import Candidate, DeflatorSearch, SimulatedResponse
-from trimtab.scheduling.deflator import Limits, search
+from trimtab.scheduling.deflator import search
 from trimtab.scheduling.engine_model import engine_classes, engine_power
 from trimtab.scheduling.setting import Setting, facts_of
 from trimtab.simulation.simulate import simulate
@@ -22,7 +20,7 @@ def deflate(setting: Setting, objective: Objective) -> DeflatorSearch:
     candidates = search(
         classes,
         engine_power(setting.cluster, setting.hardware),
-        {name: _limits(limits) for name, limits in objective.classes.items()},
+        objective.classes,
         sprint_share=objective.sprint_share,
         energy_weight=objective.energy_weight,
     )
@@ -60,15 +58,4 @@ def _confirmed(setting: Setting, chosen: Candidate) -> SimulatedResponse:
     return SimulatedResponse(
         {name: figures[name].response_mean_s for name in chosen.drop_ratio},
         {name: figures[name].response_p95_s for name in chosen.drop_ratio},
-    )
-
-
-def _limits(limits: ClassLimits) -> Limits:
-    return Limits(
-        drop_ratios=limits.drop_ratios,
-        timeouts_s=limits.timeouts_s,
-        accuracy_loss_pct=limits.accuracy_loss_pct,
-        response_mean_s=math.inf if limits.response_mean_s is None else limits.response_mean_s,
-        response_p95_s=math.inf if limits.response_p95_s is None else limits.response_p95_s,
-        weight=limits.weight,
     )

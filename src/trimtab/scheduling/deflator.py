@@ -6,12 +6,12 @@ those that keep the limits of accuracy, of latency and of the sprint budget.
 """
 
 import itertools
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from trimtab.config.groups.objective import ClassLimits
 from trimtab.errors import UserError
 from trimtab.queueing.errors import UnstableQueueError
 from trimtab.queueing.phase_type import PhaseType
@@ -66,22 +66,10 @@ class EnginePower:
     speed_up: float
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What a class may not exceed, what may be chosen for it, and its weight in the choice."""
-
-    drop_ratios: Sequence[float] = (0.0,)
-    timeouts_s: Sequence[float | None] = (None,)
-    accuracy_loss_pct: float = 100.0
-    response_mean_s: float = math.inf
-    response_p95_s: float = math.inf
-    weight: float = 1.0
-
-
 def search(
     classes: Sequence[EngineClass],
     power: EnginePower,
-    limits: Mapping[str, Limits],
+    limits: Mapping[str, ClassLimits],
     *,
     sprint_share: float = 1.0,
     energy_weight: float = 0.0,
@@ -126,7 +114,7 @@ def pareto(costs: Sequence[Sequence[float]]) -> list[bool]:
 
 
 def _combinations(
-    classes: Sequence[EngineClass], limits: Mapping[str, Limits]
+    classes: Sequence[EngineClass], limits: Mapping[str, ClassLimits]
 ) -> Iterator[tuple[tuple[float, ...], tuple[float | None, ...]]]:
     drop_ratios = itertools.product(*(limits[job_class.name].drop_ratios for job_class in classes))
     timeouts_s = itertools.product(*(limits[job_class.name].timeouts_s for job_class in classes))
@@ -136,7 +124,7 @@ def _combinations(
 def _evaluate(
     classes: Sequence[EngineClass],
     power: EnginePower,
-    limits: Mapping[str, Limits],
+    limits: Mapping[str, ClassLimits],
     drop_ratios: Sequence[float],
     timeouts_s: Sequence[float | None],
     sprint_share: float,
@@ -177,11 +165,15 @@ def _evaluate(
         feasible=sprinting <= sprint_share
         and all(
             losses[name] <= limits[name].accuracy_loss_pct
-            and means[name] <= limits[name].response_mean_s
-            and tails[name] <= limits[name].response_p95_s
+            and _within(means[name], limits[name].response_mean_s)
+            and _within(tails[name], limits[name].response_p95_s)
             for name in names
         ),
     )
+
+
+def _within(response_s: float, limit_s: float | None) -> bool:
+    return limit_s is None or response_s <= limit_s
 
 
 def _costs(candidate: Candidate) -> list[float]:

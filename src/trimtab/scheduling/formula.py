@@ -10,7 +10,7 @@ from trimtab.policies.registry import build_policy
 from trimtab.queueing.poisson_priority import Discipline, response_times, waste
 from trimtab.queueing.services import Service, Sprinted
 from trimtab.records.figures import ResponseFigures
-from trimtab.records.formula import FormulaResponse
+from trimtab.records.summary import FormulaResponse
 from trimtab.scheduling.deflator import EngineClass, EnginePower
 from trimtab.scheduling.engine_model import engine_classes, engine_power
 from trimtab.scheduling.setting import Setting, facts_of

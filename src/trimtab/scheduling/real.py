@@ -1,5 +1,6 @@
 """A cell run for real: the trace's jobs on Apache Spark or on Slurm, beside their simulation."""
 
+import math
 import os
 from pathlib import Path
 from platform import machine, system
@@ -15,13 +16,12 @@ from trimtab.execution.slurm.cluster import SlurmCluster
 from trimtab.execution.slurm.run import run_policy
 from trimtab.execution.spark.rounds import WARM_UP
 from trimtab.execution.spark.run import run_trace
-from trimtab.execution.sprinting.choose import find_sprinter
 from trimtab.policies.base import Policy
 from trimtab.policies.facts import Facts
 from trimtab.policies.registry import build_policy
-from trimtab.records.real_run import RealRun
+from trimtab.records.figures import ClassFigures
+from trimtab.records.summary import JobErrors, RealRun
 from trimtab.records.tables import SCHEDULED, read_table, write_table
-from trimtab.scheduling.real_figures import class_figures, job_errors
 from trimtab.scheduling.setting import Setting, facts_of
 from trimtab.spark.program import warm_up
 from trimtab.spark.programs.prepare import prepare
@@ -84,16 +84,51 @@ def _on_spark(
         programs = prepare(classes, Path(folder))
         with spark_session(Path(folder) / "log", setting.cluster.engine_slots) as session:
             warm_up(session, programs.values(), WARM_UP)
-            sprinter = find_sprinter() if driven.sprints else None
-            ran = run_trace(session, trace, programs, driven, sprinter)
+            ran = run_trace(session, trace, programs, driven)
     return ran.jobs, ran.sprinter
 
 
 def _on_slurm(facts: Facts, policy: Policy, trace: pd.DataFrame, scale: float) -> pd.DataFrame:
-    priorities = tuple(sorted({job_class.priority for job_class in facts.job_classes}))
-    with SlurmCluster(facts.cluster, priorities) as cluster:
+    with SlurmCluster(facts.cluster) as cluster:
         outcome = run_policy(cluster, trace, facts.job_classes, policy, scale=scale)
     failed = [job for job, code in outcome.exit_codes.items() if code]
     if failed:
         raise UserError(f"jobs {failed} failed on Slurm")
     return outcome.jobs
+
+
+def class_figures(jobs: pd.DataFrame, drop_ratio: float) -> ClassFigures:
+    """Return the figures of the jobs of one class; their energy is not known."""
+    processed_s = float((jobs["execution_s"] + jobs["wasted_s"]).sum())
+    response_s = jobs["response_s"]
+    return ClassFigures(
+        priority=int(jobs["priority"].iloc[0]),
+        jobs=len(jobs),
+        response_mean_s=float(response_s.mean()),
+        response_p50_s=float(response_s.quantile(0.5)),
+        response_p95_s=float(response_s.quantile(0.95)),
+        response_p99_s=float(response_s.quantile(0.99)),
+        waiting_mean_s=float((response_s - jobs["execution_s"]).mean()),
+        execution_mean_s=float(jobs["execution_s"].mean()),
+        set_up_mean_s=_known(jobs["set_up_s"].mean()),
+        waste_share=float(jobs["wasted_s"].sum()) / processed_s if processed_s else 0.0,
+        evictions=int(jobs["evictions"].sum()),
+        migrations=int(jobs["migrations"].sum()),
+        sprint_s=float(jobs["sprint_s"].sum()),
+        dropped_tasks=int(jobs["dropped_tasks"].fillna(0).sum()),
+        energy_j=None,
+        drop_ratio=drop_ratio,
+    )
+
+
+def job_errors(real: pd.DataFrame, simulated: pd.DataFrame) -> JobErrors:
+    """Return by how much each job's response differs from the simulated one's."""
+    both = real.set_index("job")["response_s"].to_frame("real").join(
+        simulated.set_index("job")["response_s"].rename("simulated"), how="inner"
+    )  # fmt: skip
+    error_pct = 100 * (both["simulated"] - both["real"]).abs() / both["real"]
+    return JobErrors(len(both), _known(error_pct.mean()), _known(error_pct.median()))
+
+
+def _known(number: float) -> float | None:
+    return float(number) if math.isfinite(number) else None

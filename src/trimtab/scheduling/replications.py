@@ -5,9 +5,10 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import t as student
 
 from trimtab.records.figures import JobFigures
-from trimtab.simulation.confidence import half_width
 
 FiguresT = TypeVar("FiguresT", bound=JobFigures)
 _HALF_WIDTH = "_half_width_99"
@@ -35,6 +36,16 @@ def mean_figures(replications: Sequence[FiguresT]) -> FiguresT:
                 key = name.removesuffix(_HALF_WIDTH)
                 means[name] = _half_width([getattr(figures, key) for figures in replications])
     return kind(**means)
+
+
+def half_width(means: ArrayLike, *, confidence: float) -> float:
+    """Return half the width of the confidence interval of the mean of independent `means`.
+
+    Student's t; `means` are two or more, of replications or of batches of one long series.
+    """
+    values = np.asarray(means, float)
+    quantile = student.ppf((1 + confidence) / 2, len(values) - 1)
+    return float(quantile * values.std(ddof=1) / np.sqrt(len(values)))
 
 
 def _half_width(values: Sequence[float | None]) -> float | None:

@@ -16,22 +16,11 @@ _SHIFT = np.int64(52 - _BINS_LOG2)
 _FIRST = np.int64((1023 + _LOWEST) << _BINS_LOG2)
 _BINS = _OCTAVES << _BINS_LOG2
 
-_SUM = np.dtype(
-    [
-        ("jobs", "i8"),
-        ("priority", "i8"),
-        ("evictions", "i8"),
-        ("migrations", "i8"),
-        ("dropped_tasks", "i8"),
-        ("response_s", "f8"),
-        ("execution_s", "f8"),
-        ("set_up_s", "f8"),
-        ("sprint_s", "f8"),
-        ("energy_j", "f8"),
-        ("wasted_core_s", "f8"),
-        ("core_s", "f8"),
-    ]
-)
+_COUNTS = ("jobs", "priority", "evictions", "migrations", "dropped_tasks")
+_TIMES = (
+    "response_s", "execution_s", "set_up_s", "sprint_s", "energy_j", "wasted_core_s", "core_s"
+)  # fmt: skip
+_SUM = np.dtype([(name, "i8") for name in _COUNTS] + [(name, "f8") for name in _TIMES])
 
 
 @compiled

@@ -98,21 +98,20 @@ def bursts(
     kinds = rng_arrivals.choice(len(classes), jobs, p=chances)
     blocks = np.arange(0, jobs, _BLOCK)
     arrivals = ((arrival_s[at : at + _BLOCK], kinds[at : at + _BLOCK]) for at in blocks)
-    yield from rechunked(_trace(classes, arrivals, rng_work, jobs, None), rows_per_chunk)
+    yield from rechunked(_trace(classes, arrivals, rng_work, jobs), rows_per_chunk)
 
 
 def poisson(
     classes: Sequence[SyntheticClass],
     rates: Sequence[float],
     seed: int,
-    jobs: int | None = None,
-    horizon_s: float | None = None,
+    jobs: int,
     rows_per_chunk: int = ROWS_PER_CHUNK,
 ) -> Iterator[pd.DataFrame]:
     """Yield independent Poisson streams, merged, as chunks of tables.TRACE.
 
-    `rates[i]`, 1/s, is that of class i. The trace ends after `jobs` jobs, or before `horizon_s`,
-    whichever is given. Raises UserError for rates that are none, or all 0.
+    `rates[i]`, 1/s, is that of class i. The trace ends after `jobs` jobs. Raises UserError for
+    rates that are none, or all 0.
     """
     total, chances = _rates(classes, rates)
     rng_arrivals, rng_work = _generators(seed)
@@ -126,8 +125,7 @@ def poisson(
             time_s = float(arrival_s[-1])
             yield arrival_s, np.searchsorted(thresholds, rng_arrivals.random(_BLOCK), side="right")
 
-    frames = _trace(classes, arrivals(), rng_work, *_end(jobs, horizon_s))
-    yield from rechunked(frames, rows_per_chunk)
+    yield from rechunked(_trace(classes, arrivals(), rng_work, jobs), rows_per_chunk)
 
 
 def marked_markovian(
@@ -135,23 +133,20 @@ def marked_markovian(
     d0: ArrayLike,
     marked: Sequence[ArrayLike],
     seed: int,
-    jobs: int | None = None,
-    horizon_s: float | None = None,
+    jobs: int,
     rows_per_chunk: int = ROWS_PER_CHUNK,
 ) -> Iterator[pd.DataFrame]:
     """Yield the arrivals of a marked Markovian arrival process as chunks of tables.TRACE.
 
     `d0` is D_0, (m, m), and `marked[i]`, D_{i+1}, has the rates (1/s) of arrivals of class i: the
-    thesis, section 4.3. The chain starts in its stationary state. The trace ends after `jobs` jobs,
-    or before `horizon_s`, whichever is given. Raises UserError for matrices that are not those of
-    such a process.
+    thesis, section 4.3. The chain starts in its stationary state. The trace ends after `jobs` jobs.
+    Raises UserError for matrices that are not those of such a process.
     """
     if len(classes) != len(marked):
         raise UserError(f"{len(classes)} classes, {len(marked)} matrices after D_0; expected equal")
     rng_arrivals, rng_work = _generators(seed)
     arrivals = marked_arrivals(d0, marked, rng_arrivals, _BLOCK)
-    frames = _trace(classes, arrivals, rng_work, *_end(jobs, horizon_s))
-    yield from rechunked(frames, rows_per_chunk)
+    yield from rechunked(_trace(classes, arrivals, rng_work, jobs), rows_per_chunk)
 
 
 def rates_for_load(
@@ -179,10 +174,11 @@ def _trace(
     classes: Sequence[SyntheticClass],
     arrivals: Arrivals,
     rng: np.random.Generator,
-    jobs: int | None,
-    horizon_s: float | None,
+    jobs: int,
 ) -> Iterator[pd.DataFrame]:
     """Yield a frame a block, cut off at the end of the trace."""
+    if jobs < 1:
+        raise UserError(f"jobs {jobs}: expected more than 0")
     names = pd.array([one.name for one in classes], dtype=str)
     demands = {
         name: np.array([getattr(one, name) for one in classes], np.int64)
@@ -202,9 +198,7 @@ def _trace(
             else:
                 work_s[mine] = one.work.draw(rng, mine.size)
         # Cut after drawing: the beginning of a trace does not depend on its end.
-        end = kinds.size if jobs is None else min(kinds.size, jobs - first)
-        if horizon_s is not None:
-            end = int(np.searchsorted(arrival_s, horizon_s))
+        end = min(kinds.size, jobs - first)
         columns = {
             "job": np.arange(first, first + kinds.size),
             "arrival_s": arrival_s,
@@ -216,9 +210,8 @@ def _trace(
             "size": size,
         }
         first += end
-        if end:
-            yield pd.DataFrame(columns)[TRACE.names].iloc[:end]
-        if end < kinds.size or first == jobs:
+        yield pd.DataFrame(columns)[TRACE.names].iloc[:end]
+        if first == jobs:
             return
 
 
@@ -226,14 +219,6 @@ def _generators(seed: int) -> tuple[np.random.Generator, np.random.Generator]:
     """Return one generator for arrivals and one for work."""
     arrivals, work = np.random.SeedSequence(seed).spawn(2)
     return np.random.default_rng(arrivals), np.random.default_rng(work)
-
-
-def _end(jobs: int | None, horizon_s: float | None) -> tuple[int | None, float | None]:
-    if (jobs is None) == (horizon_s is None):
-        raise UserError(f"jobs {jobs}, horizon_s {horizon_s}: expected one of them")
-    if (jobs is not None and jobs < 1) or (horizon_s is not None and not 0 < horizon_s < np.inf):
-        raise UserError(f"jobs {jobs}, horizon_s {horizon_s}: expected more than 0")
-    return jobs, horizon_s
 
 
 def _rates(

@@ -1,6 +1,6 @@
 """A trace as Parquet: written, read in chunks, and checked row by row."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,13 +22,11 @@ def check_trace(
     chunk: pd.DataFrame,
     first_job: int = 0,
     previous_arrival_s: float = 0.0,
-    classes: Collection[str] | None = None,
 ) -> None:
     """Check the rows of one chunk of a trace, the columns of tables.TRACE, and their order.
 
-    `first_job` and `previous_arrival_s` say where the chunks before it ended; `classes` are the
-    names of the job classes that are known (None: any name is). Raises UserError that names
-    `source`, the row (counted from 0 over the whole trace), the column and what was expected.
+    `first_job` and `previous_arrival_s` say where the chunks before it ended. Raises UserError that
+    names `source`, the row (counted from 0 over the whole trace), the column and what was expected.
     """
     if set(chunk) != set(TRACE.names):
         raise UserError(f"{source}: columns {list(chunk)}, expected {TRACE.names}")
@@ -64,14 +62,9 @@ def check_trace(
         "reduce_tasks",
         "0 where map_tasks is 0",
     )
-    if classes is not None:
-        known = ", ".join(sorted(classes))
-        refuse(~chunk["job_class"].isin(list(classes)), "job_class", f"one of {known}")
 
 
-def write_trace(
-    path: Path, chunks: Iterable[pd.DataFrame], classes: Collection[str] | None = None
-) -> int:
+def write_trace(path: Path, chunks: Iterable[pd.DataFrame]) -> int:
     """Write a trace, chunk by chunk, as Parquet at `path`, and return its number of jobs.
 
     Memory is bounded by the largest chunk; the file appears whole or not at all. Raises UserError
@@ -85,7 +78,7 @@ def write_trace(
         for chunk in chunks:
             if chunk.empty:
                 continue
-            check_trace(str(path), chunk, jobs, previous_arrival_s, classes)
+            check_trace(str(path), chunk, jobs, previous_arrival_s)
             writer.write_table(_as_table(path, chunk))
             jobs += len(chunk)
             previous_arrival_s = float(chunk["arrival_s"].iloc[-1])
@@ -94,11 +87,7 @@ def write_trace(
     return jobs
 
 
-def read_trace(
-    path: Path,
-    rows_per_chunk: int = ROWS_PER_CHUNK,
-    classes: Collection[str] | None = None,
-) -> Iterator[pd.DataFrame]:
+def read_trace(path: Path, rows_per_chunk: int = ROWS_PER_CHUNK) -> Iterator[pd.DataFrame]:
     """Yield the trace at `path` in checked chunks of at most `rows_per_chunk` rows.
 
     Memory is bounded by the row groups of the file. Raises UserError when the file is missing,
@@ -112,7 +101,7 @@ def read_trace(
                 raise UserError(f"{path}: columns {names}, expected {TRACE.names}")
             for batch in file.iter_batches(batch_size=rows_per_chunk):
                 chunk = batch.select(TRACE.names).to_pandas()
-                check_trace(str(path), chunk, jobs, previous_arrival_s, classes)
+                check_trace(str(path), chunk, jobs, previous_arrival_s)
                 jobs += len(chunk)
                 previous_arrival_s = float(chunk["arrival_s"].iloc[-1])
                 yield _as_table(path, chunk).to_pandas()

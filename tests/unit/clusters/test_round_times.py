@@ -1,3 +1,4 @@
+import heapq
 import math
 
 import numpy as np
@@ -5,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.clusters.round_times import Rounds, kept_tasks, service_times, task_bars
+from trimtab.clusters.round_times import Rounds, _time, kept_tasks, service_times
 from trimtab.errors import UserError
 
 FIXED = Rounds(2.0, 3.0, 0.5, 7.0, "deterministic")
@@ -34,29 +35,30 @@ def test_whole_percentages_keep_exactly_the_ceiling(tasks: int, percent: int) ->
 
 
 @settings(max_examples=50)
-@given(counts, counts, st.integers(1, 8), st.sampled_from(["exponential", "erlang", "lognormal"]))
-def test_bars_end_when_the_job_does_and_keep_to_the_slots(
-    maps: int, reduces: int, slots: int, name: str
-) -> None:
+@given(counts, st.integers(1, 8), st.sampled_from(["exponential", "erlang", "lognormal"]))
+def test_tasks_go_to_the_slot_that_is_free_first(maps: int, slots: int, name: str) -> None:
+    """One task at a time a slot: with a slot for each the longest decides, with one their sum."""
     rounds = Rounds(1.0, 2.0, 0.5, 1.5, name, 1.0 if name == "exponential" else 0.25)
-    bars = task_bars(rounds, 11, 5, maps, reduces, slots)
-    assert max(b.end_s for b in bars) == pytest.approx(one(rounds, maps, reduces, slots)[0])
-    assert len(bars) == maps + reduces + 2
-    for name_of_round in ("map", "reduce"):
-        ours = [bar for bar in bars if bar.round == name_of_round]
-        for bar in ours:
-            just_after_s = bar.begin_s + 1e-9
-            assert sum(o.begin_s < just_after_s < o.end_s for o in ours) <= slots
-            if bar.begin_s > min(o.begin_s for o in ours):  # a task waits only for a slot
-                assert any(math.isclose(o.end_s, bar.begin_s, rel_tol=1e-9) for o in ours)
+    tasks = [_time(np.uint64(11), 5, 1, task, 2.0, *kind(rounds)) for task in range(maps)]
+    set_up_s = _time(np.uint64(11), 5, 0, 0, 1.0, *kind(rounds))
+    free_s = [0.0] * slots
+    for task_s in tasks:
+        heapq.heapreplace(free_s, free_s[0] + task_s)
+    assert one(rounds, maps, 0, slots)[0] == pytest.approx(set_up_s + max(free_s))
+    assert one(rounds, maps, 0, maps)[0] == pytest.approx(set_up_s + max(tasks))
+    assert one(rounds, maps, 0, 1)[0] == pytest.approx(set_up_s + sum(tasks))
+
+
+def kind(rounds: Rounds) -> tuple[int, float]:
+    _, distribution, shape = rounds.parameters()
+    return distribution, shape
 
 
 def test_dropping_tasks_leaves_the_others_as_they_were() -> None:
-    rounds = Rounds(1.0, 2.0, 0.5, 1.5)
-    every = {(b.round, b.task): b.end_s - b.begin_s for b in task_bars(rounds, 3, 9, 20, 6, 4)}
-    fewer = {(b.round, b.task): b.end_s - b.begin_s for b in task_bars(rounds, 3, 9, 20, 6, 4, 0.3)}
-    assert len(fewer) == 2 + 14 + 5
-    assert fewer == {task: pytest.approx(every[task], rel=1e-9) for task in fewer}
+    rounds = Rounds(1.0, 2.0, 0.0, 0.0)
+    whole_s, fewer_s = one(rounds, 20, 0, 1)[0], one(rounds, 20, 0, 1, 0.3)[0]
+    dropped_s = sum(_time(np.uint64(11), 5, 1, task, 2.0, *kind(rounds)) for task in range(14, 20))
+    assert fewer_s == pytest.approx(whole_s - dropped_s)
     assert one(rounds, 20, 6, 4, 0.3)[1] == 6 + 1
 
 

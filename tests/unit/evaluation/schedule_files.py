@@ -20,9 +20,7 @@ from trimtab.evaluation.report.tables import Table
 from trimtab.evaluation.schedules.section import ScheduleSection
 from trimtab.records.deflator_search import Candidate, DeflatorSearch, SimulatedResponse
 from trimtab.records.figures import ClassFigures, JobFigures, ResponseFigures, TotalFigures
-from trimtab.records.formula import FormulaResponse
-from trimtab.records.real_run import JobErrors, RealRun
-from trimtab.records.summary import Summary
+from trimtab.records.summary import FormulaResponse, JobErrors, RealRun, Summary
 from trimtab.records.tables import LOAD, NODES, SCHEDULED, STAYS, write_table
 from trimtab.records.trace_facts import ArrivalCounts, ClassFacts, ServiceSource, TraceFacts
 

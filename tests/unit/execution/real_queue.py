@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from trimtab.execution.commands import QueuedCommand
+from trimtab.execution.job_queue import QueuedJob
 from trimtab.profiling.meters.processes import read_stat
 
 
@@ -38,5 +38,5 @@ def alive(pid: int) -> bool:
 
 def queued(
     job: int, priority: int, command: tuple[str, ...] = ("true",), arrival_s: float = 0.0
-) -> QueuedCommand:
-    return QueuedCommand(job, f"class{priority}", priority, arrival_s, command)
+) -> QueuedJob:
+    return QueuedJob(job, f"class{priority}", priority, arrival_s, command)

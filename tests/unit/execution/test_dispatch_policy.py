@@ -6,8 +6,8 @@ import pytest
 
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.errors import UserError
-from trimtab.execution.commands import DispatchPolicy
 from trimtab.execution.dispatch_policy import dispatch_policy, machine_facts
+from trimtab.execution.job_queue import DispatchPolicy
 from trimtab.policies.registry import build_policy
 
 PRIORITIES = {"high": 1, "low": 0}

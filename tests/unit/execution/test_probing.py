@@ -15,7 +15,8 @@ from trimtab.config.validate import checked
 from trimtab.errors import UserError
 from trimtab.execution.probing import TASKS, ProbingTask, probe, probe_host, write_hardware
 from trimtab.execution.sprinting.governors import Governors
-from trimtab.policies.heats.predictions import Observation, Requirement, fit
+from trimtab.policies.facts import Asked, ProbeRun
+from trimtab.policies.heats.predictions import fit
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
 from trimtab.profiling.meters.rapl import Rapl
 from trimtab.workloads.probes import k_means, matrix_multiplication
@@ -84,10 +85,10 @@ def test_own_tasks_and_commands_become_a_file_that_heats_learns_from(
     assert {one.task for one in node.probes} == {"k_means", "matrix_multiplication", "mine"}
     assert len(node.probes) == 5 * len(CPUS)
     seen = [
-        Observation(one.cores, one.memory_gib, one.wall_s, max(one.energy_j, 1e-3), one.work)
+        ProbeRun("my_host", one.cores, one.memory_gib, 0, one.wall_s, max(one.energy_j, 1e-3))
         for one in node.probes
     ]
-    run_time_s, energy_j = fit({"my_host": seen}).predict("my_host", Requirement(1, 0.1), 0)
+    run_time_s, energy_j = fit({"my_host": seen}).predict("my_host", Asked(1, 0.1, 1.0), 0)
     assert run_time_s > 0 and energy_j > 0
     with pytest.raises(UserError, match="is there already"):
         probe("my_host", output, hardware=HOST, commands=commands)

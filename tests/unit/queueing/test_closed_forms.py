@@ -12,6 +12,7 @@ from closed_forms import (
 )
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from phase_types import mixture
 
 from trimtab.queueing.errors import ModelError, UnstableQueueError
 from trimtab.queueing.phase_type import (
@@ -20,7 +21,6 @@ from trimtab.queueing.phase_type import (
     exponential,
     fit_two_moments,
     hyperexponential,
-    mixture,
 )
 
 

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from phase_types import convolve
 
 from trimtab.queueing.errors import ModelError
 from trimtab.queueing.job_times import TaskModel, WaveModel, effective_tasks
 from trimtab.queueing.phase_type import (
-    convolve,
-    deterministic_like,
     erlang,
     exponential,
     fit_two_moments,
@@ -108,7 +107,7 @@ def test_waves_are_as_many_as_the_tasks_need() -> None:
 
 
 def test_all_the_stages_of_waves() -> None:
-    setup, shuffle = deterministic_like(5.0, 10), exponential(0.5)
+    setup, shuffle = erlang(10, 2.0), exponential(0.5)
     wave, reduce_wave = fit_two_moments(3.0, 2.5), erlang(2, 1.0)
     model = WaveModel(setup, wave, shuffle, reduce_wave, {50: 0.5, 20: 0.5}, {1: 0.9, 0: 0.1}, 20)
     s = np.array([0.1, 1 + 1j])

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from phase_types import convolve, mixture, scaled
 from scipy.integrate import quad
 from scipy.linalg import expm
 from scipy.stats import expon, gamma, kstest
@@ -12,14 +13,10 @@ from scipy.stats import expon, gamma, kstest
 from trimtab.queueing.errors import ModelError
 from trimtab.queueing.phase_type import (
     PhaseType,
-    convolve,
-    deterministic_like,
     erlang,
     exponential,
     fit_two_moments,
     hyperexponential,
-    mixture,
-    scaled,
 )
 
 # Phases that are left for each other, one of them fast: no chain, complex eigenvalues.
@@ -174,11 +171,6 @@ def test_a_tilted_moment_diverges_from_the_slowest_rate_on() -> None:
     assert time.moment(1, 0.6) == math.inf
 
 
-def test_deterministic_like_is_an_erlang_time_of_that_mean() -> None:
-    assert deterministic_like(5.0, 50).mean == pytest.approx(5)
-    assert deterministic_like(5.0, 50).scv == pytest.approx(1 / 50)
-
-
 @pytest.mark.parametrize(
     ("alpha", "matrix", "message"),
     [
@@ -205,10 +197,8 @@ def test_parameters_that_are_none() -> None:
     for wrong in (0.0, -1.0, math.inf, math.nan):
         for make in (
             exponential,
-            lambda x: deterministic_like(x, 3),
             lambda x: fit_two_moments(x, 1.0),
             lambda x: fit_two_moments(1.0, x),
-            lambda x: scaled(CYCLE, x),
         ):
             with pytest.raises(ModelError):
                 make(wrong)
@@ -216,7 +206,5 @@ def test_parameters_that_are_none() -> None:
         fit_two_moments(1.0, 1e-4)
     with pytest.raises(ModelError, match="do not fit"):
         hyperexponential([1.0], [1.0, 2.0])
-    with pytest.raises(ModelError, match="do not fit"):
-        mixture([1.0], [CYCLE, CYCLE])
     with pytest.raises(ModelError, match=r"in \[0, 1\)"):
         CYCLE.quantile(1.0)

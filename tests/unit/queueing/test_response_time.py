@@ -6,10 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import gamma
 
-from trimtab.queueing.circle import power_series
 from trimtab.queueing.errors import ModelError
 from trimtab.queueing.phase_type import PhaseType, erlang, exponential, hyperexponential
-from trimtab.queueing.response import ResponseTime
+from trimtab.queueing.response import ResponseTime, power_series
 
 TIMES = np.array([0.01, 0.3, 0.8, 1.0, 1.2, 2.0, 5.0, 10.0])
 KNOWN = [

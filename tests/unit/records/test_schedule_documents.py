@@ -12,10 +12,8 @@ from trimtab.errors import TrimtabError
 from trimtab.records.deflator_search import Candidate, DeflatorSearch, SimulatedResponse
 from trimtab.records.document import Document
 from trimtab.records.figures import ClassFigures, ResponseFigures, TotalFigures
-from trimtab.records.formula import FormulaResponse
 from trimtab.records.measured_rounds import MeasuredRounds, RoundTimes
-from trimtab.records.real_run import JobErrors, RealRun
-from trimtab.records.summary import Simulator, Summary
+from trimtab.records.summary import FormulaResponse, JobErrors, RealRun, Simulator, Summary
 from trimtab.records.trace_facts import (
     ArrivalCounts,
     ClassFacts,

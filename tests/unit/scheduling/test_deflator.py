@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trimtab.config.groups.objective import ClassLimits as Limits
 from trimtab.errors import UserError
 from trimtab.queueing.phase_type import PhaseType, exponential
 from trimtab.scheduling.deflator import (
     EngineClass,
     EnginePower,
-    Limits,
     pareto,
     search,
 )
@@ -54,24 +54,26 @@ def test_a_sprint_from_the_start_halves_the_time_and_is_in_the_budget() -> None:
 
 def test_limits_of_accuracy_and_latency_leave_out_what_breaks_them() -> None:
     ratios = [0.0, 0.1, 0.2, 0.4]
-    limits = {"high": Limits(), "low": Limits(ratios, accuracy_loss_pct=16.0)}
+    limits = {"high": Limits(), "low": Limits(drop_ratios=ratios, accuracy_loss_pct=16.0)}
     assert [one.feasible for one in search([HIGH, LOW], POWER, limits)] == [True, True, True, False]
     (least,) = [one for one in search([HIGH, LOW], POWER, limits) if one.chosen]
     assert least.drop_ratio["low"] == 0.2
     mean_s = search([HIGH, LOW], POWER, limits)[1].response_mean_s["low"]
-    strict = {"high": Limits(), "low": Limits(ratios, response_mean_s=mean_s)}
+    strict = {"high": Limits(), "low": Limits(drop_ratios=ratios, response_mean_s=mean_s)}
     assert [one.feasible for one in search([HIGH, LOW], POWER, strict)] == [False, True, True, True]
 
 
 def test_what_is_unstable_is_left_out() -> None:
     crowded = EngineClass("low", 0.1, shrinking(10), LOW.accuracy_loss)
-    found = search([HIGH, crowded], POWER, {"high": Limits(), "low": Limits([0.0, 0.1, 0.4])})
+    found = search(
+        [HIGH, crowded], POWER, {"high": Limits(), "low": Limits(drop_ratios=[0.0, 0.1, 0.4])}
+    )
     assert [one.drop_ratio["low"] for one in found] == [0.4]
 
 
 def test_a_drop_ratio_of_unknown_loss_and_a_class_without_limits_are_errors() -> None:
     with pytest.raises(UserError, match=r"class high: accuracy_loss.* 0\.1"):
-        search([HIGH], POWER, {"high": Limits([0.1])})
+        search([HIGH], POWER, {"high": Limits(drop_ratios=[0.1])})
     with pytest.raises(UserError, match="limits of low"):
         search([HIGH, LOW], POWER, {"high": Limits()})
 

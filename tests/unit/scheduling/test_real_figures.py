@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from trimtab.scheduling.real_figures import class_figures, job_errors
+from trimtab.scheduling.real import class_figures, job_errors
 
 JOBS = pd.DataFrame(
     {

@@ -35,13 +35,16 @@ D2 = [[0.3, 0.0], [1.0, 3.0]]
 
 def joined(chunks: Iterator[pd.DataFrame]) -> pd.DataFrame:
     trace = pd.concat(chunks, ignore_index=True)
-    check_trace("trace", trace, classes=[one.name for one in CLASSES])
+    check_trace("trace", trace)
+    assert set(trace["job_class"]) <= {one.name for one in CLASSES}
     return trace
 
 
 def test_poisson_counts_gaps_and_classes() -> None:
     rates, horizon_s = np.array([9.0, 1.0, 2.5]), 10_000.0
-    trace = joined(poisson(CLASSES, rates.tolist(), seed=5, horizon_s=horizon_s))
+    trace = joined(poisson(CLASSES, rates.tolist(), seed=5, jobs=150_000))
+    assert trace["arrival_s"].iloc[-1] > horizon_s
+    trace = trace[trace["arrival_s"] < horizon_s]
     counts = trace["job_class"].value_counts()
     for one, rate in zip(CLASSES, rates, strict=True):
         # The exact two-sided test of a Poisson count.
@@ -51,7 +54,6 @@ def test_poisson_counts_gaps_and_classes() -> None:
         # Each stream by itself is Poisson: superposition of independent ones.
         gaps = np.diff(trace["arrival_s"][trace["job_class"] == one.name])
         assert stats.kstest(gaps, stats.expon(scale=1 / rate).cdf).pvalue > 0.001
-    assert trace["arrival_s"].max() < horizon_s
     # Classes follow each other independently.
     codes = trace["job_class"].astype("category").cat.codes.to_numpy()
     pairs = np.zeros((3, 3))
@@ -103,9 +105,6 @@ def test_a_short_trace_begins_a_long_one(name: str) -> None:
     for jobs in (1, 65_536, 65_537, 100_000):
         short = joined(generate(seed=3, jobs=jobs))
         pd.testing.assert_frame_equal(short, long.iloc[:jobs])
-    horizon_s = float(long["arrival_s"].iloc[90_000])
-    until = joined(generate(seed=3, horizon_s=horizon_s))
-    pd.testing.assert_frame_equal(until, long.iloc[:90_000])
 
 
 def test_marked_markovian_rates_and_gaps() -> None:
@@ -188,10 +187,7 @@ def test_the_load_of_a_generated_trace() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: poisson([LOW], [1.0], 1), "expected one of them"),
-        (lambda: poisson([LOW], [1.0], 1, jobs=1, horizon_s=1), "expected one of them"),
         (lambda: poisson([LOW], [1.0], 1, jobs=0), "expected more than 0"),
-        (lambda: poisson([LOW], [1.0], 1, horizon_s=np.inf), "expected more than 0"),
         (lambda: poisson([LOW], [1.0, 2.0], 1, jobs=1), "1 classes, 2 rates"),
         (lambda: poisson([LOW], [-1.0], 1, jobs=1), "expected 0 or more, not all 0"),
         (lambda: poisson([LOW], [0.0], 1, jobs=1), "expected 0 or more, not all 0"),

@@ -14,7 +14,7 @@ import pytest
 from trimtab.errors import UserError
 from trimtab.traces.formats.alibaba_2018 import read_alibaba_2018
 from trimtab.traces.formats.alibaba_gpu_2020 import read_alibaba_gpu_2020
-from trimtab.traces.formats.alibaba_gpu_2023 import read_alibaba_gpu_2023, read_openb_nodes
+from trimtab.traces.formats.alibaba_gpu_2023 import read_alibaba_gpu_2023
 from trimtab.traces.formats.azure_functions_2021 import read_azure_functions_2021
 from trimtab.traces.formats.azure_llm import read_azure_llm
 from trimtab.traces.formats.google_2011 import read_google_2011
@@ -312,27 +312,3 @@ def test_google_2019_is_equal_in_all_its_forms(tmp_path: Path) -> None:
     (tmp_path / "back.json").write_text("\n".join(reversed(lines)))
     with pytest.raises(UserError, match="time goes back"):
         list(google_2019(tmp_path / "back.json", Counter()))
-
-
-def test_openb_nodes_are_counted_by_kind(tmp_path: Path) -> None:
-    kinds = read_openb_nodes(SAMPLES / "openb_node_list.csv")
-    assert kinds.to_dict("records") == [
-        {
-            "cpu_milli": 32_000,
-            "memory_bytes": 256 * GIB,
-            "gpus": 0,
-            "gpu_model": "",
-            "count": 2,
-        },
-        {
-            "cpu_milli": 96_000,
-            "memory_bytes": 384 * GIB,
-            "gpus": 8,
-            "gpu_model": "G2",
-            "count": 1,
-        },
-    ]
-    path = tmp_path / "nodes.csv"
-    path.write_text("sn,cpu_milli,memory_mib,gpu,model\nn0,,1,0,\n")
-    with pytest.raises(UserError, match=r"nodes\.csv: node 0 has an empty field"):
-        read_openb_nodes(path)

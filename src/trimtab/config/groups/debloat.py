@@ -81,12 +81,13 @@ class Debloat:
     gpu: Gpu = about(
         "What stays of GPU code: `used` (what the traced runs loaded; all of it where their "
         "kernels were not traced), `architecture` (what a GPU of the hardware can load, used or "
-        "not) or `keep` (all).",
+        "not; so it is with `used` too in modes other than `compact`, in which GPU code could not "
+        "come back, unless `fallback` is `none`) or `keep` (all).",
         default=Gpu.USED,
     )
     kernels: Kernels = about(
         "Unused kernels beside used ones in the same module: `keep` or `prune` (their code "
-        "becomes zeros, and the module is compressed again).",
+        "becomes zeros, and the module is compressed again; they do not come back).",
         default=Kernels.KEEP,
     )
     start_up_only: StartUpOnly = about(

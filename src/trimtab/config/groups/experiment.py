@@ -17,12 +17,7 @@ from trimtab.config.fields import (
     about,
 )
 
-
-class Platform(StrEnum):
-    """Where the cells of a schedule can be run for real."""
-
-    SPARK = "spark"
-    SLURM = "slurm"
+Platform = StrEnum("Platform", "SPARK SLURM")  # where cells can be run for real
 
 
 @dataclass(config=CHECKED)

@@ -31,11 +31,7 @@ ComputeCapability = Annotated[
 ]
 
 
-class EnergySource(StrEnum):
-    """Where joules come from."""
-
-    MEASURED = "measured"
-    MODELLED = "modelled"
+EnergySource = StrEnum("EnergySource", "MEASURED MODELLED")
 
 
 @dataclass(config=CHECKED)

@@ -19,67 +19,20 @@ from trimtab.config.fields import (
     about,
 )
 
-
-class ArrivalKind(StrEnum):
-    """How arrivals are drawn, or that they were recorded."""
-
-    POISSON = "poisson"
-    BURSTS = "bursts"
-    MARKOVIAN = "markovian"
-    FILE = "file"
-
-
-class TraceFormat(StrEnum):
-    """Of a recorded trace: the project's own, or a module of `trimtab.traces.formats`."""
-
-    PARQUET = "parquet"
-    SWF = "swf"
-    GOOGLE_2011 = "google_2011"
-    GOOGLE_2019 = "google_2019"
-    ALIBABA_2018 = "alibaba_2018"
-    ALIBABA_GPU_2020 = "alibaba_gpu_2020"
-    ALIBABA_GPU_2023 = "alibaba_gpu_2023"
-    AZURE_FUNCTIONS_2019 = "azure_functions_2019"
-    AZURE_FUNCTIONS_2021 = "azure_functions_2021"
-    AZURE_LLM = "azure_llm"
-    PHILLY_TABLE = "philly_table"
-    PHILLY_LOG = "philly_log"
-
-
-class Distribution(StrEnum):
-    """Of service times."""
-
-    DETERMINISTIC = "deterministic"
-    EXPONENTIAL = "exponential"
-    ERLANG = "erlang"
-    UNIFORM = "uniform"
-    LOGNORMAL = "lognormal"
-    HYPEREXPONENTIAL = "hyperexponential"
-
-
-class TaskDistribution(StrEnum):
-    """Of the times of a job's tasks."""
-
-    DETERMINISTIC = "deterministic"
-    EXPONENTIAL = "exponential"
-    ERLANG = "erlang"
-    LOGNORMAL = "lognormal"
-
-
-class JobEnvironment(StrEnum):
-    """In which environment a workload's jobs run."""
-
-    ORIGINAL = "original"
-    DEBLOATED = "debloated"
-
-
-class SparkProgramName(StrEnum):
-    """What jobs can do on a real Spark."""
-
-    WORD_POPULARITY = "word_popularity"
-    TRIANGLE_COUNT = "triangle_count"
-
-
+ArrivalKind = StrEnum("ArrivalKind", "POISSON BURSTS MARKOVIAN FILE")
+# Of a recorded trace: the project's own, or a module of `trimtab.traces.formats`.
+TraceFormat = StrEnum(
+    "TraceFormat",
+    "PARQUET SWF GOOGLE_2011 GOOGLE_2019 ALIBABA_2018 ALIBABA_GPU_2020 ALIBABA_GPU_2023 "
+    "AZURE_FUNCTIONS_2019 AZURE_FUNCTIONS_2021 AZURE_LLM PHILLY_TABLE PHILLY_LOG",
+)
+# Of service times, and of the times of a job's tasks.
+Distribution = StrEnum(
+    "Distribution", "DETERMINISTIC EXPONENTIAL ERLANG UNIFORM LOGNORMAL HYPEREXPONENTIAL"
+)
+TaskDistribution = StrEnum("TaskDistribution", "DETERMINISTIC EXPONENTIAL ERLANG LOGNORMAL")
+JobEnvironment = StrEnum("JobEnvironment", "ORIGINAL DEBLOATED")
+SparkProgramName = StrEnum("SparkProgramName", "WORD_POPULARITY TRIANGLE_COUNT")
 Matrix = list[list[Number]]
 
 

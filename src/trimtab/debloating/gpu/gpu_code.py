@@ -15,7 +15,7 @@ from trimtab.binaries.rewriting.gpu_spans import with_gpu_code
 from trimtab.binaries.rewriting.prune_cubin import prune_element
 from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
-from trimtab.config.groups.debloat import Debloat, Gpu, Kernels, Mode
+from trimtab.config.groups.debloat import Debloat, Fallback, Gpu, Kernels, Mode
 from trimtab.debloating.gpu.element_programs import Piece
 from trimtab.debloating.gpu.elements import Decisions, ElementReason, GpuUse, decide
 from trimtab.records.usage import Usage, UsedLibrary
@@ -47,6 +47,7 @@ class GpuScope:
 def gpu_scope_of(options: Debloat, usages: Sequence[Usage], gpus: Sequence[str]) -> GpuScope:
     """Return what GPU code is kept for; `gpus` are a hardware YAML's, else those traced on count.
 
+    Where GPU code cannot come back, but functions can, all that these GPUs can load is kept.
     Raises UserError for a compute capability that is none.
     """
     if options.gpu == Gpu.KEEP:
@@ -55,7 +56,9 @@ def gpu_scope_of(options: Debloat, usages: Sequence[Usage], gpus: Sequence[str])
     numbers = tuple(sorted({parse_architecture(gpu).number for gpu in gpus} or traced_on))
     if not numbers:
         return GpuScope(why_all="no GPU was traced on, and the hardware names none")
-    if options.gpu == Gpu.ARCHITECTURE:
+    comes_back = options.fallback != Fallback.NONE
+    put_back = comes_back and options.mode == Mode.COMPACT
+    if options.gpu == Gpu.ARCHITECTURE or comes_back != put_back:
         return GpuScope(numbers)
     for usage in usages:
         if not usage.kernels_traced:
@@ -63,9 +66,7 @@ def gpu_scope_of(options: Debloat, usages: Sequence[Usage], gpus: Sequence[str])
     modules = [module for usage in usages for module in usage.modules]
     linked = any(_links(library) for usage in usages for library in usage.libraries)
     use = GpuUse.of(modules, traced_on, linked)
-    return GpuScope(
-        numbers, use, options.kernels == Kernels.PRUNE, put_back=options.mode == Mode.COMPACT
-    )
+    return GpuScope(numbers, use, options.kernels == Kernels.PRUNE, put_back)
 
 
 def _links(library: UsedLibrary) -> bool:

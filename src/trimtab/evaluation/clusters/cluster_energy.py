@@ -1,22 +1,49 @@
-"""What each policy cost the whole cluster."""
+"""What each policy cost the whole cluster: energy, run time and waste."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
+import altair as alt
 import pyarrow.parquet as pq
 
-from trimtab.evaluation.inputs.schedules import Cell, relative_pct
-from trimtab.evaluation.report.published import titled
-from trimtab.evaluation.report.tables import Column, Row, Table
-from trimtab.evaluation.schedules.by_class import percent
+from trimtab.evaluation.inputs.schedules import Cell, CellGroup, relative_pct
+from trimtab.evaluation.report.figures import AFTER, BEFORE, GPU_COLOUR, Figure, data, hover, scaled
+from trimtab.evaluation.report.published import published, titled
+from trimtab.evaluation.report.tables import Column, Row, Table, shown
+from trimtab.evaluation.schedules.by_class import difference_key, percent, picked
+from trimtab.evaluation.schedules.charts import figure_of, sources_in_words
 from trimtab.evaluation.schedules.section import (
     SIMULATED,
     ScheduleSection,
     cell_row,
-    policy_metrics,
 )
 
 _BATCH_ROWS = 1 << 20
+_KINDS = {"idle_energy_j": "idle", "active_energy_j": "active"}
+
+
+class EnergyAndRunTime(ScheduleSection):
+    """The whole cluster until its last job finished, where its energy is known."""
+
+    order = 720
+
+    def make_figures(self) -> Iterator[Figure]:
+        """Idle and active energy beside the run time."""
+        settings = [
+            setting
+            for setting in self.charted.settings
+            if any(cell.total_energy_j is not None for cell in setting.cells)
+        ]
+        sources = sources_in_words(cell.summary.energy_source for s in settings for cell in s.cells)
+        return figure_of(
+            "energy_and_run_time",
+            "Energy and run time by policy",
+            "The whole cluster until its last job finished: idle energy and what running jobs "
+            "draw on top, and how long that took. The run time is simulated, the energy "
+            f"{sources}. Published, against the default scheduler of Kubernetes: "
+            f"{_published_energy()}.",
+            map(_energy_panel, settings),
+        )
 
 
 class ClusterEnergy(ScheduleSection):
@@ -26,11 +53,6 @@ class ClusterEnergy(ScheduleSection):
 
     def make_tables(self) -> Iterator[Table]:
         """A row for each cell."""
-        rows = [
-            _row(cell, setting.baseline)
-            for setting in self.schedules.settings
-            for cell in setting.cells
-        ]
         yield self.compared(
             "cluster_energy",
             titled("Energy and run time of the whole cluster, by policy", "cluster_energy"),
@@ -55,40 +77,38 @@ class ClusterEnergy(ScheduleSection):
                 Column("energy_source", "Energy is"),
                 Column("details", "Details"),
             ),
-            rows,
+            [
+                _row(cell, group.baseline)
+                for group in self.schedules.settings
+                for cell in group.cells
+            ],
         )
-
-    def metrics(self) -> Mapping[str, Any]:
-        """Return the numbers of each policy."""
-        return policy_metrics(self.tables[0])
 
 
 def _row(cell: Cell, baseline: Cell | None) -> Row:
-    row = cell_row(cell) | {
-        "idle_energy_j": cell.totals.idle_energy_j,
-        "active_energy_j": cell.totals.active_energy_j,
-        "makespan_s": cell.totals.makespan_s,
-        "total_energy_j": cell.total_energy_j,
-        "processing_energy_j": cell.processing_energy_j,
-        "utilisation_pct": percent(cell.totals.utilisation),
+    cost = _cost(cell)
+    before = _cost(baseline) if baseline and baseline is not cell else {}
+    is_baseline = cell.summary.baseline
+    return {
+        **cell_row(cell),
+        **cost,
+        **{difference_key(key): relative_pct(before[key], cost[key]) for key in before},
+        **picked(cell.summary.all, *_KINDS),
+        "utilisation_pct": percent(cell.summary.all.utilisation),
         "waste_pct": percent(waste_share(cell)),
         "energy_source": cell.summary.energy_source,
-        "details": "the baseline" if cell.baseline else "" if baseline else "no baseline",
+        "details": "the baseline" if is_baseline else "" if baseline else "no baseline",
         "source": SIMULATED,
     }
-    if baseline and cell is not baseline:
-        row |= {
-            "total_energy_difference_pct": relative_pct(
-                baseline.total_energy_j, cell.total_energy_j
-            ),
-            "processing_energy_difference_pct": relative_pct(
-                baseline.processing_energy_j, cell.processing_energy_j
-            ),
-            "makespan_difference_pct": relative_pct(
-                baseline.totals.makespan_s, cell.totals.makespan_s
-            ),
-        }
-    return row
+
+
+def _cost(cell: Cell) -> dict[str, float | None]:
+    """Return what is compared with the baseline."""
+    return {
+        "total_energy_j": cell.total_energy_j,
+        "processing_energy_j": cell.processing_energy_j,
+        "makespan_s": cell.summary.all.makespan_s,
+    }
 
 
 def waste_share(cell: Cell) -> float | None:
@@ -103,3 +123,52 @@ def waste_share(cell: Cell) -> float | None:
         wasted += float(frame["wasted_s"].sum())
         useful += float(frame["execution_s"].sum())
     return wasted / (wasted + useful) if wasted + useful else None
+
+
+def _published_energy() -> str:
+    """Return what is printed of HEATS, with its number where it has one."""
+    said = []
+    for row in published("cluster_energy"):
+        if row.bears_on == "node_types":
+            difference = row.values.get("total_energy_difference_pct")
+            words = [] if difference is None else [f"energy {shown(difference, 1)} %"]
+            words.append(str(row.values["details"]))
+            said.append(f"{row.row.rpartition(', ')[2]}: {', '.join(words)}")
+    return "; ".join(said)
+
+
+def _energy_panel(setting: CellGroup) -> Any:
+    policies = [cell.label for cell in setting.cells]
+    energies = [
+        {
+            "policy": cell.label,
+            "kind": kind,
+            "order": order,
+            "energy_kj": (getattr(cell.summary.all, key) or 0.0) / 1e3,
+        }
+        for cell in setting.cells
+        for order, (key, kind) in enumerate(_KINDS.items())
+    ]
+    times = [{"policy": c.label, "makespan_s": c.summary.all.makespan_s} for c in setting.cells]
+    energy = (
+        alt.Chart(data(energies))
+        .mark_bar(height=16)
+        .encode(
+            y=alt.Y("policy:N", sort=policies, title=None, axis=alt.Axis(labelLimit=260)),
+            x=alt.X("energy_kj:Q", title="Energy, kJ"),
+            color=scaled(alt.Color, "kind:N", _KINDS.values(), (BEFORE, AFTER)),
+            order="order:Q",
+            tooltip=hover("policy", "kind", energy_kj=",.1f"),
+        )
+    )
+    time = (
+        alt.Chart(data(times))
+        .mark_bar(height=16, color=GPU_COLOUR)
+        .encode(
+            y=alt.Y("policy:N", sort=policies, title=None, axis=None),
+            x=alt.X("makespan_s:Q", title="Run time, s"),
+            tooltip=hover("policy", makespan_s=",.1f"),
+        )
+    )
+    panels = [chart.properties(width=330, height=alt.Step(24)) for chart in (energy, time)]
+    return alt.hconcat(*panels, title=alt.TitleParams(setting.label))

@@ -12,13 +12,13 @@ from markupsafe import Markup
 from trimtab.evaluation.inputs.schedules import Cell, CellGroup
 from trimtab.evaluation.inputs.stays import Window, first_stays, lane_height, lanes
 from trimtab.evaluation.report.blocks import Block, Fold, Prose
-from trimtab.evaluation.report.figures import INK, Figure, data, specification
+from trimtab.evaluation.report.figures import INK, Figure, data, hover, scaled, specification
 from trimtab.evaluation.schedules.charts import class_colour
-from trimtab.evaluation.schedules.main_classes import OTHERS
-from trimtab.evaluation.schedules.section import ScheduleSection
+from trimtab.evaluation.schedules.section import OTHERS, ScheduleSection
 
 _STAYS = 200
 _UNKNOWN = "not finished"
+_PARTS = ["running", "set-up"]
 _ENDS = {"evicted": "cross", "migrated": "triangle-right", "failed": "diamond"}
 _CORE_PX, _NODE_PX, _GAP_PX = 9, (16, 120), 4
 
@@ -45,7 +45,7 @@ class Gantt(ScheduleSection):
 
 def gantt_name(cell: Cell) -> str:
     """Return the stem of a cell's chart, of letters that any file system takes."""
-    return re.sub(r"[^\w.-]", "_", f"gantt_{cell.cluster}_{cell.trace}_{cell.policy}")
+    return re.sub(r"[^\w.-]", "_", "_".join(("gantt", *cell.setting, cell.summary.policy)))
 
 
 def _gantt(setting: CellGroup, cell: Cell, window: Window) -> Figure:
@@ -64,40 +64,32 @@ def _gantt(setting: CellGroup, cell: Cell, window: Window) -> Figure:
             y=y,
             y2="bottom:Q",
             color=class_colour([*setting.classes, *more]),
-            opacity=alt.Opacity(
-                "part:O",
-                sort=["running", "set-up"],
-                scale=alt.Scale(domain=["running", "set-up"], range=[1, 0.35]),
-                legend=alt.Legend(title=None, orient="top"),
-            ),
-            tooltip=["job:Q", "job_class:N", "node:N", "part:N", "level:Q", "cores:Q"]
-            + [alt.Tooltip(f"{key}:Q", format=",.2f") for key in ("from_s", "to_s")]
-            + ["end:N"],
+            opacity=scaled(alt.Opacity, "part:O", _PARTS, (1, 0.35), sort=_PARTS),
+            tooltip=[
+                *("job:Q", "job_class:N", "node:N", "part:N", "level:Q", "cores:Q"),
+                *(*hover(from_s=",.2f", to_s=",.2f"), "end:N"),
+            ],
         )
     )
     ends = [bar for bar in bars if bar["end"] in _ENDS]
-    layers = [rectangles]
-    if ends:
-        layers.append(
-            alt.Chart(data(ends))
-            .mark_point(size=70, filled=True, color=INK, opacity=1, stroke="white", strokeWidth=0.6)
-            .encode(
-                x="to_s:Q",
-                y="middle:Q",
-                shape=alt.Shape(
-                    "end:N",
-                    scale=alt.Scale(domain=list(_ENDS), range=list(_ENDS.values())),
-                    legend=alt.Legend(title="Ended", orient="top"),
-                ),
-            )
-        )
-    nodes = alt.Chart(data(bands))
-    layers.append(
-        nodes.mark_text(align="right", dx=-6, color=INK, fontSize=11).encode(
-            x=alt.value(0), y="middle:Q", text="node:N"
+    marks = (
+        alt.Chart(data(ends))
+        .mark_point(size=70, filled=True, color=INK, opacity=1, stroke="white", strokeWidth=0.6)
+        .encode(
+            x="to_s:Q",
+            y="middle:Q",
+            shape=scaled(
+                *(alt.Shape, "end:N", _ENDS, [*_ENDS.values()]),
+                legend=alt.Legend(title="Ended", orient="top"),
+            ),
         )
     )
-    layers.append(nodes.mark_rule(color="#dfe4ea").encode(y="bottom:Q"))
+    nodes = alt.Chart(data(bands))
+    names = nodes.mark_text(align="right", dx=-6, color=INK, fontSize=11).encode(
+        x=alt.value(0), y="middle:Q", text="node:N"
+    )
+    rules = nodes.mark_rule(color="#dfe4ea").encode(y="bottom:Q")
+    layers = (rectangles, marks, names, rules) if ends else (rectangles, names, rules)
     return Figure(
         gantt_name(cell),
         f"{setting.label}: {cell.label}",
@@ -130,11 +122,11 @@ def layout(cell: Cell, window: Window) -> tuple[list[dict[str, Any]], list[dict[
     bands: list[dict[str, Any]] = []
     top = 0.0
     for node, stays in window.stays.groupby("node", sort=True):
-        lowest = lanes(stays)
-        needed = max(low + lane_height(s) for low, s in zip(lowest, _records(stays), strict=True))
+        in_lanes: Any = list(zip(lanes(stays), stays.to_dict("records"), strict=True))
+        needed = max(low + lane_height(stay) for low, stay in in_lanes)
         height = min(max(needed / 1000 * _CORE_PX, _NODE_PX[0]), _NODE_PX[1])
         name = f"{hardware.get(node, 'node')} {node}"
-        for low, stay in zip(lowest, _records(stays), strict=True):
+        for low, stay in in_lanes:
             bar = {
                 "job": stay["job"],
                 "job_class": classes.get(stay["job"], _UNKNOWN),
@@ -156,10 +148,6 @@ def layout(cell: Cell, window: Window) -> tuple[list[dict[str, Any]], list[dict[
         bands.append({"node": name, "middle": top + height / 2, "bottom": top + height})
         top += height + _GAP_PX
     return bars, bands
-
-
-def _records(stays: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(key): value for key, value in row.items()} for row in stays.to_dict("records")]
 
 
 def _classes(cell: Cell, stays: pd.DataFrame) -> dict[int, str]:

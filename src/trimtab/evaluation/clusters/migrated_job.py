@@ -9,9 +9,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from trimtab.evaluation.inputs.schedules import Cell, CellGroup
-from trimtab.evaluation.report.figures import AFTER, HIGHLIGHT, INK, Figure, data, specification
-from trimtab.evaluation.report.published import stated, titled
-from trimtab.evaluation.schedules.charts import sources_in_words, stacked
+from trimtab.evaluation.report.figures import AFTER, HIGHLIGHT, INK, Figure, data, scaled
+from trimtab.evaluation.report.published import stated
+from trimtab.evaluation.schedules.charts import figure_of, sources_in_words
 from trimtab.evaluation.schedules.section import ScheduleSection
 
 _LOOKED_AT = 100  # the first jobs that moved; one of them finished, unless the trace was cut
@@ -34,25 +34,20 @@ class MigratedJob(ScheduleSection):
     def make_figures(self) -> Iterator[Figure]:
         """The job's time line, a panel for each setting in which a job migrated."""
         jobs = [moved for setting in self.charted.settings if (moved := first_moved(setting))]
-        if not jobs:
-            return
-        sources = sources_in_words(
-            cell.summary.energy_source for moved in jobs for cell in moved.cells
-        )
-        name = "migrated_job"
+        sources = sources_in_words(cell.summary.energy_source for job in jobs for cell in job.cells)
         wall_s, energy_j, less_pct, ratio = (
-            stated(name, key)
+            stated("migrated_job", key)
             for key in ("wall_s", "energy_j", "energy_reduction_pct", "wall_ratio")
         )
-        yield Figure(
-            name,
-            titled("A job that moved to another node", name),
+        return figure_of(
+            "migrated_job",
+            "A job that moved to another node",
             "The first job of the trace that a policy moved, and where the baseline policy left "
             "it. Orange is image pull and cold start. Beside the last bar: response time and the "
             f"job's active energy, which is {sources}; times are simulated. Published: k-means "
             f"that stays takes {wall_s:g} s and {energy_j:g} J, one that moves {less_pct:g} % less "
             f"energy and {ratio:g} times as long.",
-            specification(stacked(_panel(moved) for moved in jobs)),
+            map(_panel, jobs),
         )
 
 
@@ -128,7 +123,6 @@ def _panel(moved: Moved) -> Any:
 
 
 def _timeline(bars: list[dict[str, Any]], longest_s: float) -> Any:
-    parts = ["running", "set-up"]
     base = alt.Chart(data(bars)).encode(
         y=alt.Y("node:N", sort=None, title=None, axis=alt.Axis(labelLimit=200)),
         tooltip=["policy:N", "node:N", "part:N", "from_s:Q", "to_s:Q"],
@@ -136,11 +130,7 @@ def _timeline(bars: list[dict[str, Any]], longest_s: float) -> Any:
     rectangles = base.mark_bar(height=18).encode(
         x=alt.X("from_s:Q", title="Time since arrival, s", scale=alt.Scale(domain=[0, longest_s])),
         x2="to_s:Q",
-        color=alt.Color(
-            "part:N",
-            scale=alt.Scale(domain=parts, range=[AFTER, HIGHLIGHT]),
-            legend=alt.Legend(title=None, orient="top"),
-        ),
+        color=scaled(alt.Color, "part:N", ("running", "set-up"), (AFTER, HIGHLIGHT)),
     )
     said = base.mark_text(align="left", dx=5, color=INK).encode(x="to_s:Q", text="said:N")
     return alt.layer(rectangles, said)

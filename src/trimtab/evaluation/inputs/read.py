@@ -1,18 +1,21 @@
 """The folders of the earlier stages, read and checked."""
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
 from trimtab.errors import TrimtabError, UserError
-from trimtab.evaluation.inputs.files import read_rows, refuse_twice
 from trimtab.evaluation.inputs.measurements import DebloatedTarget, Inputs, Measurements, Profile
-from trimtab.evaluation.inputs.schedule_files import read_cells
-from trimtab.evaluation.inputs.schedules import Schedules
+from trimtab.evaluation.inputs.schedules import Cell, Schedules
+from trimtab.records import tables
 from trimtab.records.deflator_search import DeflatorSearch
 from trimtab.records.manifest import Manifest
-from trimtab.records.tables import EPOCHS, LIBRARIES, RUNS, read_table
+from trimtab.records.summary import FormulaResponse, RealRun, Summary
 from trimtab.records.trace_facts import TraceFacts
 from trimtab.records.usage import Usage
 from trimtab.records.used import UsedCodeByLibrary
@@ -31,8 +34,8 @@ def load(inputs: Inputs) -> Measurements:
         )
     profiles = [_profile(folder) for folder in inputs.profiles]
     targets = [_target(folder) for folder in inputs.debloats]
-    refuse_twice("workload", [(p.workload, p.hardware) for p in profiles])
-    refuse_twice("target", [(t.label, t.hardware) for t in targets])
+    _refuse_twice("workload", [(p.workload, p.hardware) for p in profiles])
+    _refuse_twice("target", [(t.label, t.hardware) for t in targets])
     profiled = {(p.workload, p.hardware) for p in profiles}
     for target in targets:
         for workload in target.workloads:
@@ -61,30 +64,25 @@ def _profile(folder: Path) -> Profile:
             f"{folder / 'usage.json'}: the trace is incomplete ({reasons}); "
             "nothing is concluded from it: profile the workload again"
         )
-    runs = read_rows(folder / "runs.parquet", RUNS)
-    epochs = read_table(folder / "epochs.parquet", EPOCHS)
+    runs = _read_rows(folder / "runs.parquet", tables.RUNS)
+    epochs = tables.read_table(folder / "epochs.parquet", tables.EPOCHS)
     workload, hardware = _only(runs, folder / "runs.parquet", ("workload", "hardware"))
-    refuse_twice(
-        f"{folder / 'runs.parquet'}: run",
-        runs[["condition", "repeat"]].itertuples(index=False, name=None),
-    )
+    _refuse_twice(f"{folder / 'runs.parquet'}: run", _keys(runs, "condition", "repeat"))
     return Profile(workload, workload, hardware, usage, runs, epochs)
 
 
 def _target(folder: Path) -> DebloatedTarget:
     manifest = Manifest.read(folder / "manifest.json")
     verdict = Verdict.read(folder / "verify.json")
-    libraries = read_rows(folder / "libraries.parquet", LIBRARIES)
+    libraries = _read_rows(folder / "libraries.parquet", tables.LIBRARIES)
     _check_sums(folder / "libraries.parquet", libraries)
     used = UsedCodeByLibrary.read(folder / "used.json").libraries
     unknown = set(used) - set(libraries["library"])
     if unknown:
         raise TrimtabError(f"{folder / 'used.json'}: {min(unknown)}: not in libraries.parquet")
-    runs = read_table(folder / "verify_runs.parquet", RUNS)
-    refuse_twice(
-        f"{folder / 'verify_runs.parquet'}: run",
-        runs[["workload", "condition", "repeat"]].itertuples(index=False, name=None),
-    )
+    runs = tables.read_table(folder / "verify_runs.parquet", tables.RUNS)
+    keys = _keys(runs, "workload", "condition", "repeat")
+    _refuse_twice(f"{folder / 'verify_runs.parquet'}: run", keys)
     return DebloatedTarget(manifest.target, manifest, verdict, libraries, runs, used)
 
 
@@ -112,3 +110,63 @@ def _check_sums(path: Path, frame: pd.DataFrame) -> None:
             f"{path}: {wrong.iloc[0]}: the elements removed, by reason, are not those before "
             "less those after"
         )
+
+
+def read_cells(folders: Iterable[Path]) -> tuple[Cell, ...]:
+    """Read the folders of cells, one for each cluster, trace and policy.
+
+    Raises UserError when a file is missing, a cell is given twice or a trace has two baselines, and
+    TrimtabError when a file does not hold what the schedule stage writes.
+    """
+    cells = [_cell(folder) for folder in folders]
+    _refuse_twice("schedule", [(*cell.setting, cell.summary.policy) for cell in cells])
+    baselines = Counter(cell.setting for cell in cells if cell.summary.baseline)
+    for (cluster, trace), count in baselines.items():
+        if count > 1:
+            raise UserError(f"trace {trace} on {cluster}: {count} policies are the baseline")
+    labels = Counter((cell.setting, cell.label) for cell in cells)
+    return tuple(
+        replace(cell, label=f"{cell.label} ({cell.summary.policy})")
+        if labels[cell.setting, cell.label] > 1
+        else cell
+        for cell in cells
+    )
+
+
+def _cell(folder: Path) -> Cell:
+    summary = Summary.read(folder / "summary.json")
+    formula, real = folder / "formula.json", folder / "real.json"
+    there = real.is_file()
+    return Cell(
+        label=summary.policy_label,
+        summary=summary,
+        jobs=tables.check_columns(folder / "jobs.parquet", tables.SCHEDULED),
+        stays=tables.check_columns(folder / "stays.parquet", tables.STAYS),
+        nodes=_read_rows(folder / "nodes.parquet", tables.NODES),
+        load=tables.read_table(folder / "load.parquet", tables.LOAD),
+        formula=FormulaResponse.read(formula) if formula.is_file() else None,
+        real=RealRun.read(real) if there else None,
+        real_jobs=tables.check_columns(folder / "real.parquet", tables.SCHEDULED)
+        if there
+        else None,
+    )
+
+
+def _read_rows(path: Path, schema: pa.Schema) -> pd.DataFrame:
+    """Return a table that has rows; raises as `read_table` does, and TrimtabError without any."""
+    frame = tables.read_table(path, schema)
+    if frame.empty:
+        raise TrimtabError(f"{path}: no rows")
+    return frame
+
+
+def _refuse_twice(what: str, keys: Iterable[tuple[Any, ...]]) -> None:
+    seen = set()
+    for key in keys:
+        if key in seen:
+            raise UserError(f"{what} {' / '.join(map(str, key))} is given twice")
+        seen.add(key)
+
+
+def _keys(frame: pd.DataFrame, *columns: str) -> Iterable[tuple[Any, ...]]:
+    return frame[list(columns)].itertuples(index=False, name=None)

@@ -9,10 +9,8 @@ import pandas as pd
 
 from trimtab.config.groups.hardware import Probe
 from trimtab.records.deflator_search import DeflatorSearch
-from trimtab.records.figures import ClassFigures, ResponseFigures, TotalFigures
-from trimtab.records.formula import FormulaResponse
-from trimtab.records.real_run import RealRun
-from trimtab.records.summary import Summary
+from trimtab.records.figures import ClassFigures
+from trimtab.records.summary import FormulaResponse, RealRun, Summary
 from trimtab.records.trace_facts import TraceFacts
 
 
@@ -36,35 +34,15 @@ class Cell:
     real_jobs: Path | None = None
 
     @property
-    def cluster(self) -> str:
-        """The cluster's name."""
-        return self.summary.cluster
-
-    @property
-    def trace(self) -> str:
-        """The trace's name."""
-        return self.summary.trace
-
-    @property
-    def policy(self) -> str:
-        """The name of the policy's file."""
-        return self.summary.policy
-
-    @property
-    def baseline(self) -> bool:
-        """Whether the others are compared with it."""
-        return self.summary.baseline
+    def setting(self) -> tuple[str, str]:
+        """The names of its cluster and trace."""
+        return self.summary.cluster, self.summary.trace
 
     @property
     def classes(self) -> dict[str, ClassFigures]:
         """The figures of each class, highest priority first."""
         classes = self.summary.classes
         return {name: classes[name] for name in sorted(classes, key=lambda n: -classes[n].priority)}
-
-    @property
-    def totals(self) -> TotalFigures:
-        """The figures of all jobs and of the cluster."""
-        return self.summary.all
 
     def with_classes(self, names: Container[str]) -> "Cell":
         """Return the cell with some of its classes."""
@@ -74,7 +52,7 @@ class Cell:
     @property
     def total_energy_j(self) -> float | None:
         """Idle and active energy of the whole cluster; None where either is unknown."""
-        idle, active = self.totals.idle_energy_j, self.totals.active_energy_j
+        idle, active = self.summary.all.idle_energy_j, self.summary.all.active_energy_j
         return None if idle is None or active is None else idle + active
 
     @property
@@ -83,18 +61,10 @@ class Cell:
 
         Of a cluster that is switched on for its jobs alone.
         """
-        idle, active = self.totals.idle_energy_j, self.totals.active_energy_j
-        return None if idle is None or active is None else active + idle * self.totals.utilisation
-
-    @property
-    def evicts(self) -> bool:
-        """Whether any job was evicted."""
-        return any(numbers.evictions > 0 for numbers in self.classes.values())
-
-    @property
-    def sprints(self) -> bool:
-        """Whether any job was sped up for a while."""
-        return any(numbers.sprint_s > 0 for numbers in self.classes.values())
+        idle, active = self.summary.all.idle_energy_j, self.summary.all.active_energy_j
+        return (
+            None if idle is None or active is None else active + idle * self.summary.all.utilisation
+        )
 
 
 @dataclass(frozen=True)
@@ -109,7 +79,7 @@ class CellGroup:
     @property
     def baseline(self) -> Cell | None:
         """The cell that the others are compared with; None where the experiment names none."""
-        return self.cells[0] if self.cells[0].baseline else None
+        return self.cells[0] if self.cells[0].summary.baseline else None
 
     @property
     def classes(self) -> list[str]:
@@ -120,25 +90,22 @@ class CellGroup:
 
 @dataclass(frozen=True)
 class ClassOutcome:
-    """One class of one cell, simulated or run for real, with the baseline's where there is one."""
+    """One class of one cell, simulated or run for real, with the baseline's where there is one.
+
+    `energy_source` is "measured", "modelled" or "".
+    """
 
     cell: Cell
     job_class: str
     answered_by: str
+    energy_source: str
     is_real: bool
     numbers: ClassFigures
     baseline: ClassFigures | None
 
-    @property
-    def energy_source(self) -> str:
-        """Where its energy is from: "measured", "modelled" or ""."""
-        if not self.is_real:
-            return self.cell.summary.energy_source
-        return self.cell.real.energy_source if self.cell.real else ""
-
     def difference_pct(self, key: str) -> float | None:
         """Return by how many per cent `key` is above the baseline's; below is negative."""
-        return None if self.baseline is None else difference_pct(self.baseline, self.numbers, key)
+        return relative_pct(getattr(self.baseline, key, None), getattr(self.numbers, key))
 
 
 @dataclass(frozen=True)
@@ -155,14 +122,14 @@ class Schedules:
         """The cells by cluster and trace, in the order of the experiment."""
         found: dict[tuple[str, str], list[Cell]] = {}
         for cell in self.cells:
-            found.setdefault((cell.cluster, cell.trace), []).append(cell)
+            found.setdefault(cell.setting, []).append(cell)
         clusters = {cluster for cluster, _ in found}
         return tuple(
             CellGroup(
                 trace if len(clusters) == 1 else f"{trace} on {cluster}",
                 cluster,
                 trace,
-                tuple(sorted(cells, key=lambda cell: not cell.baseline)),
+                tuple(sorted(cells, key=lambda cell: not cell.summary.baseline)),
             )
             for (cluster, trace), cells in found.items()
         )
@@ -170,22 +137,17 @@ class Schedules:
 
 def outcomes(setting: CellGroup) -> Iterator[ClassOutcome]:
     """Yield the classes of every cell, simulated and, where it was run, for real."""
-    baseline = setting.baseline
     for cell in setting.cells:
-        compared = baseline if cell is not baseline else None
+        compared = setting.baseline if cell is not setting.baseline else None
+        simulated = compared.classes if compared else {}
+        ran = compared.real.classes if compared and compared.real else {}
+        by, source = cell.summary.simulator, cell.summary.energy_source
         for name, numbers in cell.classes.items():
-            before = compared.classes.get(name) if compared else None
-            yield ClassOutcome(cell, name, cell.summary.simulator, False, numbers, before)
+            yield ClassOutcome(cell, name, by, source, False, numbers, simulated.get(name))
         if cell.real:
-            real = compared.real if compared else None
+            platform, source = cell.real.platform, cell.real.energy_source
             for name, numbers in cell.real.classes.items():
-                before = real.classes.get(name) if real else None
-                yield ClassOutcome(cell, name, cell.real.platform, True, numbers, before)
-
-
-def difference_pct(before: ResponseFigures, after: ResponseFigures, key: str) -> float | None:
-    """Return by how many per cent a figure is above the one `before`; None where unknown."""
-    return relative_pct(getattr(before, key), getattr(after, key))
+                yield ClassOutcome(cell, name, platform, source, True, numbers, ran.get(name))
 
 
 def relative_pct(before: float | None, after: float | None) -> float | None:

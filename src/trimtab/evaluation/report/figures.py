@@ -1,6 +1,6 @@
 """A figure of the report: one Vega-Lite document, drawn as SVG and explored in HTML."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -48,6 +48,23 @@ def in_order(names: Iterable[Any]) -> list[Any]:
 def data(values: list[dict[str, Any]]) -> Any:
     """Return inline data of a chart; every row is a dictionary."""
     return alt.Data(values=values)
+
+
+def scaled(
+    channel: Any, field: str, names: Iterable[str], values: Sequence[Any], **more: Any
+) -> Any:
+    """Return a channel of a chart, such as alt.Color, with a value for each name of a field.
+
+    Its legend is above the chart, unless `more` has another.
+    """
+    scale = alt.Scale(domain=list(names), range=list(values))
+    return channel(field, scale=scale, **{"legend": alt.Legend(title=None, orient="top")} | more)
+
+
+def hover(*names: str, **formats: str) -> list[Any]:
+    """Return what a mark says when it is pointed at: names, then numbers in these formats."""
+    numbers = [alt.Tooltip(f"{key}:Q", format=form) for key, form in formats.items()]
+    return [*(f"{name}:N" for name in names), *numbers]
 
 
 def specification(chart: Any) -> dict[str, Any]:

@@ -1,12 +1,20 @@
-"""What was done to the workloads and targets, and what the report cannot say of them."""
+"""What was done to workloads and targets, whether it worked, and what cannot be said of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from trimtab.evaluation.inputs.measurements import Measurements
+from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
 from trimtab.evaluation.libraries.size_columns import NO_GPU_CODE
-from trimtab.evaluation.report.blocks import Prose, prose
+from trimtab.evaluation.report.blocks import Prose, Untitled, prose
 from trimtab.evaluation.report.section import TargetSection
-from trimtab.evaluation.report.tables import MODELLED, energy_source
+from trimtab.evaluation.report.tables import (
+    HARDWARE_COLUMN,
+    MODELLED,
+    Column,
+    Row,
+    Table,
+    energy_source,
+)
 from trimtab.evaluation.runs.pairs import DEBLOATED, ORIGINAL
 
 _FEW_PAIRS = 5
@@ -32,6 +40,63 @@ class Debloated(TargetSection):
         yield from _of_gpu_code(self.measurements)
         yield from _of_targets(self.measurements)
         yield from _of_profiles(self.measurements)
+
+
+class Verification(TargetSection):
+    """Which outputs were equal; a failure stands above everything."""
+
+    order = 20
+
+    @property
+    def passed(self) -> bool:
+        """Whether every target passed with each of its workloads' outputs found equal."""
+        return all(map(_passed, self.measurements.targets))
+
+    def make_tables(self) -> Iterator[Table]:
+        """A row for each verified workload of each target, with what verify.json says of it."""
+        yield Table(
+            "verification",
+            "Was the output the same?",
+            "Each workload ran again in the slim environment, and what it wrote was compared with "
+            "what it writes in the original one.",
+            (
+                Column("workload", "Workload"),
+                Column("target", "Target"),
+                HARDWARE_COLUMN,
+                Column("repeats", "Runs", 0),
+                Column("equal", "Equal"),
+                Column("comparison", "Compared by"),
+                Column("details", "Details"),
+            ),
+            tuple(row for target in self.measurements.targets for row in _rows(target)),
+        )
+
+    def top(self) -> Iterator[Prose]:
+        """Yield the verdict."""
+        yield prose("verdict.html.j2", passed=self.passed, targets=self.measurements.targets)
+
+    def done(self) -> Iterator[Untitled]:
+        """Yield what was compared."""
+        yield Untitled(self.tables[0])
+
+    def metrics(self) -> Mapping[str, Any]:
+        """Return 1 when every output was equal, else 0."""
+        return {"verified": int(self.passed)}
+
+
+def _passed(target: DebloatedTarget) -> bool:
+    verified = {entry.workload for entry in target.verdict.workloads if entry.equal}
+    return target.verdict.passed and verified >= {*target.workloads}
+
+
+def _rows(target: DebloatedTarget) -> Iterator[Row]:
+    for entry in target.verdict.workloads:
+        yield {
+            "target": target.label,
+            "hardware": target.hardware,
+            **vars(entry),
+            "details": f"equal_runs: {entry.equal_runs}",
+        }
 
 
 def _of_gpu_code(measurements: Measurements) -> Iterator[tuple[str, str]]:

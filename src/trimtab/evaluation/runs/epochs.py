@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from typing import cast
 
-import pandas as pd
-
 from trimtab.evaluation.inputs.measurements import Profile
 from trimtab.evaluation.report.chapters import RUNS
 from trimtab.evaluation.report.section import TargetSection
@@ -53,6 +51,7 @@ def _rows(profile: Profile) -> Iterator[Row]:
     for key, frame in profile.epochs.groupby(["condition", "epoch"]):
         condition, epoch = cast(tuple[str, int], key)
         median = {quantity: number(frame[quantity].median()) for quantity in _QUANTITIES}
+        methods = frame["energy_method"].dropna()
         is_metered = median["energy_j"] is not None
         yield {
             "name": profile.workload,
@@ -62,9 +61,5 @@ def _rows(profile: Profile) -> Iterator[Row]:
             "repeats": len(frame),
             **median,
             "energy_source": energy_source(frame["energy_source"]) if is_metered else None,
-            "energy_method": _joined(frame["energy_method"]) if is_metered else None,
+            "energy_method": ", ".join(sorted(set(methods))) if is_metered else None,
         }
-
-
-def _joined(texts: "pd.Series[str]") -> str:
-    return ", ".join(sorted(set(texts.dropna())))

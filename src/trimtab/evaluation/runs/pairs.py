@@ -1,8 +1,11 @@
 """Interleaved runs, compared pair by pair."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pandas as pd
+
+from trimtab.evaluation.report.tables import Column, Value
 
 ORIGINAL, DEBLOATED = "original", "debloated"
 
@@ -23,20 +26,25 @@ class Comparison:
     ratio_low: float
     ratio_high: float
 
-    @property
-    def reduction_pct(self) -> float:
-        """The median pair's reduction, in per cent of the original."""
-        return 100 * (1 - self.ratio)
+    def reduction(self, stem: str) -> dict[str, Value]:
+        """Return the cells of `spread_column`: by how many per cent `other` is below."""
+        ratios = (self.ratio, self.ratio_high, self.ratio_low)
+        return _spread(stem, (100 * (1 - ratio) for ratio in ratios))
 
-    @property
-    def reduction_low_pct(self) -> float:
-        """The smallest reduction of any pair."""
-        return 100 * (1 - self.ratio_high)
+    def increase(self, stem: str) -> dict[str, Value]:
+        """Return the cells of `spread_column`: by how many per cent `other` is above."""
+        ratios = (self.ratio, self.ratio_low, self.ratio_high)
+        return _spread(stem, (100 * (ratio - 1) for ratio in ratios))
 
-    @property
-    def reduction_high_pct(self) -> float:
-        """The largest reduction of any pair."""
-        return 100 * (1 - self.ratio_low)
+
+def spread_column(stem: str, heading: str) -> Column:
+    """Return the column of the median pair's per cent, with the lowest and highest of any pair."""
+    middle, *ends = _spread(stem, (None, None, None))
+    return Column(middle, heading, 1, (ends[0], ends[1]))
+
+
+def _spread(stem: str, values: Iterable[Value]) -> dict[str, Value]:
+    return dict(zip((f"{stem}_pct", f"{stem}_low_pct", f"{stem}_high_pct"), values, strict=True))
 
 
 def compare(

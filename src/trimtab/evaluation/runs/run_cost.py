@@ -6,10 +6,18 @@ from typing import Any
 import altair as alt
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
+from trimtab.evaluation.libraries.loading_modes import MODES, NO_MODE
 from trimtab.evaluation.libraries.size_columns import NO_GPU_CODE
-from trimtab.evaluation.report.chapters import RUNS
+from trimtab.evaluation.report.chapters import GPU_CODE, RUNS
 from trimtab.evaluation.report.compared import compared
-from trimtab.evaluation.report.figures import AFTER, BEFORE, Figure, data, specification
+from trimtab.evaluation.report.figures import (
+    AFTER,
+    BEFORE,
+    Figure,
+    data,
+    scaled,
+    specification,
+)
 from trimtab.evaluation.report.key_figures import KeyFigure, less
 from trimtab.evaluation.report.metrics import by_row
 from trimtab.evaluation.report.section import TargetSection
@@ -23,7 +31,7 @@ from trimtab.evaluation.report.tables import (
     energy_source,
     is_published,
 )
-from trimtab.evaluation.runs.pairs import DEBLOATED, ORIGINAL, compare
+from trimtab.evaluation.runs.pairs import DEBLOATED, ORIGINAL, compare, spread_column
 
 # Key in the table: column of RUNS, heading, what divides it, digits shown.
 _QUANTITIES = {
@@ -35,27 +43,20 @@ _QUANTITIES = {
 }
 
 
-def _with_reduction(key: str, heading: str, decimals: int) -> Iterable[Column]:
-    stem = _stem(key)
-    spread = (f"{stem}_reduction_low_pct", f"{stem}_reduction_high_pct")
-    yield Column(key, heading, decimals)
-    yield Column(f"{stem}_reduction_pct", "less, %", 1, spread)
-
-
 def _stem(key: str) -> str:
-    return key.rsplit("_", 1)[0]
+    return f"{key.rsplit('_', 1)[0]}_reduction"
 
 
-RUN_COLUMNS = (
+_COLUMNS = (
     Column("pairs", "Pairs", 0),
     *(
         column
         for key, (_, heading, _, decimals) in _QUANTITIES.items()
-        for column in _with_reduction(key, heading, decimals)
+        for column in (Column(key, heading, decimals), spread_column(_stem(key), "less, %"))
     ),
     Column("energy_source", "Energy is"),
 )
-RUNS_MEANING = (
+_MEANING = (
     "Original: the median over the interleaved pairs of an original and a debloated run. Less: the "
     "median of the pairs' reductions, and below it the smallest and the largest; a negative "
     "reduction is an increase."
@@ -71,7 +72,7 @@ class RunCost(TargetSection):
     def make_tables(self) -> Iterator[Table]:
         """A row for each workload of each target."""
         rows = [
-            run_row(target, workload)
+            _run_row(target, workload)
             for target in self.measurements.targets
             for workload in target.workloads
         ]
@@ -79,11 +80,11 @@ class RunCost(TargetSection):
         yield compared(
             "run_cost",
             "Run-time performance",
-            f"{RUNS_MEANING} The published values are means of ten runs, with a standard deviation "
+            f"{_MEANING} The published values are means of ten runs, with a standard deviation "
             f"below 2 %, on a GPU machine.{no_gpu}",
-            RUN_COLUMNS,
+            _COLUMNS,
             rows,
-            who=(Column("name", "Workload"), target_column(rows)),
+            who=(Column("name", "Workload"), _target_column(rows)),
         )
 
     def make_figures(self) -> Iterator[Figure]:
@@ -109,13 +110,40 @@ class RunCost(TargetSection):
         return {"workloads": by_row(self.tables[0], "target", "name")}
 
 
-def target_column(rows: Iterable[Row]) -> Column:
+class RunCostByLoadingMode(TargetSection):
+    """Memory and time of the workloads that state how GPU code is loaded."""
+
+    order = 220
+    chapter = GPU_CODE
+
+    def make_tables(self) -> Iterator[Table]:
+        """A row for each workload of each target."""
+        rows = [
+            _run_row(target, workload) | {"loading": mode}
+            for target in self.measurements.targets
+            if target.has_gpu_code
+            for workload in target.workloads
+            if (mode := self.measurements.inputs.facts(workload).loading)
+        ]
+        without_energy = (column for column in _COLUMNS if not column.key.startswith("energy"))
+        yield compared(
+            "run_cost_by_loading_mode",
+            "Run-time performance under eager and lazy loading",
+            f"{MODES} {_MEANING}",
+            (Column("loading", "Loading"), *without_energy),
+            rows,
+            who=(Column("name", "Workload"), _target_column(rows)),
+            missing=NO_MODE,
+        )
+
+
+def _target_column(rows: Iterable[Row]) -> Column:
     """Return the column of targets; the report needs it where they have names of their own."""
     return Column("target", "Target", in_report=any(row["target"] != row["name"] for row in rows))
 
 
-def run_row(target: DebloatedTarget, workload: str) -> dict[str, Value]:
-    """Return RUN_COLUMNS of one workload's interleaved runs; unknown quantities are left out."""
+def _run_row(target: DebloatedTarget, workload: str) -> dict[str, Value]:
+    """Return _COLUMNS of one workload's interleaved runs; unknown quantities are left out."""
     runs = target.runs[target.runs["workload"] == workload]
     row: dict[str, Value] = {
         "name": workload,
@@ -127,12 +155,8 @@ def run_row(target: DebloatedTarget, workload: str) -> dict[str, Value]:
         comparison = compare(runs, column)
         if comparison is None:
             continue
-        stem = _stem(key)
         row["pairs"] = max(int(row["pairs"] or 0), comparison.pairs)
-        row[key] = comparison.original / divisor
-        row[f"{stem}_reduction_pct"] = comparison.reduction_pct
-        row[f"{stem}_reduction_low_pct"] = comparison.reduction_low_pct
-        row[f"{stem}_reduction_high_pct"] = comparison.reduction_high_pct
+        row |= {key: comparison.original / divisor} | comparison.reduction(_stem(key))
     row["energy_source"] = energy_source(runs["energy_source"]) if "energy_j" in row else None
     row["source"] = MEASURED
     return row
@@ -140,10 +164,10 @@ def run_row(target: DebloatedTarget, workload: str) -> dict[str, Value]:
 
 def _run_times(measurements: Measurements) -> Figure:
     """Return the run time of every interleaved run, a line for each pair."""
-    values = []
+    values, both = [], [ORIGINAL, DEBLOATED]
     for target in measurements.targets:
         good = target.runs[target.runs["exit_code"] == 0]
-        for run in good[good["condition"].isin([ORIGINAL, DEBLOATED])].to_dict("records"):
+        for run in good[good["condition"].isin(both)].to_dict("records"):
             name = run["workload"]
             values.append(
                 {
@@ -152,19 +176,10 @@ def _run_times(measurements: Measurements) -> Figure:
                 }
             )
     base = alt.Chart(data(values)).encode(
-        x=alt.X(
-            "condition:N",
-            sort=[ORIGINAL, DEBLOATED],
-            title=None,
-            axis=alt.Axis(labelAngle=0, grid=False),
-        ),
+        x=alt.X("condition:N", sort=both, title=None, axis=alt.Axis(labelAngle=0, grid=False)),
         y=alt.Y("wall_s:Q", title="Run time, s", scale=alt.Scale(zero=False, padding=12)),
     )
-    colour = alt.Color(
-        "condition:N",
-        scale=alt.Scale(domain=[ORIGINAL, DEBLOATED], range=[BEFORE, AFTER]),
-        legend=None,
-    )
+    colour = scaled(alt.Color, "condition:N", both, (BEFORE, AFTER), legend=None)
     pairs = base.mark_line(color="#d5dbe1").encode(detail="repeat:Q")
     points = base.mark_circle(size=60, opacity=0.9).encode(
         color=colour,

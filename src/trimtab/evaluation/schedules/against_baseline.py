@@ -5,16 +5,15 @@ from typing import Any
 
 import altair as alt
 
-from trimtab.evaluation.inputs.schedules import (
-    CellGroup,
-    ClassOutcome,
-    outcomes,
-    relative_pct,
-)
-from trimtab.evaluation.report.figures import AFTER, INK, Figure, data, in_order, specification
-from trimtab.evaluation.report.published import titled
+from trimtab.evaluation.inputs.schedules import CellGroup, ClassOutcome, outcomes, relative_pct
+from trimtab.evaluation.report.figures import AFTER, INK, Figure, data, hover, in_order, scaled
 from trimtab.evaluation.report.tables import shown
-from trimtab.evaluation.schedules.charts import class_colour, sources_in_words, stacked
+from trimtab.evaluation.schedules.charts import (
+    class_colour,
+    figure_of,
+    sources_in_words,
+    zero_line,
+)
 from trimtab.evaluation.schedules.section import ScheduleSection
 
 _LABEL_PX, _LETTER_PX, _CLASSES_A_LINE = 160, 6.5, 3
@@ -33,18 +32,15 @@ class ResponseAgainstBaseline(ScheduleSection):
             for setting in self.charted.settings
             for platform, values in _latency_values(setting).items()
         ]
-        if not panels:
-            return
-        name = "response_against_baseline"
-        figure = Figure(
-            name,
-            titled("Response time against the baseline policy", name),
+        figures = figure_of(
+            "response_against_baseline",
+            "Response time against the baseline policy",
             "Difference in per cent of the mean (solid) and of the 95th percentile (shaded) from "
             "the same class under the baseline policy, whose times are above each panel; below "
             "zero is faster. Simulated, unless the panel names where it was run for real.",
-            specification(stacked(panels)),
+            panels,
         )
-        yield self.of_main_classes(figure)
+        return map(self.of_main_classes, figures)
 
 
 class EnergyAgainstBaseline(ScheduleSection):
@@ -54,23 +50,14 @@ class EnergyAgainstBaseline(ScheduleSection):
 
     def make_figures(self) -> Iterator[Figure]:
         """Differences, a panel for each setting."""
-        panels = [
-            (setting, values)
-            for setting in self.charted.settings
-            if (values := energy_values(setting))
-        ]
-        if not panels:
-            return
-        sources = sources_in_words(
-            cell.summary.energy_source for setting, _ in panels for cell in setting.cells
-        )
-        name = "energy_against_baseline"
-        yield Figure(
-            name,
-            titled("Energy against the baseline policy", name),
+        settings = [setting for setting in self.charted.settings if energy_values(setting)]
+        sources = sources_in_words(cell.summary.energy_source for s in settings for cell in s.cells)
+        return figure_of(
+            "energy_against_baseline",
+            "Energy against the baseline policy",
             "Difference in per cent of the cluster's energy, idle and active, over the whole "
             f"trace; below zero is less. The energy is {sources}.",
-            specification(stacked(_energy_panel(*panel) for panel in panels)),
+            map(_energy_panel, settings),
         )
 
 
@@ -79,53 +66,37 @@ def _latency_values(setting: CellGroup) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
     for outcome in outcomes(setting):
         for key, measure in _MEASURES.items():
-            difference = outcome.difference_pct(key)
-            if difference is not None:
-                found.setdefault(outcome.answered_by if outcome.is_real else "", []).append(
-                    {
-                        "policy": outcome.cell.label,
-                        "job_class": outcome.job_class,
-                        "measure": measure,
-                        "bar": f"{outcome.job_class}, {measure}",
-                        "seconds": getattr(outcome.numbers, key),
-                        "difference_pct": difference,
-                    }
-                )
+            bar = {
+                "policy": outcome.cell.label,
+                "job_class": outcome.job_class,
+                "measure": measure,
+                "bar": f"{outcome.job_class}, {measure}",
+                "seconds": getattr(outcome.numbers, key),
+                "difference_pct": outcome.difference_pct(key),
+            }
+            if bar["difference_pct"] is not None:
+                found.setdefault(outcome.answered_by if outcome.is_real else "", []).append(bar)
     return found
 
 
 def _latency_panel(setting: CellGroup, platform: str, values: list[dict[str, Any]]) -> Any:
     bars = [f"{name}, {measure}" for name in setting.classes for measure in _MEASURES.values()]
+    policies = in_order(value["policy"] for value in values)
+    axis = alt.Axis(labelAngle=0, labelLimit=_LABEL_PX)
     base = alt.Chart(data(values)).encode(
-        x=alt.X(
-            "policy:N",
-            sort=in_order(value["policy"] for value in values),
-            title=None,
-            axis=alt.Axis(labelAngle=0, labelLimit=_LABEL_PX),
-        ),
+        x=alt.X("policy:N", sort=policies, title=None, axis=axis),
         xOffset=alt.XOffset("bar:N", sort=bars, scale=alt.Scale(domain=bars)),
         y=alt.Y("difference_pct:Q", title="Difference, %"),
-        tooltip=[
-            "policy:N",
-            "bar:N",
-            alt.Tooltip("seconds:Q", format=",.2f"),
-            alt.Tooltip("difference_pct:Q", format="+.1f"),
-        ],
+        tooltip=hover("policy", "bar", seconds=",.2f", difference_pct="+.1f"),
     )
     colour = class_colour(setting.classes)
-    shade = alt.Opacity(
-        "measure:O",
-        sort=list(_MEASURES.values()),
-        scale=alt.Scale(domain=list(_MEASURES.values()), range=[1, 0.4]),
-        legend=alt.Legend(title=None, orient="top"),
-    )
+    measures = list(_MEASURES.values())
+    shade = scaled(alt.Opacity, "measure:O", measures, (1, 0.4), sort=measures)
     marks = base.mark_bar(strokeWidth=1).encode(color=colour, opacity=shade)
     outline = base.mark_bar(filled=False, strokeWidth=1).encode(color=colour)
-    zero = alt.Chart(data([{"zero": 0}])).mark_rule(color=INK).encode(y="zero:Q")
-    policies = {value["policy"] for value in values}
     label_px = min(_LABEL_PX, _LETTER_PX * max(map(len, policies), default=0))
     width = max(240, len(policies) * max(96, label_px, 24 + 16 * len(bars)))
-    return alt.layer(marks, outline, zero).properties(
+    return alt.layer(marks, outline, zero_line("y")).properties(
         width=width,
         height=220,
         title=alt.TitleParams(
@@ -169,25 +140,21 @@ def energy_values(setting: CellGroup) -> list[dict[str, Any]]:
     ]
 
 
-def _energy_panel(setting: CellGroup, values: list[dict[str, Any]]) -> Any:
+def _energy_panel(setting: CellGroup) -> Any:
+    values = energy_values(setting)
+    policies = [value["policy"] for value in values]
     base = alt.Chart(data(values)).encode(
-        y=alt.Y(
-            "policy:N",
-            sort=in_order(value["policy"] for value in values),
-            title=None,
-            axis=alt.Axis(labelLimit=260),
-        ),
+        y=alt.Y("policy:N", sort=policies, title=None, axis=alt.Axis(labelLimit=260)),
         x=alt.X("difference_pct:Q", title="Difference, %", scale=alt.Scale(padding=36)),
-        tooltip=["policy:N", alt.Tooltip("difference_pct:Q", format="+.1f")],
+        tooltip=hover("policy", difference_pct="+.1f"),
     )
     bars = base.mark_bar(color=AFTER)
     below = "datum.difference_pct < 0"
     labels = base.mark_text(
         align=alt.expr(f"{below} ? 'right' : 'left'"), dx=alt.expr(f"{below} ? -4 : 4"), color=INK
     ).encode(text=alt.Text("difference_pct:Q", format="+.1f"))
-    zero = alt.Chart(data([{"zero": 0}])).mark_rule(color=INK).encode(x="zero:Q")
     assert setting.baseline
-    return alt.layer(bars, labels, zero).properties(
+    return alt.layer(bars, labels, zero_line("x")).properties(
         width=480,
         height=alt.Step(24),
         title=f"{setting.label}, against {setting.baseline.label}",

@@ -1,8 +1,7 @@
 """Formula, simulation and real run of the same cell, and how far they are from each other."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -11,7 +10,7 @@ from trimtab.evaluation.inputs.schedules import Cell, relative_pct
 from trimtab.evaluation.report.key_figures import KeyFigure
 from trimtab.evaluation.report.tables import Column, Row, Table, Value, shown
 from trimtab.evaluation.schedules.by_class import interval
-from trimtab.evaluation.schedules.section import ScheduleSection, cell_row, policy_metrics
+from trimtab.evaluation.schedules.section import ScheduleSection, cell_row
 
 _QUANTITIES = {
     "response_mean_s": "mean response",
@@ -60,8 +59,7 @@ class Agreement(ScheduleSection):
                 Column("real_s", "Real, s", 3),
                 Column("formula_simulated_error_pct", _ERRORS["formula_simulated_error_pct"], 2),
                 Column("within_confidence", "Within"),
-                Column("formula_real_error_pct", _ERRORS["formula_real_error_pct"], 1),
-                Column("simulated_real_error_pct", _ERRORS["simulated_real_error_pct"], 1),
+                *(Column(key, _ERRORS[key], 1) for key in [*_ERRORS][1:]),
                 Column("job_error_pct", "Job by job, %", 1),
                 Column("details", "Details"),
             ),
@@ -86,10 +84,6 @@ class Agreement(ScheduleSection):
                         ),
                     )
 
-    def metrics(self) -> Mapping[str, Any]:
-        """Return the numbers of each class and quantity."""
-        return policy_metrics(self.tables[0])
-
 
 def _rows(cell: Cell) -> Iterator[Row]:
     for name, simulated in cell.classes.items():
@@ -113,8 +107,8 @@ def _rows(cell: Cell) -> Iterator[Row]:
             }
             if ends:
                 row |= {"simulated_low_s": ends[0], "simulated_high_s": ends[1]}
-            if ends and formula is not None:
-                row["within_confidence"] = ends[0] <= formula <= ends[1]
+                if formula is not None:
+                    row["within_confidence"] = ends[0] <= formula <= ends[1]
             if both is not None and not both.empty:
                 same_jobs_s = _simulated(both, key)
                 row["same_jobs_s"] = same_jobs_s

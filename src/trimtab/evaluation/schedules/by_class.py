@@ -1,37 +1,33 @@
 """What each policy did to each class of jobs, and where their time went."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import pandas as pd
 
-from trimtab.evaluation.inputs.schedules import ClassOutcome, outcomes
+from trimtab.evaluation.inputs.schedules import ClassOutcome, Schedules, outcomes
+from trimtab.evaluation.report.published import titled
 from trimtab.evaluation.report.tables import MEASURED, Column, Row, Table, Value
 from trimtab.evaluation.schedules.section import (
     SIMULATED,
     ScheduleSection,
     cell_row,
-    policy_metrics,
 )
 from trimtab.records.figures import ClassFigures
 
-_HALF_WIDTH = "_half_width_99"
-# Key, heading, digits shown; each is followed by its difference from the baseline.
-_COMPARED = (
-    ("response_mean_s", "Mean response, s", 2),
-    ("response_p95_s", "95th percentile, s", 2),
-)
-_PLAIN = (
-    ("response_p50_s", "Median response, s", 2),
-    ("response_p99_s", "99th percentile, s", 2),
-    ("waiting_mean_s", "Waiting, s", 2),
-    ("execution_mean_s", "Execution, s", 2),
-)
-_COUNTS = (
-    ("evictions", "Evictions"),
-    ("migrations", "Migrations"),
-    ("dropped_tasks", "Dropped tasks"),
-)
+# Each is followed by its difference from the baseline.
+_COMPARED = {"response_mean_s": "Mean response, s", "response_p95_s": "95th percentile, s"}
+_TIMES = {
+    "response_p50_s": "Median response, s",
+    "response_p99_s": "99th percentile, s",
+    "waiting_mean_s": "Waiting, s",
+    "execution_mean_s": "Execution, s",
+}
+_COUNTS = {
+    "evictions": "Evictions",
+    "migrations": "Migrations",
+    "dropped_tasks": "Dropped tasks",
+}
+_WHO = (Column("job_class", "Class"), Column("answered_by", "Answered by", in_report=False))
 
 
 class ByClass(ScheduleSection):
@@ -41,9 +37,6 @@ class ByClass(ScheduleSection):
 
     def make_tables(self) -> Iterator[Table]:
         """A row for each class of each cell, simulated and real, beside its baseline."""
-        rows = [
-            _row(outcome) for setting in self.schedules.settings for outcome in outcomes(setting)
-        ]
         yield self.compared(
             "schedule",
             "What each policy did to each class of jobs",
@@ -54,37 +47,58 @@ class ByClass(ScheduleSection):
             "away. Energy is active energy, without the idle power of the nodes. Published "
             "differences are as printed, most of them rounded there.",
             (
-                Column("job_class", "Class"),
+                _WHO[0],
                 Column("priority", "Priority", 0),
                 Column("jobs", "Jobs", 0),
-                Column("answered_by", "Answered by", in_report=False),
-                *(column for quantity in _COMPARED for column in _compared_columns(*quantity)),
-                *(Column(key, heading, digits) for key, heading, digits in _PLAIN),
+                _WHO[1],
+                *(column for quantity in _COMPARED.items() for column in _beside(*quantity)),
+                *(Column(key, heading, 2) for key, heading in _TIMES.items()),
                 Column("waste_pct", "Waste, %", 1),
                 Column("energy_j", "Active energy, J", 0),
                 Column("energy_difference_pct", "vs. baseline, %", 1),
-                *(Column(key, heading, 0) for key, heading in _COUNTS),
+                *(Column(key, heading, 0) for key, heading in _COUNTS.items()),
                 Column("sprint_s", "Sprinting, s", 1),
                 Column("drop_ratio_pct", "Drop ratio, %", 0),
                 Column("accuracy_loss_pct", "Accuracy loss, %", 1),
                 Column("energy_source", "Energy is"),
                 Column("details", "Details"),
             ),
-            rows,
+            map(_row, _outcomes(self.schedules)),
         )
 
-    def page(self) -> Iterator[Table]:
-        """Yield the classes with the most jobs."""
-        yield self.without_other_classes(self.tables[0])
 
-    def metrics(self) -> Mapping[str, Any]:
-        """Return the numbers of each class."""
-        return policy_metrics(self.tables[0])
+class Queueing(ScheduleSection):
+    """Mean queueing and execution time of each class under each policy."""
+
+    order = 750
+
+    def make_tables(self) -> Iterator[Table]:
+        """A row for each class of each cell, simulated and real."""
+        yield self.compared(
+            "queueing_by_policy",
+            titled("Queueing and execution time by class and policy", "queueing_by_policy"),
+            "Means over the jobs of a class. Execution: the one that finished, with its set-up. "
+            "The published policies: sprinting without preemption, and with tasks dropped as well.",
+            (
+                *_WHO,
+                Column("waiting_mean_s", "Queueing, s", 2),
+                Column("execution_mean_s", "Execution, s", 2),
+            ),
+            [
+                _identity(outcome) | picked(outcome.numbers, "waiting_mean_s", "execution_mean_s")
+                for outcome in _outcomes(self.schedules)
+            ],
+        )
+
+
+def _outcomes(schedules: Schedules) -> Iterator[ClassOutcome]:
+    for setting in schedules.settings:
+        yield from outcomes(setting)
 
 
 def interval(numbers: ClassFigures, key: str) -> tuple[float, float] | None:
     """Return the 99 % confidence interval of a number; None where it was not repeated."""
-    middle, half = getattr(numbers, key), getattr(numbers, key + _HALF_WIDTH)
+    middle, half = getattr(numbers, key), getattr(numbers, f"{key}_half_width_99")
     return None if middle is None or half is None else (middle - half, middle + half)
 
 
@@ -94,39 +108,36 @@ def spread_keys(key: str) -> tuple[str, str]:
     return f"{stem}_low_{unit}", f"{stem}_high_{unit}"
 
 
-def _compared_columns(key: str, heading: str, digits: int) -> tuple[Column, Column]:
-    return (
-        Column(key, heading, digits, spread_keys(key)),
-        Column(_difference(key), "vs. baseline, %", 1),
-    )
+def _beside(key: str, heading: str) -> tuple[Column, Column]:
+    difference = Column(difference_key(key), "vs. baseline, %", 1)
+    return Column(key, heading, 2, spread_keys(key)), difference
 
 
-def _difference(key: str) -> str:
+def difference_key(key: str) -> str:
+    """Return the key of a difference: "mean_s" gives "mean_difference_pct"."""
     return f"{key.rsplit('_', 1)[0]}_difference_pct"
 
 
 def _row(outcome: ClassOutcome) -> Row:
     numbers = outcome.numbers
-    row = identity(outcome)
-    for key, *_ in _COMPARED:
-        row[key] = getattr(numbers, key)
+    row = _identity(outcome) | picked(numbers, *_COMPARED, *_TIMES, "energy_j", "sprint_s")
+    for key in _COMPARED:
         row |= dict(zip(spread_keys(key), interval(numbers, key) or (), strict=False))
-        row[_difference(key)] = outcome.difference_pct(key)
-    row |= {key: getattr(numbers, key) for key, *_ in _PLAIN}
-    row |= {key: whole(getattr(numbers, key)) for key in ("priority", "jobs", *dict(_COUNTS))}
+    for key in (*_COMPARED, "energy_j"):
+        row[difference_key(key)] = outcome.difference_pct(key)
+    for key in ("priority", "jobs", *_COUNTS):
+        row[key] = whole(getattr(numbers, key))
+    of_baseline = "the baseline" if outcome.cell.summary.baseline else ""
     return row | {
         "waste_pct": percent(numbers.waste_share),
-        "energy_j": numbers.energy_j,
-        "energy_difference_pct": outcome.difference_pct("energy_j"),
-        "sprint_s": numbers.sprint_s,
         "drop_ratio_pct": percent(numbers.drop_ratio),
         "accuracy_loss_pct": numbers.accuracy_loss_pct,
         "energy_source": outcome.energy_source,
-        "details": _details(outcome),
+        "details": f"run on {outcome.answered_by}" if outcome.is_real else of_baseline,
     }
 
 
-def identity(outcome: ClassOutcome) -> dict[str, Value]:
+def _identity(outcome: ClassOutcome) -> dict[str, Value]:
     """Return what an outcome is about: policy, trace, cluster, class, and where it is from."""
     return cell_row(outcome.cell) | {
         "job_class": outcome.job_class,
@@ -135,10 +146,9 @@ def identity(outcome: ClassOutcome) -> dict[str, Value]:
     }
 
 
-def _details(outcome: ClassOutcome) -> str:
-    if outcome.is_real:
-        return f"run on {outcome.answered_by}"
-    return "the baseline" if outcome.cell.baseline else ""
+def picked(figures: object, *keys: str) -> dict[str, Value]:
+    """Return these figures of a record, by key."""
+    return {key: getattr(figures, key) for key in keys}
 
 
 def percent(share: float | None) -> float | None:

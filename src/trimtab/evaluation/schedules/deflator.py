@@ -13,7 +13,7 @@ from trimtab.evaluation.report.tables import (
     Value,
     is_published,
 )
-from trimtab.evaluation.schedules.by_class import percent
+from trimtab.evaluation.schedules.by_class import percent, picked
 from trimtab.evaluation.schedules.section import ScheduleSection
 from trimtab.records.deflator_search import DeflatorSearch
 
@@ -23,6 +23,8 @@ _OBJECTIVE_COLUMNS = (
     Column("cluster", "Cluster", in_report=False),
     HARDWARE_COLUMN,
 )
+_BY_CLASS = ("timeout_s", "response_mean_s", "response_p95_s", "accuracy_loss_pct")
+_CONFIRMED = {"response_mean_s": "confirmed_mean", "response_p95_s": "confirmed_p95"}
 
 
 class DeflatorCandidates(ScheduleSection):
@@ -71,6 +73,7 @@ class DeflatorCandidates(ScheduleSection):
 
 def _rows(deflator: DeflatorSearch) -> Iterator[Row]:
     for number, candidate in enumerate(deflator.rows):
+        confirmed = deflator.confirmed if candidate.chosen else None
         for name in deflator.classes:
             row: dict[str, Value] = {
                 "name": deflator.objective,
@@ -80,25 +83,13 @@ def _rows(deflator: DeflatorSearch) -> Iterator[Row]:
                 "candidate": number,
                 "job_class": name,
                 "drop_ratio_pct": percent(candidate.drop_ratio[name]),
-                "timeout_s": candidate.timeout_s[name],
-                "response_mean_s": candidate.response_mean_s[name],
-                "response_p95_s": candidate.response_p95_s[name],
-                "accuracy_loss_pct": candidate.accuracy_loss_pct[name],
-                "energy_j_per_job": candidate.energy_j_per_job,
-                "feasible": candidate.feasible,
-                "pareto": candidate.pareto,
-                "chosen": candidate.chosen,
+                **picked(candidate, "energy_j_per_job", "feasible", "pareto", "chosen"),
                 "source": MODELLED,
             }
-            if candidate.chosen and deflator.confirmed:
-                mean_s = deflator.confirmed.response_mean_s[name]
-                p95_s = deflator.confirmed.response_p95_s[name]
-                row |= {
-                    "confirmed_mean_s": mean_s,
-                    "confirmed_mean_error_pct": relative_pct(
-                        mean_s, candidate.response_mean_s[name]
-                    ),
-                    "confirmed_p95_s": p95_s,
-                    "confirmed_p95_error_pct": relative_pct(p95_s, candidate.response_p95_s[name]),
-                }
+            predicted = {key: getattr(candidate, key)[name] for key in _BY_CLASS}
+            row |= predicted
+            for key, stem in _CONFIRMED.items() if confirmed else ():
+                simulated_s = getattr(confirmed, key)[name]
+                row[f"{stem}_s"] = simulated_s
+                row[f"{stem}_error_pct"] = relative_pct(simulated_s, predicted[key])
             yield row

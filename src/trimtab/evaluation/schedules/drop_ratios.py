@@ -6,9 +6,9 @@ from typing import Any
 import altair as alt
 
 from trimtab.evaluation.inputs.schedules import Cell, CellGroup
-from trimtab.evaluation.report.figures import Figure, data, in_order, specification
-from trimtab.evaluation.report.published import published, titled
-from trimtab.evaluation.schedules.charts import class_colour, stacked
+from trimtab.evaluation.report.figures import Figure, data, hover, in_order, scaled
+from trimtab.evaluation.report.published import published
+from trimtab.evaluation.schedules.charts import class_colour, figure_of
 from trimtab.evaluation.schedules.section import ScheduleSection
 from trimtab.records.figures import ResponseFigures
 
@@ -28,8 +28,6 @@ class DropRatios(ScheduleSection):
             for setting in self.charted.settings
             for title, cells in series(setting)
         ]
-        if not panels:
-            return
         errors = [row.number("formula_real_error_pct") for row in published("agreement")]
         execution = [
             _panel(setting, title, _own(cells), {"execution_mean_s": "mean"}, "Processing time, s")
@@ -39,23 +37,22 @@ class DropRatios(ScheduleSection):
             _panel(setting, title, _lowest(setting, cells), _RESPONSE, "Response time, s")
             for setting, title, cells in panels
         ]
-        processing_name, response_name = "processing_by_drop_ratio", "response_by_drop_ratio"
-        yield Figure(
-            processing_name,
-            titled("Processing time and drop ratio", processing_name),
+        yield from figure_of(
+            "processing_by_drop_ratio",
+            "Processing time and drop ratio",
             "Mean processing time of the classes whose tasks are dropped, over their own drop "
             "ratio: by formula, simulated and, where it was run, for real. Published: mean "
             f"errors of the formula of {errors[0]:g} and {errors[1]:g} %.",
-            specification(stacked(execution)),
+            execution,
         )
-        yield Figure(
-            response_name,
-            titled("Response time and drop ratio", response_name),
+        yield from figure_of(
+            "response_by_drop_ratio",
+            "Response time and drop ratio",
             "Response time of every class over the drop ratio of the lowest: by formula, "
             "simulated and, where it was run, for real. Policies that evict, or that sprint, "
             "have panels of their own. Published: a mean error of the formula of "
             f"{errors[2]:g} %.",
-            specification(stacked(response)),
+            response,
         )
 
 
@@ -63,7 +60,9 @@ def series(setting: CellGroup) -> Iterator[tuple[str, list[Cell]]]:
     """Yield the cells that differ in drop ratios alone: neither in evicting nor in sprinting."""
     groups: dict[tuple[bool, bool], list[Cell]] = {}
     for cell in setting.cells:
-        groups.setdefault((cell.evicts, cell.sprints), []).append(cell)
+        numbers = cell.classes.values()
+        how = any(of.evictions > 0 for of in numbers), any(of.sprint_s > 0 for of in numbers)
+        groups.setdefault(how, []).append(cell)
     for (evicts, sprints), cells in groups.items():
         if len({tuple(of.drop_ratio for of in cell.classes.values()) for cell in cells}) > 1:
             said = [word for word, so in (("evicting", evicts), ("sprinting", sprints)) if so]
@@ -119,30 +118,18 @@ def _panel(
             x=alt.X("drop_ratio:Q", title="Drop ratio", axis=alt.Axis(format="%")),
             y=alt.Y("seconds:Q", title=axis),
             color=class_colour(setting.classes),
-            tooltip=[
-                "policy:N",
-                "job_class:N",
-                "way:N",
-                "measure:N",
-                alt.Tooltip("drop_ratio:Q", format=".0%"),
-                alt.Tooltip("seconds:Q", format=",.2f"),
-            ],
+            tooltip=hover(
+                *("policy", "job_class", "way", "measure"), drop_ratio=".0%", seconds=",.2f"
+            ),
         )
         .properties(width=340, height=220)
     )
     legend = alt.Legend(title=None, orient="top", symbolStrokeColor="#334155")
-    lines = base.mark_line().encode(
-        strokeDash=alt.StrokeDash(
-            "way:N", scale=alt.Scale(domain=_WAYS, range=[[6, 4], [1, 0], [2, 3]]), legend=legend
-        )
-    )
-    marks = base.mark_point(size=55, filled=True, opacity=1).encode(
-        shape=alt.Shape(
-            "way:N",
-            scale=alt.Scale(domain=_WAYS, range=["square", "circle", "triangle-up"]),
-            legend=legend,
-        )
-    )
+    dash = scaled(alt.StrokeDash, "way:N", _WAYS, ([6, 4], [1, 0], [2, 3]), legend=legend)
+    shapes = ("square", "circle", "triangle-up")
+    shape = scaled(alt.Shape, "way:N", _WAYS, shapes, legend=legend)
+    lines = base.mark_line().encode(strokeDash=dash)
+    marks = base.mark_point(size=55, filled=True, opacity=1).encode(shape=shape)
     facets = [
         alt.layer(lines, marks)
         .transform_filter(alt.FieldEqualPredicate(field="measure", equal=measure))

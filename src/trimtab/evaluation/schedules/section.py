@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from trimtab.evaluation.inputs.schedules import Cell, Schedules
+from trimtab.evaluation.report.blocks import Block
 from trimtab.evaluation.report.chapters import SCHEDULES
 from trimtab.evaluation.report.figures import Figure
 from trimtab.evaluation.report.metrics import numbers
@@ -21,15 +22,15 @@ from trimtab.evaluation.report.tables import (
     is_published,
     published_row,
 )
-from trimtab.evaluation.schedules.main_classes import (
-    MOST,
-    SAID,
-    shown_classes,
-    with_shown_classes,
-    without_other_classes,
-)
+from trimtab.evaluation.schedules.charts import PALETTE
+from trimtab.records.trace_facts import TraceFacts
 
 SIMULATED = "simulated"
+# Of a recorded trace with many classes the page shows those with the most jobs.
+MOST = len(PALETTE) - 1
+OTHERS = "other classes"
+SAID = f"Of a trace with more than {MOST} classes those with the most jobs"
+Shown = Mapping[tuple[str, str], set[str]]
 POLICY_COLUMNS = (
     Column("name", "Policy"),
     Column("trace", "Trace"),
@@ -83,32 +84,79 @@ class ScheduleSection(Section):
         columns = (*who, *columns, *SOURCE_COLUMNS)
         return Table(name, title, caption, columns, (*rows, *theirs))
 
-    def without_other_classes(self, table: Table) -> Table:
-        """Return a table for the page: of many classes those with the most jobs."""
-        return without_other_classes(table, shown_classes(self.schedules))
+    def page(self) -> Iterable[Block]:
+        """Yield figures, then tables: of many classes those with the most jobs."""
+        yield from self.figures
+        yield from (without_other_classes(table, self.schedules) for table in self.tables)
+
+    def metrics(self) -> Mapping[str, Any]:
+        """Return our numbers by "cluster/trace/policy[/class[/quantity or source]]/key", flat."""
+        found: dict[str, float] = {}
+        for row in (row for table in self.tables for row in table.rows):
+            if not is_published(row) and "policy" in row:
+                parts = [row["cluster"], row["trace"], row["policy"], row.get("job_class")]
+                parts.append(row.get("quantity") or row["source"])
+                prefix = "/".join(str(part) for part in parts if part)
+                found |= {f"{prefix}/{key}": float(value) for key, value in numbers(row).items()}
+        return {"schedule": found}
+
+
+def shown_classes(schedules: Schedules) -> Shown:
+    """Return the classes to show of each cluster and trace: those with the most jobs."""
+    found = {}
+    for setting in schedules.settings:
+        jobs: dict[str, float] = {}
+        for cell in setting.cells:
+            for name, figures in cell.classes.items():
+                jobs[name] = max(jobs.get(name, 0.0), figures.jobs)
+        most = sorted(jobs, key=lambda name: -jobs[name])[:MOST]
+        found[setting.cluster, setting.trace] = set(most)
+    return found
+
+
+def with_shown_classes(schedules: Schedules) -> Schedules:
+    """Return the schedules for charts: other classes are left out, or one in what arrives."""
+    shown = shown_classes(schedules)
+    return replace(
+        schedules,
+        cells=tuple(cell.with_classes(shown[cell.setting]) for cell in schedules.cells),
+        traces=tuple(_trace(trace, shown) for trace in schedules.traces),
+    )
+
+
+def without_other_classes(table: Table, schedules: Schedules) -> Table:
+    """Return a table with a row for each class for the page; its file has all."""
+    shown = shown_classes(schedules)
+    rows = [
+        row
+        for row in table.rows
+        if (setting := (str(row.get("cluster")), str(row.get("trace")))) not in shown
+        or row.get("job_class") in (None, *shown[setting])
+    ]
+    if len(rows) == len(table.rows):
+        return table
+    return replace(table, rows=tuple(rows), caption=f"{table.caption} {SAID}; the CSV has all.")
+
+
+def _trace(facts: TraceFacts, shown: Shown) -> TraceFacts:
+    by_class = facts.arrivals.classes
+    names = shown.get((facts.cluster, facts.trace), by_class.keys())
+    arrivals = {name: jobs for name, jobs in by_class.items() if name in names}
+    others = [jobs for name, jobs in by_class.items() if name not in names]
+    if others:
+        arrivals[OTHERS] = [sum(of_bin) for of_bin in zip(*others, strict=True)]
+    return facts.model_copy(update={"arrivals": replace(facts.arrivals, classes=arrivals)})
 
 
 def cell_row(cell: Cell) -> dict[str, Value]:
     """Return what a row about a cell begins with."""
     return {
         "name": cell.label,
-        "trace": cell.trace,
-        "cluster": cell.cluster,
-        "policy": cell.policy,
-        "hardware": cell.cluster,
+        "trace": cell.summary.trace,
+        "cluster": cell.summary.cluster,
+        "policy": cell.summary.policy,
+        "hardware": cell.summary.cluster,
     }
-
-
-def policy_metrics(table: Table) -> Mapping[str, Any]:
-    """Return our numbers by "cluster/trace/policy[/class[/quantity or source]]/key", flat."""
-    found: dict[str, float] = {}
-    for row in table.rows:
-        if not is_published(row) and "policy" in row:
-            parts = [row["cluster"], row["trace"], row["policy"], row.get("job_class")]
-            parts.append(row.get("quantity") or row["source"])
-            prefix = "/".join(str(part) for part in parts if part)
-            found |= {f"{prefix}/{key}": float(value) for key, value in numbers(row).items()}
-    return {"schedule": found}
 
 
 def _bears_on(schedules: Schedules) -> set[BearsOn]:

@@ -1,49 +1,24 @@
 """What a scheduler needs to know of pods and nodes, read from the client's `V1Pod` and `V1Node`.
 
-Kubernetes API, core/v1; amounts are thousandths of a core or of a GPU, and bytes, rounded up for
+Kubernetes API, core/v1; amounts are thousandths of cores and of GPUs, and bytes, rounded up for
 what is asked for and down for what there is.
 """
 
 import importlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from math import inf
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 GPU = "nvidia.com/gpu"
 _ENDED = ("Succeeded", "Failed")
 _REPELS = ("NoSchedule", "NoExecute")
 
 
-@dataclass(frozen=True)
-class Amounts:
-    """Of CPU, GPU and memory."""
-
-    cpu_milli: int
-    gpu_milli: int
-    memory_bytes: int
-
-    def __add__(self, other: "Amounts") -> "Amounts":
-        return Amounts(
-            self.cpu_milli + other.cpu_milli,
-            self.gpu_milli + other.gpu_milli,
-            self.memory_bytes + other.memory_bytes,
-        )
-
-    def __sub__(self, other: "Amounts") -> "Amounts":
-        return self + Amounts(-other.cpu_milli, -other.gpu_milli, -other.memory_bytes)
-
-    def largest(self, other: "Amounts") -> "Amounts":
-        """Return the larger of each amount."""
-        return Amounts(
-            max(self.cpu_milli, other.cpu_milli),
-            max(self.gpu_milli, other.gpu_milli),
-            max(self.memory_bytes, other.memory_bytes),
-        )
-
-
-NOTHING = Amounts(0, 0, 0)
+Amounts = NDArray[np.int64]  # of CPU, GPU and memory, (3,)
 
 
 def amounts(quantities: dict[str, str] | None, rounding: str = ROUND_CEILING) -> Amounts:
@@ -58,7 +33,7 @@ def amounts(quantities: dict[str, str] | None, rounding: str = ROUND_CEILING) ->
         quantity = Decimal(quantity_of((quantities or {}).get(resource, "0")))
         return int((quantity * per_unit).to_integral_value(rounding))
 
-    return Amounts(number("cpu", 1000), number(GPU, 1000), number("memory", 1))
+    return np.array([number("cpu", 1000), number(GPU, 1000), number("memory", 1)], np.int64)
 
 
 def requested(pod: Any) -> Amounts:
@@ -68,18 +43,16 @@ def requested(pod: Any) -> Amounts:
     that needs most beside the sidecars started before it, whichever is more; plus the overhead
     (Kubernetes' documentation, "Sidecar Containers", "Resource sharing within containers").
     """
-    sidecars, starting = NOTHING, NOTHING
+    sidecars = starting = amounts(None)
     for container in pod.spec.init_containers or []:
         own = _asked(container)
         if getattr(container, "restart_policy", None) == "Always":
-            sidecars += own
-            starting = starting.largest(sidecars)
+            sidecars = sidecars + own
+            starting = np.maximum(starting, sidecars)
         else:
-            starting = starting.largest(sidecars + own)
-    running = sidecars
-    for container in pod.spec.containers:
-        running += _asked(container)
-    return running.largest(starting) + amounts(getattr(pod.spec, "overhead", None))
+            starting = np.maximum(starting, sidecars + own)
+    running = sum(map(_asked, pod.spec.containers), sidecars)
+    return np.maximum(running, starting) + amounts(getattr(pod.spec, "overhead", None))
 
 
 def allocatable(node: Any) -> Amounts:

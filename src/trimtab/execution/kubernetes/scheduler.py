@@ -17,8 +17,8 @@ from threading import Event
 from typing import Any
 
 from trimtab.errors import TrimtabError, UserError
-from trimtab.execution.kubernetes import objects as objects
-from trimtab.execution.kubernetes.objects import NOTHING, Amounts
+from trimtab.execution.kubernetes import objects
+from trimtab.execution.kubernetes.objects import Amounts
 from trimtab.policies.base import NodeState, Policy, Task
 
 SCHEDULER_NAME = "trimtab-heats"
@@ -65,14 +65,16 @@ class _Place:
     pods_left: float
 
     def state(self, pod: Any) -> NodeState:
+        cpu_milli, _, memory_bytes = self.capacity.tolist()
+        free_cpu_milli, free_gpu_milli, free_memory_bytes = self.free.tolist()
         return NodeState(
             self.number,
             self.node_type,
-            self.capacity.cpu_milli,
-            self.capacity.memory_bytes,
-            self.free.cpu_milli,
-            self.free.gpu_milli,
-            self.free.memory_bytes,
+            cpu_milli,
+            memory_bytes,
+            free_cpu_milli,
+            free_gpu_milli,
+            free_memory_bytes,
             objects.has_images(self.node, pod),
         )
 
@@ -135,7 +137,7 @@ class KubernetesScheduler:
                 continue
             place = fitting[placement.node]
             if self._bind(pod, place.node):
-                place.free -= objects.requested(pod)
+                place.free = place.free - objects.requested(pod)
                 place.pods_left -= 1
                 bound.append(
                     Bound(pod.metadata.namespace, pod.metadata.name, place.node.metadata.name)
@@ -149,22 +151,19 @@ class KubernetesScheduler:
             self._await_change(retry_s)
 
     def _places(self, nodes: Sequence[Any], pods: Sequence[Any]) -> list[_Place]:
-        used: dict[str, Amounts] = {}
-        count: dict[str, int] = {}
+        on_node: dict[str, list[Any]] = {}
         for pod in pods:
             if objects.takes_part(pod):
-                name = pod.spec.node_name
-                used[name] = used.get(name, NOTHING) + objects.requested(pod)
-                count[name] = count.get(name, 0) + 1
+                on_node.setdefault(pod.spec.node_name, []).append(pod)
         places = []
         for number, node in enumerate(sorted(nodes, key=lambda node: str(node.metadata.name))):
-            name = node.metadata.name
             node_type = self._types.get((node.metadata.labels or {}).get(NODE_TYPE_LABEL, ""))
             if node_type is None:
                 continue
             capacity = objects.allocatable(node)
-            free = capacity - used.get(name, NOTHING)
-            left = objects.most_pods(node) - count.get(name, 0)
+            there = on_node.get(node.metadata.name, [])
+            free = capacity - sum(map(objects.requested, there))
+            left = objects.most_pods(node) - len(there)
             places.append(_Place(node, number, node_type, capacity, free, left))
         return places
 
@@ -182,15 +181,8 @@ class KubernetesScheduler:
         job_class = self._classes.get(labels.get(JOB_CLASS_LABEL, ""))
         if job_class is None:
             return None
-        asked = objects.requested(pod)
-        return Task(
-            self._jobs[pod.metadata.uid],
-            job_class,
-            pod.spec.priority or 0,
-            asked.cpu_milli,
-            asked.gpu_milli,
-            asked.memory_bytes,
-        )
+        job, priority = self._jobs[pod.metadata.uid], pod.spec.priority or 0
+        return Task(job, job_class, priority, *objects.requested(pod).tolist())
 
     def _bind(self, pod: Any, node: Any) -> bool:
         """Return whether the pod is bound: it may have been deleted, or bound by another."""

@@ -12,13 +12,12 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
-from trimtab.clusters.cluster import Cluster, NodeType
+from trimtab.clusters.cluster import Cluster
 from trimtab.errors import TrimtabError, UserError
 from trimtab.execution.local.executions import kill
 from trimtab.execution.slurm.configuration import nodes_of, slurm_conf
@@ -44,13 +43,12 @@ def why_not() -> str:
 class SlurmCluster:
     """A running Slurm, as a context manager; `folder` holds all of it and is gone at the end.
 
-    `cluster`'s nodes become `nodes`, their GPUs and frequencies left out; `priorities` get a
-    partition each. Raises UserError where Slurm
-    cannot be started, and TrimtabError with the log's last lines when it does not come up.
+    `cluster`'s nodes become `nodes`, their GPUs and frequencies left out. Raises UserError where
+    Slurm cannot be started, and TrimtabError with the log's last lines when it does not come up.
     """
 
-    def __init__(self, cluster: Cluster, priorities: Iterable[int] = (0, 1)) -> None:
-        self.cluster, self.priorities = cluster, sorted(set(priorities))
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
         self.nodes = nodes_of(cluster)
         self.folder = Path()
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
@@ -71,17 +69,8 @@ class SlurmCluster:
             self._stack = stack.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
-
-    def type_of(self, node: int) -> NodeType:
-        """Return the type of the node of this number."""
-        return self.cluster.node_types[self.nodes[node].node_type]
 
     def call(self, *command: str, stdin: str = "") -> str:
         """Run one of Slurm's commands on this cluster and return what it printed.
@@ -129,7 +118,7 @@ class SlurmCluster:
         self._start_munge()
         host = socket.gethostname().split(".")[0]
         ports = _free_ports(1 + len(self.nodes))
-        self.conf.write_text(slurm_conf(self.folder, host, ports, self.cluster, self.priorities))
+        self.conf.write_text(slurm_conf(self.folder, host, ports, self.cluster))
         self._launch("slurmctld", "slurmctld", "-D", "-f", str(self.conf))
         # Before it listens sinfo would wait for many seconds, also for one that has ended.
         self.wait_until(lambda: _listens(ports[0]), "slurmctld does not listen")
@@ -163,7 +152,7 @@ class SlurmCluster:
             )
 
     def _is_idle(self) -> bool:
-        told = self.call("sinfo", "--noheader", "--Node", "--partition=main", "--format=%T")
+        told = self.call("sinfo", "--noheader", "--Node", "--format=%T")
         return told.split() == ["idle"] * len(self.nodes)
 
     def _stop(self) -> None:

@@ -46,23 +46,10 @@ def mebibytes(size_bytes: int) -> int:
     return max(1, -(-size_bytes // _MIB))
 
 
-def partition_of(priority: int) -> str:
-    """Return the name of the partition for jobs of one priority."""
-    return f"priority{priority}" if priority >= 0 else f"priority_minus{-priority}"
-
-
-def slurm_conf(
-    folder: Path,
-    host: str,
-    ports: Sequence[int],
-    cluster: Cluster,
-    priorities: Sequence[int],
-) -> str:
+def slurm_conf(folder: Path, host: str, ports: Sequence[int], cluster: Cluster) -> str:
     """Return the text of slurm.conf: all daemons on `host`, everything under `folder`.
 
-    `ports` has one for the controller, then one a node. Partition `main` is where a policy of
-    ours decides. Each priority has a partition too, in which Slurm's own preemption requeues what
-    runs in lower ones.
+    `ports` has one for the controller, then one a node.
     """
     lines = [
         "ClusterName=trimtab",
@@ -88,20 +75,13 @@ def slurm_conf(
         "SelectType=select/cons_tres",
         "SelectTypeParameters=CR_Core_Memory",
         "SchedulerParameters=sched_interval=1,bf_interval=1,batch_sched_delay=0",
-        "PreemptType=preempt/partition_prio",
-        "PreemptMode=REQUEUE",
         "JobRequeue=1",
         "KillWait=2",
     ]
     lines += [
         f"NodeName={node.name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port}"
         f" CPUs={node.cores} RealMemory={mebibytes(node.memory_bytes)}"
-        f" Feature={cluster.node_types[node.node_type].name}"
         for node, port in zip(nodes_of(cluster), ports[1:], strict=True)
     ]
     lines.append("PartitionName=main Nodes=ALL Default=YES State=UP")
-    for rank, priority in enumerate(sorted(priorities)):
-        lines.append(
-            f"PartitionName={partition_of(priority)} Nodes=ALL State=UP PriorityTier={10 + rank}"
-        )
     return "\n".join(lines) + "\n"

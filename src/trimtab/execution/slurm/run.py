@@ -5,20 +5,24 @@ a place is a required node and a release; an eviction or a move is a requeue, he
 job is given another place. A job starts up to about a second after it got one, which is Slurm's.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from math import inf
+from typing import Self
 
 import pandas as pd
 
 from trimtab.clusters.cluster import JobClass
-from trimtab.errors import TrimtabError
-from trimtab.execution.history import JobOutcome
+from trimtab.errors import TrimtabError, UserError
+from trimtab.execution.history import JobOutcome, Stay, jobs_table, stays_table
 from trimtab.execution.slurm import jobs as slurm_jobs
 from trimtab.execution.slurm.cluster import SlurmCluster
+from trimtab.execution.slurm.reports import Report, Reports
 from trimtab.execution.slurm.trace import SlurmJob, jobs_of
-from trimtab.execution.slurm.trace_run import TraceRun
-from trimtab.policies.base import NodeState, Placement, Policy, Running
+from trimtab.policies.base import NodeState, Placement, Policy
+
+GRACE_S = 60.0  # of real time: no report for so much longer than expected, and something is wrong
 
 
 def run_policy(
@@ -42,51 +46,136 @@ def run_policy(
     Raises UserError for jobs that cannot run, and TrimtabError when the policy leaves jobs waiting
     for ever, chooses a node without room, or when a job does not report in time.
     """
-    with _PolicyRun(cluster, jobs_of(trace, cluster, job_classes), policy, scale) as run:
+    jobs = jobs_of(trace, cluster, job_classes)
+    with _PolicyRun(cluster, jobs, policy, scale) as run:
         run.run()
-    return run.outcome(trace, resumes=policy.resumes)
+    stays = sorted(run.stays, key=lambda stay: stay.end_s)
+    codes = {job.task.job: job.exit_code for job in jobs if job.exit_code is not None}
+    return JobOutcome(jobs_table(trace, stays, resumes=policy.resumes), stays_table(stays), codes)
 
 
-class _PolicyRun(TraceRun):
+class _PolicyRun:
+    """The loop; it waits for reports, arrivals and the policy's tick.
+
+    Times are the trace's seconds, of which each takes `scale` seconds. As a context manager it
+    cancels what is left at the end.
+    """
+
     def __init__(
         self, cluster: SlurmCluster, jobs: list[SlurmJob], policy: Policy, scale: float
     ) -> None:
-        super().__init__(cluster, jobs, scale)
-        self._policy = policy
+        if not 0 < scale < inf:
+            raise UserError(f"scale: {scale} is not above 0")
+        self._cluster, self._policy, self._scale = cluster, policy, scale
+        self._submitted: dict[int, SlurmJob] = {}  # by Slurm's number; not ended yet
+        self._reports = Reports(cluster.folder / f"run{time.monotonic_ns()}")
+        self._arriving = sorted(jobs, key=lambda job: (-job.arrival_s, -job.task.job))
+        self._started_at = time.time()
+        self._heard_s = 0.0
         self._tick_s = policy.tick_s
+        self.stays: list[Stay] = []
 
-    def submit(self, job: SlurmJob) -> int:
-        return slurm_jobs.submit(
-            self.cluster,
-            self.reports.script(job.name, job.command),
-            cores=job.cores,
-            memory_bytes=job.task.memory_bytes,
-            held=True,
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number in self._submitted:
+            slurm_jobs.cancel(self._cluster, number)
+        self._reports.close()
+
+    def run(self) -> None:
+        """Run until every job has ended."""
+        while self._arriving or self._submitted:
+            while self._arriving and self._arriving[-1].arrival_s <= self._now_s():
+                self._submit(self._arriving.pop())
+            self._act()
+            self._wait()
+
+    def _now_s(self) -> float:
+        return (time.time() - self._started_at) / self._scale
+
+    def _submit(self, job: SlurmJob) -> None:
+        script = self._reports.script(job.name, job.command)
+        job.number = slurm_jobs.submit(
+            self._cluster, script, cores=job.cores, memory_bytes=job.task.memory_bytes
         )
+        self._submitted[job.number] = job
+        self._heard_s = self._now_s()
 
-    def act(self) -> None:
+    def _act(self) -> None:
         self._place_all()
-        if self._tick_s <= self.now_s():
+        if self._tick_s <= self._now_s():
             self._reconsider_all()
-            self._tick_s = self.now_s() + self._policy.tick_s
-        if self._waiting() and not self._placed() and self.all_arrived:
+            self._tick_s = self._now_s() + self._policy.tick_s
+        if self._waiting() and not self._placed() and not self._arriving:
             left = ", ".join(str(job.task.job) for job in self._waiting())
             raise TrimtabError(f"nothing runs, and the policy gives no node to the jobs {left}")
 
-    def next_s(self) -> float:
-        return self._tick_s if self._placed() else inf
+    def _wait(self) -> None:
+        placed = self._placed()
+        arrival_s = self._arriving[-1].arrival_s if self._arriving else inf
+        awaited_s = max((self._service_s(job) for job in placed), default=inf)
+        overdue_s = self._heard_s + awaited_s + GRACE_S / self._scale
+        deadline_s = min(arrival_s, self._tick_s if placed else inf, overdue_s)
+        if deadline_s < inf:
+            self._hear(deadline_s - self._now_s())
+        if self._now_s() >= overdue_s:
+            log = self._cluster.log_end("slurmctld")
+            queue = self._cluster.call("squeue").strip()
+            raise TrimtabError(f"no job reports any more; squeue says:\n{queue}\nslurmctld{log}")
 
-    def awaited_s(self) -> float:
-        return max((self.service_s(job) for job in self._placed()), default=inf)
+    def _hear(self, patience_s: float) -> None:
+        """Wait for reports, but not for longer than `patience_s`, and take them."""
+        for report in self._reports.wait(patience_s * self._scale):
+            self._take(report)
+            self._heard_s = self._now_s()
 
-    def stopped(self, job: SlurmJob, time_s: float) -> None:
-        job.stopped_s = time_s
+    def _take(self, report: Report) -> None:
+        job = self._submitted[report.job]
+        time_s = (report.time_s - self._started_at) / self._scale
+        if report.kind == "started":
+            job.started_s = time_s
+        elif report.kind == "stopped":
+            job.stopped_s = time_s
+        else:
+            del self._submitted[report.job]
+            job.exit_code = report.exit_code
+            end = "finished" if report.exit_code == 0 else "failed"
+            self._leave(job, time_s, end, keeps_work=True)
+
+    def _speed(self, job: SlurmJob, node_type: int, level: int) -> float:
+        """Return how fast a node does a job's work, against the reference node."""
+        kind = self._cluster.cluster.node_types[node_type]
+        return kind.levels[level].speed / job.job_class.slowdown.get(kind.name, 1.0)
+
+    def _service_s(self, job: SlurmJob) -> float:
+        """Return the longest that a job may take on any node."""
+        return max(
+            job.left_s / self._speed(job, number, level)
+            for number, kind in enumerate(self._cluster.cluster.node_types)
+            for level in range(len(kind.levels))
+        )
+
+    def _leave(self, job: SlurmJob, end_s: float, end: str, *, keeps_work: bool) -> None:
+        """Note that a job leaves its node; `keeps_work`: what it did there is done."""
+        ran, start_s = job.running, job.running.start_s
+        stay = (job.task.job, ran.node, ran.level, job.task.cpu_milli)
+        self.stays.append(Stay(*stay, start_s, start_s, end_s, end))
+        speed = self._speed(job, self._cluster.nodes[ran.node].node_type, ran.level)
+        left_s = max(0.0, job.left_s - (end_s - start_s) * speed)
+        job.left_s = left_s if keeps_work else job.work_s
+        job.placement = job.started_s = None
 
     def _waiting(self) -> list[SlurmJob]:
-        return [job for job in self.submitted.values() if job.placement is None]
+        return [job for job in self._submitted.values() if job.placement is None]
 
     def _placed(self) -> list[SlurmJob]:
-        return [job for job in self.submitted.values() if job.placement is not None]
+        return [job for job in self._submitted.values() if job.placement is not None]
+
+    def _started(self) -> list[SlurmJob]:
+        """Return the jobs that run, in the order of their starts."""
+        started = (job for job in self._placed() if job.started_s is not None)
+        return sorted(started, key=lambda job: (job.running.start_s, job.task.job))
 
     def _place_all(self) -> None:
         """Offer each waiting job, in turn, the nodes that have room, or a running job's place."""
@@ -101,18 +190,17 @@ class _PolicyRun(TraceRun):
                 return
 
     def _choose(self, job: SlurmJob) -> Placement | None:
-        nodes = self._with_room(job, self._free())
+        nodes = _with_room(job, self._free())
         return self._policy.place(job.task, nodes) if nodes else None
 
     def _is_held(self) -> bool:
         """Whether jobs that wait come first, and have room (HEATS, thesis, section 3.3.4)."""
         if not self._policy.hold_when_pending or not self._waiting():
             return False
-        free = self._free()
-        wanted = [job.task for job in self._waiting()]
-        return sum(node.free_cpu_milli for node in free) > sum(
-            task.cpu_milli for task in wanted
-        ) and sum(node.free_memory_bytes for node in free) > sum(
+        free, wanted = self._free(), [job.task for job in self._waiting()]
+        free_cpu_milli = sum(node.free_cpu_milli for node in free)
+        free_memory_bytes = sum(node.free_memory_bytes for node in free)
+        return free_cpu_milli > sum(task.cpu_milli for task in wanted) and free_memory_bytes > sum(
             task.memory_bytes for task in wanted
         )
 
@@ -123,95 +211,77 @@ class _PolicyRun(TraceRun):
     def _victim(self, job: SlurmJob) -> SlurmJob | None:
         free = self._free()
         candidates = {}
-        started = [placed for placed in self._placed() if placed.started_s is not None]
-        for placed in sorted(started, key=_start_of):
-            assert placed.placement is not None
-            if _without(free[placed.placement.node], placed).has_room(job.task):
-                candidates[placed.task.job] = (placed, _running(placed))
-        chosen = self._policy.evict(job.task, [running for _, running in candidates.values()])
-        return None if chosen is None else candidates[chosen.task.job][0]
+        for placed in self._started():
+            if _without(free[placed.running.node], placed).has_room(job.task):
+                candidates[placed.task.job] = placed
+        running = [candidate.running for candidate in candidates.values()]
+        chosen = self._policy.evict(job.task, running)
+        return None if chosen is None else candidates[chosen.task.job]
 
     def _reconsider_all(self) -> None:
         if self._is_held():
             return
-        started = [job for job in self._placed() if job.started_s is not None]
-        for job in sorted(started, key=_start_of):
-            if job.number not in self.submitted:  # it ended while another was moved
+        for job in self._started():
+            if job.number not in self._submitted:  # it ended while another was moved
                 continue
-            assert job.placement is not None
-            here = job.placement.node
-            nodes = self._free()
-            nodes[here] = _without(nodes[here], job)
-            there = self._policy.reconsider(_running(job), self._with_room(job, nodes))
-            if there is None or there.node == here:
+            running, nodes = job.running, self._free()
+            nodes[running.node] = _without(nodes[running.node], job)
+            there = self._policy.reconsider(running, _with_room(job, nodes))
+            if there is None or there.node == running.node:
                 continue
             if self._stop(job, "migrated", keeps_work=True):
                 self._start(job, there)
 
     def _start(self, job: SlurmJob, placement: Placement) -> None:
-        nodes = {state.node for state in self._with_room(job, self._free())}
-        if placement.node not in nodes:
+        if placement.node not in {state.node for state in _with_room(job, self._free())}:
             raise TrimtabError(f"the policy puts job {job.task.job} on a node without room for it")
-        kind = self.cluster.type_of(placement.node)
+        node = self._cluster.nodes[placement.node]
+        kind = self._cluster.cluster.node_types[node.node_type]
         job.placement = Placement(placement.node, placement.level % len(kind.levels))
-        number = self.cluster.nodes[placement.node].node_type
-        service_s = job.left_s / self.speed(job, number, placement.level)
-        self.reports.set_service_s(job.name, kind.name, service_s * self.scale)
-        slurm_jobs.start_on(self.cluster, job.number, self.cluster.nodes[placement.node].name)
+        service_s = job.left_s / self._speed(job, node.node_type, placement.level)
+        self._reports.set_service_s(job.name, kind.name, service_s * self._scale)
+        slurm_jobs.start_on(self._cluster, job.number, node.name)
 
     def _stop(self, job: SlurmJob, end: str, *, keeps_work: bool) -> bool:
         """Take a job off its node; False: it has ended by itself meanwhile."""
-        job.stopped_s = asked_s = self.now_s()
-        slurm_jobs.stop(self.cluster, job.number)
-        self.hear(0.0)
-        if job.number not in self.submitted:  # Slurm would run it again
-            slurm_jobs.cancel(self.cluster, job.number)
+        job.stopped_s = asked_s = self._now_s()
+        slurm_jobs.stop(self._cluster, job.number)
+        self._hear(0.0)
+        if job.number not in self._submitted:  # Slurm would run it again
+            slurm_jobs.cancel(self._cluster, job.number)
             return False
-        self.leave(job, job.stopped_s or asked_s, end, keeps_work=keeps_work)
+        self._leave(job, job.stopped_s or asked_s, end, keeps_work=keeps_work)
         return True
 
     def _free(self) -> list[NodeState]:
         """Return every node with what no placed job has of it."""
-        used = [[0, 0] for _ in self.cluster.nodes]
-        for job in self._placed():
-            assert job.placement is not None
-            used[job.placement.node][0] += job.task.cpu_milli
-            used[job.placement.node][1] += job.task.memory_bytes
-        return [
+        free = [
             NodeState(
                 index,
                 node.node_type,
                 node.cores * 1000,
                 node.memory_bytes,
-                node.cores * 1000 - cpu_milli,
+                node.cores * 1000,
                 0,
-                node.memory_bytes - memory_bytes,
+                node.memory_bytes,
             )
-            for index, (node, (cpu_milli, memory_bytes)) in enumerate(
-                zip(self.cluster.nodes, used, strict=True)
-            )
+            for index, node in enumerate(self._cluster.nodes)
         ]
-
-    @staticmethod
-    def _with_room(job: SlurmJob, nodes: Sequence[NodeState]) -> list[NodeState]:
-        return [node for node in nodes if node.has_room(job.task)]
-
-
-def _running(job: SlurmJob) -> Running:
-    assert job.placement is not None
-    assert job.started_s is not None
-    return Running(job.task, job.placement.node, job.placement.level, job.started_s)
+        for job in self._placed():
+            assert job.placement is not None
+            here = job.placement.node
+            free[here] = _without(free[here], job, -1)
+        return free
 
 
-def _start_of(job: SlurmJob) -> tuple[float, int]:
-    assert job.started_s is not None
-    return job.started_s, job.task.job
+def _with_room(job: SlurmJob, nodes: Sequence[NodeState]) -> list[NodeState]:
+    return [node for node in nodes if node.has_room(job.task)]
 
 
-def _without(node: NodeState, job: SlurmJob) -> NodeState:
-    """Return the node as it were without the job."""
+def _without(node: NodeState, job: SlurmJob, count: int = 1) -> NodeState:
+    """Return the node as it were without the job; with it more, if `count` is -1."""
     return replace(
         node,
-        free_cpu_milli=node.free_cpu_milli + job.task.cpu_milli,
-        free_memory_bytes=node.free_memory_bytes + job.task.memory_bytes,
+        free_cpu_milli=node.free_cpu_milli + count * job.task.cpu_milli,
+        free_memory_bytes=node.free_memory_bytes + count * job.task.memory_bytes,
     )

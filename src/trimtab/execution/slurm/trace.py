@@ -1,17 +1,16 @@
 """Jobs of a trace as they stand while a real Slurm works on them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import isfinite
 
 import pandas as pd
 
 from trimtab.clusters.cluster import JobClass
 from trimtab.errors import UserError
-from trimtab.execution.history import Stay
 from trimtab.execution.slurm.cluster import SlurmCluster
 from trimtab.execution.slurm.reports import WAIT
-from trimtab.policies.base import Placement, Task
+from trimtab.policies.base import Placement, Running, Task
 
 
 @dataclass(slots=True)
@@ -32,9 +31,7 @@ class SlurmJob:
     placement: Placement | None = None
     started_s: float | None = None
     stopped_s: float = 0.0
-    node: str = ""  # where it started, by Slurm's name
     exit_code: int | None = None
-    stays: list[Stay] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -46,26 +43,12 @@ class SlurmJob:
         """Whole cores."""
         return self.task.cpu_milli // 1000
 
-    def leave(self, end_s: float, end: str, speed: float, *, keeps_work: bool) -> None:
-        """Note the end of its stay; `keeps_work`: what it did there is done."""
+    @property
+    def running(self) -> Running:
+        """It as policies see it; it runs."""
         assert self.placement is not None
         assert self.started_s is not None
-        start_s, place = self.started_s, self.placement
-        self.stays.append(
-            Stay(
-                self.task.job,
-                place.node,
-                place.level,
-                self.task.cpu_milli,
-                start_s,
-                start_s,
-                end_s,
-                end,
-            )
-        )
-        done_s = (end_s - start_s) * speed if keeps_work else 0.0
-        self.left_s = max(0.0, self.left_s - done_s) if keeps_work else self.work_s
-        self.placement = self.started_s = None
+        return Running(self.task, self.placement.node, self.placement.level, self.started_s)
 
 
 def jobs_of(

@@ -4,43 +4,29 @@ Rocha's thesis, sections 4.2.2 and 4.4.1. `trimtab.execution.local.dispatch` is 
 processes; here a job is a call that runs in a thread.
 """
 
-import os
 import threading
-import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from math import inf
 from typing import Protocol
 
-from trimtab.execution.buffers import Buffers
-from trimtab.execution.commands import DispatchPolicy
 from trimtab.execution.history import Stay
-from trimtab.execution.sprinting.sprint_timer import SprintTimer
-from trimtab.execution.sprinting.sprinter import Sprinter
-from trimtab.policies.sprint_budget import SprintBudget
+from trimtab.execution.job_queue import DispatchPolicy, JobQueue, QueuedJob, RunningJob
+from trimtab.execution.sprinting.sprinter import NoSprinter, Sprinter
 
 _EVICT_AGAIN_S = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """A job that arrives `arrival_s` seconds after the beginning."""
-
-    job: int
-    arrival_s: float
-    job_class: str
-    priority: int
 
 
 class Engine(Protocol):
     """What runs the jobs. `attempt` is 0, and one more with each eviction of the job."""
 
-    def run(self, job: Arrival, attempt: int) -> bool:
+    def run(self, job: QueuedJob, attempt: int) -> bool:
         """Run a job from its start and return whether it finished, False: it was evicted."""
         ...
 
-    def evict(self, job: Arrival, attempt: int) -> None:
+    def evict(self, job: QueuedJob, attempt: int) -> None:
         """Make `run`, which runs this job or is about to, return soon. From another thread.
 
         It is asked again and again until `run` has returned.
@@ -49,15 +35,13 @@ class Engine(Protocol):
 
 
 @dataclass(slots=True)
-class _RunningCall:
-    job: Arrival
+class _RunningCall(RunningJob):
     attempt: int
-    stay_start_s: float
     ended: Future[bool]
     evicting: bool = False
 
 
-class Dispatcher:
+class Dispatcher(JobQueue[_RunningCall]):
     """Runs a trace of jobs in real time on an engine.
 
     Jobs wait in a first-come-first-served buffer for each priority; whenever the engine is free
@@ -66,24 +50,22 @@ class Dispatcher:
     """
 
     def __init__(
-        self, engine: Engine, policy: DispatchPolicy, sprinter: Sprinter | None = None
+        self,
+        engine: Engine,
+        jobs: Iterable[QueuedJob],
+        policy: DispatchPolicy,
+        sprinter: Sprinter | None = None,
     ) -> None:
-        self._engine, self._policy, self._sprinter = engine, policy, sprinter
-        self._timer = SprintTimer(SprintBudget(policy.budget_s, policy.replenish_s_per_s))
+        super().__init__(jobs, policy, sprinter or NoSprinter())
+        self._engine = engine
         self._changed = threading.Condition()
-        self._buffers: Buffers[Arrival] = Buffers([])
-        self._attempts: dict[int, int] = {}
-        self._running: _RunningCall | None = None
-        self._begun_s = 0.0
-        self._stays: list[Stay] = []
+        self._attempts = Counter[int]()
 
-    def run(self, arrivals: Sequence[Arrival]) -> list[Stay]:
+    def run(self) -> list[Stay]:
         """Run the jobs, none before it arrives, and return their stays on the engine, node 0.
 
         Raises what the engine's `run` raises.
         """
-        self._buffers = Buffers(arrivals)
-        self._begun_s = time.monotonic()
         with ThreadPoolExecutor(1) as thread, self._changed:
             while self._buffers or self._running:
                 self._changed.wait_for(self._has_ended, self._patience_s())
@@ -91,10 +73,7 @@ class Dispatcher:
                 self._turn_sprint()
                 self._buffers.admit(self._now_s())
                 self._dispatch(thread)
-        return self._stays
-
-    def _now_s(self) -> float:
-        return time.monotonic() - self._begun_s
+        return self.stays
 
     def _has_ended(self) -> bool:
         return self._running is not None and self._running.ended.done()
@@ -107,10 +86,9 @@ class Dispatcher:
         return max(0.0, deadline_s - self._now_s()) if deadline_s < inf else None
 
     def _dispatch(self, thread: ThreadPoolExecutor) -> None:
-        highest = self._buffers.highest
+        highest, running = self._buffers.highest, self._running
         if highest is None:
             return
-        running = self._running
         if running is None:
             self._start(self._buffers.take(highest), thread)
         elif self._policy.preemptive and highest > running.job.priority:
@@ -118,12 +96,10 @@ class Dispatcher:
             running.evicting = True
             self._engine.evict(running.job, running.attempt)
 
-    def _start(self, job: Arrival, thread: ThreadPoolExecutor) -> None:
-        attempt = self._attempts.setdefault(job.job, 0)
-        start_s = self._now_s()
+    def _start(self, job: QueuedJob, thread: ThreadPoolExecutor) -> None:
+        attempt, start_s = self._attempts[job.job], self._now_s()
         ended = thread.submit(self._engine.run, job, attempt)
-        self._running = _RunningCall(job, attempt, start_s, ended)
-        self._timer.start(start_s, self._policy.sprint_timeout_s.get(job.priority))
+        self._note_start(_RunningCall(job, start_s, attempt, ended))
         ended.add_done_callback(self._notify)
 
     def _notify(self, _: Future[bool]) -> None:
@@ -134,37 +110,9 @@ class Dispatcher:
         running = self._running
         if running is None or not running.ended.done():
             return
-        finished, now_s = running.ended.result(), self._now_s()
-        end = "finished" if finished else "evicted"
-        self._close_stay(running, now_s, int(self._timer.sprinting), end)
-        if self._timer.sprinting and self._sprinter is not None:
-            self._sprinter.rest()
-        self._timer.stop(now_s)
+        finished = running.ended.result()
+        self._close_stay(running, self._now_s(), "finished" if finished else "evicted")
+        self._free()
         if not finished:
             self._attempts[running.job.job] += 1
             self._buffers.put_back(running.job)
-        self._running = None
-
-    def _turn_sprint(self) -> None:
-        now_s, running = self._now_s(), self._running
-        if running is None or self._sprinter is None or self._timer.deadline_s > now_s:
-            return
-        before = self._timer.sprinting
-        self._timer.fire(now_s)
-        if self._timer.sprinting == before:
-            return  # the budget is empty
-        self._close_stay(running, now_s, int(before), "level")
-        if self._timer.sprinting:
-            self._sprinter.sprint()
-        else:
-            self._sprinter.rest()
-
-    def _close_stay(self, running: _RunningCall, end_s: float, level: int, end: str) -> None:
-        milli, start_s = self._cpu_milli(level), running.stay_start_s
-        self._stays.append(Stay(running.job.job, 0, level, milli, start_s, start_s, end_s, end))
-        running.stay_start_s = end_s
-
-    def _cpu_milli(self, level: int) -> int:
-        if self._sprinter is None:
-            return 1000 * len(os.sched_getaffinity(0))
-        return self._sprinter.sprint_milli if level else self._sprinter.normal_milli

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from trimtab.errors import UserError
-from trimtab.execution.commands import DispatchPolicy
 from trimtab.execution.history import JobOutcome
+from trimtab.execution.job_queue import DispatchPolicy
 from trimtab.execution.queue_file import QueueFile
 from trimtab.execution.spark.run import run_trace
-from trimtab.execution.sprinting.choose import find_sprinter
 from trimtab.spark.program import SparkProgram
 from trimtab.spark.session import Session
 
@@ -71,8 +70,7 @@ def run_programs(
         [(job.job, job.job_class, job.priority, job.arrival_s) for job in queue.jobs],
         columns=["job", "job_class", "priority", "arrival_s"],
     )
-    sprinter = find_sprinter() if policy.sprints else None
-    ran = run_trace(session, trace, programs, policy, sprinter)
+    ran = run_trace(session, trace, programs, policy)
     return JobOutcome(ran.jobs, ran.stays, dict.fromkeys(trace["job"].tolist(), 0), ran.sprinter)
 
 

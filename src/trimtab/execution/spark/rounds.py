@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from trimtab.execution.commands import DispatchPolicy
+from trimtab.execution.job_queue import DispatchPolicy
 from trimtab.execution.spark.run import run_trace
 from trimtab.records.measured_rounds import RoundTimes
 from trimtab.spark.event_log import job_times

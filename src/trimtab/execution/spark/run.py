@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import pandas as pd
 
 from trimtab.errors import UserError
-from trimtab.execution.commands import DispatchPolicy
 from trimtab.execution.history import jobs_table, stays_table
-from trimtab.execution.spark.dispatcher import Arrival, Dispatcher
+from trimtab.execution.job_queue import DispatchPolicy, QueuedJob
+from trimtab.execution.spark.dispatcher import Dispatcher
+from trimtab.execution.sprinting.choose import find_sprinter
 from trimtab.execution.sprinting.sprinter import Sprinter
 from trimtab.spark.event_log import EventLog, read_event_log
-from trimtab.spark.processes import CpuClock
 from trimtab.spark.program import SparkProgram
-from trimtab.spark.session import Session
+from trimtab.spark.session import CpuClock, Session
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class SparkRun:
     stays: pd.DataFrame
     attempts: pd.DataFrame
     log: EventLog
-    sprinter: str = "none"
+    sprinter: str
 
 
 class SparkEngine:
@@ -56,7 +56,7 @@ class SparkEngine:
         self._evicted: set[str] = set()
         self.attempts: list[dict[str, object]] = []
 
-    def run(self, job: Arrival, attempt: int) -> bool:
+    def run(self, job: QueuedJob, attempt: int) -> bool:
         """Run a job's program; False when it was evicted meanwhile."""
         context, group = self._session.context, self._group(job, attempt)
         # Interrupting its threads would make Spark start all of its Python workers anew.
@@ -84,13 +84,13 @@ class SparkEngine:
         )
         return finished
 
-    def evict(self, job: Arrival, attempt: int) -> None:
+    def evict(self, job: QueuedJob, attempt: int) -> None:
         """Cancel what an execution runs on Spark, and what it is still to submit."""
         group = self._group(job, attempt)
         self._evicted.add(group)
         self._session.context._jsc.sc().cancelJobGroupAndFutureJobs(group)
 
-    def _group(self, job: Arrival, attempt: int) -> str:
+    def _group(self, job: QueuedJob, attempt: int) -> str:
         """Return the job group of an execution: no other trace's has the same name."""
         return f"{self._name}-{job.job}-{attempt}"
 
@@ -105,27 +105,24 @@ def run_trace(
     """Run the jobs of `trace` (columns of `tables.TRACE`) on Spark in real time.
 
     `programs` holds what a job of each class does. The policy's drop ratios apply to every stage
-    that the program drops from. A `sprinter` speeds up a session in local mode.
-    Raises UserError for a class without a program, or a policy of several servers.
+    that the program drops from. A session in local mode is sped up by `sprinter`, or else by the
+    machine's best one if the policy sprints. Raises UserError for a class without a program, and
+    where nothing can sprint.
     """
     if missing := set(trace.job_class) - set(programs):
         raise UserError(f"job classes without a program: {sorted(missing)}, not {list(programs)}")
-    if policy.servers != 1:
-        raise UserError(f"servers: {policy.servers}; a job seizes the whole of Spark: expected 1")
-    if policy.sprints and sprinter is None:
-        raise UserError("sprint_timeout_s: the policy sprints, but no sprinter was given")
-    arrivals = [
-        Arrival(row["job"], row["arrival_s"], row["job_class"], row["priority"])
+    sprinter = sprinter or find_sprinter(bool(policy.sprint_timeout_s))
+    queued = [
+        QueuedJob(row["job"], row["job_class"], row["priority"], row["arrival_s"])
         for row in trace.to_dict("records")
     ]
     engine = SparkEngine(session, programs, policy.drop_ratio)
     with ExitStack() as stack:
-        if sprinter is not None:
-            stack.enter_context(sprinter)
-            stack.callback(sprinter.sprint)  # the session goes on at full speed
-            sprinter.attach(session)
-            sprinter.rest()
-        stays = Dispatcher(engine, policy, sprinter).run(arrivals)
+        stack.enter_context(sprinter)
+        stack.callback(sprinter.sprint)  # the session goes on at full speed
+        sprinter.attach(session)
+        sprinter.rest()
+        stays = Dispatcher(engine, queued, policy, sprinter).run()
     session.flush()
     attempts = pd.DataFrame(engine.attempts)
     log = read_event_log(session.event_log).of_groups(attempts.group)
@@ -135,5 +132,4 @@ def run_trace(
     last = attempts[attempts.finished].set_index("job").group
     dropped = by_group.dropped_tasks.sum()
     jobs["dropped_tasks"] = dropped.reindex(last[jobs.job], fill_value=0).to_numpy()
-    description = sprinter.description if sprinter is not None else "none"
-    return SparkRun(jobs, stays_table(stays), attempts, log, description)
+    return SparkRun(jobs, stays_table(stays), attempts, log, sprinter.description)

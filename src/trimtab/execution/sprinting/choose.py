@@ -10,14 +10,17 @@ from trimtab.errors import UserError
 from trimtab.execution.sprinting.control_groups import make_cpu_group
 from trimtab.execution.sprinting.core_sprinting import AffinitySprinter, QuotaSprinter
 from trimtab.execution.sprinting.frequency_sprinting import FrequencySprinter
-from trimtab.execution.sprinting.sprinter import Sprinter
+from trimtab.execution.sprinting.sprinter import NoSprinter, Sprinter
 
 
-def find_sprinter() -> Sprinter:
+def find_sprinter(sprints: bool = True) -> Sprinter:
     """Return the best sprinter that this machine allows: frequency, else quota, else affinity.
 
-    Raises UserError when there is none, saying why not.
+    One that does nothing for jobs of which none `sprints`. Raises UserError when there is none,
+    saying why not.
     """
+    if not sprints:
+        return NoSprinter()
     reasons = []
     for make in (FrequencySprinter, _quota_sprinter, AffinitySprinter):
         try:

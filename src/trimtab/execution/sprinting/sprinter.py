@@ -1,8 +1,8 @@
 """What speeds the running job up for a while."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Protocol, Self
 
 
@@ -62,10 +62,20 @@ class Sprinter(ABC):
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.restore()
+
+
+class NoSprinter(Sprinter):
+    """Leaves every job at its speed: for policies that sprint none."""
+
+    description = "none"
+
+    def __init__(self) -> None:
+        self.normal_milli = self.sprint_milli = 1000 * len(os.sched_getaffinity(0))
+
+    def sprint(self) -> None:
+        """Do nothing."""
+
+    def rest(self) -> None:
+        """Do nothing."""

@@ -10,18 +10,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from trimtab.errors import UserError
-from trimtab.policies.heats.predictions import Observation, PredictionModel, enough, fit
+from trimtab.policies.facts import ProbeRun
+from trimtab.policies.heats.predictions import PredictionModel, by_node_type, enough, fit
 
 DAY_S = 86_400.0
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A task that has ended: when, where, what it took, and what was predicted of that."""
+    """A task that has ended: when, what it took where, and what was predicted of that."""
 
     end_s: float
-    node_type: str
-    actual: Observation
+    actual: ProbeRun
     predicted_run_time_s: float
     predicted_energy_j: float
 
@@ -41,10 +41,7 @@ def retrained(
 
     Tasks whose error is below `error_threshold` (a share, 0.1 for 10 %) are left out.
     """
-    badly: dict[str, list[Observation]] = {}
-    for task in finished:
-        if not task.error < error_threshold:
-            badly.setdefault(task.node_type, []).append(task.actual)
+    badly = by_node_type(task.actual for task in finished if not task.error < error_threshold)
     learnt = {name: tasks for name, tasks in badly.items() if enough(tasks, model.features)}
     again = fit(learnt, regressor=model.regressor, features=model.features)
     return replace(model, by_type={**model.by_type, **again.by_type})

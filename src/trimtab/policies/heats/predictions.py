@@ -2,12 +2,12 @@
 
 Rocha's thesis, section 3.3.1: for each node type one regression for the run time and one for the
 energy, trained on what probing tasks took. As published they are linear, in the cores and the
-memory that a task asks for; any regressor of scikit-learn will do, and GPUs, the amount of work and
-the frequency level may be features too.
+memory that a task asks for; any regressor of scikit-learn will do, and GPUs and the frequency level
+may be features too.
 """
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,47 +18,13 @@ from sklearn.linear_model import LinearRegression
 from sklearn.utils import all_estimators
 
 from trimtab.errors import UserError
+from trimtab.policies.facts import Asked, ProbeRun
 
-FEATURES = ("cores", "memory_gib", "gpus", "work", "level")
+FEATURES = ("cores", "memory_gib", "gpus", "level")
 PUBLISHED_FEATURES = ("cores", "memory_gib")
 # A regression may extrapolate to nothing and below; what it says is held above this share of the
 # smallest value that it was trained on.
 _SMALLEST_SHARE = 0.01
-
-
-@dataclass(frozen=True)
-class Observation:
-    """What one run took on a node: a probe's, or that of a task that has ended.
-
-    `energy_j` is the run's own, without the node's idle power; `work` is in any unit that is the
-    same for all; `level` is the frequency level's number, 0 the lowest.
-    """
-
-    cores: float
-    memory_gib: float
-    wall_s: float
-    energy_j: float
-    work: float = 1.0
-    level: int = 0
-    gpus: float = 0.0
-
-
-@dataclass(frozen=True)
-class Requirement:
-    """What the tasks of a class ask for."""
-
-    cores: float
-    memory_gib: float
-    work: float = 1.0
-    gpus: float = 0.0
-
-
-@dataclass(frozen=True)
-class Predictions:
-    """Arrays [job class, node type, level]; entries of levels that a type lacks are NaN."""
-
-    run_time_s: NDArray[np.float64]
-    energy_j: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -79,17 +45,20 @@ class PredictionModel:
     regressor: str
     by_type: Mapping[str, tuple[_Regression, _Regression]]
 
-    def predict(self, node_type: str, asked: Requirement, level: int) -> tuple[float, float]:
+    def predict(self, node_type: str, asked: Asked, level: int) -> tuple[float, float]:
         """Return the run time in seconds and the energy in joules of one task."""
         rows = self._rows([asked], [level])
         run_time, energy = self._of(node_type)
         return float(run_time.predict(rows)[0]), float(energy.predict(rows)[0])
 
-    def predictions(self, classes: Sequence[Requirement], levels: Mapping[str, int]) -> Predictions:
-        """Return what is expected of every class on every node type at every level.
+    def predictions(
+        self, classes: Sequence[Asked], levels: Mapping[str, int]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return run times in s and energies in J, arrays [job class, node type, level].
 
-        `levels` says how many levels each node type has; the arrays follow its order. Raises
-        UserError for a node type that the model was not trained for.
+        `levels` says how many levels each node type has; the arrays follow its order, and entries
+        of levels that a type lacks are NaN. Raises UserError for a node type that the model was
+        not trained for.
         """
         shape = (len(classes), len(levels), max(levels.values(), default=1))
         run_time_s, energy_j = np.full(shape, np.nan), np.full(shape, np.nan)
@@ -99,7 +68,7 @@ class PredictionModel:
                 rows = self._rows(classes, [level] * len(classes))
                 run_time_s[:, position, level] = run_time.predict(rows)
                 energy_j[:, position, level] = energy.predict(rows)
-        return Predictions(run_time_s, energy_j)
+        return run_time_s, energy_j
 
     def _of(self, node_type: str) -> tuple[_Regression, _Regression]:
         if node_type not in self.by_type:
@@ -107,7 +76,7 @@ class PredictionModel:
             raise UserError(f"no predictions for node type {node_type!r}; there are: {known}")
         return self.by_type[node_type]
 
-    def _rows(self, classes: Sequence[Requirement], levels: Sequence[int]) -> NDArray[np.float64]:
+    def _rows(self, classes: Sequence[Asked], levels: Sequence[int]) -> NDArray[np.float64]:
         return np.array(
             [
                 [float(level if name == "level" else getattr(task, name)) for name in self.features]
@@ -116,13 +85,21 @@ class PredictionModel:
         )
 
 
+def by_node_type(runs: Iterable[ProbeRun]) -> dict[str, list[ProbeRun]]:
+    """Return the runs of each node type, in their order."""
+    found: dict[str, list[ProbeRun]] = {}
+    for run in runs:
+        found.setdefault(run.node_type, []).append(run)
+    return found
+
+
 def fit(
-    observed: Mapping[str, Sequence[Observation]],
+    observed: Mapping[str, Sequence[ProbeRun]],
     *,
     regressor: str = "linear",
     features: Sequence[str] = PUBLISHED_FEATURES,
 ) -> PredictionModel:
-    """Return the model trained on what was observed, by node type.
+    """Return the model trained on what was observed of probes and tasks, by node type.
 
     `regressor` is "linear", a class of scikit-learn by its name ("RandomForestRegressor") or by
     its full name; it is made with its defaults, and with `random_state=0` where it has one.
@@ -144,13 +121,13 @@ def fit(
     return PredictionModel(features, regressor, fitted)
 
 
-def enough(observations: Sequence[Observation], features: Sequence[str]) -> bool:
+def enough(observations: Sequence[ProbeRun], features: Sequence[str]) -> bool:
     """Return whether `fit` has enough of them for a node type."""
     return len(_counted(observations, features)) > len(features)
 
 
 def _fit_type(
-    node_type: str, observations: Sequence[Observation], kind: type, features: tuple[str, ...]
+    node_type: str, observations: Sequence[ProbeRun], kind: type, features: tuple[str, ...]
 ) -> tuple[_Regression, _Regression]:
     if not enough(observations, features):
         count = len(_counted(observations, features))
@@ -171,7 +148,7 @@ def _fit_type(
     return first, second
 
 
-def _counted(observations: Sequence[Observation], features: Sequence[str]) -> list[Observation]:
+def _counted(observations: Sequence[ProbeRun], features: Sequence[str]) -> list[ProbeRun]:
     if "level" in features:
         return list(observations)
     highest = max((run.level for run in observations), default=0)

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from trimtab.clusters.cluster import NodeType
 from trimtab.errors import UserError
-from trimtab.policies.facts import Asked, Facts
+from trimtab.policies.facts import Asked, Facts, ProbeRun
 from trimtab.policies.heats.maintenance import DAY_S, Finished, SlidingWindow, retrained
 from trimtab.policies.heats.policy import Heats
 from trimtab.policies.heats.predictions import (
     PUBLISHED_FEATURES,
-    Observation,
     PredictionModel,
-    Requirement,
+    by_node_type,
     fit,
 )
 from trimtab.policies.simulated_probes import active_w
@@ -58,19 +57,12 @@ class HeatsParameters:
 
 def train(facts: Facts, given: HeatsParameters) -> PredictionModel:
     """Return the regressions of each node type, trained on the probing runs."""
-    observed: dict[str, list[Observation]] = {}
-    for run in facts.probes:
-        observed.setdefault(run.node_type, []).append(
-            Observation(
-                run.cores, run.memory_gib, run.wall_s, run.energy_j, level=run.level, gpus=run.gpus
-            )
-        )
     features = list(PUBLISHED_FEATURES)
     if any(asked.gpus for asked in facts.asked):
         features.append("gpus")
     if given.choose_level:
         features.append("level")
-    return fit(observed, regressor=given.regressor, features=features)
+    return fit(by_node_type(facts.probes), regressor=given.regressor, features=features)
 
 
 def from_model(
@@ -81,14 +73,13 @@ def from_model(
 ) -> Heats:
     """Return the policy that places tasks by what `model` predicts, and asks `maintenance`."""
     levels = {kind.name: len(kind.levels) for kind in facts.cluster.node_types}
-    predictions = model.predictions([_requirement(asked) for asked in facts.asked], levels)
-    energy_j = predictions.energy_j
+    run_time_s, energy_j = model.predictions(facts.asked, levels)
     if given.idle_in_energy:
-        energy_j = energy_j + predictions.run_time_s * _idle_w(facts)[:, :, np.newaxis]
+        energy_j = energy_j + run_time_s * _idle_w(facts)[:, :, np.newaxis]
     set_up_s, set_up_j = _set_up_costs(facts) if given.set_up_in_score else (None, None)
     by_job = isinstance(given.energy_weight, str)
     return Heats(
-        predictions.run_time_s,
+        run_time_s,
         energy_j,
         facts.levels,
         energy_weight=1.0 if isinstance(given.energy_weight, str) else given.energy_weight,
@@ -111,7 +102,8 @@ class Maintenance:
         self._window = SlidingWindow(given.window_s)
         types = facts.cluster.type_of_node
         self._type_names = [facts.cluster.node_types[number].name for number in types]
-        self._classes = {kind.name: number for number, kind in enumerate(facts.job_classes)}
+        names = (job_class.name for job_class in facts.job_classes)
+        self._asked = dict(zip(names, facts.asked, strict=True))
 
     def __call__(self, finished: pd.DataFrame, now_s: float) -> Heats:
         """Return the policy to go on with, after `finished` (SCHEDULED) at the time `now_s`."""
@@ -127,19 +119,12 @@ class Maintenance:
         return from_model(self._model, self._facts, self._given, maintenance=self)
 
     def _finished(self, row: Any) -> Finished:
-        node_type = self._type_names[row.node]
-        asked = self._facts.asked[self._classes[row.job_class]]
-        requirement = _requirement(asked)
-        run_time_s, energy_j = self._model.predict(node_type, requirement, row.level)
-        actual = Observation(
-            asked.cores, asked.memory_gib, row.execution_s - row.set_up_s, row.energy_j,
-            level=row.level, gpus=asked.gpus,
-        )  # fmt: skip
-        return Finished(row.finish_s, node_type, actual, run_time_s, energy_j)
-
-
-def _requirement(asked: Asked) -> Requirement:
-    return Requirement(asked.cores, asked.memory_gib, gpus=asked.gpus)
+        node_type, asked = self._type_names[row.node], self._asked[row.job_class]
+        wall_s = row.execution_s - row.set_up_s
+        actual = ProbeRun(
+            node_type, asked.cores, asked.memory_gib, row.level, wall_s, row.energy_j, asked.gpus
+        )
+        return Finished(row.finish_s, actual, *self._model.predict(node_type, asked, row.level))
 
 
 def _idle_w(facts: Facts) -> NDArray[np.float64]:

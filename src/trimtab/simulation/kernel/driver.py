@@ -6,18 +6,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from trimtab.clusters.layout import (
-    ARRIVAL,
-    DONE,
-    FINISHED_ROW,
-    MAINTAIN,
-    NEED_ARRIVALS,
-    NEED_OUTPUT,
-    NEED_SLOTS,
-    SAMPLE,
-    STAY_ROW,
-    KernelOutput,
-)
+from trimtab.clusters import layout
+from trimtab.clusters.layout import KernelOutput
 from trimtab.policies.base import Policy
 from trimtab.simulation.ahead import Ahead
 from trimtab.simulation.arrivals import Arrivals
@@ -27,7 +17,7 @@ from trimtab.simulation.kernel.model import build_model, build_state, with_shape
 
 _SLOTS = 1024
 _ROWS = 1 << 16
-_EMPTY = np.zeros(0, ARRIVAL)
+_EMPTY = np.zeros(0, layout.ARRIVAL)
 
 
 class KernelSimulator:
@@ -69,7 +59,7 @@ class KernelSimulator:
         chunk, position, last = _EMPTY, 0, False
         while True:
             reason, position = run(self._model, self._state, chunk, position, last, self._output)
-            if reason == NEED_ARRIVALS:
+            if reason == layout.NEED_ARRIVALS:
                 arrived = next(chunks, None)
                 last = arrived is None
                 chunk, position = _EMPTY, 0
@@ -77,18 +67,18 @@ class KernelSimulator:
                     chunk, shapes = arrived
                     self._state = with_shapes(self._state, self._known, shapes)
                     self._known += len(shapes)
-            elif reason == NEED_SLOTS:
+            elif reason == layout.NEED_SLOTS:
                 self._state = with_slots(self._state, 2 * len(self._state.jobs))
-            elif reason == NEED_OUTPUT:
+            elif reason == layout.NEED_OUTPUT:
                 yield from self._flush()
                 self._make_room()
-            elif reason == SAMPLE:
+            elif reason == layout.SAMPLE:
                 self._sample()
-            elif reason == MAINTAIN:
+            elif reason == layout.MAINTAIN:
                 yield from self._flush()
                 self._maintain()
             else:
-                assert reason == DONE
+                assert reason == layout.DONE
                 yield from self._flush()
                 return
 
@@ -153,4 +143,4 @@ class KernelSimulator:
 
 
 def _empty_output(stays: int) -> KernelOutput:
-    return KernelOutput(np.empty(_ROWS, FINISHED_ROW), np.empty(stays, STAY_ROW))
+    return KernelOutput(np.empty(_ROWS, layout.FINISHED_ROW), np.empty(stays, layout.STAY_ROW))

@@ -6,17 +6,9 @@ order is total: time, then kind of event, then number of the job.
 
 from typing import Any
 
+from trimtab.clusters import layout
 from trimtab.clusters.compiled import inlined
-from trimtab.clusters.layout import (
-    DRAW,
-    DRAW_THERE,
-    FINISH,
-    NOBODY,
-    SPRINT,
-    SWITCH,
-    State,
-    index,
-)
+from trimtab.clusters.layout import NOBODY, State, index
 
 KIND_SHIFT = 56  # of an event's kind, above the job's number
 
@@ -67,15 +59,15 @@ def _sink(s: State, at: int, time_s: float, order: int, slot: int) -> None:
 @inlined
 def _earliest(job: Any) -> tuple[float, int]:
     """Return the time and the kind of the next of a job's own events."""
-    time_s, kind = job.finish_s, FINISH
+    time_s, kind = job.finish_s, layout.FINISH
     if job.draw_s < time_s:
-        time_s, kind = job.draw_s, DRAW
+        time_s, kind = job.draw_s, layout.DRAW
     if job.there_draw_s < time_s:
-        time_s, kind = job.there_draw_s, DRAW_THERE
+        time_s, kind = job.there_draw_s, layout.DRAW_THERE
     if job.switch_s < time_s:
-        time_s, kind = job.switch_s, SWITCH
+        time_s, kind = job.switch_s, layout.SWITCH
     if job.sprint_s < time_s:
-        time_s, kind = job.sprint_s, SPRINT
+        time_s, kind = job.sprint_s, layout.SPRINT
     return time_s, kind
 
 

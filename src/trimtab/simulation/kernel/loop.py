@@ -9,26 +9,9 @@ instant are served by priority, in whatever order the trace lists them.
 import math
 from typing import Any
 
+from trimtab.clusters import layout
 from trimtab.clusters.compiled import inlined, lean
-from trimtab.clusters.layout import (
-    DONE,
-    DRAW,
-    DRAW_THERE,
-    EVICTED,
-    FINISH,
-    MAINTAIN,
-    NEED_ARRIVALS,
-    NEED_OUTPUT,
-    NEED_SLOTS,
-    NOBODY,
-    SAMPLE,
-    SWITCH,
-    KernelOutput,
-    Model,
-    State,
-    index,
-    never,
-)
+from trimtab.clusters.layout import NOBODY, KernelOutput, Model, State, index, never
 from trimtab.simulation.kernel.capacity import refresh
 from trimtab.simulation.kernel.heap import KIND_SHIFT
 from trimtab.simulation.kernel.moves import draw_event, draw_there_event, reconsider, switch
@@ -77,7 +60,7 @@ def _dispatch(m: Model, s: State, out: KernelOutput) -> None:
         if node == NOBODY and rules.evicts:
             victim = _victim(s, shape)
             if victim != NOBODY:
-                evict(m, s, out, victim, EVICTED)
+                evict(m, s, out, victim, layout.EVICTED)
                 node, level = place(m, s, number)
         if node == NOBODY:
             shape.blocked = 1
@@ -125,13 +108,13 @@ def _own_event(m: Model, s: State, out: KernelOutput) -> None:
     """Take the event at the top of the heap."""
     slot = s.heap[0].slot
     kind = s.heap[0].order >> KIND_SHIFT
-    if kind == FINISH:
+    if kind == layout.FINISH:
         finish(m, s, out, slot)
-    elif kind == DRAW:
+    elif kind == layout.DRAW:
         draw_event(m, s, slot)
-    elif kind == DRAW_THERE:
+    elif kind == layout.DRAW_THERE:
         draw_there_event(m, s, slot)
-    elif kind == SWITCH:
+    elif kind == layout.SWITCH:
         job = s.jobs[index(slot)]
         kind_there = s.nodes[index(job.there)].type
         switch(m, s, out, slot, m.sites[s.shapes[index(job.shape)].job_class, kind_there].pause_s)
@@ -169,7 +152,7 @@ def run(m: Model, s: State, chunk: Any, position: int, last: bool, out: KernelOu
     other_s, other = _other_event(m, s)
     while True:
         if position == arrivals and not last:
-            return NEED_ARRIVALS, position
+            return layout.NEED_ARRIVALS, position
         time_s, what = never, _NOTHING
         if clock.in_heap > 0:
             time_s, what = s.heap[0].time_s, _JOB
@@ -181,20 +164,20 @@ def run(m: Model, s: State, chunk: Any, position: int, last: bool, out: KernelOu
             time_s, what = other_s, other
 
         if records_stays and stays < clock.stays + 3 * clock.running + 8:
-            return NEED_OUTPUT, position
+            return layout.NEED_OUTPUT, position
         if clock.changed and (time_s > clock.now_s or what >= _TICK):
             _dispatch(m, s, out)
             continue
         if what == _JOB:
             if clock.rows == rows:
-                return NEED_OUTPUT, position
+                return layout.NEED_OUTPUT, position
             clock.now_s = time_s
             clock.events += 1
             _own_event(m, s, out)
             continue
         if what == _ARRIVAL:
             if clock.free_slot == NOBODY:
-                return NEED_SLOTS, position
+                return layout.NEED_SLOTS, position
             clock.now_s = time_s
             clock.events += 1
             _arrive(s, chunk[index(position)])
@@ -202,7 +185,7 @@ def run(m: Model, s: State, chunk: Any, position: int, last: bool, out: KernelOu
             continue
         stuck = clock.pending == 0 or clock.outage == len(m.outages)
         if clock.in_heap == 0 and position == arrivals and stuck:
-            return DONE, position
+            return layout.DONE, position
         clock.now_s = time_s
         clock.events += 1
         if what == _EMPTY:
@@ -213,7 +196,7 @@ def run(m: Model, s: State, chunk: Any, position: int, last: bool, out: KernelOu
             reconsider(m, s, out)
             clock.tick_s += rules.tick_s
         elif what == _SAMPLE:
-            return SAMPLE, position
+            return layout.SAMPLE, position
         else:
-            return MAINTAIN, position
+            return layout.MAINTAIN, position
         other_s, other = _other_event(m, s)

@@ -5,25 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from trimtab.clusters import layout
 from trimtab.clusters.cluster import Cluster, JobClass
-from trimtab.clusters.layout import (
-    CLOCK,
-    FREE,
-    HEAP,
-    JOB,
-    JOB_CLASS,
-    KIND,
-    NOBODY,
-    NODE,
-    OUTAGE,
-    PACE,
-    RULES,
-    SHAPE,
-    SITE,
-    Model,
-    State,
-    never,
-)
+from trimtab.clusters.layout import NOBODY, Model, State, never
 from trimtab.errors import UserError
 from trimtab.policies.base import Policy
 
@@ -40,8 +24,8 @@ def class_tables(
     """Return PACE by [class, type, level] and SITE by [class, type], without predictions."""
     types = cluster.node_types
     most = max(len(node_type.levels) for node_type in types)
-    paces = np.zeros((len(job_classes), len(types), most), PACE)
-    sites = np.zeros(paces.shape[:2], SITE)
+    paces = np.zeros((len(job_classes), len(types), most), layout.PACE)
+    sites = np.zeros(paces.shape[:2], layout.SITE)
     for row, job_class in enumerate(job_classes):
         for column, node_type in enumerate(types):
             measured = job_class.active_w.get(node_type.name)
@@ -61,11 +45,13 @@ def outage_events(cluster: Cluster) -> NDArray[np.void]:
     """Return failures and returns in the order of time; at one time returns first, then nodes."""
     events = [(outage.down_s, outage.node, 0) for outage in cluster.outages]
     events += [(outage.up_s, outage.node, 1) for outage in cluster.outages if outage.up_s < never]
-    return np.array(sorted(events, key=lambda event: (event[0], -event[2], event[1])), OUTAGE)
+    return np.array(
+        sorted(events, key=lambda event: (event[0], -event[2], event[1])), layout.OUTAGE
+    )
 
 
 def _rules(policy: Policy, stays: bool) -> NDArray[np.void]:
-    rules = np.zeros(1, RULES)
+    rules = np.zeros(1, layout.RULES)
     rules["placement"] = policy.placement_rule
     for name in _OF_EVERY_POLICY:
         rules[name] = getattr(policy, name)
@@ -82,7 +68,7 @@ def build_model(
     """
     types = cluster.node_types
     paces, sites = class_tables(cluster, job_classes)
-    kinds = np.zeros(len(types), KIND)
+    kinds = np.zeros(len(types), layout.KIND)
     kinds["levels"] = [len(node_type.levels) for node_type in types]
     kinds["linear"] = [not node_type.load_curve for node_type in types]
     kinds["nodes"] = cluster.counts
@@ -92,7 +78,7 @@ def build_model(
     unknown = sorted(set(policy.timeout_s) - {job_class.name for job_class in job_classes})
     if unknown:
         raise UserError(f"timeout_s: unknown job classes {unknown}")
-    classes = np.zeros(len(job_classes), JOB_CLASS)
+    classes = np.zeros(len(job_classes), layout.JOB_CLASS)
     classes["cold_start_s"] = [job_class.cold_start_s for job_class in job_classes]
     classes["sprint_after_s"] = [policy.timeout_s.get(kind.name, never) for kind in job_classes]
     curves = [node_type.load_curve or np.linspace(0, 1, 11) for node_type in types]
@@ -113,13 +99,13 @@ def build_state(
     m: Model, cluster: Cluster, slots: int, sample_s: float, maintain_s: float
 ) -> State:
     """Return an empty cluster at time 0, with room for `slots` jobs in the system."""
-    nodes = np.zeros(cluster.size, NODE)
+    nodes = np.zeros(cluster.size, layout.NODE)
     nodes["type"], nodes["up"] = cluster.type_of_node, 1
     for name, field in (("cpu", "cpu_milli"), ("gpu", "gpu_milli"), ("memory", "memory_bytes")):
         sizes = np.array([getattr(node_type, field) for node_type in cluster.node_types])
         nodes[name] = nodes[f"free_{name}"] = sizes[nodes["type"]]
     nodes["factor"] = 1.0
-    tree = np.full(int(2 * m.kinds["leaves"].sum()), -1, FREE)
+    tree = np.full(int(2 * m.kinds["leaves"].sum()), -1, layout.FREE)
     for kind, count in enumerate(cluster.counts):
         begin, leaves, first = (m.kinds[kind][name] for name in ("tree", "leaves", "first_node"))
         for name in ("cpu", "gpu", "memory"):
@@ -127,7 +113,7 @@ def build_state(
             tree[name][begin + leaves : begin + leaves + count] = of_type
             for at in range(leaves - 1, 0, -1):
                 tree[name][begin + at] = tree[name][begin + 2 * at : begin + 2 * at + 2].max()
-    clock = np.zeros(1, CLOCK)
+    clock = np.zeros(1, layout.CLOCK)
     clock["tick_s"], clock["sample_s"], clock["maintain_s"] = (
         m.rules["tick_s"],
         sample_s,
@@ -138,11 +124,11 @@ def build_state(
     images = np.ascontiguousarray((m.sites["pull_s"] == 0.0)[:, nodes["type"]])
     state = State(
         clock,
-        np.zeros(0, JOB),
-        np.zeros(0, HEAP),
+        np.zeros(0, layout.JOB),
+        np.zeros(0, layout.HEAP),
         nodes,
         tree,
-        np.zeros(0, SHAPE),
+        np.zeros(0, layout.SHAPE),
         np.zeros(0, np.int64),
         images,
         np.where(m.sites["pull_s"] == 0.0, 0, m.kinds["nodes"]),
@@ -154,9 +140,9 @@ def build_state(
 def with_slots(s: State, slots: int) -> State:
     """Return `s` with room for `slots` jobs in the system, more than before."""
     before = len(s.jobs)
-    jobs = np.zeros(slots, JOB)
+    jobs = np.zeros(slots, layout.JOB)
     jobs[:before] = s.jobs
-    heap = np.zeros(slots, HEAP)
+    heap = np.zeros(slots, layout.HEAP)
     heap[:before] = s.heap
     jobs["after"][before:] = np.arange(before + 1, slots + 1)
     jobs["after"][-1] = s.clock["free_slot"][0]
@@ -168,7 +154,7 @@ def with_shapes(s: State, known: int, more: NDArray[np.void]) -> State:
     """Return `s`, which knows the first `known` shapes, with those that are new."""
     if known + len(more) > len(s.shapes):
         size = 2 * (known + len(more))
-        shapes, active = np.zeros(size, SHAPE), np.zeros(size, np.int64)
+        shapes, active = np.zeros(size, layout.SHAPE), np.zeros(size, np.int64)
         shapes[:known] = s.shapes[:known]
         active[: len(s.active)] = s.active
         s = s._replace(shapes=shapes, active=active)

@@ -1,15 +1,8 @@
 """Migration: the new place is set up while the old one works, then the work left moves over."""
 
+from trimtab.clusters import layout
 from trimtab.clusters.compiled import lean
-from trimtab.clusters.layout import (
-    MIGRATED,
-    NOBODY,
-    KernelOutput,
-    Model,
-    State,
-    index,
-    never,
-)
+from trimtab.clusters.layout import NOBODY, KernelOutput, Model, State, index, never
 from trimtab.simulation.kernel.budget import end_sprint
 from trimtab.simulation.kernel.capacity import bring_image, give_back, take
 from trimtab.simulation.kernel.energy import draw_here, draw_there, stop_here, stop_there
@@ -24,7 +17,7 @@ def switch(m: Model, s: State, out: KernelOutput, slot: int, pause_s: float) -> 
     job, clock = s.jobs[index(slot)], s.clock[0]
     shape = s.shapes[index(job.shape)]
     advance(m, s, slot)
-    write_stay(m, s, out, job, MIGRATED)
+    write_stay(m, s, out, job, layout.MIGRATED)
     stop_here(m, s, job, shape)
     give_back(m, s, job.node, shape, job.stay_s)
     if job.sprinting:

@@ -8,19 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from trimtab.clusters import layout
 from trimtab.clusters.compiled import inlined, lean
-from trimtab.clusters.layout import (
-    ANY,
-    FIRST_FIT,
-    HEATS,
-    HEATS_AS_RELEASED,
-    NO_LEVEL,
-    NOBODY,
-    WITH,
-    WITHOUT,
-    Model,
-    State,
-)
+from trimtab.clusters.layout import NOBODY, Model, State
 from trimtab.simulation.kernel.capacity import first_with_room, search
 from trimtab.simulation.kernel.queues import fits
 from trimtab.simulation.kernel.running import resolved
@@ -34,7 +24,7 @@ _LEAST_CPU_MILLI, _LEAST_MEMORY_BYTES = 100, 200 * 1024 * 1024  # as in policies
 @inlined
 def _first_fit(m: Model, s: State, shape: Any) -> int:
     for kind in range(len(m.kinds)):
-        node = search(m, s, kind, shape, ANY, NOBODY)
+        node = search(m, s, kind, shape, layout.ANY, NOBODY)
         if node != NOBODY:
             return node
     return NOBODY
@@ -64,10 +54,10 @@ def _heats(
     nodes[:] = NOBODY
     for kind in range(types):
         if rules.scores_images:
-            nodes[kind, 0] = first_with_room(m, s, kind, shape, WITHOUT, own)
-            nodes[kind, 1] = first_with_room(m, s, kind, shape, WITH, own)
+            nodes[kind, 0] = first_with_room(m, s, kind, shape, layout.WITHOUT, own)
+            nodes[kind, 1] = first_with_room(m, s, kind, shape, layout.WITH, own)
         else:
-            nodes[kind, 1] = first_with_room(m, s, kind, shape, ANY, own)
+            nodes[kind, 1] = first_with_room(m, s, kind, shape, layout.ANY, own)
     if own != NOBODY:
         nodes[s.nodes[own].type, 2] = own
     weight = _weight(m, shape, job)
@@ -81,9 +71,9 @@ def _heats(
                     continue
                 site = m.sites[job_class, kind]
                 more_s = more_j = 0.0
-                if image == WITHOUT:
+                if image == layout.WITHOUT:
                     more_s, more_j = site.absent_s, site.absent_j
-                elif image == WITH:
+                elif image == layout.WITH:
                     more_s, more_j = site.present_s, site.present_j
                 highest = m.kinds[kind].levels - 1
                 for level in range(0 if rules.choose_level else highest, highest + 1):
@@ -113,7 +103,7 @@ def _best_type(m: Model, s: State, shape: Any, own: int) -> int:
     """Return the first node with room of the types that score best; `own` has room."""
     best, best_score = NOBODY, 0.0
     for kind in range(len(m.kinds)):
-        node = first_with_room(m, s, kind, shape, ANY, own)
+        node = first_with_room(m, s, kind, shape, layout.ANY, own)
         if own != NOBODY and s.nodes[own].type == kind and (node == NOBODY or own < node):
             node = own
         if node != NOBODY and (best == NOBODY or m.kinds[kind].score > best_score):
@@ -163,12 +153,12 @@ def _kubernetes(m: Model, s: State, shape: Any) -> int:
 def place(m: Model, s: State, number: int) -> tuple[int, int]:
     """Return the node and the level for the first job of shape `number`; NOBODY: it waits."""
     shape, rule = s.shapes[number], m.rules[0].placement
-    if rule == HEATS:
-        node, level, _, _ = _heats(m, s, shape, s.jobs[shape.first].job, NOBODY, NO_LEVEL)
+    if rule == layout.HEATS:
+        node, level, _, _ = _heats(m, s, shape, s.jobs[shape.first].job, NOBODY, layout.NO_LEVEL)
         return node, level
-    if rule == FIRST_FIT:
+    if rule == layout.FIRST_FIT:
         node = _first_fit(m, s, shape)
-    elif rule == HEATS_AS_RELEASED:
+    elif rule == layout.HEATS_AS_RELEASED:
         node = _best_type(m, s, shape, NOBODY)
     else:
         node = _kubernetes(m, s, shape)
@@ -182,11 +172,11 @@ def place_again(m: Model, s: State, slot: int) -> tuple[int, int]:
     """Return the node and the level that a running job is moved to; NOBODY: it stays."""
     job, rules = s.jobs[slot], m.rules[0]
     shape = s.shapes[job.shape]
-    if rules.placement == HEATS:
+    if rules.placement == layout.HEATS:
         node, level, score, own_score = _heats(m, s, shape, job.job, job.node, job.level)
         if score - own_score > rules.migration_gain:
             return node, level
-    elif rules.placement == HEATS_AS_RELEASED:
+    elif rules.placement == layout.HEATS_AS_RELEASED:
         node = _best_type(m, s, shape, job.node)
         kind = s.nodes[node].type
         if kind != s.nodes[job.node].type:

@@ -3,20 +3,9 @@
 import math
 from typing import Any
 
+from trimtab.clusters import layout
 from trimtab.clusters.compiled import inlined, lean
-from trimtab.clusters.layout import (
-    EVICTED,
-    FAILED,
-    FINISHED,
-    LEVEL,
-    MIGRATED,
-    NOBODY,
-    KernelOutput,
-    Model,
-    State,
-    index,
-    never,
-)
+from trimtab.clusters.layout import NOBODY, KernelOutput, Model, State, index, never
 from trimtab.simulation.kernel.budget import end_sprint, foresee_empty, settle_budget
 from trimtab.simulation.kernel.capacity import give_back, take
 from trimtab.simulation.kernel.energy import draw_here, stop_here, stop_there
@@ -95,7 +84,7 @@ def forsake(m: Model, s: State, out: KernelOutput, slot: int) -> None:
         clock.stays += 1
         row.job, row.node, row.level = job.job, job.there, job.there_level
         row.cpu_milli = s.shapes[index(job.shape)].cpu
-        row.start_s, row.end_s, row.end = job.there_since_s, clock.now_s, MIGRATED
+        row.start_s, row.end_s, row.end = job.there_since_s, clock.now_s, layout.MIGRATED
         row.ready_s = math.nan
     shape = s.shapes[index(job.shape)]
     stop_there(m, s, job, shape)
@@ -133,7 +122,7 @@ def leave(m: Model, s: State, out: KernelOutput, slot: int, end: int) -> None:
 @inlined
 def finish(m: Model, s: State, out: KernelOutput, slot: int) -> None:
     """End a job, record it, and free its slot."""
-    leave(m, s, out, slot, FINISHED)
+    leave(m, s, out, slot, layout.FINISHED)
     job, clock = s.jobs[index(slot)], s.clock[0]
     shape = s.shapes[index(job.shape)]
     row = out.rows[index(clock.rows)]
@@ -161,7 +150,7 @@ def evict(m: Model, s: State, out: KernelOutput, slot: int, end: int) -> None:
     advance(m, s, slot)
     leave(m, s, out, slot, end)
     job.evictions += 1
-    if m.rules[0].resumes and end == EVICTED:
+    if m.rules[0].resumes and end == layout.EVICTED:
         job.kept_s += spent_s
     else:
         job.wasted_s += job.kept_s + spent_s
@@ -175,7 +164,7 @@ def change_level(m: Model, s: State, out: KernelOutput, slot: int, level: int) -
     """Have a job go on at another frequency level."""
     job = s.jobs[index(slot)]
     advance(m, s, slot)
-    write_stay(m, s, out, job, LEVEL)
+    write_stay(m, s, out, job, layout.LEVEL)
     node = s.nodes[index(job.node)]
     shape = s.shapes[index(job.shape)]
     node.busy_core_s += shape.cpu * 1e-3 * (s.clock[0].now_s - job.stay_s)
@@ -234,7 +223,7 @@ def fail(m: Model, s: State, out: KernelOutput, number: int) -> None:
     while slot != NOBODY:
         after = s.jobs[index(slot)].after
         if s.jobs[index(slot)].node == number:
-            evict(m, s, out, slot, FAILED)
+            evict(m, s, out, slot, layout.FAILED)
         elif s.jobs[index(slot)].there == number:
             forsake(m, s, out, slot)
             schedule(s, slot)

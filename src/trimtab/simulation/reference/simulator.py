@@ -13,21 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from trimtab.clusters.layout import (
-    DRAW,
-    DRAW_THERE,
-    EVICTED,
-    FAILED,
-    FINISH,
-    FINISHED,
-    FINISHED_ROW,
-    LEVEL,
-    MIGRATED,
-    SPRINT,
-    STAY_ROW,
-    SWITCH,
-    never,
-)
+from trimtab.clusters import layout
+from trimtab.clusters.layout import never
 from trimtab.policies.base import Placement, Policy, Running, Task
 from trimtab.policies.sprint_budget import SprintBudget
 from trimtab.simulation.arrivals import Arrivals
@@ -36,8 +23,8 @@ from trimtab.simulation.kernel.model import outage_events
 from trimtab.simulation.reference.system import Job, Place, System
 
 _BATCH = 1 << 14
-_KINDS = {"finish": FINISH, "draw": DRAW, "draw there": DRAW_THERE}
-_KINDS |= {"switch": SWITCH, "sprint": SPRINT}
+_KINDS = {"finish": layout.FINISH, "draw": layout.DRAW, "draw there": layout.DRAW_THERE}
+_KINDS |= {"switch": layout.SWITCH, "sprint": layout.SPRINT}
 
 
 class ReferenceSimulator:
@@ -213,7 +200,7 @@ class ReferenceSimulator:
         victim = self._policy.evict(job.task, candidates)
         if victim is None:
             return None
-        self._evict(self._jobs[victim.task.job], EVICTED)
+        self._evict(self._jobs[victim.task.job], layout.EVICTED)
         return self._policy.place(job.task, self._system.with_room(job.task))
 
     def _view(self, job: Job) -> Running:
@@ -226,14 +213,14 @@ class ReferenceSimulator:
 
     def _start(self, job: Job, placement: Placement) -> None:
         job.times = {}
-        job.here, job.ready_s = self._reserve(job, placement, DRAW)
+        job.here, job.ready_s = self._reserve(job, placement, layout.DRAW)
         job.begun_s, job.since_s = self._now_s, job.ready_s
         job.first_s = self._now_s if job.first_s is None else job.first_s
         job.set_up_s += job.ready_s - self._now_s
         self._running[job.task.job] = job
         name = self._classes[job.task.job_class].name
-        self._at(job, SPRINT, self._now_s + self._timeout_s.get(name, never))
-        self._at(job, FINISH, job.ready_s + job.left_s / self._system.speed(job))
+        self._at(job, layout.SPRINT, self._now_s + self._timeout_s.get(name, never))
+        self._at(job, layout.FINISH, job.ready_s + job.left_s / self._system.speed(job))
 
     def _leave(self, job: Job, end: int) -> None:
         assert job.here
@@ -246,32 +233,32 @@ class ReferenceSimulator:
 
     def _forsake(self, job: Job) -> None:
         if job.there:
-            self._release(job.there, MIGRATED)
+            self._release(job.there, layout.MIGRATED)
             job.there = None
-            job.times[DRAW_THERE] = job.times[SWITCH] = never
+            job.times[layout.DRAW_THERE] = job.times[layout.SWITCH] = never
 
     def _own_event(self) -> bool:
         """Take the event at the top of the heap; return whether it freed something."""
         _, kind, number = heapq.heappop(self._heap)
         job = self._running[number]
         del job.times[kind]
-        if kind == FINISH:
+        if kind == layout.FINISH:
             self._finish(job)
-        elif kind == SWITCH:
+        elif kind == layout.SWITCH:
             assert job.there
             site = self._system.sites[job.task.job_class, job.there.node.kind]
             self._switch(job, float(site["pause_s"]))
-        elif kind == SPRINT:
+        elif kind == layout.SPRINT:
             self._sprint(job)
         else:
-            place = job.here if kind == DRAW else job.there
+            place = job.here if kind == layout.DRAW else job.there
             assert place
             place.node.images.add(job.task.job_class)
             place.drawing = True
-        return kind in (FINISH, SWITCH)
+        return kind in (layout.FINISH, layout.SWITCH)
 
     def _finish(self, job: Job) -> None:
-        self._leave(job, FINISHED)
+        self._leave(job, layout.FINISHED)
         assert job.here
         task, now_s = job.task, self._now_s
         self._rows.append(
@@ -290,7 +277,7 @@ class ReferenceSimulator:
         self._advance(job)
         self._leave(job, end)
         job.evictions += 1
-        if self._policy.resumes and end == EVICTED:
+        if self._policy.resumes and end == layout.EVICTED:
             job.kept_s += spent_s
         else:
             job.wasted_s += job.kept_s + spent_s
@@ -307,7 +294,7 @@ class ReferenceSimulator:
         node.up, node.down_since_s = False, self._now_s
         for job in list(self._running.values()):
             if job.here and job.here.node is node:
-                self._evict(job, FAILED)
+                self._evict(job, layout.FAILED)
             elif job.there and job.there.node is node:
                 self._forsake(job)
 
@@ -317,10 +304,10 @@ class ReferenceSimulator:
         self._advance(job)
         assert job.here
         old = job.here
-        self._release(old, LEVEL, job.ready_s)
+        self._release(old, layout.LEVEL, job.ready_s)
         job.here = Place(job, old.node, level, self._now_s, old.drawing)
         old.node.places.append(job.here)
-        self._at(job, FINISH, job.since_s + job.left_s / self._system.speed(job))
+        self._at(job, layout.FINISH, job.since_s + job.left_s / self._system.speed(job))
 
     def _sprinters(self) -> list[Job]:
         return [job for job in self._running.values() if job.sprinting]
@@ -379,23 +366,23 @@ class ReferenceSimulator:
             node.places.append(job.there)
             self._switch(job, 0.0)
             return
-        job.there, ready_s = self._reserve(job, placement, DRAW_THERE)
-        self._at(job, SWITCH, ready_s)
+        job.there, ready_s = self._reserve(job, placement, layout.DRAW_THERE)
+        self._at(job, layout.SWITCH, ready_s)
 
     def _switch(self, job: Job, pause_s: float) -> None:
         assert job.here and job.there
         self._advance(job)
         self._end_sprint(job)
-        self._release(job.here, MIGRATED, job.ready_s)
+        self._release(job.here, layout.MIGRATED, job.ready_s)
         job.here, job.there = job.there, None
-        job.times[DRAW_THERE] = job.times[SWITCH] = never
+        job.times[layout.DRAW_THERE] = job.times[layout.SWITCH] = never
         job.migrations += 1
         if pause_s > 0:
             job.here.drawing = False
-            self._at(job, DRAW, self._now_s + pause_s)
+            self._at(job, layout.DRAW, self._now_s + pause_s)
         job.ready_s = job.since_s = self._now_s + pause_s
         job.set_up_s += job.ready_s - self._now_s
-        self._at(job, FINISH, job.ready_s + job.left_s / self._system.speed(job))
+        self._at(job, layout.FINISH, job.ready_s + job.left_s / self._system.speed(job))
 
     # Output
 
@@ -404,7 +391,10 @@ class ReferenceSimulator:
         self._load.append(self._system.load(self._now_s, *counts))
 
     def _batch(self) -> Batch:
-        rows, stays = np.array(self._rows, FINISHED_ROW), np.array(self._stays, STAY_ROW)
+        rows, stays = (
+            np.array(self._rows, layout.FINISHED_ROW),
+            np.array(self._stays, layout.STAY_ROW),
+        )
         batch = Batch(rows, stays, self._load)
         self._rows, self._stays, self._load = [], [], []
         return batch

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from trimtab.errors import UserError
 from trimtab.spark.dropping import drop, kept_share
-from trimtab.spark.inputs import input_name
+from trimtab.spark.program import input_name
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 from trimtab.errors import UserError
 from trimtab.spark.dropping import drop, kept_share
-from trimtab.spark.inputs import input_name
+from trimtab.spark.program import input_name
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -21,21 +21,10 @@ from trimtab.traces.formats.task_events import EVENT_COLUMNS, TaskEvent, check_o
 from trimtab.traces.jobs import as_trace, usable
 
 _EXPECTED = "task_events of Google's cluster trace of 2011: 13 columns without a header"
-_NAMES = [
-    "time_us",
-    "missing",
-    "collection",
-    "index",
-    "machine",
-    "type",
-    "user",
-    "scheduling_class",
-    "priority",
-    "cpus",
-    "memory",
-    "disk",
-    "different_machines",
-]
+_NAMES = (
+    "time_us missing collection index machine type user scheduling_class priority cpus memory disk "
+    "different_machines"
+)
 _TYPES = {
     **dict.fromkeys(["time_us", "collection", "index", "type", "priority"], pa.int64()),
     **dict.fromkeys(["cpus", "memory"], pa.float64()),
@@ -69,7 +58,7 @@ def read_google_2011(
     def events() -> Iterator[pd.DataFrame]:
         last_us = 0
         for path in sorted(paths):
-            for frame in read_csv(path, _TYPES, _EXPECTED, _NAMES):
+            for frame in read_csv(path, _TYPES, _EXPECTED, _NAMES.split()):
                 whole = frame.dropna()
                 skipped["event without a request"] += len(frame) - len(whole)
                 last_us = check_order(path, whole["time_us"].to_numpy(np.int64), last_us)

@@ -94,7 +94,7 @@ def test_used_code_is_found_by_its_digest(compiled: Path, tmp_path: Path, mode: 
 
 @needs_cuda_tools
 def test_nothing_used_leaves_nothing(compiled: Path, tmp_path: Path) -> None:
-    target = gpu_scope_of(Debloat(name="x"), [usage(gpus=(80,))], [])
+    target = gpu_scope_of(Debloat(name="x", fallback="none"), [usage(gpus=(80,))], [])
     _, gpu = slim(compiled, target, tmp_path / "slim.so", "compact")
     assert gpu.elements_kept == 0
     assert listed_elements(tmp_path / "slim.so") == Counter()

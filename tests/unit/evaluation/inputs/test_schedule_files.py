@@ -7,8 +7,7 @@ import pytest
 import schedule_files as schedules
 
 from trimtab.errors import TrimtabError, UserError
-from trimtab.evaluation.inputs.read import load
-from trimtab.evaluation.inputs.schedule_files import read_cells
+from trimtab.evaluation.inputs.read import load, read_cells
 
 FILES = ("summary.json", "jobs.parquet", "stays.parquet", "nodes.parquet", "load.parquet")
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.evaluation.clusters.gantt import gantt_name, layout
-from trimtab.evaluation.inputs.schedule_files import read_cells
+from trimtab.evaluation.inputs.read import read_cells
 from trimtab.evaluation.inputs.stays import first_stays, lane_height, lanes
 
 STAY = st.tuples(

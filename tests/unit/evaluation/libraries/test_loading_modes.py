@@ -10,8 +10,7 @@ from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.libraries.libraries_total import LibrariesTotal
 from trimtab.evaluation.libraries.loading_modes import SizesByLoadingMode
 from trimtab.evaluation.report.tables import Row, Table, is_published
-from trimtab.evaluation.runs.loading_modes import RunCostByLoadingMode
-from trimtab.evaluation.runs.run_cost import RunCost
+from trimtab.evaluation.runs.run_cost import RunCost, RunCostByLoadingMode
 
 
 def ours(table: Table) -> list[Row]:

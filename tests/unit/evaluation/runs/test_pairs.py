@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.evaluation.runs.pairs import compare
+from trimtab.evaluation.runs.pairs import compare, spread_column
 
 
 def runs(pairs: list[tuple[float, float]], **changes: object) -> pd.DataFrame:
@@ -25,15 +25,17 @@ def test_the_median_and_the_ends_are_those_of_the_pairs() -> None:
     assert comparison.pairs == 3
     assert (comparison.original, comparison.other) == (12, 9)
     # Ratios 0.9, 0.8, 0.5; the ratio of the medians would be 0.75.
-    assert comparison.reduction_pct == pytest.approx(20)
-    assert comparison.reduction_low_pct == pytest.approx(10)
-    assert comparison.reduction_high_pct == pytest.approx(50)
+    expected = {"wall_pct": 20, "wall_low_pct": 10, "wall_high_pct": 50}
+    assert comparison.reduction("wall") == pytest.approx(expected)
+    column = spread_column("wall", "less, %")
+    assert [column.key, *(column.spread or ())] == [*expected]
 
 
 def test_a_slower_run_is_a_negative_reduction() -> None:
     comparison = compare(runs([(10, 12)]), "wall_s")
     assert comparison is not None
-    assert comparison.reduction_pct == pytest.approx(-20)
+    assert comparison.reduction("wall")["wall_pct"] == pytest.approx(-20)
+    assert comparison.increase("wall")["wall_pct"] == pytest.approx(20)
 
 
 def test_a_failed_run_takes_its_pair_with_it() -> None:
@@ -43,7 +45,7 @@ def test_a_failed_run_takes_its_pair_with_it() -> None:
     assert comparison is not None
     assert comparison.pairs == 2
     assert comparison.original == 15
-    assert comparison.reduction_high_pct == pytest.approx(20)
+    assert comparison.reduction("wall")["wall_high_pct"] == pytest.approx(20)
 
 
 def test_a_quantity_that_was_not_measured_has_no_comparison() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.report.tables import energy_source, is_published
-from trimtab.evaluation.runs.debloating_time import DebloatingTime
+from trimtab.evaluation.runs.effort import DebloatingTime
 from trimtab.evaluation.runs.epochs import Epochs
 from trimtab.evaluation.runs.run_cost import RunCost
 

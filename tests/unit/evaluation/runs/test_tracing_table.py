@@ -8,7 +8,7 @@ import pytest
 
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.report.tables import Row, is_published
-from trimtab.evaluation.runs.tracing import Tracing
+from trimtab.evaluation.runs.effort import Tracing
 
 
 def rows_of(tmp_path: Path, runs: list[dict[str, Any]] | None = None) -> list[Row]:

@@ -8,8 +8,7 @@ import pytest
 from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.report.page import said
-from trimtab.evaluation.runs.debloated import Debloated
-from trimtab.evaluation.runs.verification import Verification
+from trimtab.evaluation.runs.debloated import Debloated, Verification
 from trimtab.records.manifest import Manifest
 from trimtab.records.usage import Usage
 from trimtab.records.verdict import Verdict, VerifiedWorkload

@@ -9,7 +9,7 @@ import schedule_files
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.inputs.schedules import Cell, Schedules
 from trimtab.evaluation.report.tables import is_published
-from trimtab.evaluation.schedules.main_classes import (
+from trimtab.evaluation.schedules.section import (
     MOST,
     OTHERS,
     SAID,
@@ -33,7 +33,7 @@ def many(found: Schedules) -> Schedules:
     """Beside low (2 jobs) and high (1 job) as many classes as are shown, of no jobs."""
 
     def cell(one: Cell) -> Cell:
-        if one.trace != "reference":
+        if one.summary.trace != "reference":
             return one
         minor = dict.fromkeys(MINOR, replace(one.classes["high"], jobs=0))
         summary = one.summary.model_copy(update={"classes": one.summary.classes | minor})
@@ -55,7 +55,7 @@ def test_few_classes_stay_as_they_are(found: Schedules) -> None:
     assert [cell.classes for cell in few.cells] == [cell.classes for cell in found.cells]
     assert few.traces == found.traces
     table = schedule_files.schedule_table(found, "schedule")
-    assert without_other_classes(table, shown_classes(found)) is table
+    assert without_other_classes(table, found) is table
     assert not any(SAID in figure.caption for figure in schedule_files.schedule_figures(found))
 
 
@@ -74,7 +74,7 @@ def test_the_classes_with_the_most_jobs_are_shown(many: Schedules) -> None:
 
 def test_the_page_says_what_it_leaves_out(many: Schedules) -> None:
     whole = schedule_files.schedule_table(many, "schedule")
-    table = without_other_classes(whole, shown_classes(many))
+    table = without_other_classes(whole, many)
     assert f"{SAID}; the CSV has all." in table.caption
     assert len(table.rows) == len(whole.rows) - 2 * 3  # two classes of three policies
     assert [row for row in whole.rows if is_published(row)] == [
@@ -88,7 +88,10 @@ def test_the_page_says_what_it_leaves_out(many: Schedules) -> None:
 
 def test_jobs_of_other_classes_are_in_the_gantt_chart(found: Schedules) -> None:
     only_low = replace(
-        found, cells=tuple(_without_high(cell) for cell in found.cells if cell.trace == "reference")
+        found,
+        cells=tuple(
+            _without_high(cell) for cell in found.cells if cell.summary.trace == "reference"
+        ),
     )
     charts = {one.name: str(one.spec) for one in schedule_files.schedule_figures(only_low)}
     assert OTHERS in charts["gantt_cluster_reference_p"]

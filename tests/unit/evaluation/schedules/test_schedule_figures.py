@@ -9,16 +9,15 @@ import pandas as pd
 import pytest
 import schedule_files
 
-from trimtab.evaluation.clusters.load import load_values
 from trimtab.evaluation.clusters.migrated_job import first_moved, timeline
-from trimtab.evaluation.clusters.probing import most_work
+from trimtab.evaluation.clusters.nodes import load_values, most_work
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.inputs.schedules import Schedules
 from trimtab.evaluation.report.figures import Figure
 from trimtab.evaluation.schedules.against_baseline import energy_values
-from trimtab.evaluation.schedules.arrivals import arrival_values
 from trimtab.evaluation.schedules.charts import PALETTE
 from trimtab.evaluation.schedules.drop_ratios import series
+from trimtab.evaluation.schedules.traces import arrival_values
 from trimtab.files import read_json, write_json
 from trimtab.records.tables import LOAD, write_table
 from trimtab.records.trace_facts import ArrivalCounts

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from real_queue import Gate, alive, queued
 
 from trimtab.errors import UserError
-from trimtab.execution.commands import DispatchPolicy, QueuedCommand
 from trimtab.execution.history import JobOutcome
+from trimtab.execution.job_queue import DispatchPolicy, QueuedJob
 from trimtab.execution.local.dispatch import run_commands
 from trimtab.execution.local.executions import CANNOT_START, living
 from trimtab.execution.sprinting.sprinter import Sprinter
@@ -51,7 +51,7 @@ def nothing() -> None:
 
 
 def run(
-    folder: Path, jobs: list[QueuedCommand], policy: DispatchPolicy, log: Log | None = None
+    folder: Path, jobs: list[QueuedJob], policy: DispatchPolicy, log: Log | None = None
 ) -> JobOutcome:
     return run_commands(jobs, policy, log_dir=folder / "log", on_event=log or Log())
 
@@ -188,7 +188,7 @@ def test_signals_leave_nothing_behind(tmp_path: Path, number: int) -> None:
 import sys
 from pathlib import Path
 from trimtab.execution.local.dispatch import *
-job = QueuedCommand(0, "only", 0, 0.0, {gate.command!r})
+job = QueuedJob(0, "only", 0, 0.0, {gate.command!r})
 run_commands([job], DispatchPolicy(), log_dir=Path({str(tmp_path / "log")!r}))
 """
     queue = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL)
@@ -281,7 +281,7 @@ def test_a_sprint_ends_with_its_budget_and_the_job_goes_on(tmp_path: Path) -> No
 
 def test_the_timer_is_ignored_when_the_job_ends_sooner(tmp_path: Path) -> None:
     sprinter = RecordingSprinter()
-    policy = DispatchPolicy(sprint_timeout_s={0: 1000.0, 1: None})
+    policy = DispatchPolicy(sprint_timeout_s={0: 1000.0})
     run_commands([queued(0, 0), queued(1, 1)], policy, log_dir=tmp_path / "log", sprinter=sprinter)
     assert sprinter.asked == ["rest", "restore"]
 
@@ -350,38 +350,6 @@ def test_without_power_figures_the_joules_are_unknown(tmp_path: Path) -> None:
         assert (outcome.jobs["energy_j"] >= 0).all()
 
 
-def test_two_servers_run_two_jobs(tmp_path: Path) -> None:
-    first, second = Gate(tmp_path, "first"), Gate(tmp_path, "second")
-
-    def both_run() -> None:
-        assert alive(first.hear())
-        assert alive(second.hear())
-        first.let_go()
-        second.let_go()
-
-    jobs = [queued(0, 0, first.command), queued(1, 0, second.command)]
-    log = Log({("started", 1): [both_run]})
-    outcome = run(tmp_path, jobs, DispatchPolicy(servers=2), log)
-    assert sorted(outcome.jobs["node"]) == [0, 1]
-
-
-def test_the_least_important_of_two_is_evicted(tmp_path: Path) -> None:
-    low, middle = Gate(tmp_path, "low"), Gate(tmp_path, "middle")
-
-    def second_time() -> None:
-        low.hear()
-        low.let_go()
-
-    jobs = [
-        queued(0, 0, low.command),
-        queued(1, 1, middle.command),
-        queued(2, 2, arrival_s=0.01),
-    ]
-    log = Log({("started", 0): [low.hear, second_time], ("finished", 2): [middle.let_go]})
-    run(tmp_path, jobs, DispatchPolicy(preemptive=True, servers=2), log)
-    assert log.of("evicted") == [0]
-
-
 def test_the_tables_are_the_schemas(tmp_path: Path) -> None:
     outcome = run(tmp_path, [queued(0, 0), queued(1, 1)], NP)
     for schema, frame in ((SCHEDULED, outcome.jobs), (STAYS, outcome.stays)):
@@ -397,22 +365,20 @@ JOB = st.tuples(st.integers(0, 2), st.floats(0, 0.03))
 @given(
     drawn=st.lists(JOB, min_size=1, max_size=7),
     preemptive=st.booleans(),
-    servers=st.integers(1, 2),
 )
-def test_no_job_is_lost_and_no_server_holds_two(
-    drawn: list[tuple[int, float]], preemptive: bool, servers: int
+def test_no_job_is_lost_and_one_runs_at_a_time(
+    drawn: list[tuple[int, float]], preemptive: bool
 ) -> None:
     jobs = [queued(job, priority, arrival_s=at) for job, (priority, at) in enumerate(drawn)]
     with tempfile.TemporaryDirectory() as folder:
-        outcome = run(Path(folder), jobs, DispatchPolicy(preemptive, servers=servers))
+        outcome = run(Path(folder), jobs, DispatchPolicy(preemptive))
     assert sorted(outcome.jobs["job"]) == list(range(len(jobs)))
     assert (outcome.stays["end"] == "finished").sum() == len(jobs)
     assert preemptive or not outcome.jobs["evictions"].any()
     assert (outcome.jobs["start_s"] >= outcome.jobs["arrival_s"]).all()
-    for _, stays in outcome.stays.groupby("node"):
-        ordered = stays.sort_values("start_s")
-        for before, after in itertools.pairwise(ordered.itertuples()):
-            assert before.end_s <= after.start_s
+    ordered = outcome.stays.sort_values("start_s")
+    for before, after in itertools.pairwise(ordered.itertuples()):
+        assert before.end_s <= after.start_s
     for _, row in outcome.jobs.iterrows():
         total_s = row["wasted_s"] + row["execution_s"]
         own = outcome.stays[outcome.stays["job"] == row["job"]]
@@ -429,7 +395,7 @@ def test_no_job_is_lost_and_no_server_holds_two(
         ([queued(0, 0), queued(1, 0, ("no-such-program-here",))], "job 1: command: no-such"),
     ],
 )
-def test_wrong_jobs_stop_everything(tmp_path: Path, jobs: list[QueuedCommand], words: str) -> None:
+def test_wrong_jobs_stop_everything(tmp_path: Path, jobs: list[QueuedJob], words: str) -> None:
     log = Log()
     with pytest.raises(UserError, match=words):
         run(tmp_path, jobs, NP, log)
@@ -439,10 +405,8 @@ def test_wrong_jobs_stop_everything(tmp_path: Path, jobs: list[QueuedCommand], w
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"servers": 0}, "servers: 0"),
         ({"drop_ratio": {0: 1.5}}, "drop_ratio of priority 0: 1.5"),
         ({"sprint_timeout_s": {1: -1.0}}, "sprint_timeout_s of priority 1"),
-        ({"sprint_timeout_s": {1: 1.0}, "servers": 2}, "servers must be 1"),
     ],
 )
 def test_wrong_policies(wrong: dict[str, object], words: str) -> None:

@@ -39,6 +39,6 @@ def needs_slurm() -> None:
 
 @pytest.fixture(scope="session")
 def slurm(needs_slurm: None) -> Iterator[SlurmCluster]:
-    """A real Slurm with those nodes and priorities 0 and 1."""
-    with SlurmCluster(NODES, (0, 1)) as cluster:
+    """A real Slurm with those nodes."""
+    with SlurmCluster(NODES) as cluster:
         yield cluster

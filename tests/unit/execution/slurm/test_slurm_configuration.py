@@ -9,12 +9,7 @@ from hypothesis import strategies as st
 
 from trimtab.clusters.cluster import Cluster
 from trimtab.errors import UserError
-from trimtab.execution.slurm.configuration import (
-    mebibytes,
-    nodes_of,
-    partition_of,
-    slurm_conf,
-)
+from trimtab.execution.slurm.configuration import mebibytes, nodes_of, slurm_conf
 
 
 def test_nodes_have_the_simulators_numbers(nodes: Cluster) -> None:
@@ -25,29 +20,18 @@ def test_nodes_have_the_simulators_numbers(nodes: Cluster) -> None:
 
 
 def test_every_node_has_its_line_and_port(nodes: Cluster) -> None:
-    text = slurm_conf(Path("/somewhere"), "host", [7000, 7001, 7002, 7003], nodes, [5, -2, 0])
+    text = slurm_conf(Path("/somewhere"), "host", [7000, 7001, 7002, 7003], nodes)
     lines = [line for line in text.splitlines() if line.startswith("NodeName=")]
     ports = [line.split("Port=")[1].split()[0] for line in lines]
     assert ports == ["7001", "7002", "7003"]
-    assert lines[2].endswith("CPUs=2 RealMemory=4096 Feature=slow-arm")
-    tiers = [
-        line.split()[0].removeprefix("PartitionName=")
-        for line in text.splitlines()
-        if "PriorityTier" in line
-    ]
-    assert tiers == [partition_of(-2), partition_of(0), partition_of(5)]
+    assert lines[2].endswith("CPUs=2 RealMemory=4096")
     with pytest.raises(ValueError):
-        slurm_conf(Path("/somewhere"), "host", [7000, 7001], nodes, [0])
+        slurm_conf(Path("/somewhere"), "host", [7000, 7001], nodes)
 
 
 @given(st.integers(1, 1 << 50))
 def test_memory_is_rounded_up(size_bytes: int) -> None:
     assert 0 <= (mebibytes(size_bytes) << 20) - size_bytes < 1 << 20
-
-
-@given(st.integers(-9, 9), st.integers(-9, 9))
-def test_each_priority_has_a_partition_of_its_own(one: int, other: int) -> None:
-    assert (partition_of(one) == partition_of(other)) == (one == other)
 
 
 @pytest.mark.parametrize("name", ["a,b", "a[1-2]", "1st", "", "a b"])

@@ -1,10 +1,10 @@
-"""Policies on a real Slurm: order, eviction, migration, and Slurm's own preemption.
+"""Policies on a real Slurm: order, eviction and migration.
 
 Slurm starts a job up to a second after it may, so nothing here hangs on less.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -14,7 +14,6 @@ from trimtab.clusters.cluster import Cluster, JobClass
 from trimtab.errors import TrimtabError, UserError
 from trimtab.execution.history import JobOutcome
 from trimtab.execution.slurm.cluster import SlurmCluster
-from trimtab.execution.slurm.partitions import run_partitions
 from trimtab.execution.slurm.run import run_policy
 from trimtab.execution.slurm.trace import jobs_of
 from trimtab.policies.base import NodeState, Placement, Policy, Running, Task
@@ -78,28 +77,13 @@ def test_by_priority_without_preemption(slurm: SlurmCluster) -> None:
     assert outcome.jobs["energy_j"].isna().all()
 
 
-# The low job starts well before 2.2 s and is far from its end then. The high one runs for longer
-# than Slurm waits with the low one, which is next therefore.
+# The low job starts well before 2.2 s and is far from its end then.
 LOW_THEN_HIGH = ({**LOW, "work_s": 3.5}, LOW, {**HIGH, "arrival_s": 2.2, "work_s": 4.5})
 
 
-@pytest.fixture
-def one_node(slurm: SlurmCluster) -> Iterator[SlurmCluster]:
-    """The Slurm with one node that takes jobs."""
-    others = "NodeName=fast-2,slow-arm-1"
-    slurm.call("scontrol", "update", others, "State=DRAIN", "Reason=a test")
-    yield slurm
-    slurm.call("scontrol", "update", others, "State=RESUME")
-
-
-@pytest.mark.parametrize("by", ["policy", "partitions"])
-def test_the_low_job_is_evicted_and_starts_again(one_node: SlurmCluster, by: str) -> None:
+def test_the_low_job_is_evicted_and_starts_again(slurm: SlurmCluster) -> None:
     """Before job 1, which waits in the same buffer."""
-    jobs = trace(*LOW_THEN_HIGH)
-    if by == "policy":
-        outcome = run_policy(one_node, jobs, CLASSES, Engine("repeat"))
-    else:
-        outcome = run_partitions(one_node, jobs, CLASSES, preemptive=True)
+    outcome = run_policy(slurm, trace(*LOW_THEN_HIGH), CLASSES, Engine("repeat"))
     assert outcome.jobs["job"].tolist() == [2, 0, 1]
     assert column(outcome, "evictions") == [1, 0, 0]
     first, again = outcome.stays[outcome.stays["job"] == 0].itertuples()
@@ -107,12 +91,6 @@ def test_the_low_job_is_evicted_and_starts_again(one_node: SlurmCluster, by: str
     assert column(outcome, "wasted_s") == [pytest.approx(first.end_s - first.start_s), 0, 0]
     assert column(outcome, "execution_s")[0] == pytest.approx(again.end_s - again.start_s)
     assert column(outcome, "execution_s")[0] >= 3.49  # all of its work, again
-
-
-def test_partitions_without_preemption(one_node: SlurmCluster) -> None:
-    outcome = run_partitions(one_node, trace(*LOW_THEN_HIGH), CLASSES, preemptive=False)
-    assert outcome.jobs["job"].tolist() == [0, 2, 1]
-    assert outcome.stays["end"].tolist() == ["finished"] * 3
 
 
 class Mover(Policy):
@@ -181,8 +159,3 @@ def test_policies_that_cannot_go_on(slurm: SlurmCluster) -> None:
 def test_jobs_that_no_node_can_run(nodes: Cluster, wrong: dict[str, object], words: str) -> None:
     with pytest.raises(UserError, match=words):
         jobs_of(trace(wrong), SlurmCluster(nodes), CLASSES)
-
-
-def test_a_priority_without_a_partition(nodes: Cluster) -> None:
-    with pytest.raises(UserError, match="priority 7"):
-        run_partitions(SlurmCluster(nodes), trace({"priority": 7}), CLASSES, preemptive=True)

@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import pytest
 
-from trimtab.execution.commands import DispatchPolicy
 from trimtab.execution.history import Stay
-from trimtab.execution.spark.dispatcher import Arrival, Dispatcher
+from trimtab.execution.job_queue import DispatchPolicy, QueuedJob
+from trimtab.execution.spark.dispatcher import Dispatcher
 from trimtab.execution.sprinting.sprinter import Sprinter
 
 
@@ -17,14 +17,14 @@ class Timed:
         self.work_s, self.begun = work_s, list[tuple[int, int]]()
         self._evicted: dict[tuple[int, int], threading.Event] = {}
 
-    def _event(self, job: Arrival, attempt: int) -> threading.Event:
+    def _event(self, job: QueuedJob, attempt: int) -> threading.Event:
         return self._evicted.setdefault((job.job, attempt), threading.Event())
 
-    def run(self, job: Arrival, attempt: int) -> bool:
+    def run(self, job: QueuedJob, attempt: int) -> bool:
         self.begun.append((job.job, attempt))
         return not self._event(job, attempt).wait(self.work_s[job.job])
 
-    def evict(self, job: Arrival, attempt: int) -> None:
+    def evict(self, job: QueuedJob, attempt: int) -> None:
         self._event(job, attempt).set()
 
 
@@ -41,11 +41,11 @@ class Switch(Sprinter):
         self.turned.append(False)
 
 
-def arrivals(*each: tuple[float, int]) -> list[Arrival]:
-    return [Arrival(job, at, f"p{priority}", priority) for job, (at, priority) in enumerate(each)]
+def arrivals(*each: tuple[float, int]) -> list[QueuedJob]:
+    return [QueuedJob(job, f"p{priority}", priority, at) for job, (at, priority) in enumerate(each)]
 
 
-def check(stays: Sequence[Stay], jobs: Sequence[Arrival]) -> None:
+def check(stays: Sequence[Stay], jobs: Sequence[QueuedJob]) -> None:
     """One job at a time, none before it arrives, each finished once, and last."""
     for before, after in pairwise(stays):
         assert before.end_s <= after.start_s
@@ -57,7 +57,7 @@ def check(stays: Sequence[Stay], jobs: Sequence[Arrival]) -> None:
 def test_the_highest_buffer_first_and_in_order_within_it() -> None:
     jobs = arrivals((0.0, 0), (0.1, 0), (0.2, 0), (0.2, 1), (0.2, 2), (0.2, 1))
     engine = Timed({0: 0.5, **dict.fromkeys(range(1, 6), 0.01)})
-    stays = Dispatcher(engine, DispatchPolicy()).run(jobs)
+    stays = Dispatcher(engine, jobs, DispatchPolicy()).run()
     check(stays, jobs)
     assert [stay.job for stay in stays] == [0, 4, 3, 5, 1, 2]
     assert {stay.end for stay in stays} == {"finished"}
@@ -66,7 +66,7 @@ def test_the_highest_buffer_first_and_in_order_within_it() -> None:
 def test_an_evicted_job_starts_again_at_the_head_of_its_buffer() -> None:
     jobs = arrivals((0.0, 0), (0.05, 0), (0.2, 1), (0.25, 2), (0.3, 1))
     engine = Timed({0: 0.4, 1: 0.01, 2: 0.4, 3: 0.01, 4: 0.01})
-    stays = Dispatcher(engine, DispatchPolicy(preemptive=True)).run(jobs)
+    stays = Dispatcher(engine, jobs, DispatchPolicy(preemptive=True)).run()
     check(stays, jobs)
     assert engine.begun == [(0, 0), (2, 0), (3, 0), (2, 1), (4, 0), (0, 1), (1, 0)]
     ends = [(stay.job, stay.end) for stay in stays if stay.end == "evicted"]
@@ -78,7 +78,7 @@ def test_an_evicted_job_starts_again_at_the_head_of_its_buffer() -> None:
 def test_a_job_of_equal_priority_is_not_evicted() -> None:
     jobs = arrivals((0.0, 1), (0.1, 1))
     engine = Timed({0: 0.3, 1: 0.01})
-    stays = Dispatcher(engine, DispatchPolicy(preemptive=True)).run(jobs)
+    stays = Dispatcher(engine, jobs, DispatchPolicy(preemptive=True)).run()
     assert [(stay.job, stay.end) for stay in stays] == [(0, "finished"), (1, "finished")]
 
 
@@ -86,7 +86,7 @@ def test_a_job_sprints_after_its_timeout_until_the_budget_is_used_up() -> None:
     jobs = arrivals((0.0, 0), (0.1, 1))
     engine, switch = Timed({0: 0.3, 1: 0.9}), Switch()
     policy = DispatchPolicy(sprint_timeout_s={1: 0.2}, budget_s=0.3)
-    stays = Dispatcher(engine, policy, switch).run(jobs)
+    stays = Dispatcher(engine, jobs, policy, switch).run()
     assert [(stay.job, stay.level, stay.end) for stay in stays] == [
         (0, 0, "finished"), (1, 0, "level"), (1, 1, "level"), (1, 0, "finished"),
     ]  # fmt: skip
@@ -98,19 +98,19 @@ def test_a_job_sprints_after_its_timeout_until_the_budget_is_used_up() -> None:
 def test_a_job_that_ends_in_its_sprint_slows_the_engine_down() -> None:
     engine, switch = Timed({0: 0.3}), Switch()
     policy = DispatchPolicy(sprint_timeout_s={0: 0.05})
-    stays = Dispatcher(engine, policy, switch).run(arrivals((0.0, 0)))
+    stays = Dispatcher(engine, arrivals((0.0, 0)), policy, switch).run()
     assert [(stay.level, stay.end) for stay in stays] == [(0, "level"), (1, "finished")]
     assert switch.turned == [True, False]
 
 
 def test_what_a_job_raises_is_raised() -> None:
     class Broken(Timed):
-        def run(self, job: Arrival, attempt: int) -> bool:
+        def run(self, job: QueuedJob, attempt: int) -> bool:
             raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
-        Dispatcher(Broken({}), DispatchPolicy()).run(arrivals((0.0, 0)))
+        Dispatcher(Broken({}), arrivals((0.0, 0)), DispatchPolicy()).run()
 
 
 def test_no_jobs() -> None:
-    assert Dispatcher(Timed({}), DispatchPolicy()).run([]) == []
+    assert Dispatcher(Timed({}), [], DispatchPolicy()).run() == []

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from trimtab.errors import UserError
-from trimtab.execution.commands import DispatchPolicy
+from trimtab.execution.job_queue import DispatchPolicy
 from trimtab.execution.queue_file import QueueFile, read_queue
 from trimtab.execution.spark.queue import load_programs, run_programs
 from trimtab.spark.frames import write_partitions

@@ -9,7 +9,7 @@ import pytest
 from real_queue import Gate, queued
 
 from trimtab.errors import UserError
-from trimtab.execution.commands import DispatchPolicy
+from trimtab.execution.job_queue import DispatchPolicy
 from trimtab.execution.local.dispatch import run_commands
 from trimtab.execution.local.executions import Execution
 from trimtab.execution.sprinting.choose import find_sprinter

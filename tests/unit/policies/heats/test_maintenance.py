@@ -3,73 +3,73 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.errors import UserError
+from trimtab.policies.facts import Asked, ProbeRun
 from trimtab.policies.heats.maintenance import DAY_S, Finished, SlidingWindow, retrained
-from trimtab.policies.heats.predictions import Observation, PredictionModel, Requirement, fit
+from trimtab.policies.heats.predictions import PredictionModel, fit
 
 GRID = [(cores, memory) for cores in (1, 2, 4) for memory in (0.5, 1.0)]
 
 
-def observations(factor: float = 1.0) -> list[Observation]:
-    return [Observation(c, m, factor * (10 - c + m), factor * (5 + 2 * c)) for c, m in GRID]
+def asking(cores: float, memory_gib: float) -> Asked:
+    return Asked(cores, memory_gib, work_s=1.0)
+
+
+def observations(factor: float = 1.0, node_type: str = "a") -> list[ProbeRun]:
+    return [
+        ProbeRun(node_type, c, m, 0, factor * (10 - c + m), factor * (5 + 2 * c)) for c, m in GRID
+    ]
 
 
 def model() -> PredictionModel:
-    return fit({"a": observations(), "b": observations(2.0)})
+    return fit({"a": observations(), "b": observations(2.0, "b")})
 
 
-def ended(
-    known: PredictionModel, node_type: str, actual: list[Observation], end_s: float = 0.0
-) -> list[Finished]:
+def ended(known: PredictionModel, actual: list[ProbeRun]) -> list[Finished]:
     return [
-        Finished(
-            end_s,
-            node_type,
-            one,
-            *known.predict(node_type, Requirement(one.cores, one.memory_gib), 0),
-        )
+        Finished(0.0, one, *known.predict(one.node_type, asking(one.cores, one.memory_gib), 0))
         for one in actual
     ]
 
 
 def test_error_is_the_larger_of_both() -> None:
-    one = Finished(0.0, "a", Observation(1, 1, 10.0, 20.0), 12.0, 19.0)
+    one = Finished(0.0, ProbeRun("a", 1, 1, 0, 10.0, 20.0), 12.0, 19.0)
     assert one.error == pytest.approx(0.2)
-    assert Finished(0.0, "a", one.actual, 10.0, 30.0).error == pytest.approx(0.5)
+    assert Finished(0.0, one.actual, 10.0, 30.0).error == pytest.approx(0.5)
 
 
 def test_a_machine_that_got_slower_is_learnt_anew() -> None:
     known = model()
-    slower = ended(known, "a", observations(3.0))
+    slower = ended(known, observations(3.0))
     again = retrained(known, slower, error_threshold=0.1)
     for one in observations(3.0):
-        asked = Requirement(one.cores, one.memory_gib)
+        asked = asking(one.cores, one.memory_gib)
         assert again.predict("a", asked, 0) == pytest.approx((one.wall_s, one.energy_j))
         assert again.predict("b", asked, 0) == known.predict("b", asked, 0)
-    assert not [task for task in ended(again, "a", observations(3.0)) if task.error > 1e-9]
+    assert not [task for task in ended(again, observations(3.0)) if task.error > 1e-9]
 
 
 def test_what_is_predicted_well_is_filtered_out() -> None:
     """Good predictions among bad ones take no part: the new plane goes through the bad alone."""
     known = model()
-    tasks = ended(known, "a", observations()) + ended(known, "a", observations(2.0))
+    tasks = ended(known, observations()) + ended(known, observations(2.0))
     again = retrained(known, tasks, error_threshold=0.01)
-    asked = Requirement(2, 0.5)
+    asked = asking(2, 0.5)
     assert again.predict("a", asked, 0) == pytest.approx((17.0, 18.0))
-    kept = retrained(known, ended(known, "a", observations(1.05)), error_threshold=0.1)
+    kept = retrained(known, ended(known, observations(1.05)), error_threshold=0.1)
     assert kept.predict("a", asked, 0) == known.predict("a", asked, 0)
 
 
 def test_too_little_to_learn_from_changes_nothing() -> None:
     known = model()
-    again = retrained(known, ended(known, "a", observations(3.0)[:2]), error_threshold=0.1)
-    assert again.predict("a", Requirement(1, 1), 0) == known.predict("a", Requirement(1, 1), 0)
+    again = retrained(known, ended(known, observations(3.0)[:2]), error_threshold=0.1)
+    assert again.predict("a", asking(1, 1), 0) == known.predict("a", asking(1, 1), 0)
 
 
 def test_a_new_node_type_is_added() -> None:
     known = model()
-    tasks = [Finished(0.0, "new", one, 1.0, 1.0) for one in observations()]
+    tasks = [Finished(0.0, one, 1.0, 1.0) for one in observations(node_type="new")]
     again = retrained(known, tasks, error_threshold=0.1)
-    assert again.predict("new", Requirement(2, 0.5), 0) == pytest.approx((8.5, 9.0))
+    assert again.predict("new", asking(2, 0.5), 0) == pytest.approx((8.5, 9.0))
 
 
 @given(st.lists(st.floats(0, 1e6), max_size=40), st.floats(1.0, 1e5))
@@ -77,7 +77,7 @@ def test_window_holds_the_last_hours(ends: list[float], window_s: float) -> None
     ends.sort()
     window = SlidingWindow(window_s)
     for count, end_s in enumerate(ends, 1):
-        window.record(Finished(end_s, "a", Observation(1, 1, 1, 1), 1, 1))
+        window.record(Finished(end_s, ProbeRun("a", 1, 1, 0, 1, 1), 1, 1))
         assert len(window) == sum(end > end_s - window_s for end in ends[:count])
     now_s = (ends[-1] if ends else 0.0) + window_s / 2
     assert [task.end_s for task in window.finished(now_s)] == [

@@ -1,7 +1,4 @@
-"""A stand-alone Spark cluster on the loopback interface: one master and its workers.
-
-For use from Python (docs/reference/library.md).
-"""
+"""A stand-alone Spark cluster on the loopback interface: one master and its workers."""
 
 from __future__ import annotations
 

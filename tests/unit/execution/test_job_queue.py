@@ -1,32 +1,23 @@
 """The buffers of waiting jobs, against a sorted list of them."""
 
-from dataclasses import dataclass
 from math import inf
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.execution.buffers import Buffers
-
-
-@dataclass(frozen=True)
-class Waiting:
-    job: int
-    arrival_s: float
-    priority: int
-
+from trimtab.execution.job_queue import Buffers, QueuedJob
 
 JOBS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2)), max_size=12).map(
-    lambda rows: [Waiting(job, float(at_s), rank) for job, (at_s, rank) in enumerate(rows)]
+    lambda rows: [QueuedJob(job, "", rank, float(at_s)) for job, (at_s, rank) in enumerate(rows)]
 )
 
 
 @given(JOBS, st.lists(st.booleans(), min_size=40, max_size=40))
 def test_the_highest_priority_is_next_and_within_it_the_first_to_come(
-    jobs: list[Waiting], evicts: list[bool]
+    jobs: list[QueuedJob], evicts: list[bool]
 ) -> None:
     buffers, now_s = Buffers(reversed(jobs)), 0.0
-    waiting: list[Waiting] = []
+    waiting: list[QueuedJob] = []
     for evicted in evicts:
         now_s += 0.5
         admitted = buffers.admit(now_s)

@@ -1,14 +1,78 @@
-"""What each type of node can do, as probing tasks found it."""
+"""What the nodes of a cluster can do, as probing tasks found it, and how busy they were."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import altair as alt
 
 from trimtab.config.groups.hardware import Probe
-from trimtab.evaluation.report.figures import Figure, data, in_order, specification
+from trimtab.evaluation.inputs.schedules import Cell, CellGroup
+from trimtab.evaluation.report.figures import AFTER, Figure, data, hover, in_order, specification
 from trimtab.evaluation.report.published import titled
-from trimtab.evaluation.schedules.charts import PALETTE, sources_in_words
+from trimtab.evaluation.schedules.charts import figure_of, palette_colour, sources_in_words
 from trimtab.evaluation.schedules.section import ScheduleSection
+
+_SAMPLES = 300
+_NUMBERS = ("cores:Q", "work:Q", "value:Q")
+_PARTS = {"cpu": "CPU", "memory": "memory"}
+
+
+class Load(ScheduleSection):
+    """Cores and memory in use, where the load was sampled."""
+
+    order = 810
+
+    def make_figures(self) -> Iterator[Figure]:
+        """Percentiles over the nodes, a row for each policy."""
+        return figure_of(
+            "load",
+            "CPU and memory in use over time",
+            "Percentiles over the nodes, a row for each policy: the line is the median, the "
+            "dark band from the 25th to the 75th, the light one from the least to the most "
+            f"loaded node. Simulated; at most {_SAMPLES} evenly chosen samples are drawn.",
+            (
+                _load_panel(setting, cells)
+                for setting in self.charted.settings
+                if (cells := [cell for cell in setting.cells if not cell.load.empty])
+            ),
+        )
+
+
+def load_values(cell: Cell) -> list[dict[str, Any]]:
+    """Return time_s, part and p0 to p100 of at most _SAMPLES samples, evenly chosen."""
+    step = -(-len(cell.load) // _SAMPLES)
+    return [
+        {
+            "policy": cell.label,
+            "part": name,
+            "time_s": sample["time_s"],
+            **{f"p{rank}": sample[f"{part}_p{rank}"] for rank in (0, 25, 50, 75, 100)},
+        }
+        for sample in cell.load.iloc[::step].to_dict("records")
+        for part, name in _PARTS.items()
+    ]
+
+
+def _load_panel(setting: CellGroup, cells: list[Cell]) -> Any:
+    base = alt.Chart().encode(x=alt.X("time_s:Q", title="Time, s"))
+    share = alt.Y("p0:Q", title=None, axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
+    chart = alt.layer(
+        base.mark_area(color=AFTER, opacity=0.22).encode(y=share, y2="p100:Q"),
+        base.mark_area(color=AFTER, opacity=0.4).encode(y="p25:Q", y2="p75:Q"),
+        base.mark_line(color="#134e4a", strokeWidth=1.4).encode(y="p50:Q"),
+        data=data([value for cell in cells for value in load_values(cell)]),
+    )
+    return chart.properties(width=380, height=80).facet(
+        row=alt.Row(
+            "policy:N",
+            sort=[cell.label for cell in cells],
+            title=None,
+            header=alt.Header(labelAngle=0, labelAlign="left", labelLimit=180),
+        ),
+        column=alt.Column("part:N", sort=list(_PARTS.values()), title=None),
+        spacing=10,
+        title=alt.TitleParams(setting.label),
+    )
 
 
 class Probing(ScheduleSection):
@@ -47,26 +111,24 @@ def _probing(probes: Mapping[str, Sequence[Probe]]) -> Figure:
         for node_type, p in shown
         for quantity, value in (("Run time, s", p.wall_s), ("Energy, J", p.energy_j))
     ]
-    colours = [PALETTE[number % len(PALETTE)] for number in range(len(node_types))]
     chart = (
         alt.Chart(data(values))
         .mark_line(point=True)
         .encode(
             x=alt.X("cores:Q", title="Cores", axis=alt.Axis(tickMinStep=1)),
             y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=True)),
-            color=alt.Color(
-                "node_type:N",
-                scale=alt.Scale(domain=node_types, range=colours),
-                legend=alt.Legend(title="Type of node", orient="top", labelLimit=240),
-            ),
+            color=palette_colour("node_type", node_types, "Type of node"),
             strokeDash=alt.StrokeDash(
                 "level:N",
                 sort=in_order(f"level {probe.level}" for _, probe in shown),
                 legend=alt.Legend(title="Frequency level", orient="top"),
             ),
             tooltip=[
-                *("node_type:N", "task:N", "level:N"),
-                *("cores:Q", "work:Q", "value:Q", "source:N"),
+                *hover("node_type", "task", "level"),
+                "cores:Q",
+                "work:Q",
+                "value:Q",
+                "source:N",
             ],
         )
         .properties(width=330, height=180)
