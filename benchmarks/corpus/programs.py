@@ -58,7 +58,10 @@ class CorpusProgram:
         ]
 
     def workload_in(self, environment: Path, words: list[str], workdir: Path) -> Workload:
-        """The workload with `words`, those of a traced or a held-out run, in `environment`."""
+        """The workload with `words`, those of a traced or a held-out run, in `environment`.
+
+        Raises UserError where the YAML's `workload` is none.
+        """
         given = {"timeout_s": 600.0, **self.workload, "command": self.command}
         if "server" in given:
             server = given["server"]
@@ -66,7 +69,10 @@ class CorpusProgram:
         else:
             given["command"] = [*self.command, *words]
         names = {"name": self.name, "python": str(environment), "workdir": str(workdir)}
-        return checked({**_placed(given), **names}, Workload)
+        try:
+            return checked({**_placed(given), **names}, Workload)
+        except MistakeError as error:
+            raise UserError(f"programs/{self.name}.yaml: workload: {error}") from None
 
 
 def _placed(value: Any) -> Any:
