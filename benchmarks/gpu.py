@@ -33,7 +33,7 @@ from trimtab.debloating.verification.verify import verify_environment
 from trimtab.errors import TrimtabError
 from trimtab.files import write_json
 from trimtab.profiling.profile import model_of, profile_workload
-from trimtab.profiling.runs.from_workload import program_of
+from trimtab.profiling.runs.from_workload import moved, program_of
 from trimtab.profiling.runs.interleave import measure_interleaved
 from trimtab.profiling.runs.measured import runs_table
 from trimtab.profiling.runs.run import measure_run
@@ -202,10 +202,10 @@ def build_activity_tracer(python: Path, folder: Path) -> Path | None:
 def cold(bench: Bench, target: str) -> None:
     """Runs in both environments in turns, each from an empty page cache."""
     folder, workload = bench.output / "cold" / target, bench.workload(target)
-    slim = bench.target(target) / "env" / "bin" / bench.python.name
+    slim, root = bench.target(target) / "env", bench.python.parent.parent
     programs = {
         "original": program_of(workload, folder / "original"),
-        "debloated": program_of(workload, folder / "debloated", slim),
+        "debloated": moved(program_of(workload, folder / "debloated"), root, slim),
     }
     runs = []
     for repeat in range(bench.repeats):

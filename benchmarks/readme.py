@@ -84,6 +84,25 @@ def rows() -> list[tuple[str, str, str, str]]:
                 work["wall_s"] <= 20 and memory <= 1.5,
             )
         )
+    relations: Any = load("relations")
+    if relations:
+        calls, default = relations["calls"], relations["default"]
+        lenet5 = relations["disk_removed_percent"]["workloads/lenet5"]
+        other, share = "other_program_missed_functions_mean", "disk_removed_percent_mean"
+        found.append(
+            (
+                f"functions kept though they did not run, {relations['programs']} programs:"
+                " shared libraries on disk against what other programs and inputs miss",
+                "LeNet5 at least 60 % smaller",
+                f"LeNet5 {lenet5:.1f} %, mean {default[share]:.1f} % ({calls[share]:.1f} % with"
+                f" calls alone); functions missed by another program {default[other]:.0f}"
+                f" ({calls[other]:.0f}), by another input"
+                f" {default['heldout_missed_functions_mean']:.0f}"
+                f" ({calls['heldout_missed_functions_mean']:.0f}), by the same input under other"
+                f" conditions {default['repeat_missed_functions_mean']:.0f}",
+                lenet5 >= 60,
+            )
+        )
     outputs: Any = load("outputs")
     if outputs:
         verdicts = outputs["verdicts"]
@@ -111,7 +130,7 @@ def rows() -> list[tuple[str, str, str, str]]:
 
 def main() -> None:
     """Replace what stands between the markers."""
-    names = ("tracing", "libraries", "outputs", "workflow")
+    names = ("tracing", "libraries", "relations", "outputs", "workflow")
     text = _replaced(README.read_text(), BEGIN, END, _machines(names), rows())
     schedules = schedule_table.rows()
     machines = _machines(schedule_table.RESULTS)

@@ -2,13 +2,18 @@
  *
  * Runs a command and records which files all of its processes use. A seccomp filter stops the
  * threads at the calls that concern files and at no others; ptrace reads what they ask for.
+ * It ends as the command does, by the same signal too.
  */
 #include <err.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "accesses.h"
@@ -84,11 +89,22 @@ static void stopped(pid_t tid, int status) {
     resume(tracee, 0);
 }
 
-/* Trace until no process is left; the wait status of the command's own process. */
+enum { STRAGGLERS_S = 2 }; /* as long as an untraced run waits for them */
+
+static double now_s(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Trace until no process is left, those that outlive the command being killed after a while; the
+ * wait status of the command's own process. */
 static int trace(pid_t command) {
     int status, command_status = 0;
+    double killed_at = 0;
     for (;;) {
         pass_on_termination();
+        if (killed_at > 0 && now_s() >= killed_at) signal_processes(SIGKILL);
         pid_t tid = waitpid(-1, &status, __WALL);
         if (tid < 0 && errno == EINTR) continue;
         if (tid < 0) return command_status;
@@ -96,9 +112,24 @@ static int trace(pid_t command) {
             stopped(tid, status);
             continue;
         }
-        if (tid == command) command_status = status;
+        if (tid == command) {
+            const struct itimerval often = {{0, 100000}, {0, 100000}};
+            command_status = status;
+            killed_at = now_s() + STRAGGLERS_S;
+            setitimer(ITIMER_REAL, &often, NULL); /* wakes waitpid */
+        }
         thread_ended(tid, status);
     }
+}
+
+static void end_by(int signal) {
+    const struct rlimit none = {0, 0};
+    sigset_t all;
+    setrlimit(RLIMIT_CORE, &none); /* the command has left its own */
+    sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+    sigfillset(&all);
+    sigprocmask(SIG_UNBLOCK, &all, NULL);
+    kill(getpid(), signal);
 }
 
 int main(int argc, char **argv) {
@@ -117,5 +148,6 @@ int main(int argc, char **argv) {
         warn("%s: the record is incomplete", argv[1]);
         return TRACER_FAILED;
     }
+    if (!failure && WIFSIGNALED(status)) end_by(WTERMSIG(status));
     return exit_status;
 }

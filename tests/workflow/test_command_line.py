@@ -172,7 +172,8 @@ def test_mistakes_are_told_in_one_line(environment: Path, folder: Path) -> None:
     fails(trimtab(folder, "learn"), 2, "trimtab debloat", "--workspace")
     fails(trimtab(folder, "debloat", "--", "/usr/bin/python3", "program.py"), 2, "operating system")
     (folder / "bad.py").write_text("import sys; sys.exit('it went wrong')\n")
-    fails(trimtab(folder, "trace", "--", python, "bad.py"), 2, "exit code 1", "it went wrong")
+    bad = ("--ends-with", "0", "--", python, "bad.py")
+    fails(trimtab(folder, "trace", *bad), 2, "exit code 1", "it went wrong")
     fails(trimtab(folder, "debloat", "--mode", "magic", "--", python, "program.py"), 2, "--mode")
     for given, word in (("nothing:x", "a module of"), ("native_folder:nowhere", "nowhere")):
         fails(trimtab(folder, "trace", "--target", given, "--", "ls"), 2, "target", word)

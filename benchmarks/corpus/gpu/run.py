@@ -103,7 +103,9 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
         "debloat_s": round(time.perf_counter() - begun, 1),
     }
     if done.returncode:
-        return row | {"error": (done.stdout + done.stderr)[-1500:]}
+        logs = sorted(workspace.glob("settling/*/logs/*.stderr"), key=lambda p: p.stat().st_mtime)
+        last = logs[-1].read_text()[-1500:] if logs else ""
+        return row | {"error": (done.stdout + done.stderr)[-1500:] + last}
     slim = workspace / "env"
     files = json.loads((workspace / "manifest.json").read_text())["files"].values()
     row["libraries_before_bytes"] = sum(file["size_before_bytes"] for file in files)
@@ -128,7 +130,9 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     }
     if name in options.others:
         row["operations"] = case(OPERATIONS, [], "operations")
-        row["other_programs"] = {o: case(o, [], f"other_{o}") for o in OTHERS if o != name}
+        with ThreadPoolExecutor(len(OTHERS)) as pool:
+            cases = pool.map(lambda other: case(other, [], f"other_{other}"), OTHERS)
+            row["other_programs"] = dict(zip(OTHERS, cases, strict=True))
     if name in options.eager:
         row["eager"] = compared(
             run(original, name, [], CUDA_MODULE_LOADING="EAGER"),

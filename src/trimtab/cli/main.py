@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from trimtab.cli import program_options as given
 from trimtab.cli import schedule as queue_cli
 from trimtab.cli import workspace
 from trimtab.cli.doctor import examine
@@ -30,6 +32,7 @@ from trimtab.config.groups.workload import TargetConfig
 from trimtab.config.validate import checked
 from trimtab.debloating.settling import OnTurn
 from trimtab.errors import TrimtabError, UserError
+from trimtab.records.usage import Usage
 from trimtab.records.verdict import Verdict
 
 app = typer.Typer(
@@ -107,10 +110,6 @@ SettleOption = Annotated[
         " kept in the next one.",
     ),
 ]
-Output = Annotated[
-    Path | None,
-    typer.Option(help="A file the program writes, to be compared; by default standard output."),
-]
 Runs = Annotated[
     int,
     typer.Option("--runs", min=1, help="Traced runs; all that any of them used is kept."),
@@ -129,18 +128,41 @@ def _progress() -> Progress:
     )
 
 
+def _trace(folder: Path, command: list[str], program: given.ProgramOptions, runs: int) -> Usage:
+    with console.status(f"{runs + 3} runs of the program: two as it is, the others traced"):
+        usage = workspace.trace(folder, command, program, runs)
+    for note in usage.notes:
+        console.print(f"[bold]note:[/] {escape(note)}", highlight=False, soft_wrap=True)
+    return usage
+
+
 @app.command()
 def trace(
     command: Command,
     folder: Folder = WORKSPACE,
     python: Python = None,
     target: Target = None,
-    output: Output = None,
     runs: Runs = 3,
+    output: given.Output = None,
+    compare: given.Compare = None,
+    relative_tolerance: given.RelativeTolerance = 0.0,
+    absolute_tolerance: given.AbsoluteTolerance = 0.0,
+    compare_command: given.CompareCommand = None,
+    ends_with: given.EndsWith = None,
+    timeout_s: given.TimeoutS = 3600.0,
+    drive: given.Drive = None,
+    ready: given.Ready = None,
+    address: given.Address = None,
+    stop: given.Stop = "SIGTERM",
 ) -> None:
     """Run COMMAND and record the files, libraries and functions that it uses."""
-    with console.status(f"tracing, {runs + 1} runs of the program"):
-        usage = workspace.trace(folder, command, python, output, runs, target or TargetConfig())
+    program = given.ProgramOptions(
+        python=python, target=target, output=output, compare=compare,
+        relative_tolerance=relative_tolerance, absolute_tolerance=absolute_tolerance,
+        compare_command=compare_command, ends_with=ends_with, timeout_s=timeout_s,
+        drive=drive, ready=ready, address=address, stop=stop,
+    )  # fmt: skip
+    usage = _trace(folder, command, program, runs)
     used = sum(library.functions_used for library in usage.libraries)
     total = sum(library.functions_total for library in usage.libraries)
     console.print(
@@ -183,8 +205,18 @@ def debloat(
     folder: Folder = WORKSPACE,
     python: Python = None,
     target: Target = None,
-    output: Output = None,
     runs: Runs = 3,
+    output: given.Output = None,
+    compare: given.Compare = None,
+    relative_tolerance: given.RelativeTolerance = 0.0,
+    absolute_tolerance: given.AbsoluteTolerance = 0.0,
+    compare_command: given.CompareCommand = None,
+    ends_with: given.EndsWith = None,
+    timeout_s: given.TimeoutS = 3600.0,
+    drive: given.Drive = None,
+    ready: given.Ready = None,
+    address: given.Address = None,
+    stop: given.Stop = "SIGTERM",
     mode: ModeOption = Mode.COMPACT,
     symbols: SymbolsOption = Symbols.STRIP,
     gpu: GpuOption = Gpu.USED,
@@ -202,13 +234,18 @@ def debloat(
     Without COMMAND nothing is run: with --python ENV/bin/python --gpu architecture --for 9.0 all
     GPU code leaves the environment that GPUs of compute capability 9.0 cannot load.
     """
+    program = given.ProgramOptions(
+        python=python, target=target, output=output, compare=compare,
+        relative_tolerance=relative_tolerance, absolute_tolerance=absolute_tolerance,
+        compare_command=compare_command, ends_with=ends_with, timeout_s=timeout_s,
+        drive=drive, ready=ready, address=address, stop=stop,
+    )  # fmt: skip
     options = Debloat(
         name=NAME, mode=mode, symbols=symbols, gpu=gpu, kernels=kernels,
         start_up_only=start_up_only, share=share, fallback=fallback,
     )  # fmt: skip
     if command:
-        with console.status(f"tracing, {runs + 1} runs of the program"):
-            workspace.trace(folder, command, python, output, runs, target or TargetConfig())
+        _trace(folder, command, program, runs)
     elif gpu == Gpu.ARCHITECTURE and (python or target):
         workspace.list_libraries(folder, python, target or TargetConfig())
     else:

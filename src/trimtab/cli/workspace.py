@@ -13,8 +13,9 @@ from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.binaries.rewriting.not_started import stop_patches
 from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
 from trimtab.cli.documents import TracedProgram
+from trimtab.cli.program_options import NAME, ProgramOptions
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode
-from trimtab.config.groups.workload import Comparison, Output, TargetConfig, Workload
+from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.config.root import Settle
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import Debloating, complete_usages
@@ -28,17 +29,22 @@ from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.verify import verify_environment
 from trimtab.errors import TrimtabError, UserError
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
+from trimtab.profiling.original import as_it_runs
 from trimtab.profiling.profile import trace_workload
 from trimtab.records.library_spans import LibrarySpans
 from trimtab.records.misses.settling import Settling
 from trimtab.records.tables import LIBRARIES, read_table
 from trimtab.records.usage import Usage
 
-_NAME = "program"
+_ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")  # one of them is in an environment's folder
 
 
 def find_interpreter(command: list[str]) -> Path | None:
-    """Return the Python interpreter that `command` runs in: itself, or that of its `#!` line."""
+    """Return the Python interpreter that `command` runs in: itself, or that of its `#!` line.
+
+    Where a shell starts the script, as those with a long path need, it is the one beside it, if
+    that is the interpreter of an environment.
+    """
     program = shutil.which(command[0])
     if program is None:
         return None
@@ -47,25 +53,37 @@ def find_interpreter(command: list[str]) -> Path | None:
     with open(program, "rb") as file:
         first = file.readline(4096)
     words = first[2:].decode(errors="replace").split() if first.startswith(b"#!") else []
-    named = [Path(word) for word in words if Path(word).name.startswith("python")]
-    return named[0] if named and named[0].is_file() else None
+    for word in words:
+        named = shutil.which(word) if Path(word).name.startswith("python") else None
+        if named:
+            return Path(os.path.abspath(named))
+    beside = Path(os.path.abspath(program)).with_name("python")
+    is_environment = any((beside.parent.parent / mark).exists() for mark in _ENVIRONMENTS)
+    return beside if words and beside.is_file() and is_environment else None
+
+
+def find_program(name: str, python: Path | None) -> str | None:
+    """Return the path of a program as it is found in a run: first beside `python`."""
+    path = os.environ.get("PATH", os.defpath)
+    beside = f"{Path(os.path.abspath(python)).parent}:" if python else ""
+    return shutil.which(name, path=beside + path)
 
 
 def trace(
     folder: Path,
     command: list[str],
-    python: Path | None = None,
-    output: Path | None = None,
+    options: ProgramOptions = ProgramOptions(),  # noqa: B008  it is frozen
     traced_runs: int = 3,
-    target: TargetConfig = TargetConfig(),  # noqa: B008  it is frozen
 ) -> Usage:
     """Trace `command` and keep its workload and usage in `folder`.
 
-    `output` is a file that the program writes, compared later instead of its standard output;
-    `target` what is debloated, by default the environment of `python` or of the command's own.
-    Raises UserError when the command does not exist, fails, or its interpreter is not known.
+    The program first runs twice as it is: how it ended then is how it has to end, and where
+    `options` do not say how its output is compared, it is by the strictest way that both runs
+    pass. The usage's notes tell what was found. Raises UserError when the command does not exist,
+    does not end in time or as it should, or its interpreter is not known.
     """
-    if not shutil.which(command[0]):
+    target, python = options.target or TargetConfig(), options.python
+    if not find_program(command[0], python):
         raise UserError(f"{command[0]}: no such program; give the command as you run it, after --")
     interpreter = python or find_interpreter(command)
     if interpreter is None and target.location is None:
@@ -74,30 +92,14 @@ def trace(
             " environment is to be debloated with --python ENV/bin/python, or what else is to be"
             " with --target KIND:LOCATION"
         )
-    compared = Output(Comparison.DIGEST_FILE, str(output.absolute())) if output else Output()
-    workload = _program(command, interpreter, target, compared)
+    workload = options.workload(command, interpreter)
     _target(workload)
+    workload, notes = as_it_runs(workload, folder / "original", options.comparison is None)
     usage = trace_workload(workload, folder / "runs", traced_runs)
+    usage = usage.model_copy(update={"notes": [*notes, *usage.notes]})
     TracedProgram(workload=workload).write(folder / "workload.json")
     usage.write(folder / "usage.json")
     return usage
-
-
-def _program(
-    command: list[str],
-    python: Path | None,
-    target: TargetConfig,
-    output: Output = Output(),  # noqa: B008  it is frozen
-) -> Workload:
-    """Return the workload that a command line describes; paths start at the current folder."""
-    return Workload(
-        name=_NAME,
-        command=command,
-        python=None if python is None else str(python),
-        target=target,
-        workdir=str(Path.cwd()),
-        output=output,
-    )
 
 
 def list_libraries(folder: Path, python: Path | None, target: TargetConfig) -> Usage:
@@ -105,9 +107,10 @@ def list_libraries(folder: Path, python: Path | None, target: TargetConfig) -> U
 
     What a GPU can never load may be removed from them without running anything.
     """
-    workload = _program([str(python or target.location)], python, target)
+    options = ProgramOptions(target=target)
+    workload = options.workload([str(python or target.location)], python)
     libraries = untraced_libraries(_target(workload).root)
-    usage = Usage(workload=_NAME, command=[], complete=True, libraries=libraries)
+    usage = Usage(workload=NAME, command=[], complete=True, libraries=libraries)
     TracedProgram(workload=workload).write(folder / "workload.json")
     usage.write(folder / "usage.json")
     return usage
@@ -118,7 +121,7 @@ def _workload(folder: Path) -> Workload:
 
 
 def _target(workload: Workload) -> Target:
-    return target_of(_NAME, [workload])
+    return target_of(NAME, [workload])
 
 
 def locate(folder: Path, options: Debloat, gpus: list[str], on_progress: OnProgress) -> Path:
@@ -151,7 +154,7 @@ def debloat(
     # Where no program was traced there is none to run.
     ran = bool(Usage.read(folder / "usage.json").command)
     stage = DebloatStage(
-        target=_NAME,
+        target=NAME,
         hardware="this_machine",
         gpus=gpus,
         workloads=[_workload(folder)],
@@ -182,7 +185,7 @@ def verify(folder: Path, repeats: int) -> Path:
     """Compare the program's output in both environments; returns the path of the verdict."""
     environment = _slim_environment(folder)
     verify_environment(
-        _NAME, [_workload(folder)], NO_POWER_MODEL, environment, folder / "manifest.json", repeats,
+        NAME, [_workload(folder)], NO_POWER_MODEL, environment, folder / "manifest.json", repeats,
         folder,
     )  # fmt: skip
     return folder / "verify.json"

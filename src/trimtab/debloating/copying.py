@@ -32,9 +32,11 @@ def copy_tree(source: Path, destination: Path, left_out: Container[str], share: 
         links = [name for name in folders if (here / name).is_symlink()]
         for name in links + names:
             path = here / name
+            if str(path.relative_to(source)) in left_out:
+                continue  # a link too: what is written there is not written where it leads
             if path.is_symlink():
                 (there / name).symlink_to(_moved_link(path, source, destination))
-            elif path.is_file() and str(path.relative_to(source)) not in left_out:
+            elif path.is_file():
                 _share(path, there / name, share)
         shutil.copystat(here, there)
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from trimtab.binaries.elf.functions import Functions, read_functions
 from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.errors import ElfError
+from trimtab.binaries.relations.likely import with_likely
 from trimtab.binaries.rewriting.locate import locate
 from trimtab.binaries.rewriting.not_started import stop_patches, without_start
-from trimtab.binaries.rewriting.reach import with_reachable
 from trimtab.binaries.rewriting.regions import Patch
 from trimtab.binaries.rewriting.spans import Spans
 from trimtab.binaries.rewriting.start_up import why_started
@@ -54,20 +54,41 @@ class ProfiledLibrary:
 def profiled_libraries(usages: Iterable[Usage], folder: Path) -> list[ProfiledLibrary]:
     """Return the libraries below `folder` that the workloads loaded, by name.
 
+    A file elsewhere that a link below `folder` leads to is one of them, by the link's name.
     A library used by several workloads keeps the union of what they used. Executables are left
     out. Raises UserError when two records disagree about a file, or the file was changed since.
     """
     root = folder.resolve()
+    linked = _linked_libraries(root)
     by_path: dict[str, list[UsedLibrary]] = {}
     for usage in usages:
         for library in usage.libraries:
-            if Path(library.path).is_relative_to(root):
+            if Path(library.path).is_relative_to(root) or library.path in linked:
                 by_path.setdefault(library.path, []).append(library)
-    libraries = (_library(Path(path), root, records) for path, records in sorted(by_path.items()))
+    libraries = (
+        _library(Path(path), linked.get(path) or str(Path(path).relative_to(root)), records)
+        for path, records in sorted(by_path.items())
+    )
     return [library for library in libraries if library is not None]
 
 
-def _library(path: Path, root: Path, records: list[UsedLibrary]) -> ProfiledLibrary | None:
+def _linked_libraries(root: Path) -> dict[str, str]:
+    """Return the files outside `root` that links below it lead to, with the names of the links.
+
+    Some installers link the files of a package into their cache.
+    """
+    linked: dict[str, str] = {}
+    for folder, _, names in os.walk(root):
+        for name in names:
+            link = Path(folder, name)
+            if ".so" in name and link.is_symlink():
+                target = link.resolve()
+                if target.is_file() and not target.is_relative_to(root):
+                    linked.setdefault(str(target), str(link.relative_to(root)))
+    return linked
+
+
+def _library(path: Path, name: str, records: list[UsedLibrary]) -> ProfiledLibrary | None:
     first = records[0]
     if not path.is_file():
         return None  # made and deleted by the run
@@ -80,7 +101,7 @@ def _library(path: Path, root: Path, records: list[UsedLibrary]) -> ProfiledLibr
     used = [np.array(record.used_functions, np.int64) for record in records]
     data = [np.array(record.used_data, np.int64) for record in records]
     return ProfiledLibrary(
-        name=str(path.relative_to(root)),
+        name=name,
         path=path,
         build_id=first.build_id,
         size_bytes=first.size_bytes,
@@ -141,7 +162,7 @@ def locate_used(library: ProfiledLibrary, options: Debloat, gpu: GpuScope) -> Lo
         and not why_started(elf, functions, used)
         and (bool(gpu.gpus) or not has_gpu_code(elf))
     )
-    used = np.zeros_like(used) if stopped else with_reachable(elf, functions, used)
+    used = np.zeros_like(used) if stopped else with_likely(elf, functions, used)
     spans = locate(elf, functions, used, options.symbols == Symbols.KEEP)
     spans = without_start(elf, spans) if stopped else spans
     spans, gpu_code = locate_gpu_code(

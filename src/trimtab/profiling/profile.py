@@ -9,16 +9,15 @@ from trimtab.binaries.elf.reader import read_elf
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.workload import Workload
 from trimtab.config.root import Profiling
-from trimtab.errors import UserError
 from trimtab.native import BUILD
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
+from trimtab.profiling.runs.comparable import check_steady
 from trimtab.profiling.runs.from_workload import program_of
-from trimtab.profiling.runs.measured import MeasuredRun, epochs_table, runs_table
+from trimtab.profiling.runs.measured import MeasuredRun, check_run, epochs_table, runs_table
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
 from trimtab.profiling.traced_runs import (
     differing_outputs,
-    failure_of,
     read_functions,
     trace_runs,
 )
@@ -40,10 +39,11 @@ def profile_workload(
     shutil.rmtree(folder, ignore_errors=True)
     model = model_of(hardware)
     program = program_of(workload, folder / "output")
-    runs = [
-        _run(program, "original", repeat, model, folder, profiling.sample_interval_s)
-        for repeat in range(profiling.repeats)
-    ]
+    runs: list[MeasuredRun] = []
+    for repeat in range(profiling.repeats):
+        runs.append(_run(program, "original", repeat, model, folder, profiling.sample_interval_s))
+        program = program.ending_as(runs[0].exit_code)
+        check_steady(program, runs[0], runs[-1])
     usage, traced = _trace(workload, program, model, folder, profiling.traced_runs, plain=runs[0])
     runs += traced
     write_table(destination / "runs.parquet", RUNS, runs_table(workload.name, runs))
@@ -88,7 +88,10 @@ def _trace(
 ) -> tuple[Usage, list[MeasuredRun]]:
     traced = trace_runs(workload, program, hardware, folder, traced_runs)
     files_record = folder / "files.jsonl"
-    followed = replace(program, command=tracing_command(program.command, files_record))
+    if traced[0].run is not None:
+        program = program.ending_as(traced[0].run.exit_code)
+    command = tracing_command(program.command, files_record)
+    followed = replace(program, command=command, by_tracer=True)
     files_run = _run(followed, "traced_files", 0, hardware, folder)
     functions = read_functions(traced)
     kernels = read_kernel_trace(*(each.kernels for each in traced if each.kernels))
@@ -124,10 +127,7 @@ def _run(
         sample_interval_s=sample_interval_s,
         log_dir=folder,
     )
-    failure = failure_of(program, run)
-    if failure:
-        raise UserError(failure)
-    return run
+    return check_run(run, program.command)
 
 
 def _usage(
@@ -144,10 +144,18 @@ def _usage(
         *_without_record(functions, kernels),
         *files.incomplete_because,
     ]
-    notes: list[str] = []
-    for process in functions.killed:
-        text = f"process {process.pid} ({process.executable}) was killed before its exit"
-        (notes if workload.accept_killed_processes else problems).append(text)
+    notes = []
+    killed = {process.executable for process in functions.killed}
+    as_untraced = {process.executable for process in files.processes if process.end == "killed"}
+    if killed:
+        notes.append(
+            f"killed before their exit: {len(functions.killed)} processes of"
+            f" {', '.join(sorted(killed))}; what they had used until then counts"
+        )
+    problems += [
+        f"a process of {executable} was killed while its functions were traced, and only then"
+        for executable in sorted(killed - as_untraced)
+    ]
     return Usage(
         workload=workload.name,
         command=list(program.command),

@@ -10,7 +10,7 @@ from trimtab.errors import UserError
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.runs.compare import compare_outputs
 from trimtab.profiling.runs.conditions import varied
-from trimtab.profiling.runs.measured import MeasuredRun
+from trimtab.profiling.runs.measured import MeasuredRun, failure_of
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
 from trimtab.profiling.tracing.collector import eager_collection
@@ -23,7 +23,7 @@ from trimtab.profiling.tracing.kernels import kernel_tracing_environment
 
 # A program made for many CPUs may take very long on one: it is ended then.
 _MOST_TIMES, _MOST_S = 4.0, 120.0
-_LAST_LINES = 20
+_CACHES = "caches"
 
 
 @dataclass(frozen=True)
@@ -51,15 +51,15 @@ def trace_runs(
 ) -> list[TracedRun]:
     """Run `program` `count` times with its functions and, with a GPU, its kernels traced.
 
-    The first run has the machine as it is, the others varied conditions with caches of their own,
-    which are deleted in the end. Raises UserError when the first run fails: others may, as not
-    every program can do with one CPU.
+    The first run has the machine as it is, the others varied conditions with caches of their own in
+    `folder`, until `differing_outputs` deletes them. Raises UserError when the first run fails:
+    others may, as not every program can do with one CPU.
     """
     # Kernels are traced under lazy loading, but a program that loads all GPU code at its start runs
     # other functions for it: one more run tells the kernels then.
     eager = program.environment.get("CUDA_MODULE_LOADING") == "EAGER"
     numbers = [*range(count), *([0] if eager else [])]
-    caches = folder / "caches"
+    caches = folder / _CACHES
     limited = program
     traced: list[TracedRun] = []
     for repeat, number in enumerate(numbers):
@@ -80,7 +80,7 @@ def trace_runs(
         if run and number == 0:
             limit_s = max(_MOST_S, _MOST_TIMES * run.wall_s)
             limited = replace(program, timeout_s=min(program.timeout_s, limit_s))
-    shutil.rmtree(caches, ignore_errors=True)
+            limited = limited.ending_as(run.exit_code)
     return traced
 
 
@@ -104,7 +104,8 @@ def differing_outputs(
     """Return where outputs of traced runs differ from untraced ones, a sentence a run.
 
     They are compared with `reference`. Where one differs under another condition, a run under that
-    condition is made: the number of threads may change the last digits of a sum.
+    condition is made, with the caches warm: the number of threads may change the last digits of a
+    sum. The caches are deleted then.
     """
     found = []
     for each in traced:
@@ -112,13 +113,13 @@ def differing_outputs(
             continue
         difference = compare_outputs(reference.output, each.run.output, program.output)
         if difference and each.number:
-            changed = under(program, each.number, folder / "untraced")
+            changed = under(program, each.number, folder / _CACHES)
             run, _ = _attempt(changed, "untraced", each.number, each.number, hardware, folder)
             if run and run.output:
                 difference = compare_outputs(run.output, each.run.output, program.output)
         if difference:
             found.append(f"output of the traced run differs from an untraced one: {difference}")
-    shutil.rmtree(folder / "untraced", ignore_errors=True)
+    shutil.rmtree(folder / _CACHES, ignore_errors=True)
     return found
 
 
@@ -146,12 +147,4 @@ def _attempt(
         )
     except UserError as error:
         return None, str(error)
-    return run, failure_of(program, run) or ""
-
-
-def failure_of(program: Program, run: MeasuredRun) -> str | None:
-    """Return why a run did not end well, with the last lines that it wrote, or None."""
-    if run.failure is None:
-        return None
-    lines = run.stderr.read_text(errors="replace").splitlines()[-_LAST_LINES:]
-    return "\n".join([f"{' '.join(program.command)}: {run.failure}", *lines])
+    return run, failure_of(run, program.command) or ""

@@ -43,7 +43,8 @@ RUNS = pa.schema(
         # original | debloated | traced_functions | traced_varied | traced_files
         ("condition", _text),
         ("repeat", _int),  # 0, 1, ...: runs of equal `repeat` were interleaved
-        ("exit_code", _int),
+        ("exit_code", _int),  # negative: the signal that ended it
+        ("ended_well", _bool),  # in time, and as the workload ends in the original environment
         ("wall_s", _float),
         ("start_up_s", _float),  # process start to the workload's first iteration; may be null
         ("peak_rss_bytes", _int),  # highest sum of resident memory over the processes

@@ -205,7 +205,7 @@ def test_numpy_on_other_numbers_of_cpus_and_threads(
         finally:
             os.sched_setaffinity(0, allowed)
         seen.append({each for each in functions_of(other) if "numpy" in each[0]})
-        assert len(seen[-1]) > 1000
+        assert len(seen[-1]) > 300
         assert seen[-1] <= traced, (cpus, threads)
     assert len(allowed) == 1 or seen[1] - seen[0]  # which a run on one CPU would miss
 

@@ -1,6 +1,7 @@
 """A program whose environment is to be debloated: one YAML in `conf/workload/`."""
 
 import re
+import signal
 from enum import StrEnum
 from importlib.util import find_spec
 from typing import Annotated, Any, Self
@@ -21,11 +22,30 @@ from trimtab.config.fields import (
 
 
 class Comparison(StrEnum):
-    """What of a run's output is compared."""
+    """What of a run is compared, besides its end."""
 
-    DIGEST_FILE = "digest_file"
     DIGEST_STDOUT = "digest_stdout"
+    DIGEST_FILE = "digest_file"
+    NUMERIC_STDOUT = "numeric_stdout"
     NUMERIC_FILE = "numeric_file"
+    LINES = "lines"
+    COMMAND = "command"
+    EXIT_CODE = "exit_code"
+
+    @property
+    def needs_path(self) -> bool:
+        """Whether it is about a file that has to be named."""
+        return self in (Comparison.DIGEST_FILE, Comparison.NUMERIC_FILE)
+
+    @property
+    def takes_path(self) -> bool:
+        """Whether it can be about a file in place of standard output."""
+        return self.needs_path or self in (Comparison.LINES, Comparison.COMMAND)
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether it takes tolerances."""
+        return self in (Comparison.NUMERIC_STDOUT, Comparison.NUMERIC_FILE)
 
 
 class Phase(StrEnum):
@@ -43,7 +63,23 @@ def _compiles(pattern: str) -> str:
     return pattern
 
 
+def _is_end(text: str) -> bool:
+    return text in signal.Signals.__members__ or (text.isdecimal() and int(text) < 256)
+
+
+def _is_address(text: str) -> bool:
+    host, _, port = text.rpartition(":")
+    return bool(host) and port.isdecimal() and 0 < int(port) < 65536
+
+
 Pattern = Annotated[str, AfterValidator(_compiles)]
+End = Annotated[
+    str, satisfying(_is_end, "an exit code from 0 to 255, or a signal's name such as SIGTERM")
+]
+Signal = Annotated[
+    str, satisfying(signal.Signals.__members__.get, "a signal's name such as SIGTERM")
+]
+Address = Annotated[str, satisfying(_is_address, "HOST:PORT")]
 Variable = Annotated[
     str,
     satisfying(
@@ -71,35 +107,88 @@ class Output:
     """What of a run's output has to stay the same in the slim environment."""
 
     compare: Comparison = about(
-        "How the output is compared: `digest_file` (every byte of the file `path`), "
-        "`digest_stdout` (every byte of standard output) or `numeric_file` (the numbers in the "
-        "file `path`, within the tolerances).",
+        "How the output is compared: `digest_stdout` (every byte of standard output), "
+        "`digest_file` (every byte of the file `path`), `numeric_stdout` and `numeric_file` (the "
+        "numbers in it within the tolerances, the rest exactly), `lines` (every line but those "
+        "that `changing` matches), `command` (a command of yours says) or `exit_code` (nothing "
+        "but how the program ends).",
         default=Comparison.DIGEST_STDOUT,
     )
     path: str | None = about(
         "The file to compare, relative to `workdir`; `{output}` is the run's own folder. Needed "
-        "by `digest_file` and `numeric_file`.",
+        "by `digest_file` and `numeric_file`; without it `lines` and `command` compare standard "
+        "output.",
         default=None,
     )
     relative_tolerance: NotNegative = about(
-        "Allowed difference of a number, relative to its value; `numeric_file` only.", default=0.0
+        "Allowed difference of a number, relative to its value; `numeric_*` only.", default=0.0
     )
     absolute_tolerance: NotNegative = about(
-        "Allowed difference of a number; `numeric_file` only. The larger of both tolerances "
-        "counts.",
+        "Allowed difference of a number; `numeric_*` only. The larger of both tolerances counts.",
         default=0.0,
+    )
+    changing: list[Pattern] = about(
+        "Regular expressions; a line in which one is found is not compared; `lines` only.",
+        factory=list,
+    )
+    command: list[Text] = about(
+        "A command that exits with 0 where two outputs count as equal, one word an item; "
+        "`{before}` and `{after}` are their files. Relative paths in it start where those of "
+        "`workdir` do. `command` only.",
+        factory=list,
     )
 
     @model_validator(mode="after")
     def _fits_the_comparison(self) -> Self:
-        if self.compare == Comparison.DIGEST_STDOUT and self.path is not None:
-            raise InvalidValueError("path", self.path, "no path with compare: digest_stdout")
-        if self.compare != Comparison.DIGEST_STDOUT and not (self.path or "").strip():
+        if self.path is not None and not self.compare.takes_path:
+            raise InvalidValueError("path", self.path, f"no path with compare: {self.compare}")
+        if self.compare.needs_path and not (self.path or "").strip():
             raise InvalidValueError("path", self.path, f"a file, as compare is {self.compare}")
         for key in ("relative_tolerance", "absolute_tolerance"):
             given = getattr(self, key)
-            if given and self.compare != Comparison.NUMERIC_FILE:
+            if given and not self.compare.is_numeric:
                 raise InvalidValueError(key, given, f"0, as compare is {self.compare}")
+        if self.changing and self.compare != Comparison.LINES:
+            raise InvalidValueError("changing", self.changing, f"none, as it is {self.compare}")
+        if bool(self.command) != (self.compare == Comparison.COMMAND):
+            expected = "a command" if not self.command else "none"
+            raise InvalidValueError(
+                "command", self.command, f"{expected}, as compare is {self.compare}"
+            )
+        return self
+
+
+@dataclass(config=CHECKED, frozen=True)
+class Server:
+    """How a program that serves until it is stopped is used in a run.
+
+    It is started; when it is ready `drive` is run, and at the end of that it is stopped. Without
+    `drive` the program is none that serves: it ends by itself.
+    """
+
+    drive: list[Text] = about(
+        "The command that has the server do what it has to do later, one word an item; a first "
+        "word `python` and words in braces are as in `command`. It always runs in the original "
+        "environment and is not traced, has to exit with 0, and its standard output is the one "
+        "that is compared.",
+        factory=list,
+    )
+    ready: Pattern | None = about(
+        "The server is ready when this is found in a line of its standard output or error.",
+        default=None,
+    )
+    address: Address | None = about(
+        "The server is ready when this address, HOST:PORT, accepts a connection.", default=None
+    )
+    stop: Signal = about("The signal that stops the server.", default="SIGTERM")
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        known = (self.ready is not None) + (self.address is not None)
+        if self.drive and known != 1:
+            raise InvalidValueError("ready", self.ready, "either `ready` or `address`")
+        if known and not self.drive:
+            raise InvalidValueError("drive", self.drive, "the command that drives the server")
         return self
 
 
@@ -191,16 +280,17 @@ class Workload:
         "The data that the program reads, for the report.", default="", report_only=True
     )
     output: Output = about("What is compared.", factory=Output)
+    ends_with: End | None = about(
+        "How a run ends that ends well: its exit code, or the name of the signal that ends it. By "
+        "default as the first run in the original environment does.",
+        default=None,
+    )
+    server: Server = about("How a server is driven and stopped.", factory=Server)
     marks: Marks = about("How the program says where it is.", factory=Marks)
     timeout_s: Positive = about(
         "A run that takes longer is ended, with all its processes, and has failed.",
         default=3600.0,
         unit="s",
-    )
-    accept_killed_processes: bool = about(
-        "Whether the record of a run is complete although one of its processes was killed by a "
-        "signal; `true` for programs that end their workers so.",
-        default=False,
     )
     memory_gib: Positive = about(
         "Memory that a run may need: what its jobs ask for where the workflow runs on a cluster.",
@@ -231,5 +321,6 @@ class Workload:
 
     @property
     def placed_parameters(self) -> list[str]:
-        """The parameters that a word of the command has a place for."""
-        return [name for name in self.parameters if f"{{{name}}}" in " ".join(self.command)]
+        """The parameters that a word of the command, or of the driver's, has a place for."""
+        words = " ".join([*self.command, *self.server.drive])
+        return [name for name in self.parameters if f"{{{name}}}" in words]

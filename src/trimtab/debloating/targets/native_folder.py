@@ -6,7 +6,6 @@ and status 70 (docs/methods/fallback.md). Without it such a call is a trap or a 
 code.
 """
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -17,7 +16,7 @@ from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
 from trimtab.debloating.targets.folder import OF_THE_SYSTEM, Folder
 from trimtab.errors import UserError
-from trimtab.profiling.runs.from_workload import absolute, program_of
+from trimtab.profiling.runs.from_workload import absolute, moved, program_of
 from trimtab.profiling.runs.program import Program
 
 
@@ -46,37 +45,20 @@ class NativeFolder(Folder):
         return cls(root)
 
     def program(self, workload: Workload, run_folder: Path, slim: Path | None = None) -> Program:
-        """Return `workload` as it is, or with all that it names of the folder taken from `slim`.
-
-        That is its working directory, words of its command, and parts between colons of its
-        environment variables: whatever is the path of a file or folder below the original.
-        """
+        """Return `workload` as it is, or with all that it names of the folder from `slim`."""
         program = program_of(workload, run_folder)
         if slim is None:
             return program
-        environment = {
-            name: ":".join(self._moved(part, program.workdir, slim) for part in value.split(":"))
-            for name, value in program.environment.items()
-        }
+        program = moved(program, self.root, slim)
         fallback = absolute(slim / FALLBACK_LIBRARY)
-        if fallback.is_file():
-            preloaded = environment.get("LD_PRELOAD")
-            environment["LD_PRELOAD"] = f"{fallback}:{preloaded}" if preloaded else str(fallback)
-        return replace(
-            program,
-            command=tuple(self._moved(word, program.workdir, slim) for word in program.command),
-            workdir=Path(self._moved(str(program.workdir), program.workdir, slim)),
-            environment=environment,
-        )
+        if not fallback.is_file():
+            return program
+        preloaded = program.environment.get("LD_PRELOAD")
+        libraries = f"{fallback}:{preloaded}" if preloaded else str(fallback)
+        return replace(program, environment={**program.environment, "LD_PRELOAD": libraries})
 
     def adapt(self, copy: Path, destination: Path) -> None:
         """Leave the copy as it is: `program` names it, and preloads the fallback."""
-
-    def _moved(self, text: str, workdir: Path, slim: Path) -> str:
-        path = Path(os.path.abspath(workdir / text))
-        if text and path.is_relative_to(self.root) and path.exists():
-            return str(absolute(slim) / path.relative_to(self.root))
-        return text
 
 
 def _finds_others_in(path: Path, root: Path) -> bool:

@@ -1,6 +1,8 @@
-"""A Python environment, such as a venv: the folder above the `bin` of its interpreter."""
+"""A Python environment, such as a venv, one of uv's or of conda's: the folder above its `bin`."""
 
 import os
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
@@ -9,10 +11,18 @@ from trimtab.debloating.fallback import FALLBACK_LIBRARY
 from trimtab.debloating.targets.folder import OF_THE_SYSTEM, Folder
 from trimtab.errors import UserError
 from trimtab.files import whole_file
-from trimtab.profiling.runs.from_workload import absolute, program_of
+from trimtab.profiling.runs.from_workload import absolute, moved, program_of
 from trimtab.profiling.runs.program import Program
 
 _SCRIPT_BYTES = 1 << 20
+# Files beside those in `bin` that name the environment: import paths, what editable installs of
+# projects inside it left, and how Jupyter starts its kernels.
+_NAME_IT = (
+    "lib/python3*/site-packages/*.pth",
+    "lib/python3*/site-packages/*.egg-link",
+    "lib/python3*/site-packages/__editable__*.py",
+    "share/jupyter/kernels/*/kernel.json",
+)
 _HOOK = "00_trimtab_fallback.pth"  # before the other hooks, in the order that Python runs them
 # Of the limited API's kind, so that interpreters with other objects (free-threaded) refuse it.
 _MODULE = "trimtab_fallback.abi3.so"
@@ -25,8 +35,9 @@ class PythonPrefix(Folder):
     def of(cls, workload: Workload) -> Self:
         """Return the environment of the workload's interpreter: the folder above its `bin`.
 
-        Raises UserError for an interpreter of the operating system, whose folder holds far more
-        than a Python environment, and for a path that is no interpreter in a `bin` folder.
+        Raises UserError for an interpreter of the operating system or of conda's base, whose
+        folders hold far more than a Python environment, and for a path that is no interpreter in
+        the `bin` folder of an environment.
         """
         if workload.python is None:
             raise UserError(f"workload {workload.name}: python: missing; name ENV/bin/python")
@@ -39,33 +50,53 @@ class PythonPrefix(Folder):
                 f"{python} belongs to the operating system; make an environment of its own"
                 f" (`{python} -m venv ENV`), install the program there and name ENV/bin/python"
             )
+        if (prefix / "conda-meta").is_dir() and any(map(Path.is_dir, _of_base(prefix))):
+            raise UserError(
+                f"{prefix} is the base of conda, with other environments and packages in it; make"
+                " an environment of its own (`conda create -p ENV python`), install the program"
+                " there and name ENV/bin/python"
+            )
+        interpreter = python.resolve()
+        in_venv = (prefix / "pyvenv.cfg").is_file()
+        if not in_venv and not interpreter.is_relative_to(prefix.resolve()):
+            raise UserError(
+                f"{python} is a link to {interpreter}, and its folder no environment; name"
+                " the interpreter itself"
+            )
         return cls(prefix)
 
     def program(self, workload: Workload, run_folder: Path, slim: Path | None = None) -> Program:
-        """Return `workload` run by its own interpreter, or by that of the same name in `slim`."""
-        python = slim / "bin" / Path(workload.python or "python").name if slim else None
-        return program_of(workload, run_folder, python)
+        """Return `workload` as it is, or with all that it names of the environment from `slim`."""
+        program = program_of(workload, run_folder)
+        return moved(program, self.root, slim) if slim else program
 
     def adapt(self, copy: Path, destination: Path) -> None:
-        """Rename the environment in the scripts of `bin`, and let Python load the fallback first.
+        """Rename the environment where it names itself, and let Python load the fallback first.
 
         Raises UserError when there is a fallback and no `site-packages`.
         """
-        _rename_in_scripts(copy / "bin", self.root, destination)
+        _rename(copy, {self.root, self.root.resolve()}, destination)
         if (copy / FALLBACK_LIBRARY).is_file():
             _load_fallback(copy)
 
 
-def _rename_in_scripts(folder: Path, old: Path, new: Path) -> None:
+def _of_base(prefix: Path) -> Iterator[Path]:
+    return (prefix / name for name in ("envs", "pkgs"))
+
+
+def _rename(copy: Path, olds: set[Path], new: Path) -> None:
     """Scripts name their environment: `#!ENV/bin/python`, `VIRTUAL_ENV=ENV` in `activate`."""
-    for path in folder.iterdir():
+    names = b"|".join(re.escape(bytes(old)) for old in sorted(olds, reverse=True))
+    whole = re.compile(rb"(?<![\w.-])(?:" + names + rb")(?![\w.-])")  # and no longer path
+    others = (path for pattern in _NAME_IT for path in copy.glob(pattern))
+    for path in (*(copy / "bin").iterdir(), *others):
         if path.is_symlink() or not path.is_file() or path.stat().st_size > _SCRIPT_BYTES:
             continue
         text = path.read_bytes()
-        if b"\0" not in text and bytes(old) in text:
+        if b"\0" not in text and whole.search(text):
             status = path.stat()
             path.unlink()  # it may be shared with the original
-            path.write_bytes(text.replace(bytes(old), bytes(new)))
+            path.write_bytes(whole.sub(lambda _: bytes(new), text))
             path.chmod(status.st_mode)
 
 

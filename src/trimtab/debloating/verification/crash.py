@@ -1,7 +1,7 @@
 """Where a program died in a slim environment: which library, and which function of the original."""
 
 import signal
-import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 from trimtab.binaries.elf.functions import read_functions
@@ -9,6 +9,7 @@ from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.errors import ElfError
 from trimtab.native import native_path
+from trimtab.profiling.runs.launch import followed
 from trimtab.profiling.runs.program import Program
 from trimtab.records.verdict import Crash
 
@@ -30,18 +31,9 @@ def find_crash(program: Program, folder: Path, slim: Path, original: Path) -> Cr
         "LD_PRELOAD": f"{reporter}:{preloaded}" if preloaded else reporter,
         "TRIMTAB_CRASH": str(record.resolve()),
     }
-    with (folder / "diagnosis.out").open("wb") as out, (folder / "diagnosis.err").open("wb") as err:
-        try:
-            subprocess.run(
-                program.command,
-                cwd=program.workdir,
-                env=environment,
-                stdout=out,
-                stderr=err,
-                timeout=program.timeout_s,
-            )
-        except subprocess.TimeoutExpired:
-            return None
+    reporting = replace(program, environment=environment)
+    for _ in followed(reporting, folder / "diagnosis.out", folder / "diagnosis.err"):
+        continue
     if not record.exists():
         return None
     # The first line is the first process that died; others may have died of it.

@@ -135,7 +135,7 @@ def _of_gpu_code(measurements: Measurements) -> Iterator[tuple[str, str]]:
 def _of_targets(measurements: Measurements) -> Iterator[tuple[str, str]]:
     for target in measurements.targets:
         runs, name = target.runs, target.label
-        failed = int((runs["exit_code"] != 0).sum())
+        failed = int((~runs["ended_well"]).sum())
         if failed:
             yield name, f"{failed} of {len(runs)} runs failed; their pairs are left out."
         for workload in target.workloads:

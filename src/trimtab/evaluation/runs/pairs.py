@@ -55,7 +55,7 @@ def compare(
     Only pairs in which both runs ended well and both have the quantity count; None when there
     is no such pair. Drift of a noisy machine falls on both runs of a pair, hence the ratios.
     """
-    good = runs[(runs["exit_code"] == 0) & runs["condition"].isin([base, other])]
+    good = runs[runs["ended_well"] & runs["condition"].isin([base, other])]
     wide = good.pivot(index="repeat", columns="condition", values=quantity)
     wide = wide.reindex(columns=[base, other]).dropna()
     wide = wide[wide[base] > 0]

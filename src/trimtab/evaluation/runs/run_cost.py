@@ -166,7 +166,7 @@ def _run_times(measurements: Measurements) -> Figure:
     """Return the run time of every interleaved run, a line for each pair."""
     values, both = [], [ORIGINAL, DEBLOATED]
     for target in measurements.targets:
-        good = target.runs[target.runs["exit_code"] == 0]
+        good = target.runs[target.runs["ended_well"]]
         for run in good[good["condition"].isin(both)].to_dict("records"):
             name = run["workload"]
             values.append(

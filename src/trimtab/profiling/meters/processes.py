@@ -67,6 +67,12 @@ def read_stat(pid: int) -> Stat | None:
         return None
 
 
+def children_of(pid: int) -> list[int]:
+    """Return the children of a process that have not ended, by number."""
+    stats = [stat for each in sorted(_listed()) if (stat := read_stat(each)) is not None]
+    return [stat.pid for stat in stats if stat.parent == pid and not stat.is_zombie]
+
+
 @contextmanager
 def adopting_orphans() -> Iterator[None]:
     """Make this process the parent of orphaned descendants while the block runs."""

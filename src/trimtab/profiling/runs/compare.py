@@ -4,7 +4,8 @@ import csv
 import json
 import math
 import re
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -13,11 +14,13 @@ from typing import Any
 from trimtab.config.groups.workload import Comparison, Output
 from trimtab.errors import UserError
 from trimtab.files import sha256_of
-from trimtab.profiling.runs.program import Program
 
 _CHUNK_BYTES = 1 << 20
 _SHOWN_CHARACTERS = 80
 _ABSENT = "(nothing)"
+_LAST_CHARACTERS = 500
+# A number inside a word, as in `loss=0.25,`: whole ones there may be names, and stay text.
+_FRACTION = re.compile(r"(?<![\w.])([-+]?(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?)")
 
 Scalar = str | int | float | bool | None
 
@@ -34,31 +37,88 @@ class Difference:
         return f"{self.where}: {self.before} before, {self.after} after"
 
 
-def output_digest(program: Program, stdout_path: Path) -> str:
-    """Return the SHA-256, in hexadecimal, of what is compared of a program's last run.
+def output_digest(output: Path) -> str:
+    """Return the SHA-256, in hexadecimal, of what a run wrote to be compared.
 
     Raises UserError when the program has not written the file it should.
     """
-    path = program.output_file or stdout_path
-    if not path.is_file():
-        raise UserError(f"output.path: {path}: the run did not write this file")
-    return sha256_of(path)
+    if not output.is_file():
+        raise UserError(f"output.path: {output}: the run did not write this file")
+    return sha256_of(output)
 
 
 def compare_outputs(before: Path, after: Path, comparison: Output) -> Difference | None:
     """Return the first difference between two outputs, or None when they count as equal.
 
-    `numeric_file` compares number by number, with math.isclose's meaning of the tolerances, and
-    everything else in the file exactly. It reads JSON (nested), JSON lines, CSV, and numbers
-    between blanks. Two NaN are equal.
+    `numeric_*` compares number by number, with math.isclose's meaning of the tolerances, and
+    everything else exactly. It reads JSON (nested), JSON lines, CSV, and numbers between blanks.
+    Two NaN are equal.
 
-    Raises UserError when a numeric file is not text.
+    Raises UserError when what is numeric is not text, or a command cannot be run.
     """
-    if comparison.compare != Comparison.NUMERIC_FILE:
-        return _different_bytes(before, after)
+    match comparison.compare:
+        case Comparison.EXIT_CODE:
+            return None
+        case Comparison.COMMAND:
+            return _judged(comparison.command, before, after)
+        case Comparison.LINES:
+            return _different_lines(before, after, comparison.changing)
+        case Comparison.NUMERIC_FILE | Comparison.NUMERIC_STDOUT:
+            return _different_numbers(before, after, comparison)
+    return _different_bytes(before, after)
+
+
+def whole_numbers(output: Path, comparison: Comparison) -> list[int]:
+    """Return the whole numbers among what `numeric_*` reads of a file, in their order."""
+    return [value for _, value in _values(output, comparison) if type(value) is int]
+
+
+def steady_lines(output: Path, changing: Sequence[str]) -> list[tuple[int, str]]:
+    """Return the lines of a file, with their numbers, in which no pattern of `changing` is."""
+    pattern = re.compile("|".join(f"(?:{each})" for each in changing)) if changing else None
+    lines = output.read_text(errors="backslashreplace").splitlines()
+    return [
+        (number, line)
+        for number, line in enumerate(lines, start=1)
+        if not (pattern and pattern.search(line))
+    ]
+
+
+def _different_lines(before: Path, after: Path, changing: Sequence[str]) -> Difference | None:
+    pairs = zip_longest(
+        steady_lines(before, changing), steady_lines(after, changing), fillvalue=(0, _ABSENT)
+    )
+    for (number, old), (other, new) in pairs:
+        if old != new:
+            return Difference(f"line {number or other}", _shown(old), _shown(new))
+    return None
+
+
+def _judged(command: Sequence[str], before: Path, after: Path) -> Difference | None:
+    """Ask a command of the user's, and tell its last words where it says no."""
+    named = {"{before}": str(before.resolve()), "{after}": str(after.resolve())}
+    words = list(command)
+    for placeholder, path in named.items():
+        words = [word.replace(placeholder, path) for word in words]
+    try:
+        asked = subprocess.run(
+            words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace"
+        )
+    except OSError as error:
+        raise UserError(f"output.command: {words[0]}: cannot be run: {error}") from None
+    if asked.returncode == 0:
+        return None
+    said = (asked.stdout + asked.stderr).strip()[-_LAST_CHARACTERS:]
+    where = f"{words[0]} ended with exit code {asked.returncode}" + (f" ({said})" if said else "")
+    return Difference(where, str(before), str(after))
+
+
+def _different_numbers(before: Path, after: Path, comparison: Output) -> Difference | None:
     relative, absolute = comparison.relative_tolerance, comparison.absolute_tolerance
     for (where, old), (other, new) in zip_longest(
-        _values(before), _values(after), fillvalue=("", _ABSENT)
+        _values(before, comparison.compare),
+        _values(after, comparison.compare),
+        fillvalue=("", _ABSENT),
     ):
         if where != other:  # one output has a place that the other has not
             both = where and other
@@ -83,13 +143,14 @@ def _close(old: Scalar, new: Scalar, relative: float, absolute: float) -> bool:
         return False
 
 
-def _values(path: Path) -> Iterator[tuple[str, Scalar]]:
+def _values(path: Path, comparison: Comparison) -> Iterator[tuple[str, Scalar]]:
     """Yield every scalar of a file with the place it stands at."""
     try:
         text = path.read_text()
     except UnicodeDecodeError as error:
         raise UserError(
-            f"output.compare: numeric_file, but {path} is not text ({error}); use digest_file"
+            f"output.compare: {comparison}, but {path} is not text ({error}); use"
+            f" {comparison.replace('numeric', 'digest')}"
         ) from None
     try:
         yield from _flatten(json.loads(text), "")
@@ -112,7 +173,10 @@ def _line_values(line: str, where: str) -> Iterator[tuple[str, Scalar]]:
     except csv.Error:
         cells = line.split(",")
     for column, cell in enumerate(cells, start=1):
-        yield f"{where}, column {column}", _number(cell.strip())
+        value = _number(cell.strip())
+        parts = _FRACTION.split(value) if isinstance(value, str) else [value]
+        for part in parts:
+            yield f"{where}, column {column}", _number(part) if isinstance(part, str) else part
 
 
 def _number(cell: str) -> Scalar:

@@ -1,26 +1,25 @@
-"""From a workload's YAML to the program that is run."""
+"""From a workload's YAML to the program that is run, in its own environment or in another."""
 
 import os
 import re
 import shutil
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
-from trimtab.profiling.runs.program import Program
+from trimtab.profiling.runs.program import Driver, Program
 
 
-def program_of(workload: Workload, run_folder: Path, python: Path | None = None) -> Program:
+def program_of(workload: Workload, run_folder: Path) -> Program:
     """Return the program that `workload` describes, with `{output}` in `run_folder`.
 
-    `python` takes the place of the workload's own interpreter, as a slim environment's does.
     `run_folder` is emptied. Relative paths start at the current folder. Raises UserError when the
-    interpreter, the working directory or the command does not exist.
+    interpreter, the working directory, the command or that of a server's driver does not exist.
     """
-    named = python or workload.python
-    interpreter = absolute(Path(named)) if named else None
+    interpreter = absolute(Path(workload.python)) if workload.python else None
     if interpreter and not interpreter.is_file():
         raise UserError(f"workload {workload.name}: python: {interpreter} does not exist")
     workdir = absolute(Path(workload.workdir))
@@ -29,28 +28,73 @@ def program_of(workload: Workload, run_folder: Path, python: Path | None = None)
     shutil.rmtree(run_folder, ignore_errors=True)
     run_folder.mkdir(parents=True)
     output = str(run_folder.resolve())
+    path = os.environ.get("PATH", os.defpath)
+    path = f"{interpreter.parent}:{path}" if interpreter else path
+    environment = {**os.environ, **workload.env, "PATH": path}
 
     def placed(text: str | None) -> str | None:
         return None if text is None else text.replace("{output}", output)
 
-    path = os.environ.get("PATH", os.defpath)
-    first, *others = command_line(workload)
-    if interpreter:
-        path, first = f"{interpreter.parent}:{path}", _moved(first, workload, interpreter)
-    command = tuple(word.replace("{output}", output) for word in (first, *others))
-    if not shutil.which(workdir / command[0] if "/" in command[0] else command[0], path=path):
-        where = f"in {interpreter.parent} or on the PATH" if interpreter else "on the PATH"
-        raise UserError(
-            f"workload {workload.name}: command: {command[0]} was not found as a program {where}"
+    def found(key: str, words: list[str]) -> tuple[str, ...]:
+        command = tuple(word.replace("{output}", output) for word in words)
+        if interpreter and command[0] == "python":
+            command = (str(interpreter), *command[1:])
+        if not shutil.which(workdir / command[0] if "/" in command[0] else command[0], path=path):
+            where = f"in {interpreter.parent} or on the PATH" if interpreter else "on the PATH"
+            raise UserError(
+                f"workload {workload.name}: {key}: {command[0]} was not found as a program {where}"
+            )
+        return command
+
+    driver = None
+    if workload.server.drive:
+        driver = Driver(
+            command=found("server.drive", _with_parameters(workload, workload.server.drive)),
+            environment=environment,
+            ready=workload.server.ready,
+            address=workload.server.address,
+            stop=signal.Signals[workload.server.stop],
         )
     return Program(
-        command=command,
+        command=found("command", command_line(workload)),
         workdir=workdir,
-        environment={**os.environ, **workload.env, "PATH": path},
+        environment=environment,
         timeout_s=workload.timeout_s,
         output=replace(workload.output, path=placed(workload.output.path)),
         marks=replace(workload.marks, file=placed(workload.marks.file)),
+        ends_with=_exit_code(workload.ends_with),
         own_variables=frozenset(workload.env),
+        driver=driver,
+    )
+
+
+def moved(program: Program, root: Path, slim: Path) -> Program:
+    """Return `program` with all that it names of the folder `root` taken from its copy `slim`.
+
+    That is its working directory, words of its command, and parts between colons of its
+    environment variables: whatever is the path of a file or folder in `root`. A server's driver
+    stays where it is.
+    """
+    roots = (absolute(root), root.resolve())
+
+    def in_slim(text: str) -> str:
+        path = Path(os.path.abspath(program.workdir / text))
+        if not text or not os.path.lexists(path):
+            return text
+        for spelling in (path, path.parent.resolve() / path.name):
+            for folder in roots:
+                if spelling.is_relative_to(folder):
+                    return str(absolute(slim) / spelling.relative_to(folder))
+        return text
+
+    return replace(
+        program,
+        command=tuple(in_slim(word) for word in program.command),
+        workdir=Path(in_slim(str(program.workdir))),
+        environment={
+            name: ":".join(in_slim(part) for part in value.split(":"))
+            for name, value in program.environment.items()
+        },
     )
 
 
@@ -60,38 +104,31 @@ def command_line(workload: Workload) -> list[str]:
     A parameter whose name stands in braces in a word is put there; others are appended as options,
     `batch_size: 16` as `--batch-size 16`, true as the bare option, false and None not at all.
     """
+    words, placed = _with_parameters(workload, workload.command), workload.placed_parameters
+    for name, parameter in workload.parameters.items():
+        if name not in placed and parameter is not None and parameter is not False:
+            words.append(f"--{name.replace('_', '-')}")
+            words += [] if parameter is True else [_word(parameter)]
+    return words
+
+
+def _with_parameters(workload: Workload, words: list[str]) -> list[str]:
     given = {name: _word(workload.parameters[name]) for name in workload.placed_parameters}
 
     def value(placeholder: re.Match[str]) -> str:
         return given.get(placeholder[1], placeholder[0])
 
-    words = [re.sub(r"\{(\w+)\}", value, word) for word in workload.command]
-    for name, parameter in workload.parameters.items():
-        if name not in given and parameter is not None and parameter is not False:
-            words.append(f"--{name.replace('_', '-')}")
-            words += [] if parameter is True else [_word(parameter)]
-    return words
+    return [re.sub(r"\{(\w+)\}", value, word) for word in words]
 
 
 def _word(parameter: Any) -> str:
     return str(parameter).lower() if isinstance(parameter, bool) else str(parameter)
 
 
-def _moved(first: str, workload: Workload, interpreter: Path) -> str:
-    """The command's first word in the environment of `interpreter`.
-
-    A program that is named by its path in the workload's own environment, be it the interpreter
-    or a script beside it, becomes the one of the same name there.
-    """
-    if first == "python":
-        return str(interpreter)
-    own = absolute(Path(workload.python or ""))
-    path = absolute(Path(workload.workdir, first))
-    if "/" in first and path == own:
-        return str(interpreter)
-    if "/" in first and path.parent == own.parent:
-        return str(interpreter.parent / path.name)
-    return first
+def _exit_code(end: str | None) -> int | None:
+    if end is None:
+        return None
+    return int(end) if end.isdecimal() else -signal.Signals[end]
 
 
 def absolute(path: Path) -> Path:

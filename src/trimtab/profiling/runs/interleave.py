@@ -21,7 +21,8 @@ def measure_interleaved(
     """Run every program `repeats` times and return the runs in the order they were made.
 
     `programs` maps conditions to programs. The order turns round each time (A B, B A, A B), so
-    that neither drift nor a warmer cache favours one. `on_run` is called after each run. A run
+    that neither drift nor a warmer cache favours one. Where it is not known how a program ends,
+    the first run, of the first of them, shows it for all. `on_run` is called after each run. A run
     that fails ends the series and is the last one returned.
     """
     runs: list[MeasuredRun] = []
@@ -41,4 +42,5 @@ def measure_interleaved(
                 on_run(run)
             if run.failure is not None:
                 return runs
+            programs = {name: each.ending_as(run.exit_code) for name, each in programs.items()}
     return runs

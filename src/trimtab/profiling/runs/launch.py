@@ -9,6 +9,8 @@ from pathlib import Path
 from threading import Event
 
 from trimtab.errors import UserError
+from trimtab.profiling.meters.processes import RunProcesses, adopting_orphans
+from trimtab.profiling.runs.drive import Driving, check_address
 from trimtab.profiling.runs.marks import ExitWatcher, FileFollower, MarkLog, PipeReader
 from trimtab.profiling.runs.program import Program
 
@@ -25,6 +27,7 @@ class Launched:
         self.started_at = 0.0
         self.pid = 0
         self.exit: ExitWatcher | None = None
+        self.driving: Driving | None = None
 
     def elapsed_s(self) -> float:
         """Return the seconds since the start."""
@@ -35,6 +38,11 @@ class Launched:
         """When the first process ended, in seconds since the start, or None while it runs."""
         ended_at = self.exit.ended_at if self.exit else None
         return None if ended_at is None else ended_at - self.started_at
+
+    def give_up(self) -> None:
+        """Have nobody drive the program any more, as it is about to be killed."""
+        if self.driving is not None:
+            self.driving.give_up()
 
     def arrived(self, data: bytes) -> None:
         """Look for marks in what the program has just written."""
@@ -49,11 +57,15 @@ def launched(program: Program, stdout: Path, stderr: Path) -> Iterator[Launched]
     """Start `program`; the block has to see to it that all its processes have ended.
 
     Standard output and error go to the two files. The first process leads a new session; it is
-    left to be waited for. Where marks are read from standard output, PYTHONUNBUFFERED is set, so
-    that Python's lines arrive when printed.
+    left to be waited for. Where marks, or that a server is ready, are read from what it writes,
+    PYTHONUNBUFFERED is set, so that Python's lines arrive when printed. A server is driven and
+    stopped meanwhile; `driving` has told all when the block has been left.
 
-    Raises UserError when the command or the working directory cannot be used.
+    Raises UserError when the command or the working directory cannot be used, or another server is
+    at the address of this one.
     """
+    if program.driver is not None:
+        check_address(program.driver)
     run = Launched(program)
     from_pipe = program.marks.wanted and program.marks.file is None
     with ExitStack() as stack:
@@ -73,14 +85,48 @@ def launched(program: Program, stdout: Path, stderr: Path) -> Iterator[Launched]
         reader = PipeReader(process.stdout, out, run.arrived) if process.stdout else follower
         if reader is not None:
             reader.start()
+        if program.driver is not None:
+            run.driving = Driving(
+                program, program.driver, run.pid, (stdout, stderr), stdout.with_suffix(""),
+                lambda: run.ended_s is not None,
+            )  # fmt: skip
+            run.driving.start()
         try:
             yield run
         finally:
             run.exit.join()
+            if run.driving is not None:
+                run.driving.close()
             if reader is not None:
                 reader.close()
             if process.stdout is not None:
                 process.stdout.close()
+
+
+def followed(
+    program: Program, stdout: Path, stderr: Path, interval_s: float = 0.1
+) -> Iterator[int]:
+    """Run `program` to its end and yield its number once every `interval_s` while it runs.
+
+    It is killed after its `timeout_s`; processes that outlive it are killed, too. How it ended is
+    not told, nor what it cost: `measure_run` does that. Raises as `launched` does.
+    """
+    processes = RunProcesses()
+    try:
+        with adopting_orphans(), launched(program, stdout, stderr) as run:
+            processes.leader = run.pid
+            try:
+                while run.ended_s is None and run.elapsed_s() < program.timeout_s:
+                    yield run.pid
+                    run.news.wait(interval_s)
+                    run.news.clear()
+            finally:
+                if run.ended_s is None:
+                    run.give_up()
+                processes.kill()
+    finally:
+        if processes.leader:
+            os.waitpid(processes.leader, 0)
 
 
 @contextmanager
@@ -101,7 +147,8 @@ def _on_cpus(count: int | None) -> Iterator[None]:
 def _start(program: Program, stdout: int, stderr: int) -> "subprocess.Popen[bytes]":
     if not program.workdir.is_dir():
         raise UserError(f"workdir: {program.workdir}: no such directory")
-    unbuffered = {"PYTHONUNBUFFERED": "1"} if stdout == subprocess.PIPE else {}
+    waited_for = program.driver is not None and program.driver.ready is not None
+    unbuffered = {"PYTHONUNBUFFERED": "1"} if waited_for or stdout == subprocess.PIPE else {}
     try:
         return subprocess.Popen(
             program.command,

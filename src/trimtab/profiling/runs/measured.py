@@ -12,7 +12,10 @@ import pandas as pd
 from trimtab.errors import UserError
 from trimtab.profiling.meters.energy import Energy
 from trimtab.profiling.meters.os_counters import Counts
+from trimtab.profiling.runs.program import ended
 from trimtab.records.tables import EPOCHS, RUNS
+
+_LAST_LINES = 20
 
 
 @dataclass(frozen=True)
@@ -23,13 +26,16 @@ class MeasuredRun:
     `time_s` since the run's start, running totals, and the memory held at that time. `output` is
     the copy of what is compared. `counters_missing` says which hardware counters were left out,
     and why, or is empty. `left_behind` counts processes that outlived the first one and were
-    killed.
+    killed. `expected_exit_code` is None where any end is a good one, and `server_problem` says
+    what went wrong with a server before it was stopped, or is None.
     """
 
     condition: str
     repeat: int
     hardware: str
     exit_code: int  # negative: the number of the signal that ended it
+    expected_exit_code: int | None
+    server_problem: str | None
     timed_out: bool
     left_behind: int
     wall_s: float
@@ -51,13 +57,37 @@ class MeasuredRun:
         """Why the run did not end well, in one line that says where to look, or None."""
         if self.timed_out:
             what = f"took too long and was killed with all its processes after {self.wall_s:.1f} s"
-        elif self.exit_code < 0:
-            what = f"was ended by signal {-self.exit_code}"
-        elif self.exit_code > 0:
-            what = f"ended with exit code {self.exit_code}"
-        else:
+            what += f" ({self.server_problem})" if self.server_problem else ""
+        elif self.server_problem:
+            what = self.server_problem
+        elif self.expected_exit_code in (None, self.exit_code):
             return None
+        else:
+            what = ended(self.exit_code)
+            if self.expected_exit_code:
+                what += f", where the first one {ended(self.expected_exit_code)}"
         return f"the {self.condition} run {self.repeat} {what}; see {self.stderr}"
+
+
+def check_run(run: MeasuredRun, command: Sequence[str]) -> MeasuredRun:
+    """Return `run`, of `command`; raises UserError as `failure_of` says if it did not end well."""
+    failure = failure_of(run, command)
+    if failure is not None:
+        raise UserError(failure)
+    return run
+
+
+def failure_of(run: MeasuredRun, command: Sequence[str]) -> str | None:
+    """Return why a run did not end well, with the last lines that it wrote, or None."""
+    if run.failure is None:
+        return None
+    return "\n".join([f"{' '.join(command)}: {run.failure}", *last_lines(run.stderr)])
+
+
+def last_lines(log: Path) -> list[str]:
+    """Return the last 20 lines of a run's log that are not blank."""
+    lines = log.read_text(errors="replace").splitlines()
+    return [line for line in lines if line.strip()][-_LAST_LINES:]
 
 
 def runs_table(workload: str, runs: Iterable[MeasuredRun]) -> pd.DataFrame:
@@ -66,6 +96,7 @@ def runs_table(workload: str, runs: Iterable[MeasuredRun]) -> pd.DataFrame:
         {
             **_names(workload, run),
             "exit_code": run.exit_code,
+            "ended_well": run.failure is None,
             "wall_s": run.wall_s,
             "start_up_s": run.start_up_s,
             "peak_rss_bytes": run.peak_rss_bytes,

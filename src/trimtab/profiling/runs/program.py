@@ -1,11 +1,28 @@
 """A program as its user runs it: the command, its output, and how it marks its progress."""
 
+import signal
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 from trimtab.config.groups.workload import Marks, Output
 from trimtab.errors import UserError
+
+
+@dataclass(frozen=True)
+class Driver:
+    """How a server is used in a run: when it is ready, what drives it then, and what stops it.
+
+    `ready` is searched in each line that the server writes; where it is None the server is ready
+    when `address`, HOST:PORT, accepts a connection. `stop` is the number of a signal.
+    """
+
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    ready: str | None
+    address: str | None
+    stop: int = signal.SIGTERM
 
 
 @dataclass(frozen=True)
@@ -14,6 +31,9 @@ class Program:
 
     `command[0]` is looked up in the PATH of `environment`, and relative to `workdir` when it
     holds a slash. A run that takes longer than `timeout_s` is killed with all its processes.
+    `ends_with` is the exit code, or minus the signal, of a run that ended well; where it is None
+    any is. With `by_tracer` the command is one that runs the program as its child, and ends as
+    that does. A program with a `driver` is a server.
     `own_variables` are the names of those variables that the workload sets itself. `cpus` is the
     number of CPUs that it may use, None for all that the process may that starts it.
     """
@@ -24,6 +44,9 @@ class Program:
     timeout_s: float
     output: Output = field(default_factory=Output)
     marks: Marks = field(default_factory=Marks)
+    ends_with: int | None = 0
+    by_tracer: bool = False
+    driver: Driver | None = None
     own_variables: frozenset[str] = frozenset()
     cpus: int | None = None
 
@@ -37,3 +60,15 @@ class Program:
     def output_file(self) -> Path | None:
         """The file whose content is compared, or None where it is standard output."""
         return None if self.output.path is None else self.workdir / self.output.path
+
+    def ending_as(self, exit_code: int) -> Self:
+        """Return the program, which has to end with `exit_code` unless its end is known."""
+        return self if self.ends_with is not None else replace(self, ends_with=exit_code)
+
+
+def ended(exit_code: int) -> str:
+    """Return how a process ended: `ended with exit code 3`, `was ended by signal 15 (SIGTERM)`."""
+    if exit_code >= 0:
+        return f"ended with exit code {exit_code}"
+    names = {int(number): name for name, number in signal.Signals.__members__.items()}
+    return f"was ended by signal {-exit_code} ({names.get(-exit_code, 'of real time')})"

@@ -1,12 +1,12 @@
 """How much of an environment's libraries a run holds in memory."""
 
-import subprocess
-import time
 from collections import defaultdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import psutil
 
+from trimtab.profiling.runs.launch import followed
 from trimtab.profiling.runs.program import Program
 
 _INTERVAL_S = 0.1
@@ -21,18 +21,10 @@ def resident_library_bytes(program: Program, libraries: set[Path]) -> int:
     """
     wanted = {str(path.resolve()) for path in libraries}
     highest = 0
-    with subprocess.Popen(
-        program.command,
-        cwd=program.workdir,
-        env=dict(program.environment),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        deadline = time.monotonic() + program.timeout_s
-        while process.poll() is None and time.monotonic() < deadline:
-            highest = max(highest, _now(process.pid, wanted))
-            time.sleep(_INTERVAL_S)
-        process.kill()
+    with TemporaryDirectory() as folder:
+        for pid in followed(program, Path(folder, "run.stdout"), Path(folder, "run.stderr"),
+                            _INTERVAL_S):  # fmt: skip
+            highest = max(highest, _now(pid, wanted))
     return highest
 
 

@@ -9,11 +9,12 @@ twentieth of one core: the more processes there are, the rarer it happens, down 
 import os
 import shutil
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pandas as pd
 
+from trimtab.config.groups.workload import Comparison
 from trimtab.errors import UserError
 from trimtab.files import whole_file
 from trimtab.profiling.meters.gpus import Gpus
@@ -22,6 +23,7 @@ from trimtab.profiling.meters.os_counters import OS_COUNTERS
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.meters.processes import adopting_orphans
 from trimtab.profiling.runs.compare import output_digest
+from trimtab.profiling.runs.drive import driver_output
 from trimtab.profiling.runs.launch import Launched, launched
 from trimtab.profiling.runs.measured import MeasuredRun, with_scores
 from trimtab.profiling.runs.program import Program
@@ -46,9 +48,9 @@ def measure_run(
 ) -> MeasuredRun:
     """Run `program` once and return what it cost; a run that fails or times out is returned too.
 
-    `log_dir` receives `{condition}-{repeat}.stdout`, `.stderr`, and a copy of the file that is
-    compared. The run ends when its first process ends; others get 2 s to follow before they are
-    killed. One run at a time can be measured by a process.
+    `log_dir` receives `{condition}-{repeat}.stdout`, `.stderr`, those of a server's driver, and a
+    copy of the file that is compared. The run ends when its first process ends; others get 2 s to
+    follow before they are killed. One run at a time can be measured by a process.
 
     Start-up is the time from the start to the first line that matches `marks.first_iteration`.
     The first epoch begins at the start, each ends at its mark, the last one at the run's end.
@@ -73,18 +75,14 @@ def measure_run(
         wall_s = run.ended_s
         assert wall_s is not None  # `launched` has waited for it
         exit_code = os.waitstatus_to_exitcode(sampler.finish(wall_s))
-    output, digest = None, None
-    if exit_code == 0 and not timed_out:
-        _check_marks(program, run)
-        _check_written(program.output_file, written_before)
-        digest = output_digest(program, stdout)
-        output = _saved(program.output_file, stem) if program.output_file else stdout
     ((counts, energy),) = sampler.over([0.0, wall_s])
-    return MeasuredRun(
+    measured = MeasuredRun(
         condition=condition,
         repeat=repeat,
         hardware=hardware.name,
         exit_code=exit_code,
+        expected_exit_code=program.ends_with,
+        server_problem=run.driving.problem if run.driving else None,
         timed_out=timed_out,
         left_behind=left_behind,
         wall_s=wall_s,
@@ -93,8 +91,8 @@ def measure_run(
         peak_gpu_memory_bytes=sampler.peak_gpu_memory_bytes,
         counts={name: counts[name] for name in OS_COUNTERS},
         energy=energy,
-        output_digest=digest,
-        output=output,
+        output_digest=None,
+        output=None,
         stdout=stdout,
         stderr=stderr,
         epochs=with_scores(
@@ -102,6 +100,17 @@ def measure_run(
         ),
         samples=sampler.frame(),
         counters_missing=counters.missing,
+    )
+    if measured.failure is not None:
+        return measured
+    _check_marks(program, run)
+    _check_written(program.output_file, written_before)
+    output = program.output_file or (driver_output(stem) if program.driver else stdout)
+    steady = program.output.compare != Comparison.EXIT_CODE
+    return replace(
+        measured,
+        output_digest=output_digest(output) if steady else None,
+        output=_saved(output, stem) if program.output_file else output,
     )
 
 
@@ -117,6 +126,7 @@ def _follow(run: Launched, sampler: Sampler, timeout_s: float, interval_s: float
         began_s = run.elapsed_s()
         if began_s >= timeout_s:
             sampler.sample(began_s)
+            run.give_up()
             sampler.processes.kill()
             return True
         if began_s >= next_sample_s or len(run.marks.epoch_ends_s) > epochs:

@@ -74,8 +74,8 @@ class FileTrace:
 def tracing_command(command: Sequence[str], record: Path) -> tuple[str, ...]:
     """Return `command` run by the file tracer, which writes the log `record`.
 
-    It exits as the command does (128 + signal), with 125 when it cannot trace, and with 126 or 127
-    when the command cannot be started (native/file_tracer/record.h).
+    It ends as the command does, by the same signal too, with 125 when it cannot trace, and with
+    126 or 127 when the command cannot be started (native/file_tracer/record.h).
     """
     return (str(native_path("trimtab-file-tracer")), str(record.resolve()), "--", *command)
 

@@ -17,8 +17,8 @@ from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.errors import ElfError
+from trimtab.binaries.relations.likely import with_likely
 from trimtab.binaries.rewriting.locate import locate
-from trimtab.binaries.rewriting.reach import with_reachable
 from trimtab.errors import UserError
 
 Compiled = Callable[[str], Path]
@@ -161,7 +161,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 def read_everything(path: Path) -> None:
     elf = read_elf(path)
     functions = read_functions(elf)
-    used = with_reachable(elf, functions, np.arange(len(functions)) % 2 == 0)
+    used = with_likely(elf, functions, np.arange(len(functions)) % 2 == 0)
     locate(elf, functions, used, keep_symbols=False).validate(elf.size_bytes)
     names = function_names(elf)
     for address in functions.start[:50].tolist():
@@ -181,7 +181,7 @@ def test_mutated_files_raise_nothing_but_elf_errors(
     tables += [
         (s.offset, s.end)
         for s in elf.sections
-        if s.name.startswith((".eh", ".dyn", ".n", ".plt", ".rela"))
+        if s.name.startswith((".eh", ".dyn", ".n", ".plt", ".rel"))
     ]
     for _ in range(data.draw(st.integers(1, 6))):
         low, high = data.draw(st.sampled_from([*tables, (0, len(content))]))

@@ -13,6 +13,7 @@ from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.cli import workspace
 from trimtab.cli.learning import SlimFolder
+from trimtab.cli.program_options import ProgramOptions
 from trimtab.config import Configurations
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode, Share
 from trimtab.config.groups.workload import TargetConfig, Workload
@@ -194,7 +195,7 @@ def test_the_command_line_settles_and_learns_what_was_missing(
     command = ["program/bin/program", "--rounds", "3"]
     with pytest.raises(UserError, match="name the interpreter"):
         workspace.trace(folder, command)
-    workspace.trace(folder, command, traced_runs=1, target=target)
+    workspace.trace(folder, command, ProgramOptions(target=target), 1)
     _, settling = workspace.debloat(
         folder, Debloat(name="x"), [], 2, lambda *_: None, lambda *_: None
     )

@@ -19,6 +19,7 @@ from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.meters.rapl import Rapl
 from trimtab.profiling.profile import trace_workload
 from trimtab.records.tables import LIBRARIES, RUNS, read_table
+from trimtab.records.usage import Usage
 from trimtab.records.verdict import Verdict
 
 MANIFEST = "manifest.json"
@@ -243,22 +244,30 @@ def test_a_workload_without_a_seed_is_the_users_mistake(venv: Path, tmp_path: Pa
         verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 2, tmp_path)
 
 
-def test_an_incomplete_record_removes_nothing(venv: Path, tmp_path: Path) -> None:
+def test_what_a_killed_worker_had_used_counts(venv: Path, tmp_path: Path) -> None:
     killer = tmp_path / "killer.py"
     killer.write_text(
-        "import os, signal\nready, done = os.pipe()\npid = os.fork()\n"
-        "if not pid:\n    os.write(done, b'x')\n    signal.pause()\n"
+        "import ctypes, os, signal, sys\nready, done = os.pipe()\npid = os.fork()\n"
+        "if not pid:\n"
+        "    ctypes.CDLL(os.path.join(sys.prefix, 'lib', 'libmine.so')).small(1)\n"
+        "    os.write(done, b'x'); signal.pause()\n"
         "os.read(ready, 1); os.kill(pid, signal.SIGKILL); os.wait()\nprint('start')\n"
     )
     mine = workload(venv, tmp_path)
     mine.command[1:] = [str(killer)]
     mine.output = Output()
-    usage = trace_workload(mine, tmp_path / "trace")
-    assert not usage.complete and "was killed" in usage.incomplete_because[0]
+    env = slim(mine, venv, tmp_path, "compact")
+    usage = Usage.read(tmp_path / "usage.json")
+    assert usage.complete and "killed before their exit: 3 processes" in usage.notes[0]
+    verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 1, tmp_path)
+    assert Verdict.read(tmp_path / "verify.json").passed
+
+
+def test_an_incomplete_record_removes_nothing(venv: Path, tmp_path: Path) -> None:
+    mine = workload(venv, tmp_path)
+    lacking = {"complete": False, "incomplete_because": ["a process was not seen"]}
+    usage = trace_workload(mine, tmp_path / "trace").model_copy(update=lacking)
     usage.write(tmp_path / "usage.json")
-    with pytest.raises(UserError, match="incomplete, so nothing is removed"):
+    with pytest.raises(UserError, match="a process was not seen"):
         stage = DebloatStage("mine", "m", [], [mine], Debloat(name="x"))
         debloat_target(stage, [tmp_path / "usage.json"], tmp_path)
-    mine.accept_killed_processes = True
-    accepted = trace_workload(mine, tmp_path / "trace")
-    assert accepted.complete and "was killed" in accepted.notes[0]

@@ -40,7 +40,7 @@ def test_a_slower_run_is_a_negative_reduction() -> None:
 
 def test_a_failed_run_takes_its_pair_with_it() -> None:
     frame = runs(files.WALL_S)
-    frame.loc[(frame["repeat"] == 2) & (frame["condition"] == "debloated"), "exit_code"] = -11
+    frame.loc[(frame["repeat"] == 2) & (frame["condition"] == "debloated"), "ended_well"] = False
     comparison = compare(frame, "wall_s")
     assert comparison is not None
     assert comparison.pairs == 2
@@ -50,7 +50,7 @@ def test_a_failed_run_takes_its_pair_with_it() -> None:
 
 def test_a_quantity_that_was_not_measured_has_no_comparison() -> None:
     assert compare(runs(files.WALL_S, start_up_s=None), "start_up_s") is None
-    assert compare(runs(files.WALL_S, exit_code=1), "wall_s") is None
+    assert compare(runs(files.WALL_S, ended_well=False), "wall_s") is None
     assert compare(runs([(0.0, 1.0)]), "wall_s") is None
     assert compare(runs([]).reindex(columns=runs([(1, 1)]).columns), "wall_s") is None
 

@@ -53,7 +53,7 @@ def test_gpu_memory_is_compared_where_there_is_a_gpu(tmp_path: Path) -> None:
 
 
 def test_a_debloated_environment_that_never_ran_has_no_figures(tmp_path: Path) -> None:
-    runs = [row | {"exit_code": 1} for row in files.verify_runs("lenet5_train")]
+    runs = [row | {"ended_well": False} for row in files.verify_runs("lenet5_train")]
     debloat = files.write_debloat(tmp_path / "d", runs=runs, **files.FAILED)
     row = (
         RunCost(load(files.inputs([files.write_profile(tmp_path / "p")], [debloat])))

@@ -25,7 +25,7 @@ def test_the_bars_are_the_rows_of_the_size_table(tmp_path: Path) -> None:
 
 def test_every_run_that_ended_well_is_a_dot(tmp_path: Path) -> None:
     runs = files.verify_runs("lenet5_train")
-    runs[5]["exit_code"] = 1
+    runs[5]["ended_well"] = False
     debloat = files.write_debloat(tmp_path / "d", runs=runs)
     figure = RunCost(load(files.inputs([files.write_profile(tmp_path / "p")], [debloat]))).figures[
         0

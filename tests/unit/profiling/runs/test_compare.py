@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.config.groups.workload import Comparison, Output
+from trimtab.errors import UserError
 from trimtab.profiling.runs.compare import compare_outputs
 
 BYTES = Output(Comparison.DIGEST_FILE, "x")
@@ -56,3 +57,41 @@ def test_within_the_tolerance_is_equal(
     folder = tmp_path_factory.getbasetemp()
     nearby = {key: value * (1 + share) for key, value in values.items()}
     assert difference(folder, json.dumps(values), json.dumps(nearby), NUMBERS) is None
+
+
+STDOUT = Output(Comparison.NUMERIC_STDOUT, relative_tolerance=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "equal"),
+    [
+        ("loss=0.5000, step 12", "loss=0.5001, step 12", True),
+        ("loss=0.5000, step 12", "loss=0.5100, step 12", False),
+        ("(-1.5e-3)[2.]", "(-1.5001e-3)[2.0]", True),
+        ("v1.2.3-rc1", "v1.2.4-rc1", False),
+        ("layer12.weight", "layer13.weight", False),
+        ("took 1.0s", "took 1.0 s", False),
+    ],
+)
+def test_numbers_inside_words(tmp_path: Path, old: str, new: str, equal: bool) -> None:
+    assert (difference(tmp_path, old, new, STDOUT) is None) == equal
+
+
+def test_lines_but_those_that_change(tmp_path: Path) -> None:
+    lines = Output(Comparison.LINES, changing=["^took", r"pid=\d+"])
+    assert difference(tmp_path, "a\ntook 1 s\nb", "a\nb\ntook 2 s\n", lines) is None
+    told = difference(tmp_path, "took 1 s\na\n", "a\nb pid=7\nc\n", lines)
+    assert told == "line 3: (nothing) before, 'c' after"
+
+
+def test_a_command_is_the_judge(tmp_path: Path) -> None:
+    judge = Output(Comparison.COMMAND, command=["diff", "-i", "{before}", "{after}"])
+    assert difference(tmp_path, "One\n", "one\n", judge) is None
+    told = difference(tmp_path, "one\n", "two\n", judge)
+    assert told and told.startswith("diff ended with exit code 1 (1c1") and "> two" in told
+    with pytest.raises(UserError, match=r"output\.command: no-such-judge"):
+        difference(tmp_path, "", "", Output(Comparison.COMMAND, command=["no-such-judge"]))
+
+
+def test_only_the_end_counts(tmp_path: Path) -> None:
+    assert difference(tmp_path, "one", "two", Output(Comparison.EXIT_CODE)) is None

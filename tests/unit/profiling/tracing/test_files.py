@@ -527,7 +527,37 @@ def test_a_second_signal_kills(tmp_path: Path) -> None:
     assert process.stdout.readline() == "no\n"
     process.terminate()
     process.communicate()
-    assert process.returncode == 128 + signal.SIGKILL
+    assert process.returncode == -signal.SIGKILL
+
+
+def test_a_daemon_that_outlives_the_command_is_ended_and_counts(
+    run_python: Run, folder: Path
+) -> None:
+    """A run would not end otherwise."""
+    (folder / "data").touch()
+    trace = run_python(
+        "import os, signal\nr, w = os.pipe()\n"
+        "if not os.fork():\n"
+        "    os.setsid(); open('data'); os.write(w, b'.')\n"
+        "    while True: signal.pause()\n"
+        "os.read(r, 1); raise SystemExit(3)\n",
+        timeout_s=60,
+    )
+    assert trace.exit_status == 3 and trace.complete, trace.incomplete_because
+    assert [(each.end, each.status) for each in trace.processes] == [
+        ("exit", 3), ("killed", signal.SIGKILL),
+    ]  # fmt: skip
+    assert uses(trace, folder / "data") == {"read"}
+
+
+def test_the_tracer_ends_by_the_signal_that_ends_the_command(tmp_path: Path) -> None:
+    tracer = native_path("trimtab-file-tracer")
+    for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV):
+        ended = subprocess.run(
+            [tracer, tmp_path / "record", "--", "sh", "-c", f"kill -{number} $$"]
+        )
+        assert ended.returncode == -number
+        assert read_file_trace(tmp_path / "record").complete
 
 
 def test_a_run_out_of_time_is_ended(run: Run) -> None:

@@ -205,7 +205,7 @@ def test_modules_are_named_by_their_sha256(stand_ins: StandIns, tmp_path: Path, 
 def test_sha256_without_the_processors_instructions(tmp_path: Path) -> None:
     """Both ways through the blocks, against each other over many blocks and states."""
     code = tmp_path / "both.c"
-    sources = Path(__file__).parents[4] / "native/kernel_tracer/sha256.c"
+    sources = Path(__file__).parents[4] / "native/digest/sha256.c"
     code.write_text(f"""
 #include "{sources}"
 int main(void) {{

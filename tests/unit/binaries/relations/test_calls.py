@@ -5,11 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from example_libraries import marks
 
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
-from trimtab.binaries.rewriting.reach import with_reachable
+from trimtab.binaries.relations.calls import with_called
+from trimtab.binaries.relations.code import Code
 
 SOURCE = r"""
 #define APART __attribute__((noinline, noclone, visibility("hidden")))
@@ -28,19 +30,18 @@ __attribute__((noinline)) void through_stub(void) { visible(); sink += 6; }
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("reach")
-    (folder / "reach.c").write_text(SOURCE)
-    command = ["gcc", "-O2", "-shared", "-fPIC", "-o", "libreach.so", "reach.c"]
+    folder = tmp_path_factory.mktemp("calls")
+    (folder / "calls.c").write_text(SOURCE)
+    command = ["gcc", "-O2", "-shared", "-fPIC", "-o", "libcalls.so", "calls.c"]
     subprocess.run(command, cwd=folder, check=True)
-    return folder / "libreach.so"
+    return folder / "libcalls.so"
 
 
 def reached(library: Path, *used: str) -> set[str]:
     elf = read_elf(library)
     functions, names = read_functions(elf), function_names(elf)
-    named = [names.of(int(start)) or "" for start in functions.start]
-    result = with_reachable(elf, functions, np.isin(named, used))
-    return {name for name, kept in zip(named, result, strict=True) if kept}
+    result = with_called(Code.of(elf, functions), marks(elf, functions, *used))
+    return {names.of(int(start)) or "" for start in functions.start[result]}
 
 
 def test_direct_calls_are_followed_and_pointers_are_not(library: Path) -> None:
@@ -52,17 +53,13 @@ def test_a_tail_call_is_a_jump(library: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [[], ["-Wl,-z,now"], ["-fcf-protection"], ["-fno-plt"]])
-def test_calls_through_the_librarys_own_stubs(
+def test_calls_through_the_librarys_own_stubs_and_slots(
     library: Path, tmp_path: Path, options: list[str]
 ) -> None:
-    """But not calls through slots without a stub, which are calls through a pointer."""
-    source = library.with_name("reach.c")
-    output = tmp_path / "libreach.so"
+    source = library.with_name("calls.c")
+    output = tmp_path / "libcalls.so"
     subprocess.run(["gcc", "-O2", "-shared", "-fPIC", *options, "-o", output, source], check=True)
-    expected = {"through_stub"}
-    if options != ["-fno-plt"]:
-        expected |= {"visible", "stranger"}
-    assert reached(output, "through_stub") == expected
+    assert reached(output, "through_stub") == {"through_stub", "visible", "stranger"}
 
 
 def test_nothing_used_reaches_nothing(library: Path) -> None:
@@ -76,7 +73,7 @@ def test_against_a_disassembler_on_a_real_library() -> None:
     functions = read_functions(elf)
     used = np.zeros(len(functions), bool)
     used[np.random.default_rng(3).choice(len(functions), 40, replace=False)] = True
-    result = with_reachable(elf, functions, used)
+    result = with_called(Code.of(elf, functions), used)
     assert np.all(result[used])
     for index in np.flatnonzero(used):
         start, size = int(functions.start[index]), int(functions.size[index])

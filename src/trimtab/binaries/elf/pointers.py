@@ -1,0 +1,86 @@
+"""The pointers that the dynamic linker writes into a library's data.
+
+Relocations are those of the System V psABI, AMD64 supplement, 4.4; packed ones (`.relr.dyn`) those
+of the gABI's chapter on relocation.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.binaries.elf.reader import Elf
+from trimtab.binaries.elf.tables import RELOCATION, SYMBOL, table_rows
+
+IMPORTED = -1
+_ABSOLUTE, _GLOB_DAT, _JUMP_SLOT, _RELATIVE = 1, 6, 7, 8
+_ADDRESS_LIMIT = 1 << 47  # the end of user space
+_WORD_BYTES, _BITS_A_WORD = 8, 63
+
+
+@dataclass(frozen=True, eq=False)
+class Pointers:
+    """Addresses of pointers, rising, and of what they point to; both int64, shape (n,).
+
+    A pointer to the first byte of another library's symbol has the target `IMPORTED`, one to any
+    other byte of it is left out.
+    """
+
+    slot: NDArray[np.int64]
+    target: NDArray[np.int64]
+
+    def index_of(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the index of the pointer at each address, -1 where there is none."""
+        if not self.slot.size:
+            return np.full(slots.shape, -1, np.int64)
+        index = np.searchsorted(self.slot, slots).clip(max=self.slot.size - 1)
+        return np.where(self.slot[index] == slots, index, -1)
+
+    def behind(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return what the pointers at those of the addresses that hold one point to."""
+        index = self.index_of(slots)
+        return self.target[index[index >= 0]]
+
+
+def read_pointers(elf: Elf) -> Pointers:
+    """Return the pointers in `elf` that relocations fill, each address once."""
+    symbols = table_rows(elf, ".dynsym", SYMBOL)
+    tables = [table_rows(elf, name, RELOCATION) for name in (".rela.plt", ".rela.dyn")]
+    rows = np.concatenate(tables)
+    relative = rows[rows["type"] == _RELATIVE]
+    named = rows[np.isin(rows["type"], (_ABSOLUTE, _GLOB_DAT, _JUMP_SLOT))]
+    named = named[named["symbol"] < symbols.size]
+    symbol = symbols[named["symbol"]]
+    addend = np.where(named["type"] == _ABSOLUTE, named["addend"], 0)
+    own = symbol["section"] != 0
+    target = np.where(own, symbol["value"].astype(np.int64) + addend, IMPORTED)
+    known = own | (addend == 0)
+    packed, packed_target = _packed(elf)
+    slot = np.concatenate(
+        (relative["slot"].astype(np.int64), named["slot"][known].astype(np.int64), packed)
+    )
+    value = np.concatenate((relative["addend"].astype(np.int64), target[known], packed_target))
+    sound = (slot >= 0) & (slot < _ADDRESS_LIMIT) & (value >= IMPORTED) & (value < _ADDRESS_LIMIT)
+    slot, first = np.unique(slot[sound], return_index=True)
+    return Pointers(slot, value[sound][first])
+
+
+def _packed(elf: Elf) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the slots that packed relative relocations name, and what stands in them."""
+    section = elf.section(".relr.dyn")
+    words = elf.data[section.offset : section.end // 8 * 8] if section else elf.data[:0]
+    slots: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
+    base = 0
+    for word in words[: words.size // 8 * 8].view("<u8").tolist():
+        if word & 1:  # a bit each for the words after the last address
+            bits = np.flatnonzero((word >> np.arange(1, 64, dtype=np.uint64)) & np.uint64(1))
+            slots.append(base + bits * _WORD_BYTES)
+            base += _BITS_A_WORD * _WORD_BYTES
+        else:
+            base = word + _WORD_BYTES if word < _ADDRESS_LIMIT else 0
+            slots.append(np.array([base - _WORD_BYTES], np.int64))
+    slot = np.concatenate(slots)
+    offset = elf.offsets_of(slot)
+    inside = (offset >= 0) & (offset <= elf.size_bytes - _WORD_BYTES)
+    every = np.ndarray((max(elf.size_bytes - 7, 0),), "<i8", elf.data, strides=(1,))
+    return slot[inside], every[offset[inside]].astype(np.int64)

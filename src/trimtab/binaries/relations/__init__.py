@@ -1,0 +1,1 @@
+"""How functions of a library belong together: which others code that ran is likely to enter."""

@@ -1,0 +1,164 @@
+"""Driving a server: waiting until it is ready, running what makes it work, stopping it."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import IO
+
+from trimtab.errors import UserError
+from trimtab.profiling.meters.processes import children_of
+from trimtab.profiling.runs.program import Driver, Program, ended
+
+_POLL_S = 0.01
+_CONNECT_S = 1.0
+_STOP_PATIENCE_S = 30.0
+_DRIVER_PATIENCE_S = 5.0
+
+
+class Driving(threading.Thread):
+    """Drives the server with the number `pid`, which has just been started, to its end.
+
+    `logs` are the files that the server writes to, `stem` the path that the driver's own output
+    and error have before `.driver.stdout` and `.driver.stderr`. `has_ended` says whether the
+    server has. When the thread is done, `problem` says what did not go well, or is None.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        driver: Driver,
+        pid: int,
+        logs: Sequence[Path],
+        stem: Path,
+        has_ended: Callable[[], bool],
+    ) -> None:
+        super().__init__(daemon=True)
+        self.problem: str | None = None
+        self._program, self._driver, self._pid = program, driver, pid
+        self._logs, self._stem, self._has_ended = logs, stem, has_ended
+        self._given_up = threading.Event()
+
+    def run(self) -> None:
+        """Wait, drive, stop."""
+        if self._is_ready():
+            self._drive()
+            self._stop()
+
+    def give_up(self) -> None:
+        """End the driver, as the server is about to be killed."""
+        self._given_up.set()
+
+    def close(self) -> None:
+        """Wait until the driver of a server that has ended has done so too; it gets 5 s."""
+        self.join(_DRIVER_PATIENCE_S)
+        self.give_up()
+        self.join()
+
+    def _is_ready(self) -> bool:
+        sign = f"no line matched {self._driver.ready!r}"
+        if self._driver.ready is None:
+            sign = f"{self._driver.address} took no connection"
+        self.problem = f"was never ready: {sign}"
+        with ExitStack() as stack:
+            logs = [stack.enter_context(log.open("rb")) for log in self._logs]
+            while not self._given_up.wait(_POLL_S):
+                ended = self._has_ended()  # asked first: what it wrote before is all there then
+                if self._says_so(logs):
+                    self.problem = None
+                    return True
+                if ended:
+                    self.problem = f"ended before it was ready: {sign}"
+                    return False
+        return False
+
+    def _says_so(self, logs: Sequence[IO[bytes]]) -> bool:
+        if self._driver.ready is None:
+            return accepts(str(self._driver.address))
+        return any(
+            re.search(self._driver.ready, line) for log in logs for line in _whole_lines(log)
+        )
+
+    def _drive(self) -> None:
+        with (
+            driver_output(self._stem).open("wb") as out,
+            Path(f"{self._stem}.driver.stderr").open("wb") as err,
+        ):
+            try:
+                driver = subprocess.Popen(
+                    self._driver.command,
+                    cwd=self._program.workdir,
+                    env=dict(self._driver.environment),
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    process_group=0,  # in this session: it is no process of the run
+                )
+            except OSError as error:
+                self.problem = f"could not be driven: {self._driver.command[0]}: {error}"
+                return
+            while driver.poll() is None and not self._given_up.wait(_POLL_S):
+                continue
+            if driver.poll() is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(driver.pid, signal.SIGKILL)
+                self.problem = "was still being driven"
+            elif driver.returncode:
+                alone = ", the server having ended by itself" if self._has_ended() else ""
+                self.problem = (
+                    f"was driven by a command that {ended(driver.returncode)}{alone}"
+                    f" (see {err.name})"
+                )
+            driver.wait()
+
+    def _stop(self) -> None:
+        targets = children_of(self._pid) if self._program.by_tracer else [self._pid]
+        for pid in targets:
+            with suppress(ProcessLookupError):
+                os.kill(pid, self._driver.stop)
+        deadline = time.monotonic() + _STOP_PATIENCE_S
+        while not self._has_ended() and not self._given_up.wait(_POLL_S):
+            if time.monotonic() > deadline:
+                self.problem = self.problem or (
+                    f"had not ended {_STOP_PATIENCE_S:g} s after signal {self._driver.stop}"
+                )
+                with suppress(ProcessLookupError):
+                    os.kill(self._pid, signal.SIGKILL)
+                return
+
+
+def driver_output(stem: Path) -> Path:
+    """Return the file that a run with the logs `stem` keeps its driver's standard output in."""
+    return Path(f"{stem}.driver.stdout")
+
+
+def check_address(driver: Driver) -> None:
+    """Raise UserError where another server is at the address, which would be driven then."""
+    if driver.address is not None and accepts(driver.address):
+        raise UserError(
+            f"server.address: {driver.address} accepts connections before the server was started;"
+            " stop what listens there, or use another port"
+        )
+
+
+def accepts(address: str) -> bool:
+    """Return whether something accepts a connection at HOST:PORT."""
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S):
+            return True
+    except OSError:
+        return False
+
+
+def _whole_lines(log: IO[bytes]) -> Iterator[str]:
+    """Yield the lines that have been written since; one without its end is read again later."""
+    while (line := log.readline()).endswith(b"\n"):
+        yield line.decode(errors="replace")
+    log.seek(-len(line), os.SEEK_CUR)

@@ -1,0 +1,115 @@
+"""Environments as conda and uv lay them out, with links and with projects installed in place."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import markupsafe
+import pytest
+
+from trimtab.cli import workspace
+from trimtab.cli.program_options import ProgramOptions
+from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.workload import Workload
+from trimtab.debloating.targets.python_prefix import PythonPrefix
+from trimtab.errors import UserError
+from trimtab.files import sha256_of
+
+PACKAGE = Path(markupsafe.__file__).parent
+VERSION = f"python{sys.version_info.major}.{sys.version_info.minor}"
+PROGRAM = "import markupsafe, mine, sys; print(markupsafe.escape('<'), mine.there, sys.prefix)\n"
+
+
+@pytest.fixture
+def conda(tmp_path: Path) -> Path:
+    """An interpreter of its own beside its standard library, and no pyvenv.cfg."""
+    prefix = tmp_path / "conda"
+    for folder in ("bin", "conda-meta", f"lib/{VERSION}/site-packages"):
+        (prefix / folder).mkdir(parents=True)
+    shutil.copy2(Path(sys.executable).resolve(), prefix / "bin" / VERSION)
+    (prefix / "bin/python").symlink_to(VERSION)
+    for part in Path(sysconfig.get_path("stdlib")).iterdir():
+        if part.name != "site-packages":
+            (prefix / "lib" / VERSION / part.name).symlink_to(part)
+    command = [prefix / "bin/python", "-c", "import sys; print(sys.prefix)"]
+    if subprocess.run(command, capture_output=True, text=True).stdout != f"{prefix}\n":
+        pytest.skip("this Python cannot be copied elsewhere")
+    shutil.copytree(PACKAGE, prefix / "lib" / VERSION / "site-packages/markupsafe")
+    return prefix
+
+
+@pytest.fixture
+def uv(tmp_path: Path) -> Path:
+    """Its `python` is a link to a managed interpreter, its packages are links into a cache."""
+    prefix, cache = tmp_path / "uv", tmp_path / "cache/archive/markupsafe"
+    venv.create(prefix, symlinks=True)
+    with (prefix / "pyvenv.cfg").open("a") as settings:
+        settings.write("uv = 0.5.1\n")
+    shutil.copytree(PACKAGE, cache)
+    package = prefix / "lib" / VERSION / "site-packages/markupsafe"
+    package.mkdir()
+    for number, file in enumerate(path for path in cache.iterdir() if path.is_file()):
+        relative = os.path.relpath(file, package)
+        (package / file.name).symlink_to(relative if number % 2 else file)
+    return prefix
+
+
+def in_place(prefix: Path) -> Path:
+    """A project that was installed in place, its sources within the environment."""
+    (prefix / "src").mkdir()
+    (prefix / "src/mine.py").write_text(
+        "import os; there = os.path.relpath(__file__, __import__('sys').prefix)\n"
+    )
+    packages = prefix / "lib" / VERSION / "site-packages"
+    (packages / "__editable__.mine-1.0.pth").write_text(f"{prefix}/src\n{prefix}2/src\n")
+    kernel = prefix / "share/jupyter/kernels/python3/kernel.json"
+    kernel.parent.mkdir(parents=True)
+    kernel.write_text(f'{{"argv": ["{prefix}/bin/python", "-m", "ipykernel_launcher"]}}')
+    (prefix / "bin/mine").write_text(f"#!{prefix}/bin/python\n{PROGRAM}")
+    (prefix / "bin/mine").chmod(0o755)
+    return prefix
+
+
+@pytest.mark.parametrize("kind", ["conda", "uv"])
+def test_a_console_script_is_slimmed_with_its_environment(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prefix = in_place(request.getfixturevalue(kind))
+    monkeypatch.chdir(tmp_path)
+    folder, options = tmp_path / "workspace", Debloat(name="x")
+    everywhere = [path for path in tmp_path.rglob("*") if path.is_file()]
+    before = {path: sha256_of(path) for path in everywhere}
+    workspace.trace(folder, ["mine"], ProgramOptions(python=prefix / "bin/python"), 1)
+    workspace.debloat(folder, options, [], lambda *_: None)
+    slim = workspace.build(folder, options)
+    shutil.move(prefix / "src", tmp_path / "elsewhere")  # the slim one has its own
+    for command in ([slim / "bin/mine"], [slim / "bin/python", prefix / "bin/mine"]):
+        ran = subprocess.run(command, capture_output=True, text=True)
+        assert ran.stdout == f"&lt; src/mine.py {slim.absolute()}\n", ran.stderr
+    shutil.move(tmp_path / "elsewhere", prefix / "src")
+    assert {path: sha256_of(path) for path in everywhere} == before
+    [library] = slim.rglob("markupsafe/_speedups*.so")
+    [original] = prefix.rglob("markupsafe/_speedups*.so")
+    assert not library.is_symlink() and library.stat().st_size < original.stat().st_size
+    assert f"{slim.absolute()}/bin/python" in next(slim.rglob("kernel.json")).read_text()
+    paths = next(slim.rglob("__editable__*.pth")).read_text().split()
+    assert paths == [f"{slim.absolute()}/src", f"{prefix}2/src"]
+
+
+def test_the_base_of_conda_is_refused(conda: Path) -> None:
+    (conda / "pkgs").mkdir()
+    with pytest.raises(UserError, match=r"is the base of conda.*conda create"):
+        PythonPrefix.of(Workload("w", ["python"], python=str(conda / "bin/python")))
+
+
+def test_a_link_to_an_interpreter_is_no_environment(tmp_path: Path) -> None:
+    """As in ~/.local/bin, whose folder holds all that a user has installed."""
+    link = tmp_path / "bin/python3"
+    link.parent.mkdir()
+    link.symlink_to(Path(sys.executable).resolve())
+    with pytest.raises(UserError, match=f"{link} is a link to .*name the interpreter itself"):
+        PythonPrefix.of(Workload("w", ["python"], python=str(link)))

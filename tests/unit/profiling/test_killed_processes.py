@@ -1,0 +1,51 @@
+"""Processes that are killed: what they had used counts, unless tracing is what killed them."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from trimtab.config.groups.workload import Workload
+from trimtab.profiling.profile import trace_workload
+from trimtab.records.usage import Usage
+
+KILLS = """
+import os, signal, sys
+ready, done = os.pipe()
+worker = os.fork()
+if not worker:
+    import _json, json
+    json.loads("[1]")
+    os.write(done, b"x")
+    if {only_if}:
+        signal.pause()
+    os._exit(0)
+os.read(ready, 1)
+if {only_if}:
+    os.kill(worker, {number})
+os.wait()
+"""
+
+
+def trace(folder: Path, only_if: str, number: int = 9) -> Usage:
+    code = KILLS.format(only_if=only_if, number=number)
+    mine = Workload("mine", ["python", "-c", code], python=sys.executable, workdir=str(folder))
+    return trace_workload(mine, folder / "runs", 1)
+
+
+@pytest.mark.parametrize("number", [9, 15])
+def test_what_a_killed_worker_had_used_counts(tmp_path: Path, number: int) -> None:
+    usage = trace(tmp_path, "True", number)
+    assert usage.complete and usage.notes[0].startswith("killed before their exit: 1 processes of")
+    [extension] = [each for each in usage.libraries if "/_json." in each.path]
+    assert extension.functions_used > 0
+
+
+def test_one_that_is_killed_only_when_its_functions_are_traced_makes_it_incomplete(
+    tmp_path: Path,
+) -> None:
+    usage = trace(tmp_path, "'LD_AUDIT' in os.environ")
+    assert not usage.complete
+    assert "was killed while its functions were traced, and only then" in str(
+        usage.incomplete_because
+    )

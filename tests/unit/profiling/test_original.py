@@ -1,0 +1,74 @@
+"""What two runs of a program as it is tell: its end, and what of its output can be compared."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from trimtab.config.groups.workload import Comparison, Output, Workload
+from trimtab.errors import UserError
+from trimtab.profiling.original import as_it_runs
+from trimtab.profiling.profile import trace_workload
+
+TWICE = "import os; again = os.path.exists('ran'); open('ran', 'w').close()\n"
+
+
+def workload(folder: Path, code: str, **changes: object) -> Workload:
+    given = {
+        "name": "mine",
+        "command": ["python", "-c", code],
+        "python": sys.executable,
+        "workdir": str(folder),
+        **changes,
+    }
+    return Workload(**given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("code", "end", "words"),
+    [
+        ("pass", "0", None),
+        ("import sys; sys.exit('it went wrong')", "1", "exit code 1 after 'it went wrong'"),
+        ("raise SystemExit(3)", "3", "exit code 3"),
+        ("import os; os.kill(os.getpid(), 15)", "SIGTERM", "by signal 15 (SIGTERM)"),
+    ],
+)
+def test_it_has_to_end_as_it_does(tmp_path: Path, code: str, end: str, words: str | None) -> None:
+    known, remarks = as_it_runs(workload(tmp_path, code), tmp_path / "original", choose=True)
+    assert known.ends_with == end and known.output == Output()
+    assert [words in remark for remark in remarks if words] == ([True] if words else [])
+    assert trace_workload(known, tmp_path / "runs", 1).complete
+
+
+def test_an_end_that_was_given_is_held_to(tmp_path: Path) -> None:
+    mine = workload(tmp_path, "print('said'); raise SystemExit(3)", ends_with="0")
+    with pytest.raises(UserError, match="ended with exit code 3"):
+        as_it_runs(mine, tmp_path / "original", choose=True)
+    mine.ends_with = "3"
+    assert as_it_runs(mine, tmp_path / "original", choose=True)[1] == []
+
+
+def test_another_end_the_second_time_is_refused(tmp_path: Path) -> None:
+    mine = workload(tmp_path, TWICE + "raise SystemExit(4 if again else 3)")
+    with pytest.raises(UserError, match="exit code 4, where the first one ended with exit code 3"):
+        as_it_runs(mine, tmp_path / "original", choose=True)
+
+
+def test_a_traced_run_has_to_end_so_too(tmp_path: Path) -> None:
+    mine = workload(tmp_path, "import os; raise SystemExit(3 + ('LD_AUDIT' in os.environ))")
+    known, _ = as_it_runs(mine, tmp_path / "original", choose=True)
+    with pytest.raises(UserError, match="exit code 4, where the first one ended with exit code 3"):
+        trace_workload(known, tmp_path / "runs", 1)
+
+
+def test_what_differs_by_itself(tmp_path: Path) -> None:
+    mine = workload(tmp_path, TWICE + "print('result 7'); print('took', 5 + again, 's')")
+    known, remarks = as_it_runs(mine, tmp_path / "original", choose=True)
+    assert known.output.compare == Comparison.LINES
+    assert remarks == [
+        "standard output differs from run to run in 1 of 2 lines: compared without those that"
+        r" match `^\s*took\s+\d+\s+s\s*$` (lines)"
+    ]
+    (tmp_path / "ran").unlink()
+    with pytest.raises(UserError, match=r"line 2 .* output\.compare: lines"):
+        as_it_runs(mine, tmp_path / "original", choose=False)

@@ -1,0 +1,99 @@
+"""A small part of the corpus: programs of real packages in slim environments, by its own runner."""
+
+import csv
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+import yaml
+
+CORPUS = Path("benchmarks/corpus").resolve()
+PROGRAMS = ["numpy_linear_algebra", "pandas_tables", "pillow_images"]
+PACKAGES = ["numpy", "pandas", "PIL", "dateutil", "six"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The runner's folder, with an environment in it whose packages are those of this one."""
+    data = tmp_path_factory.mktemp("corpus")
+    environment = data / "venvs" / "scientific"
+    venv.create(environment, symlinks=True)
+    (packages,) = environment.glob("lib/python3*/site-packages")
+    for name in PACKAGES:
+        spec = find_spec(name)
+        assert spec is not None and spec.origin is not None
+        source = Path(spec.origin)
+        if source.name == "__init__.py":
+            shutil.copytree(source.parent, packages / name)
+        else:
+            shutil.copy2(source, packages)
+        own = source.parents[1] / f"{'pillow' if name == 'PIL' else name}.libs"
+        if own.is_dir():
+            shutil.copytree(own, packages / own.name)
+    pins = CORPUS / "environments" / "scientific.txt"
+    (environment / "corpus.sha256").write_text(hashlib.sha256(pins.read_bytes()).hexdigest())
+    return data
+
+
+def measure(data: Path, output: Path, program: str, *options: str) -> dict[str, str]:
+    """Have the runner measure `program` and return its row."""
+    command = [
+        sys.executable, CORPUS / "run.py", "--data", data, "--output", output,
+        "--programs", program, *options,
+    ]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(Path("src").resolve())}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    with open(output / "corpus.csv", newline="") as file:
+        rows = {row["program"]: row for row in csv.DictReader(file)}
+    assert program in rows, done.stdout + done.stderr
+    return rows[program]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_every_run_of_a_slim_environment_is_as_the_original(
+    data: Path, tmp_path: Path, program: str
+) -> None:
+    options = ["--runs", "2", "--strict-runs", "0", "--others", PROGRAMS[0]]
+    row = measure(data, tmp_path, program, *options)
+    assert row["differing"] == ""
+    assert row["runs_equal"] == row["runs"] == "2"
+    assert row["held_out_equal"] == row["held_out_runs"] == "2"
+    assert row["other_equal"] == row["other_runs"] == ("0" if program == PROGRAMS[0] else "3")
+    assert int(row["libraries_after_bytes"]) < 0.8 * int(row["libraries_before_bytes"])
+    assert int(row["environment_after_bytes"]) < int(row["environment_before_bytes"])
+
+
+def test_a_program_that_has_its_row_is_not_measured_again(tmp_path: Path) -> None:
+    (tmp_path / "corpus.csv").write_text("program,runs\nspacy_tests,20\n")
+    assert measure(tmp_path / "data", tmp_path, "spacy_tests")["runs"] == "20"
+    assert not (tmp_path / "data").exists()
+
+
+def test_every_program_names_what_is_there_and_holds_inputs_out() -> None:
+    paths = sorted((CORPUS / "programs").glob("*.yaml"))
+    assert len(paths) >= 40
+    for path in paths:
+        program = yaml.safe_load(path.read_text())
+        assert (CORPUS / "environments" / f"{program['environment']}.txt").is_file(), path
+        assert program["held_out"] and program["traced"] not in program["held_out"], path
+        for word in program["command"]:
+            if word.startswith("{scripts}/"):
+                assert (CORPUS / "scripts" / word.removeprefix("{scripts}/")).is_file(), path
+
+
+def test_every_environment_is_pinned_and_used() -> None:
+    used = {
+        yaml.safe_load(path.read_text())["environment"]
+        for path in (CORPUS / "programs").glob("*.yaml")
+    }
+    files = {path.stem: path for path in (CORPUS / "environments").glob("*.txt")}
+    assert set(files) == used
+    for path in files.values():
+        assert all("==" in line for line in path.read_text().split()), path
