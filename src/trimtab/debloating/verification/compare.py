@@ -5,6 +5,7 @@ from pathlib import Path
 
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
+from trimtab.profiling.runs.comparable import check_steady
 from trimtab.profiling.runs.compare import compare_outputs
 from trimtab.profiling.runs.measured import MeasuredRun
 from trimtab.profiling.runs.program import Program
@@ -33,19 +34,13 @@ def problem_of(
     for run in runs:
         if run.failure and run.condition == ORIGINAL:
             raise UserError(f"workload {workload.name}: {run.failure}")
-    reference, *others = _outputs(runs, ORIGINAL)
-    for output in others:
-        difference = compare_outputs(reference, output, program.output)
-        if difference:
-            raise UserError(
-                f"workload {workload.name}: its output differs from run to run in the original"
-                f" environment, {difference}; fix its seed, or compare with"
-                " output.compare: numeric_file and a tolerance"
-            )
+    first, *others = [run for run in runs if run.condition == ORIGINAL]
+    for run in others:
+        check_steady(program, first, run)
     problems = [elsewhere] if elsewhere else []
     problems += _other_ends(runs)
     for output in _outputs(runs, DEBLOATED):
-        difference = compare_outputs(reference, output, program.output)
+        difference = first.output and compare_outputs(first.output, output, program.output)
         if difference:
             problems.append(f"another output, {difference}")
             break
@@ -54,16 +49,12 @@ def problem_of(
 
 def _other_ends(runs: Sequence[MeasuredRun]) -> Iterator[str]:
     """Yield what ended otherwise: the program, or processes that it left behind."""
-    originals = [run for run in runs if run.condition == ORIGINAL]
-    ends = {run.exit_code for run in originals}
-    left_behind = {run.left_behind for run in originals}
+    left_behind = {run.left_behind for run in runs if run.condition == ORIGINAL}
     for run in runs:
         if run.condition != DEBLOATED:
             continue
         if run.failure:
             yield run.failure
-        elif run.exit_code not in ends:
-            yield f"the debloated run {run.repeat} ended with {run.exit_code}; see {run.stderr}"
         elif not min(left_behind) <= run.left_behind <= max(left_behind):
             yield (
                 f"the debloated run {run.repeat} left {run.left_behind} processes behind, the"
