@@ -84,8 +84,8 @@ def test_a_console_script_is_slimmed_with_its_environment(
     everywhere = [path for path in tmp_path.rglob("*") if path.is_file()]
     before = {path: sha256_of(path) for path in everywhere}
     workspace.trace(folder, ["mine"], ProgramOptions(python=prefix / "bin/python"), 1)
-    workspace.debloat(folder, options, [], lambda *_: None)
-    slim = workspace.build(folder, options)
+    workspace.debloat(folder, options, [], 0, lambda *_: None, lambda *_: None)
+    slim = folder / "env"
     shutil.move(prefix / "src", tmp_path / "elsewhere")  # the slim one has its own
     for command in ([slim / "bin/mine"], [slim / "bin/python", prefix / "bin/mine"]):
         ran = subprocess.run(command, capture_output=True, text=True)
