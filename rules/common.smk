@@ -6,6 +6,7 @@ from trimtab.config import dump, stages
 from trimtab.profiling.runs.from_workload import command_line
 from trimtab.sources import sources_of
 
+
 def code(*patterns):
     """The files matching `patterns` and the modules that they import, tracked by content."""
     root = Path(workflow.basedir)

@@ -9,7 +9,9 @@ rule debloat_target:
         code=code(
             "scripts/debloat_target.py",
             "src/trimtab/profiling/meters/*.py",
-            "native/fallback/*.[ch]", "native/digest/*.[ch]", "native/store/*.c",
+            "native/fallback/*.[ch]",
+            "native/digest/*.[ch]",
+            "native/store/*.c",
         ),
     output:
         manifest="results/debloat/{target}/{hardware}/manifest.json",
@@ -53,7 +55,12 @@ rule build_environment:
         libraries=rules.debloat_target.output.libraries,
         manifest=rules.debloat_target.output.manifest,
         # The spans lie beside the manifest, and are no input: a folder has no checksum.
-        code=code("scripts/build_environment.py", "native/fallback/*.[ch]", "native/digest/*.[ch]", "native/store/*.c"),
+        code=code(
+            "scripts/build_environment.py",
+            "native/fallback/*.[ch]",
+            "native/digest/*.[ch]",
+            "native/store/*.c",
+        ),
     output:
         environment=directory("results/debloat/{target}/{hardware}/env"),
     log:
