@@ -205,7 +205,7 @@ def test_a_plugin_that_registers_itself_goes_on_working(environment: Path) -> No
     command = [str(environment / "bin/python"), str(program)]
     workspace.trace(folder, command, traced_runs=1)
     options = Debloat(name="x", start_up_only="remove")
-    workspace.debloat(folder, options, [], 1, lambda *_: None, lambda *_: None)
+    workspace.debloat(folder, options, [], 0, lambda *_: None, lambda *_: None)
     slim = folder / "env"
     started = {name: LibrarySpans.read(folder / f"spans/lib__lib{name}.so.json").started
                for name in ("table", "host", "plugin")}  # fmt: skip

@@ -80,11 +80,11 @@ def test_a_console_script_is_slimmed_with_its_environment(
 ) -> None:
     prefix = in_place(request.getfixturevalue(kind))
     monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "workspace"
+    folder, options = tmp_path / "workspace", Debloat(name="x")
     everywhere = [path for path in tmp_path.rglob("*") if path.is_file()]
     before = {path: sha256_of(path) for path in everywhere}
     workspace.trace(folder, ["mine"], ProgramOptions(python=prefix / "bin/python"), 1)
-    workspace.debloat(folder, Debloat(name="x"), [], 1, lambda *_: None, lambda *_: None)
+    workspace.debloat(folder, options, [], 0, lambda *_: None, lambda *_: None)
     slim = folder / "env"
     shutil.move(prefix / "src", tmp_path / "elsewhere")  # the slim one has its own
     for command in ([slim / "bin/mine"], [slim / "bin/python", prefix / "bin/mine"]):
