@@ -43,7 +43,8 @@ _words = {"exit": "exit code", "killed": "signal"}
 
 def follow(program: Program, libraries: Iterable[Path], record: Path) -> FollowedRun:
     """Run `program` with all its processes followed; the record of that goes to `record`."""
-    followed = replace(program, command=tracing_command(program.command, record))
+    command = tracing_command(program.command, record)
+    followed = replace(program, command=command, by_tracer=True)
     resident_bytes = resident_library_bytes(followed, set(libraries))
     return FollowedRun(resident_bytes, read_file_trace(record))
 
