@@ -55,9 +55,9 @@ import sys, urllib.request
 print(urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/<a>").read().decode())
 """
 TESTS = """
-import markupsafe, time
+import markupsafe
 def test_right(): assert markupsafe.escape("<b>") == "&lt;b&gt;"
-def test_wrong(): time.sleep(0.01); assert markupsafe.escape("<b>") == "<b>"
+def test_wrong(): assert markupsafe.escape("<b>") == "<b>"
 """
 SCRIPT = """#!/bin/sh
 set -e
@@ -137,7 +137,7 @@ def test_a_server(environment: Path, tmp_path: Path, how: list[str]) -> None:
     debloat(tmp_path, *how, *drive, "--", environment / "bin/python", "server.py", port)
     logs = (tmp_path / "trimtab_workspace").rglob("*.driver.stdout")
     outputs = {path.name: path.read_text() for path in logs}
-    assert outputs.keys() > {"original-1.driver.stdout", "traced_files-0.driver.stdout"}
+    assert outputs.keys() > {"original-0.driver.stdout", "traced_files-0.driver.stdout"}
     assert set(outputs.values()) == {"/&lt;a&gt;\n"}
     stop = "SIGINT" if "SIGINT" in how else "SIGTERM"
     assert workload(tmp_path)["ends_with"] == stop
