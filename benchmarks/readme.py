@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import gpu_corpus_table
 import gpu_table
 import schedule_table
 from common import load
@@ -14,6 +15,8 @@ README = Path(__file__).parent / "README.md"
 BEGIN, END = "<!-- figures: made by readme.py -->", "<!-- end of figures -->"
 SCHEDULE_BEGIN = "<!-- scheduling figures: made by readme.py -->"
 SCHEDULE_END = "<!-- end of scheduling figures -->"
+CORPUS_BEGIN = "<!-- GPU corpus: made by readme.py -->"
+CORPUS_END = "<!-- end of GPU corpus -->"
 GPU_BEGIN, GPU_END = "<!-- GPU figures: made by readme.py -->", "<!-- end of GPU figures -->"
 
 
@@ -103,6 +106,23 @@ def rows() -> list[tuple[str, str, str, str]]:
                 lenet5 >= 60,
             )
         )
+    fallback: Any = load("fallback")
+    if fallback:
+        kinds = [kind for kind in fallback if isinstance(fallback[kind], dict)]
+        for what, words, most_ms in (
+            ("function", "a removed function that is called comes back, once a process", 1),
+            ("piece", "a MiB of removed GPU code that is read comes back", 50),
+        ):
+            medians = {k: fallback[k][f"{what}_first_ms"]["median"] for k in kinds}
+            found.append(
+                (
+                    words,
+                    f"at most {most_ms} ms",
+                    "median ms by store: "
+                    + ", ".join(f"{k.replace('_', ' ')} {v:.2f}" for k, v in medians.items()),
+                    max(medians.values()) <= most_ms,
+                )
+            )
     outputs: Any = load("outputs")
     if outputs:
         verdicts = outputs["verdicts"]
@@ -130,7 +150,7 @@ def rows() -> list[tuple[str, str, str, str]]:
 
 def main() -> None:
     """Replace what stands between the markers."""
-    names = ("tracing", "libraries", "relations", "outputs", "workflow")
+    names = ("tracing", "libraries", "relations", "fallback", "outputs", "workflow")
     text = _replaced(README.read_text(), BEGIN, END, _machines(names), rows())
     schedules = schedule_table.rows()
     machines = _machines(schedule_table.RESULTS)
@@ -139,6 +159,9 @@ def main() -> None:
     gpus = sorted({f"{', '.join(each['gpus'])}; {each['machine']}, {each['date']}"
                    for each in described})  # fmt: skip
     text = _replaced(text, GPU_BEGIN, GPU_END, gpus, gpu_table.rows())
+    head, rest = text.split(CORPUS_BEGIN)
+    made = "\n".join(gpu_corpus_table.lines())
+    text = f"{head}{CORPUS_BEGIN}\n\n{made}\n\n{CORPUS_END}{rest.split(CORPUS_END)[1]}"
     with whole_file(README) as temporary:
         temporary.write_text(text)
 

@@ -6,12 +6,6 @@ from trimtab.config import dump, stages
 from trimtab.profiling.runs.from_workload import command_line
 from trimtab.sources import sources_of
 
-# Snakemake tells every program how many threads to start; workloads run without it in production.
-AS_THE_USER = (
-    "env -u OMP_NUM_THREADS -u GOTO_NUM_THREADS -u OPENBLAS_NUM_THREADS"
-    " -u MKL_NUM_THREADS -u VECLIB_MAXIMUM_THREADS -u NUMEXPR_NUM_THREADS"
-)
-
 
 def code(*patterns):
     """The files matching `patterns` and the modules that they import, tracked by content."""

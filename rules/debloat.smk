@@ -10,6 +10,8 @@ rule debloat_target:
             "scripts/debloat_target.py",
             "src/trimtab/profiling/meters/*.py",
             "native/fallback/*.[ch]",
+            "native/digest/*.[ch]",
+            "native/store/*.c",
         ),
     output:
         manifest="results/debloat/{target}/{hardware}/manifest.json",
@@ -43,7 +45,8 @@ rule debloat_target:
             )
         ),
     shell:
-        "python scripts/debloat_target.py --config {params.cfg:q} --usages {input.usages:q}"
+        "scripts/as_the_user.sh python scripts/debloat_target.py --config {params.cfg:q}"
+        " --usages {input.usages:q}"
         " --output $(dirname {output.manifest:q}) > {log:q} 2>&1"
 
 
@@ -52,7 +55,12 @@ rule build_environment:
         libraries=rules.debloat_target.output.libraries,
         manifest=rules.debloat_target.output.manifest,
         # The spans lie beside the manifest, and are no input: a folder has no checksum.
-        code=code("scripts/build_environment.py", "native/fallback/*.[ch]"),
+        code=code(
+            "scripts/build_environment.py",
+            "native/fallback/*.[ch]",
+            "native/digest/*.[ch]",
+            "native/store/*.c",
+        ),
     output:
         environment=directory("results/debloat/{target}/{hardware}/env"),
     log:
@@ -108,6 +116,6 @@ rule verify_environment:
             )
         ),
     shell:
-        "{AS_THE_USER} python scripts/verify_environment.py --config {params.cfg:q}"
+        "scripts/as_the_user.sh python scripts/verify_environment.py --config {params.cfg:q}"
         " --environment {input.environment:q} --manifest {input.manifest:q}"
         " --output $(dirname {output.verdict:q}) > {log:q} 2>&1"

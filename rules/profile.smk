@@ -30,5 +30,5 @@ rule profile_workload:
             )
         ),
     shell:
-        "{AS_THE_USER} python scripts/profile_workload.py --config {params.cfg:q}"
+        "scripts/as_the_user.sh python scripts/profile_workload.py --config {params.cfg:q}"
         " --output $(dirname {output.usage:q}) > {log:q} 2>&1"
