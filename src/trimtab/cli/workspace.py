@@ -78,8 +78,8 @@ def trace(
 
     The program first runs twice with its code as it is: how it ended then is how it has to end,
     and where `options` do not say how its output is compared, it is by the strictest way that both
-    runs pass. The usage's notes tell what was found. Raises UserError when the command does not exist,
-    does not end in time or as it should, or its interpreter is not known.
+    runs pass. The usage's notes tell what was found. Raises UserError when the command does not
+    exist, does not end in time or as it should, or its interpreter is not known.
     """
     target, python = options.target or TargetConfig(), options.python
     if not find_program(command[0], python):
