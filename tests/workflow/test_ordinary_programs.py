@@ -57,9 +57,9 @@ import sys, urllib.request
 print(urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/<a>").read().decode())
 """
 TESTS = """
-import markupsafe, time
+import markupsafe
 def test_right(): assert markupsafe.escape("<b>") == "&lt;b&gt;"
-def test_wrong(): time.sleep(0.01); assert markupsafe.escape("<b>") == "<b>"
+def test_wrong(): assert markupsafe.escape("<b>") == "<b>"
 """
 SCRIPT = """#!/bin/sh
 set -e
@@ -93,7 +93,7 @@ def trimtab(folder: Path, *words: str | Path) -> subprocess.CompletedProcess[str
 
 def debloat(folder: Path, *words: str | Path) -> str:
     """Debloat and verify; returns what was said, in one line."""
-    done = trimtab(folder, "debloat", "--runs", "1", *words)
+    done = trimtab(folder, "debloat", "--runs", "1", "--settle", "1", *words)
     assert done.returncode == 0, done.stderr
     verified = trimtab(folder, "verify", "--repeats", "2")
     assert verified.returncode == 0, verified.stderr

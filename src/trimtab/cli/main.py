@@ -129,7 +129,7 @@ def _progress() -> Progress:
 
 
 def _trace(folder: Path, command: list[str], program: given.ProgramOptions, runs: int) -> Usage:
-    with console.status(f"{runs + 3} runs of the program: two as it is, the others traced"):
+    with console.status(f"{runs + 2} runs of the program: two as it is, the others traced"):
         usage = workspace.trace(folder, command, program, runs)
     for note in usage.notes:
         console.print(f"[bold]note:[/] {escape(note)}", highlight=False, soft_wrap=True)

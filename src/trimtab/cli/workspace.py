@@ -30,7 +30,6 @@ from trimtab.debloating.verification.verify import verify_environment
 from trimtab.errors import TrimtabError, UserError
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.original import as_it_runs
-from trimtab.profiling.profile import trace_workload
 from trimtab.records.library_spans import LibrarySpans
 from trimtab.records.misses.settling import Settling
 from trimtab.records.tables import LIBRARIES, read_table
@@ -77,10 +76,10 @@ def trace(
 ) -> Usage:
     """Trace `command` and keep its workload and usage in `folder`.
 
-    The program first runs twice as it is: how it ended then is how it has to end, and where
-    `options` do not say how its output is compared, it is by the strictest way that both runs
-    pass. The usage's notes tell what was found. Raises UserError when the command does not exist,
-    does not end in time or as it should, or its interpreter is not known.
+    The program first runs twice with its code as it is: how it ended then is how it has to end,
+    and where `options` do not say how its output is compared, it is by the strictest way that both
+    runs pass. The usage's notes tell what was found. Raises UserError when the command does not
+    exist, does not end in time or as it should, or its interpreter is not known.
     """
     target, python = options.target or TargetConfig(), options.python
     if not find_program(command[0], python):
@@ -94,10 +93,9 @@ def trace(
         )
     workload = options.workload(command, interpreter)
     _target(workload)
-    workload, notes = as_it_runs(workload, folder / "original", options.comparison is None)
-    usage = trace_workload(workload, folder / "runs", traced_runs)
-    usage = usage.model_copy(update={"notes": [*notes, *usage.notes]})
-    TracedProgram(workload=workload).write(folder / "workload.json")
+    original = as_it_runs(workload, folder / "runs", options.comparison is None)
+    usage = original.trace(traced_runs)
+    TracedProgram(workload=original.workload).write(folder / "workload.json")
     usage.write(folder / "usage.json")
     return usage
 

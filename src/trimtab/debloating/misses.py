@@ -23,7 +23,8 @@ def with_misses(usages: Sequence[Usage], root: Path, misses: Iterable[RemovedCal
     """
     missed: dict[str, set[int]] = defaultdict(set)
     for miss in misses:
-        missed[str(root.resolve() / miss.library)].add(miss.address)
+        # By its real path: it may be a link out of the environment.
+        missed[str((root / miss.library).resolve())].add(miss.address)
     changed = []
     for usage in usages:
         libraries = [_with(each, missed.pop(each.path, set())) for each in usage.libraries]

@@ -2,52 +2,74 @@
 
 import shutil
 import signal
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trimtab.config.groups.workload import Workload
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
+from trimtab.profiling.profile import follow_files, trace_program
 from trimtab.profiling.runs.comparable import check_steady, remark_on, strongest
 from trimtab.profiling.runs.from_workload import program_of
 from trimtab.profiling.runs.measured import MeasuredRun, check_run, last_lines
 from trimtab.profiling.runs.program import Program, ended
 from trimtab.profiling.runs.run import measure_run
+from trimtab.records.usage import Usage
 
 
-def as_it_runs(workload: Workload, folder: Path, choose: bool) -> tuple[Workload, list[str]]:
-    """Run `workload` twice as it is; return it with what the runs told, and remarks on that.
+@dataclass(frozen=True)
+class Original:
+    """A workload with what its first two runs told, these runs, and remarks on what they told.
+
+    Both had its code as it is; the second was slower, its files being followed, so that times in
+    its output differ.
+    """
+
+    workload: Workload
+    folder: Path
+    program: Program
+    plain: MeasuredRun
+    followed: MeasuredRun
+    remarks: list[str]
+
+    def trace(self, traced_runs: int) -> Usage:
+        """Trace its functions too, and return all that it used; the remarks are among the notes."""
+        usage, _ = trace_program(
+            self.workload, self.program, NO_POWER_MODEL, self.folder, traced_runs,
+            self.plain, self.followed,
+        )  # fmt: skip
+        return usage.model_copy(update={"notes": [*self.remarks, *usage.notes]})
+
+
+def as_it_runs(workload: Workload, folder: Path, choose: bool) -> Original:
+    """Run `workload` twice as it is and find how it has to end, and what of it can be compared.
 
     Its `ends_with` becomes how the first run ended. With `choose` its output is compared in the
-    strictest way by which both are equal. Logs stay in `folder`.
+    strictest way by which both are equal. Logs and the record of its files stay in `folder`.
 
     Raises UserError when a run does not end well, or the second not as the first did; and without
     `choose` when their outputs are not equal as the workload has them compared.
     """
     shutil.rmtree(folder, ignore_errors=True)
     program = program_of(workload, folder / "output")
-    first = _run(program, 0, folder)
-    program = program.ending_as(first.exit_code)
-    again = _run(program, 1, folder)
-    assert first.output is not None and again.output is not None  # both ended well
-    stopped = workload.server.drive and _end(first.exit_code) == workload.server.stop
-    remarks = [] if workload.ends_with or stopped else _remark_on_end(first)
+    run = measure_run(
+        program, condition="original", repeat=0, hardware=NO_POWER_MODEL, log_dir=folder
+    )
+    plain = check_run(run, program.command)
+    program = program.ending_as(plain.exit_code)
+    followed = follow_files(program, NO_POWER_MODEL, folder)
+    assert plain.output is not None and followed.output is not None  # both ended well
+    stopped = workload.server.drive and _end(plain.exit_code) == workload.server.stop
+    remarks = [] if workload.ends_with or stopped else _remark_on_end(plain)
     if choose:
-        output = strongest(first.output, again.output, workload.output.path)
+        output = strongest(plain.output, followed.output, workload.output.path)
         if output.compare != workload.output.compare:
-            remarks.append(remark_on(first.output, output))
+            remarks.append(remark_on(plain.output, output))
     else:
         output = workload.output
-        check_steady(program, first, again)
-    return replace(workload, output=output, ends_with=_end(first.exit_code)), remarks
-
-
-def _run(program: Program, repeat: int, folder: Path) -> MeasuredRun:
-    return check_run(
-        measure_run(
-            program, condition="original", repeat=repeat, hardware=NO_POWER_MODEL, log_dir=folder
-        ),
-        program.command,
-    )
+        check_steady(program, plain, followed)
+    changed = replace(workload, output=output, ends_with=_end(plain.exit_code))
+    compared = replace(output, path=program.output.path)
+    return Original(changed, folder, replace(program, output=compared), plain, followed, remarks)
 
 
 def _remark_on_end(run: MeasuredRun) -> list[str]:

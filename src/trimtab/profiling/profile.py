@@ -27,6 +27,8 @@ from trimtab.profiling.tracing.kernels import KernelTrace, read_kernel_trace
 from trimtab.records.tables import EPOCHS, RUNS, write_table
 from trimtab.records.usage import Usage, UsedFile, UsedLibrary, UsedProcess
 
+_FILES = "files.jsonl"
+
 
 def profile_workload(
     workload: Workload, hardware: Hardware, profiling: Profiling, destination: Path
@@ -44,7 +46,9 @@ def profile_workload(
         runs.append(_run(program, "original", repeat, model, folder, profiling.sample_interval_s))
         program = program.ending_as(runs[0].exit_code)
         check_steady(program, runs[0], runs[-1])
-    usage, traced = _trace(workload, program, model, folder, profiling.traced_runs, plain=runs[0])
+    usage, traced = trace_program(
+        workload, program, model, folder, profiling.traced_runs, plain=runs[0]
+    )
     runs += traced
     write_table(destination / "runs.parquet", RUNS, runs_table(workload.name, runs))
     write_table(destination / "epochs.parquet", EPOCHS, epochs_table(workload.name, runs))
@@ -61,7 +65,7 @@ def trace_workload(workload: Workload, folder: Path, traced_runs: int = 3) -> Us
     """
     shutil.rmtree(folder, ignore_errors=True)
     program = program_of(workload, folder / "output")
-    return _trace(workload, program, NO_POWER_MODEL, folder, traced_runs, plain=None)[0]
+    return trace_program(workload, program, NO_POWER_MODEL, folder, traced_runs)[0]
 
 
 def model_of(hardware: Hardware) -> HardwareModel:
@@ -78,24 +82,34 @@ def model_of(hardware: Hardware) -> HardwareModel:
     )
 
 
-def _trace(
+def follow_files(program: Program, hardware: HardwareModel, folder: Path) -> MeasuredRun:
+    """Run `program`, its code as it is, with its files followed; the record stays in `folder`."""
+    command = tracing_command(program.command, folder / _FILES)
+    followed = replace(program, command=command, by_tracer=True)
+    return _run(followed, "traced_files", 0, hardware, folder)
+
+
+def trace_program(
     workload: Workload,
     program: Program,
     hardware: HardwareModel,
     folder: Path,
     traced_runs: int,
-    plain: MeasuredRun | None,
+    plain: MeasuredRun | None = None,
+    followed: MeasuredRun | None = None,
 ) -> tuple[Usage, list[MeasuredRun]]:
+    """Return what `program` used in `traced_runs` traced runs and one that follows its files.
+
+    `plain` is a run as it is, and `followed` one of `follow_files` into `folder`, where these were
+    made before. Returns the runs that were made with them. Raises UserError when one fails.
+    """
     traced = trace_runs(workload, program, hardware, folder, traced_runs)
-    files_record = folder / "files.jsonl"
     if traced[0].run is not None:
         program = program.ending_as(traced[0].run.exit_code)
-    command = tracing_command(program.command, files_record)
-    followed = replace(program, command=command, by_tracer=True)
-    files_run = _run(followed, "traced_files", 0, hardware, folder)
+    files_run = followed or follow_files(program, hardware, folder)
     functions = read_functions(traced)
     kernels = read_kernel_trace(*(each.kernels for each in traced if each.kernels))
-    files = read_file_trace(files_record)
+    files = read_file_trace(folder / _FILES)
     runs = [each.run for each in traced if each.run and not each.problem]
     trace_s = sum(run.wall_s for run in runs)
     usage = _usage(workload, program, functions, kernels, files, trace_s)

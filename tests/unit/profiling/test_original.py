@@ -8,7 +8,6 @@ import pytest
 from trimtab.config.groups.workload import Comparison, Output, Workload
 from trimtab.errors import UserError
 from trimtab.profiling.original import as_it_runs
-from trimtab.profiling.profile import trace_workload
 
 TWICE = "import os; again = os.path.exists('ran'); open('ran', 'w').close()\n"
 
@@ -34,10 +33,11 @@ def workload(folder: Path, code: str, **changes: object) -> Workload:
     ],
 )
 def test_it_has_to_end_as_it_does(tmp_path: Path, code: str, end: str, words: str | None) -> None:
-    known, remarks = as_it_runs(workload(tmp_path, code), tmp_path / "original", choose=True)
-    assert known.ends_with == end and known.output == Output()
-    assert [words in remark for remark in remarks if words] == ([True] if words else [])
-    assert trace_workload(known, tmp_path / "runs", 1).complete
+    known = as_it_runs(workload(tmp_path, code), tmp_path / "runs", choose=True)
+    assert known.workload.ends_with == end and known.workload.output == Output()
+    assert [words in remark for remark in known.remarks if words] == ([True] if words else [])
+    usage = known.trace(1)
+    assert usage.complete and usage.notes[: len(known.remarks)] == known.remarks
 
 
 def test_an_end_that_was_given_is_held_to(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_an_end_that_was_given_is_held_to(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="ended with exit code 3"):
         as_it_runs(mine, tmp_path / "original", choose=True)
     mine.ends_with = "3"
-    assert as_it_runs(mine, tmp_path / "original", choose=True)[1] == []
+    assert as_it_runs(mine, tmp_path / "original", choose=True).remarks == []
 
 
 def test_another_end_the_second_time_is_refused(tmp_path: Path) -> None:
@@ -56,19 +56,20 @@ def test_another_end_the_second_time_is_refused(tmp_path: Path) -> None:
 
 def test_a_traced_run_has_to_end_so_too(tmp_path: Path) -> None:
     mine = workload(tmp_path, "import os; raise SystemExit(3 + ('LD_AUDIT' in os.environ))")
-    known, _ = as_it_runs(mine, tmp_path / "original", choose=True)
+    known = as_it_runs(mine, tmp_path / "runs", choose=True)
     with pytest.raises(UserError, match="exit code 4, where the first one ended with exit code 3"):
-        trace_workload(known, tmp_path / "runs", 1)
+        known.trace(1)
 
 
 def test_what_differs_by_itself(tmp_path: Path) -> None:
     mine = workload(tmp_path, TWICE + "print('result 7'); print('took', 5 + again, 's')")
-    known, remarks = as_it_runs(mine, tmp_path / "original", choose=True)
-    assert known.output.compare == Comparison.LINES
-    assert remarks == [
+    known = as_it_runs(mine, tmp_path / "runs", choose=True)
+    assert known.workload.output.compare == Comparison.LINES
+    assert known.remarks == [
         "standard output differs from run to run in 1 of 2 lines: compared without those that"
         r" match `^\s*took\s+\d+\s+s\s*$` (lines)"
     ]
+    assert known.trace(1).complete
     (tmp_path / "ran").unlink()
     with pytest.raises(UserError, match=r"line 2 .* output\.compare: lines"):
         as_it_runs(mine, tmp_path / "original", choose=False)
