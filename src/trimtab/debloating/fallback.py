@@ -15,6 +15,7 @@ from typing import Self
 
 from trimtab.binaries.elf.headers import PROGRAM_HEADER, PT_LOAD, PT_PHDR
 from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.rewriting.companion import add_companion
 from trimtab.binaries.rewriting.spans import SpanReason
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode
 from trimtab.config.stages import EnvironmentStage
@@ -96,6 +97,9 @@ def add_fallback(
         gpu_code = _add_sidecar(sidecar, original / name, document, digest, source, environment)
         if sidecar.exists():
             _unmap_headers(environment / name)
+            folder = (environment / name).parent.resolve()
+            library = os.path.relpath(environment.resolve() / FALLBACK_LIBRARY, folder)
+            add_companion(environment / name, read_elf(original / name), f"$ORIGIN/{library}")
         return gpu_code
 
     with ThreadPoolExecutor(_WORKERS) as pool:
