@@ -36,6 +36,7 @@ STARTS = """
 FAR int used(int x) { return x; }
 static volatile int started;
 FAR __attribute__((noipa)) int begin(int x) { return x + 3; }
+FAR int other(int x) { return x; }
 __attribute__((constructor)) FAR void used_start(void) { started = begin(4); }
 int used_started(void) { return started; }
 FAR int last(int x) { return x; }
