@@ -99,6 +99,9 @@ static int put_back_in(const struct sidecar *sidecar, const struct place *place,
                        int executing, struct miss *miss) {
   uint64_t at = (uint64_t)(address - place->base), low, high;
   const struct hole *hole = hole_at(sidecar, at);
+  if (sidecar->header->layout != place->layout)
+    give_up("%s was replaced while this program runs, and what is not in it cannot be put back; "
+            "start the program again", place->library);
   if (!hole || (executing && !(hole->size & 1))) return 0;
   choose_pages(sidecar, hole, at, &low, &high);
   uint8_t *place_of_page = place->base + (at & ~(uint64_t)(PAGE_BYTES - 1));
@@ -116,11 +119,11 @@ static int put_back_in(const struct sidecar *sidecar, const struct place *place,
   return 1;
 }
 
-int put_back_at(uint8_t *address, int executing, struct miss *miss) {
+int put_back_at(const struct loaded *loaded, uint8_t *address, int executing, struct miss *miss) {
   struct place place;
   struct sidecar sidecar;
   *miss = (struct miss){0};
-  if (!find_place(address, &place)) return 0;
+  if (!find_place(loaded, &place)) return 0;
   if (!map_sidecar(place.library, &sidecar)) return executing && without_sidecar(address, &place);
   if (sidecar.header->flags & NOT_STARTED && executing) refuse_to_start(address, &place);
   int found = put_back_in(&sidecar, &place, address, executing, miss);

@@ -43,9 +43,9 @@ _REMOVED = Path("trimtab/removed")
 _STORE = Path("trimtab/store")
 _GPU_CODE_REMOVED = Path("trimtab/gpu_code_removed")
 _PT_NULL = 0
-_MAGIC = b"TRIMTAB2"
+_MAGIC = b"TRIMTAB3"
 _NOT_STARTED = 1
-_HEADER_BYTES, _LOCATION_BYTES = 4096, 4016
+_LOCATION_BYTES = 4008
 _LARGEST_BYTES = (1 << 32) - 1  # of a file, by the width of addresses in a sidecar
 _KINDS = {Fallback.ORIGINAL: 0, Fallback.PACKED: 1, Fallback.STORE: 1}
 _WORKERS = min(8, len(os.sched_getaffinity(0)))
@@ -94,13 +94,7 @@ def add_fallback(
         document = LibrarySpans.read(spans_file(spans, name))
         sidecar = spans_file(removed, name).with_suffix(".removed")
         digest = manifest.files[name].sha256_before
-        gpu_code = _add_sidecar(sidecar, original / name, document, digest, source, environment)
-        if sidecar.exists():
-            _unmap_headers(environment / name)
-            folder = (environment / name).parent.resolve()
-            library = os.path.relpath(environment.resolve() / FALLBACK_LIBRARY, folder)
-            add_companion(environment / name, read_elf(original / name), f"$ORIGIN/{library}")
-        return gpu_code
+        return _add_sidecar(sidecar, original / name, name, document, digest, source, environment)
 
     with ThreadPoolExecutor(_WORKERS) as pool:
         if any(list(pool.map(add, manifest.files))):
@@ -113,6 +107,7 @@ def add_fallback(
 def _add_sidecar(
     path: Path,
     original: Path,
+    name: str,
     document: LibrarySpans,
     sha256: str,
     source: Source,
@@ -143,7 +138,12 @@ def _add_sidecar(
         add_to_store(environment / _STORE, original, digests, wanted)
     elif source.kind == Fallback.STORE and source.store is not None:
         add_to_store(source.store, original, digests)
-    _write_sidecar(path, pages, digests, location, source.kind, document.started)
+    slim = environment / name
+    _unmap_headers(slim)
+    library = os.path.relpath(environment.resolve() / FALLBACK_LIBRARY, slim.parent.resolve())
+    add_companion(slim, elf, f"$ORIGIN/{library}")
+    layout = _layout_of(slim)
+    _write_sidecar(path, pages, digests, layout, location, source.kind, document.started)
     return pages.gpu_code
 
 
@@ -151,6 +151,7 @@ def _write_sidecar(
     path: Path,
     pages: RemovedPages,
     digests: LibraryDigests,
+    layout: int,
     location: str,
     kind: Fallback,
     started: bool,
@@ -165,6 +166,7 @@ def _write_sidecar(
             digests.size_bytes.to_bytes(8, "little"),
             digests.sha256,
             *(number.to_bytes(4, "little") for number in numbers),
+            layout.to_bytes(8, "little"),
             os.fsencode(location).ljust(_LOCATION_BYTES, b"\0"),
         )
     )
@@ -186,6 +188,15 @@ def _unmap_headers(slim: Path) -> None:
             if segment.type in (PT_LOAD, PT_PHDR) and segment.offset == elf.program_header_offset:
                 file.seek(elf.program_header_offset + number * PROGRAM_HEADER.size)
                 file.write(replace(segment, type=_PT_NULL).pack())
+
+
+def _layout_of(slim: Path) -> int:
+    """Return what a program knows a library's segments by: FNV-1a of the program headers."""
+    elf, layout = read_elf(slim), 0xCBF29CE484222325
+    table = elf.data[elf.program_header_offset :][: len(elf.segments) * PROGRAM_HEADER.size]
+    for word in memoryview(table.tobytes()).cast("Q"):
+        layout = (layout ^ word) * 0x100000001B3 % (1 << 64)
+    return layout
 
 
 def fallback_environment(

@@ -36,6 +36,11 @@ FAR int trap(int x) { __asm__ volatile("int3"); return x; }
 FAR int crash(int x) { return *(volatile int *)(ptrdiff_t)x; }
 static __attribute__((noinline)) int nameless(int x) { return x ^ 1; }
 FAR int outer(int x) { return nameless(x) + 1; }
+FAR long recurse(long x) {
+  volatile char room[4000];
+  room[0] = 1;
+  return x ? recurse(x - 1) + room[0] : 0;
+}
 """
     + "\n".join(f"FAR int work_{i}(int x) {{ return x * {i + 2} + {i}; }}" for i in range(60))
     + """
