@@ -112,7 +112,7 @@ LOCKED = r"""
 int DECLARED;
 static int (*const work[])(int) = {NAMED};
 enum { ROUNDS = sizeof work / sizeof *work / 2 };
-static volatile int held, called;
+static volatile int held, called, done;
 static int holding(struct dl_phdr_info *info, size_t size, void *number) {
   (void)info; (void)size;
   held = *(int *)number + 1;
@@ -124,13 +124,17 @@ static void *call(void *unused) {
     while (held < i + 1) sched_yield();
     called = i + 1;
     work[2 * i + 1](1);
+    done = i + 1;
   }
   return unused;
 }
 int main(void) {
   pthread_t thread;
   pthread_create(&thread, NULL, call, NULL);
-  for (int i = 0; i < ROUNDS; i++) dl_iterate_phdr(holding, &i);
+  for (int i = 0; i < ROUNDS; i++) {
+    dl_iterate_phdr(holding, &i);
+    while (done < i + 1) sched_yield();
+  }
   pthread_join(thread, NULL);
   puts("done");
 }
