@@ -175,6 +175,8 @@ def test_mistakes_are_told_in_one_line(environment: Path, folder: Path) -> None:
     bad = ("--ends-with", "0", "--", python, "bad.py")
     fails(trimtab(folder, "trace", *bad), 2, "exit code 1", "it went wrong")
     fails(trimtab(folder, "debloat", "--mode", "magic", "--", python, "program.py"), 2, "--mode")
+    fails(trimtab(folder, "debloat", "--kernels", "prune", "--", "x"), 2, "--kernels", "none")
+    fails(trimtab(folder, "debloat", "--fallback", "store", "--", "x"), 2, "--store", "folder")
     for given, word in (("nothing:x", "a module of"), ("native_folder:nowhere", "nowhere")):
         fails(trimtab(folder, "trace", "--target", given, "--", "ls"), 2, "target", word)
     (folder / "spans.json").write_text("{}")

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -81,7 +82,11 @@ GpuOption = Annotated[
     Gpu, typer.Option(help="GPU code that stays; architecture: what a GPU can load.")
 ]
 KernelsOption = Annotated[
-    Kernels, typer.Option(help="What becomes of unused kernels beside used ones in a module.")
+    Kernels,
+    typer.Option(
+        help="What becomes of unused kernels beside used ones in a module; prune only with"
+        " --fallback none."
+    ),
 ]
 StartUpOnlyOption = Annotated[
     StartUpOnly,
@@ -116,6 +121,13 @@ Runs = Annotated[
 ]
 NAME = "command_line"
 WORKSPACE = Path("trimtab_workspace")
+
+
+def _debloat_options(**options: StrEnum) -> Debloat:
+    try:
+        return checked({"name": NAME, **options}, Debloat)
+    except MistakeError as error:
+        raise UserError(f"--{error}") from None
 
 
 def _progress() -> Progress:
@@ -240,8 +252,8 @@ def debloat(
         compare_command=compare_command, ends_with=ends_with, timeout_s=timeout_s,
         drive=drive, ready=ready, address=address, stop=stop,
     )  # fmt: skip
-    options = Debloat(
-        name=NAME, mode=mode, symbols=symbols, gpu=gpu, kernels=kernels,
+    options = _debloat_options(
+        mode=mode, symbols=symbols, gpu=gpu, kernels=kernels,
         start_up_only=start_up_only, share=share, fallback=fallback,
     )  # fmt: skip
     if command:

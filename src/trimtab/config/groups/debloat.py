@@ -87,7 +87,8 @@ class Debloat:
     )
     kernels: Kernels = about(
         "Unused kernels beside used ones in the same module: `keep` or `prune` (their code "
-        "becomes zeros, and the module is compressed again; they do not come back).",
+        "becomes zeros, and the module is compressed again; as they cannot come back, `prune` is "
+        "for `fallback: none` only).",
         default=Kernels.KEEP,
     )
     start_up_only: StartUpOnly = about(
@@ -124,8 +125,11 @@ class Debloat:
     )
 
     @model_validator(mode="after")
-    def _has_a_store(self) -> Self:
+    def _can_fall_back(self) -> Self:
         if (self.fallback == Fallback.STORE) != (self.store is not None):
             expected = "a folder with fallback: store, and none with another"
             raise InvalidValueError("store", self.store, expected)
+        if self.kernels == Kernels.PRUNE and self.fallback != Fallback.NONE:
+            expected = "keep, or fallback: none, as a kernel that is pruned cannot come back"
+            raise InvalidValueError("kernels", self.kernels.value, expected)
         return self

@@ -107,7 +107,7 @@ def test_unused_kernels_are_pruned_when_asked(tmp_path: Path) -> None:
     element = find_gpu_code(elf).regions[0].elements[0]
     assert element.compression == "zstd"
     used = module(cubin_bytes(elf.data, element), "scale")
-    options = Debloat(name="x", kernels="prune")
+    options = Debloat(name="x", kernels="prune", fallback="none")
     target = gpu_scope_of(options, [usage(used, gpus=(element.architecture.number,))], [])
     _, pruned = slim(compiled, target, tmp_path / "pruned.so", "compact")
     whole = GpuScope(target.gpus, target.use)
