@@ -49,12 +49,23 @@ static void fill(uint8_t *pages, size_t bytes, uint64_t low, const struct sideca
   }
 }
 
-/* A call brings its page back. GPU code is read as a whole: it comes back at once, as far as it
- * lies in this hole. */
+static int begins_function(const struct sidecar *sidecar, uint64_t address) {
+  const struct removed_function *function = function_at(sidecar, address);
+  return function && function->address == address;
+}
+
+/* A call brings its page back, and where pages hold traps those that its functions go on to: an
+ * instruction over the end of a page would end with traps, and run. GPU code is read as a whole: it comes back at once, as far as
+ * it lies in this hole. */
 static void choose_pages(const struct sidecar *sidecar, const struct hole *hole, uint64_t address,
                          uint64_t *low, uint64_t *high) {
   *low = address & ~(uint64_t)(PAGE_BYTES - 1);
   *high = *low + PAGE_BYTES;
+  if (sidecar->header->flags & HOLDS_TRAPS) {
+    while (*low > hole->address && !begins_function(sidecar, *low)) *low -= PAGE_BYTES;
+    while (*high < hole->address + (hole->size & ~1u) && !begins_function(sidecar, *high))
+      *high += PAGE_BYTES;
+  }
   if (hole->size & 1) return;
   const struct piece *piece = first_piece(sidecar, address);
   if (piece == sidecar->pieces + sidecar->header->pieces || piece->address > address) return;

@@ -16,7 +16,7 @@
 #define SIDECAR_MAGIC "TRIMTAB3"
 #define SIDECAR_FOLDER "trimtab/removed"
 #define GPU_CODE_REMOVED "trimtab/gpu_code_removed" /* an empty file, there where any was */
-enum { CHUNK_BYTES = 16384, DIGEST_BYTES = 16, NOT_STARTED = 1 };
+enum { CHUNK_BYTES = 16384, DIGEST_BYTES = 16, NOT_STARTED = 1, HOLDS_TRAPS = 2 };
 
 /* Where a library's original bytes are. */
 enum location_kind { ORIGINAL_FILE, STORE_FOLDER, STORE_HTTP };

@@ -44,7 +44,7 @@ _STORE = Path("trimtab/store")
 _GPU_CODE_REMOVED = Path("trimtab/gpu_code_removed")
 _PT_NULL = 0
 _MAGIC = b"TRIMTAB3"
-_NOT_STARTED = 1
+_NOT_STARTED, _HOLDS_TRAPS = 1, 2
 _LOCATION_BYTES = 4008
 _LARGEST_BYTES = (1 << 32) - 1  # of a file, by the width of addresses in a sidecar
 _KINDS = {Fallback.ORIGINAL: 0, Fallback.PACKED: 1, Fallback.STORE: 1}
@@ -94,7 +94,9 @@ def add_fallback(
         document = LibrarySpans.read(spans_file(spans, name))
         sidecar = spans_file(removed, name).with_suffix(".removed")
         digest = manifest.files[name].sha256_before
-        return _add_sidecar(sidecar, original / name, name, document, digest, source, environment)
+        flags = (not document.started) * _NOT_STARTED + (manifest.mode == Mode.ZERO) * _HOLDS_TRAPS
+        place = (sidecar, original / name, environment, name)
+        return _add_sidecar(*place, document, digest, source, flags)
 
     with ThreadPoolExecutor(_WORKERS) as pool:
         if any(list(pool.map(add, manifest.files))):
@@ -107,11 +109,12 @@ def add_fallback(
 def _add_sidecar(
     path: Path,
     original: Path,
+    environment: Path,
     name: str,
     document: LibrarySpans,
     sha256: str,
     source: Source,
-    environment: Path,
+    flags: int,
 ) -> bool:
     """Write the sidecar of a library that lost pages; return whether GPU code is among these."""
     elf, spans = read_elf(original), spans_of(document)
@@ -143,7 +146,7 @@ def _add_sidecar(
     library = os.path.relpath(environment.resolve() / FALLBACK_LIBRARY, slim.parent.resolve())
     add_companion(slim, elf, f"$ORIGIN/{library}")
     layout = _layout_of(slim)
-    _write_sidecar(path, pages, digests, layout, location, source.kind, document.started)
+    _write_sidecar(path, pages, digests, layout, location, source.kind, flags)
     return pages.gpu_code
 
 
@@ -154,14 +157,14 @@ def _write_sidecar(
     layout: int,
     location: str,
     kind: Fallback,
-    started: bool,
+    flags: int,
 ) -> None:
     numbers = [len(pages.holes), len(pages.pieces), len(pages.functions), len(pages.kernels)]
     numbers += [len(digests.chunks), len(pages.text)]
     header = b"".join(
         (
             _MAGIC,
-            (0 if started else _NOT_STARTED).to_bytes(4, "little"),
+            flags.to_bytes(4, "little"),
             _KINDS[kind].to_bytes(4, "little"),
             digests.size_bytes.to_bytes(8, "little"),
             digests.sha256,

@@ -20,7 +20,7 @@ from trimtab.binaries.rewriting.regions import Patch
 from trimtab.binaries.rewriting.spans import Spans
 from trimtab.binaries.rewriting.start_up import why_started
 from trimtab.binaries.rewriting.whole_pages import whole_pages
-from trimtab.config.groups.debloat import Debloat, StartUpOnly, Symbols
+from trimtab.config.groups.debloat import Debloat, Mode, StartUpOnly, Symbols
 from trimtab.debloating.gpu.gpu_code import (
     GpuScope,
     LocatedGpuCode,
@@ -172,7 +172,8 @@ def locate_used(library: ProfiledLibrary, options: Debloat, gpu: GpuScope) -> Lo
         started=not stopped,
         touched=elf.offsets_of(library.used_data).tolist(),
     )
-    spans = whole_pages(elf, spans, options.minimum_hole_bytes)
+    traps = options.mode == Mode.ZERO
+    spans = whole_pages(elf, spans, options.minimum_hole_bytes, traps)
     kept = _kept_bytes(elf, functions, spans)
     return Located(
         elf=elf,

@@ -122,7 +122,7 @@ def make_slim(
         spans = locate(elf, functions, np.array(kept), keep_symbols=False)
         if path.name == "libdata.so":
             spans = with_gpu_code_removed(elf, spans)
-        spans = whole_pages(elf, spans, 4096)
+        spans = whole_pages(elf, spans, 4096, traps=mode == "zero")
         rewrite(elf, spans, mode, environment / "lib" / path.name, 4096)
         name = f"lib/{path.name}"
         document_of(path, name, spans, 4096).write(spans_file(folder / "spans", name))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from slim_example import PRELUDE, called, manifest_of, run
+from slim_example import PRELUDE, called, compile_library, manifest_of, run
 
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
@@ -123,6 +123,36 @@ def test_what_was_removed_comes_back_and_is_recorded(
         assert sorted(event.name for event in events.values()) == ["far", "outer"]
     assert record.read_text().splitlines()[-1].endswith("}")
     assert '"functions": ' in record.read_text().splitlines()[-1]
+
+
+# Instructions of 10 bytes: some lie over the ends of pages.
+LONG = r"""
+__attribute__((aligned(4096))) int used(int x) { return x; }
+__asm__(".fill 7, 1, 0x90");
+long far(void) {
+  long sum = 0;
+  __asm__ volatile(".rept 2000\n movabs $0x0102030405060708, %%rcx\n add %%rcx, %0\n .endr"
+                   : "+r"(sum) : : "rcx");
+  return sum;
+}
+__attribute__((aligned(4096))) int used_more(int x) { return x; }
+"""
+
+
+@pytest.mark.parametrize("mode", ["compact", "zero"])
+def test_a_function_that_begins_on_a_page_that_stays(
+    build: Callable[..., Path], record: Path, tmp_path: Path, mode: Mode
+) -> None:
+    (tmp_path / "lib").mkdir()
+    compile_library(tmp_path / "lib/libmine.so", LONG)
+    program = "mine.far.restype = ctypes.c_ulong; print(mine.far(), mine.used(3))"
+    done = run(build(mode, origin=tmp_path), record, program)
+    assert (done.returncode, done.stdout, done.stderr) == (
+        0,
+        f"{2000 * 0x0102030405060708 % (1 << 64)} 3\n",
+        "",
+    )
+    assert set(called(record)) == {"far"}
 
 
 @pytest.mark.parametrize("source", [ORIGINAL, PACKED])
