@@ -110,9 +110,11 @@ static int put_back_in(const struct sidecar *sidecar, const struct place *place,
                        int executing, struct miss *miss) {
   uint64_t at = (uint64_t)(address - place->base), low, high;
   const struct hole *hole = hole_at(sidecar, at);
-  if (sidecar->header->layout != place->layout)
+  if (sidecar->header->layout != place->layout) {
+    if (is_readable(address) && *address != TRAP) return 0; /* of whatever library this is */
     give_up("%s was replaced while this program runs, and what is not in it cannot be put back; "
             "start the program again", place->library);
+  }
   if (!hole || (executing && !(hole->size & 1))) return 0;
   choose_pages(sidecar, hole, at, &low, &high);
   uint8_t *place_of_page = place->base + (at & ~(uint64_t)(PAGE_BYTES - 1));

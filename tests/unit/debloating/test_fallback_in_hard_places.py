@@ -267,3 +267,33 @@ def test_a_store_that_goes_while_a_program_runs(
     done = run(environment, record, program + "mine.outer(1)")
     assert (done.returncode, done.stdout) == (70, "9\n")
     assert "was changed, is gone or cannot be reached" in done.stderr
+
+
+SERVER = """
+import asyncio
+async def answer(reader, writer):
+    kind = (await reader.readline()).decode().strip()
+    function = getattr(mine, kind)
+    loop = asyncio.get_running_loop()
+    value = function(7) if kind == "outer" else await loop.run_in_executor(None, function, 7)
+    writer.write(f"{value}\\n".encode()); await writer.drain(); writer.close()
+async def ask(port, kind):
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"{kind}\\n".encode())
+    return (await reader.read()).decode().strip() or "nothing"
+async def main():
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    for kind in ("used", "used", "far", "far", "outer", "outer"):
+        print(await ask(port, kind), flush=True)
+asyncio.run(main())
+"""
+
+
+def test_a_server_whose_worker_thread_misses_something(slim: Path, record: Path) -> None:
+    done = run(slim, record, SERVER)
+    assert (done.returncode, done.stdout.split()) == (0, ["22", "22", "9", "9", "7", "7"])
+    assert called(record) == ["far", "outer"] and done.stderr == ""
+    strict = run(slim, record, SERVER, "strict")
+    assert (strict.returncode, strict.stdout.split()) == (70, ["22", "22"])
+    assert len(strict.stderr.splitlines()) == 1  # and nothing of the event loop's

@@ -30,7 +30,11 @@ def add_companion(slim: Path, original: Elf, name: str) -> bool:
     elf, text = read_elf(slim), os.fsencode(name) + b"\0"
     room = original.program_header_offset
     moved = elf.program_header_offset != room
-    if not moved or len(text) > len(original.segments) * PROGRAM_HEADER.size or not _is_sound():
+    if (
+        not moved
+        or len(text) > len(original.segments) * PROGRAM_HEADER.size
+        or not linker_is_sound()
+    ):
         return False
     holder = next((s for s in elf.segments if s.type == PT_LOAD and s.offset <= room < s.end), None)
     place = _place_of_entry(elf)
@@ -65,7 +69,8 @@ def _place_of_entry(elf: Elf) -> tuple[int, int] | None:
     return dynamic.offset + end * _ENTRY.size, values[_DT_STRTAB]
 
 
-def _is_sound() -> bool:
+def linker_is_sound() -> bool:
+    """Whether this system's dynamic linker starts companions as it should: glibc from 2.32 on."""
     name, _, version = (os.confstr("CS_GNU_LIBC_VERSION") or "").partition(" ")
     numbers = version.split(".")
     return name == "glibc" and tuple(int(number) for number in numbers[:2]) >= _SOUND_SINCE
