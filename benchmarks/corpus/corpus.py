@@ -10,11 +10,12 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from common import machine
-from measure import Other, Pair, held_out_runs, other_runs, strict_runs, turns, varied_runs
+from measure import Counts, Other, Pair, held_out_runs, other_runs, strict_runs, turns, varied_runs
 from programs import CorpusProgram, environment_of
 from rows import OTHER_KEYS, OTHERS, PROGRAMS, ROW_KEYS, OtherRow, Row, read_rows, write_rows
 
@@ -27,7 +28,7 @@ from trimtab.records.misses.settling import Settling
 from trimtab.records.tables import LIBRARIES, read_table
 
 _OTHERS = 2
-_DEBLOATED = "corpus.json"  # in a workspace: that debloat has ended, and how long it took
+_STATE = "corpus.json"  # in a workspace: how long debloat took; whether all has been measured
 
 
 class Corpus:
@@ -63,9 +64,12 @@ class Corpus:
         return f"found, Python {version.stdout.strip()}"
 
     def is_done(self, program: CorpusProgram) -> bool:
-        """Return whether `program` has a row with as many runs as are asked for."""
+        """Return whether `program` has a row with as many runs as are asked for, and all else."""
         given, rows = self.given, read_rows(self.given.output / PROGRAMS)
         mine = [row for row in rows if row["program"] == program.name]
+        state = self._workspace(program) / _STATE
+        if state.exists() and not read_json(state)["complete"]:
+            return False
         environment = self.environment(program) if mine else ""
         return any(
             row.get("environment") == environment
@@ -73,6 +77,9 @@ class Corpus:
             and int(row["strict_runs"]) >= given.strict_runs
             for row in mine
         )
+
+    def _workspace(self, program: CorpusProgram) -> Path:
+        return self.data / "workspaces" / program.name
 
     def workload(self, program: CorpusProgram, words: list[str] | None = None) -> Workload:
         """The workload of `program` with its traced input, or with `words` in place of that."""
@@ -137,15 +144,11 @@ class Corpus:
             machine=machine(),
         )
         try:
-            others = self._measure(program, row)
+            self._measure(program, row)
         except (Exception, KeyboardInterrupt) as error:
-            row = Row(row.program, row.environment, row.date, row.machine)
             row.differing = f"could not be measured: {type(error).__name__}: {error}"[:600]
-            write_rows(self.given.output / PROGRAMS, Row, ROW_KEYS, [row])
+            self._write(row)
             raise
-        write_rows(self.given.output / PROGRAMS, Row, ROW_KEYS, [row])
-        rows = [_other_row(row, other) for other in others]
-        write_rows(self.given.output / OTHERS, OtherRow, OTHER_KEYS, rows)
         print(
             f"{program.name}: {row.runs_equal} of {row.runs} equal, {row.missed} missed,"
             f" {row.strict_runs_clean} of {row.strict_runs} strict runs clean,"
@@ -156,9 +159,15 @@ class Corpus:
         )
         return True
 
-    def _measure(self, program: CorpusProgram, row: Row) -> list[Other]:
+    def _write(self, row: Row, others: Sequence[Other] = ()) -> None:
+        write_rows(self.given.output / PROGRAMS, Row, ROW_KEYS, [row])
+        rows = [_other_row(row, other) for other in others]
+        write_rows(self.given.output / OTHERS, OtherRow, OTHER_KEYS, rows)
+
+    def _measure(self, program: CorpusProgram, row: Row) -> None:
+        """Fill in `row`, which is written after each step, as the process may be ended then."""
         given, workload = self.given, self.workload(program)
-        workspace = self.data / "workspaces" / program.name
+        workspace = self._workspace(program)
         row.debloat_s = self._debloat(program, workload, workspace)
         settling = Settling.read(workspace / "settling.json")
         risk = SlimHistory(settling).risk_of(NAME)
@@ -174,36 +183,50 @@ class Corpus:
         varied = varied_runs(pair, workload, given.runs)
         row.runs, row.runs_equal = varied.runs, varied.equal
         row.runs_without_miss, row.missed = varied.clean, len(varied.missed)
+        row.differing = differing_of(varied)
+        self._write(row)
         strict = strict_runs(pair, workload, given.strict_runs)
         row.strict_runs, row.strict_runs_clean = strict.runs, strict.clean
+        row.differing = differing_of(varied, strict)
+        self._write(row)
         inputs = [self.workload(program, words) for words in program.held_out]
         held_out = held_out_runs(pair, program, inputs)
         row.held_out_runs, row.held_out_equal = held_out.counts.runs, held_out.counts.equal
         row.held_out_missed = len(held_out.counts.missed)
         row.tests, row.tests_equal = held_out.tests, held_out.tests_equal
-        others = self._others(program, pair)
-        row.other_runs = sum(other.counts.runs for other in others)
-        row.other_equal = sum(other.counts.equal for other in others)
-        row.other_missed = sum(len(other.counts.missed) for other in others)
+        row.differing = differing_of(varied, strict, held_out.counts)
+        self._write(row)
         costs = turns(pair, workload, given.pairs)
         row.pairs = costs.pairs
         row.original_s, row.slim_s = costs.original_s, costs.slim_s
         row.original_peak_rss_bytes = costs.original_peak_rss_bytes
         row.slim_peak_rss_bytes = costs.slim_peak_rss_bytes
-        counts = (varied, strict, held_out.counts, *(other.counts for other in others))
-        row.differing = "; ".join(name for each in counts for name in each.differing)
-        if not given.keep and row.runs >= given.runs and row.strict_runs >= given.strict_runs:
-            self._remove(workspace)
-        return others
+        others: list[Other] = []
+        for other in self._others(program):
+            if not pair.in_time() or (given.others is None and len(others) == _OTHERS):
+                break
+            if given.environment is None or self.fits(other):
+                others.append(other_runs(pair, self.workload(other)))
+        counts = [other.counts for other in others]
+        row.other_runs = sum(each.runs for each in counts)
+        row.other_equal = sum(each.equal for each in counts)
+        row.other_missed = sum(len(each.missed) for each in counts)
+        row.differing = differing_of(varied, strict, held_out.counts, *counts)
+        self._write(row, [other for other in others if other.counts.runs])
+        if pair.in_time():
+            write_json(workspace / _STATE, {"debloat_s": row.debloat_s, "complete": True})
+            if not given.keep:  # the logs of runs that differed stay
+                shutil.rmtree(workspace / "env")
+                (workspace / "libraries.tar").unlink(missing_ok=True)
 
     def _debloat(self, program: CorpusProgram, workload: Workload, workspace: Path) -> float:
         """Make the slim environment as a user would, and return how many seconds it took.
 
         One that a run had made which was cut off later is still there.
         """
-        marker = workspace / _DEBLOATED
-        if marker.exists() and not self.given.again:
-            return float(read_json(marker)["debloat_s"])
+        state = workspace / _STATE
+        if state.exists() and not self.given.again and (workspace / "env").exists():
+            return float(read_json(state)["debloat_s"])
         shutil.rmtree(workspace, ignore_errors=True)
         found = f"import sys; sys.path[:0] = {self.modules!r}"
         code = f"{found}; from trimtab.cli.main import main; main()"
@@ -222,33 +245,16 @@ class Corpus:
             said = " ".join(done.stderr.split("error:")[-1].split())
             raise UserError(f"debloat ended with exit code {done.returncode}: {said[-500:]}")
         debloat_s = round(time.perf_counter() - begun, 1)
-        write_json(marker, {"debloat_s": debloat_s})
+        write_json(state, {"debloat_s": debloat_s, "complete": False})
         return debloat_s
 
-    def _others(self, program: CorpusProgram, pair: Pair) -> list[Other]:
-        """Run others of the same environment: those that were named, or the next two, in a circle.
-
-        Where an environment was found, they are the next two that it can run.
-        """
-        given, found = self.given, self.given.environment is not None
+    def _others(self, program: CorpusProgram) -> list[CorpusProgram]:
+        """Return others of the same environment: those that were named, or all, in a circle."""
+        found, names = self.given.environment is not None, self.given.others
         same = [each for each in self.programs if found or each.environment == program.environment]
         at = same.index(program)
         following = [*same[at + 1 :], *same[:at]]
-        if given.others is not None:
-            following = [each for each in following if each.name in given.others]
-        others: list[Other] = []
-        for each in following:
-            if not pair.in_time() or (given.others is None and len(others) == _OTHERS):
-                break
-            if not found or self.fits(each):
-                others.append(other_runs(pair, self.workload(each)))
-        return [other for other in others if other.counts.runs]
-
-    def _remove(self, workspace: Path) -> None:
-        """Remove what is large; the logs of runs that differed stay."""
-        shutil.rmtree(workspace / "env")
-        for name in ("libraries.tar", _DEBLOATED):
-            (workspace / name).unlink(missing_ok=True)
+        return [each for each in following if names is None or each.name in names]
 
 
 def disk_bytes(folder: Path) -> int:
@@ -258,6 +264,11 @@ def disk_bytes(folder: Path) -> int:
         state = path.lstat()
         files[state.st_dev, state.st_ino] = state.st_blocks * 512
     return sum(files.values())
+
+
+def differing_of(*counts: Counts) -> str:
+    """The runs whose outcome was not the original's."""
+    return "; ".join(name for each in counts for name in each.differing)
 
 
 def _other_row(row: Row, other: Other) -> OtherRow:
