@@ -31,12 +31,13 @@ struct search {
   struct loaded *loaded;
 };
 
-/* FNV-1a, by words of 8 bytes. */
+/* FNV-1a by words of 8 bytes: where each segment is, and how much of it is in the file. */
 static uint64_t layout_of(const ElfW(Phdr) *headers, size_t count) {
-  const uint64_t *words = (const uint64_t *)headers;
   uint64_t layout = 0xcbf29ce484222325;
-  for (size_t i = 0; i < count * sizeof *headers / sizeof *words; i++)
-    layout = (layout ^ words[i]) * 0x100000001b3;
+  for (size_t i = 0; i < count; i++) {
+    layout = (layout ^ headers[i].p_vaddr) * 0x100000001b3;
+    layout = (layout ^ headers[i].p_filesz) * 0x100000001b3;
+  }
   return layout;
 }
 

@@ -194,11 +194,11 @@ def _unmap_headers(slim: Path) -> None:
 
 
 def _layout_of(slim: Path) -> int:
-    """Return what a program knows a library's segments by: FNV-1a of the program headers."""
-    elf, layout = read_elf(slim), 0xCBF29CE484222325
-    table = elf.data[elf.program_header_offset :][: len(elf.segments) * PROGRAM_HEADER.size]
-    for word in memoryview(table.tobytes()).cast("Q"):
-        layout = (layout ^ word) * 0x100000001B3 % (1 << 64)
+    """Return what a program knows a library's segments by, as layout_of in place.c has it."""
+    layout = 0xCBF29CE484222325
+    for segment in read_elf(slim).segments:
+        for word in (segment.address, segment.file_bytes):
+            layout = (layout ^ word) * 0x100000001B3 % (1 << 64)
     return layout
 
 
