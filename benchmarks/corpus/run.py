@@ -198,7 +198,6 @@ class Corpus:
         print(f"{program.name}: {asdict(row)}", flush=True)
         if not given.keep:
             shutil.rmtree(workspace / "env")
-            (workspace / "libraries.tar").unlink(missing_ok=True)
 
     def others_of(self, program: CorpusProgram) -> list[CorpusProgram]:
         """Programs of the same environment: those that were named, or the next two, in a circle."""
