@@ -4,11 +4,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
-from trimtab.files import read_json, sha256_of, whole_file, write_json
+from trimtab.files import read_json, replace_folder, sha256_of, whole_file, write_json
 
 
 def test_a_block_that_raises_leaves_the_old_file(tmp_path: Path) -> None:
@@ -45,3 +46,36 @@ def test_sha256(tmp_path: Path) -> None:
     (tmp_path / "abc").write_bytes(b"abc")
     known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # FIPS 180-2, B.1
     assert sha256_of(tmp_path / "abc") == known
+
+
+def test_a_folder_has_its_name_at_every_moment(tmp_path: Path) -> None:
+    """Somebody who looks all the time always finds a whole one."""
+    name = tmp_path / "env"
+
+    def make(number: int) -> Path:
+        new = tmp_path / "new"
+        new.mkdir()
+        (new / "number").write_text(str(number))
+        return new
+
+    replace_folder(make(0), name)
+    stop, missed = threading.Event(), []
+
+    def look() -> None:
+        while not stop.is_set():
+            try:
+                (name / "number").stat()
+            except OSError:
+                # Its folder may have gone between the two names; the name leads to another then.
+                if not name.exists():
+                    missed.append(True)
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    for number in range(1, 300):
+        replace_folder(make(number), name)
+    stop.set()
+    looking.join()
+    assert not missed
+    assert (name / "number").read_text() == "299"
+    assert list(tmp_path.iterdir()) == [name]
