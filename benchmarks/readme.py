@@ -136,6 +136,21 @@ def rows() -> list[tuple[str, str, str, str]]:
                 all(each["equal_runs"] == each["repeats"] >= 5 for each in verdicts.values()),
             )
         )
+    debloat: Any = load("debloat")
+    if debloat:
+        whole = debloat["original_bytes"]
+        peak = debloat["extra_peak_bytes"] / whole
+        found.append(
+            (
+                f"`trimtab debloat` of {debloat['program']}: disk beside the original environment,"
+                f" {whole / 1e6:,.0f} MB",
+                "while working at most 0.5x, then the slim environment",
+                f"peak {peak:.2f}x, then {debloat['extra_after_bytes'] / whole:.2f}x; the slim"
+                f" environment is {debloat['slim_bytes'] / 1e6:,.0f} MB, of which"
+                f" {debloat['shared_bytes'] / 1e6:,.0f} MB are files that both have",
+                peak <= 0.5 and debloat["extra_after_bytes"] <= debloat["slim_bytes"],
+            )
+        )
     workflow: Any = load("workflow")
     if workflow:
         found.append(
@@ -151,7 +166,7 @@ def rows() -> list[tuple[str, str, str, str]]:
 
 def main() -> None:
     """Replace what stands between the markers."""
-    names = ("tracing", "libraries", "relations", "fallback", "outputs", "workflow")
+    names = ("tracing", "libraries", "relations", "fallback", "outputs", "debloat", "workflow")
     text = _replaced(README.read_text(), BEGIN, END, _machines(names), rows())
     schedules = schedule_table.rows()
     machines = _machines(schedule_table.RESULTS)

@@ -217,7 +217,6 @@ class Corpus:
             write_json(workspace / _STATE, {"debloat_s": row.debloat_s, "complete": True})
             if not given.keep:  # the logs of runs that differed stay
                 shutil.rmtree(workspace / "env")
-                (workspace / "libraries.tar").unlink(missing_ok=True)
 
     def _debloat(self, program: CorpusProgram, workload: Workload, workspace: Path) -> float:
         """Make the slim environment as a user would, and return how many seconds it took.

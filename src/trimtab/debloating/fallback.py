@@ -8,14 +8,12 @@ import os
 import shutil
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
-from trimtab.binaries.elf.headers import PROGRAM_HEADER, PT_LOAD, PT_PHDR
 from trimtab.binaries.elf.reader import read_elf
-from trimtab.binaries.rewriting.companion import add_companion
 from trimtab.binaries.rewriting.spans import SpanReason
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode
 from trimtab.config.stages import EnvironmentStage
@@ -42,7 +40,6 @@ _FETCHER = Path("trimtab/trimtab-fetch")
 _REMOVED = Path("trimtab/removed")
 _STORE = Path("trimtab/store")
 _GPU_CODE_REMOVED = Path("trimtab/gpu_code_removed")
-_PT_NULL = 0
 _MAGIC = b"TRIMTAB3"
 _NOT_STARTED, _HOLDS_TRAPS = 1, 2
 _LOCATION_BYTES = 4008
@@ -141,11 +138,7 @@ def _add_sidecar(
         add_to_store(environment / _STORE, original, digests, wanted)
     elif source.kind == Fallback.STORE and source.store is not None:
         add_to_store(source.store, original, digests)
-    slim = environment / name
-    _unmap_headers(slim)
-    library = os.path.relpath(environment.resolve() / FALLBACK_LIBRARY, slim.parent.resolve())
-    add_companion(slim, elf, f"$ORIGIN/{library}")
-    layout = _layout_of(slim)
+    layout = _layout_of(environment / name)
     _write_sidecar(path, pages, digests, layout, location, source.kind, flags)
     return pages.gpu_code
 
@@ -178,19 +171,6 @@ def _write_sidecar(
         for rows in (pages.holes, pages.pieces, pages.functions, pages.kernels):
             file.write(rows.tobytes())
         file.write(b"".join(digests.chunks) + pages.text)
-
-
-def _unmap_headers(slim: Path) -> None:
-    """Free the addresses that a compacted library's program headers took from removed code.
-
-    glibc keeps a copy of headers that no segment maps (`_dl_map_object_from_fd`).
-    """
-    elf = read_elf(slim)
-    with slim.open("r+b") as file:
-        for number, segment in enumerate(elf.segments):
-            if segment.type in (PT_LOAD, PT_PHDR) and segment.offset == elf.program_header_offset:
-                file.seek(elf.program_header_offset + number * PROGRAM_HEADER.size)
-                file.write(replace(segment, type=_PT_NULL).pack())
 
 
 def _layout_of(slim: Path) -> int:

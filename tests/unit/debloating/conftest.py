@@ -1,6 +1,8 @@
 """Slim environments of small libraries, one of each kind a module of tests."""
 
-from collections.abc import Callable
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -39,3 +41,14 @@ def slim(build: Callable[..., Path]) -> Path:
 @pytest.fixture
 def record(tmp_path: Path) -> Path:
     return tmp_path / "events.jsonl"
+
+
+@pytest.fixture
+def other_file_system(tmp_path: Path) -> Iterator[Path]:
+    """A folder to which no file of `tmp_path` can be linked."""
+    memory = Path("/dev/shm")
+    if not memory.is_dir() or memory.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("needs /dev/shm as a file system of its own")
+    folder = Path(tempfile.mkdtemp(dir=memory))
+    yield folder
+    shutil.rmtree(folder)

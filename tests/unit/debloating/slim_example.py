@@ -12,11 +12,13 @@ from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.rewriting.compact import Mode, rewrite
+from trimtab.binaries.rewriting.companion import add_companion
 from trimtab.binaries.rewriting.locate import locate
+from trimtab.binaries.rewriting.program_headers import unmap_headers
 from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans
 from trimtab.binaries.rewriting.whole_pages import whole_pages
 from trimtab.config.groups.debloat import Fallback
-from trimtab.debloating.fallback import Source, add_fallback
+from trimtab.debloating.fallback import FALLBACK_LIBRARY, Source, add_fallback
 from trimtab.debloating.span_document import document_of
 from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.records.library_spans import spans_file
@@ -123,7 +125,10 @@ def make_slim(
         if path.name == "libdata.so":
             spans = with_gpu_code_removed(elf, spans)
         spans = whole_pages(elf, spans, 4096, traps=mode == "zero")
-        rewrite(elf, spans, mode, environment / "lib" / path.name, 4096)
+        slim = environment / "lib" / path.name
+        rewrite(elf, spans, mode, slim, 4096)
+        unmap_headers(slim)
+        add_companion(slim, elf, f"$ORIGIN/../{FALLBACK_LIBRARY}")
         name = f"lib/{path.name}"
         document_of(path, name, spans, 4096).write(spans_file(folder / "spans", name))
     manifest = manifest_of(mode, [f"lib/{path.name}" for path in (origin / "lib").iterdir()])

@@ -49,9 +49,16 @@ class StartUpOnly(StrEnum):
 class Share(StrEnum):
     """How the slim environment takes over unchanged files."""
 
+    AUTO = "auto"
     REFLINK = "reflink"
     COPY = "copy"
-    HARDLINK = "hardlink"
+
+
+class Unloaded(StrEnum):
+    """What becomes of libraries that no run loaded."""
+
+    KEEP = "keep"
+    REMOVE = "remove"
 
 
 class Fallback(StrEnum):
@@ -103,9 +110,14 @@ class Debloat:
     )
     share: Share = about(
         "How the slim environment takes over unchanged files: `reflink` (shared blocks, a copy "
-        "where the file system has none), `copy` or `hardlink` (a write through one changes the "
-        "original too).",
-        default=Share.REFLINK,
+        "where the file system has none), `auto` (likewise, but there compiled code is one file "
+        "with the original's, by a hard link) or `copy`.",
+        default=Share.AUTO,
+    )
+    unloaded: Unloaded = about(
+        "Libraries that no run loaded: `keep` them or `remove` their code, which comes back from "
+        "the fallback when a program calls it.",
+        default=Unloaded.KEEP,
     )
     fallback: Fallback = about(
         "Where a program finds what was removed and is missed, so that it goes on as in the "
@@ -132,4 +144,13 @@ class Debloat:
         if self.kernels == Kernels.PRUNE and self.fallback != Fallback.NONE:
             expected = "keep, or fallback: none, as a kernel that is pruned cannot come back"
             raise InvalidValueError("kernels", self.kernels.value, expected)
+        return self
+
+    @model_validator(mode="after")
+    def _can_bring_back(self) -> Self:
+        if self.unloaded == Unloaded.REMOVE and (
+            self.mode == Mode.PUNCH or self.fallback == Fallback.NONE
+        ):
+            expected = "keep with mode punch and fallback none, which bring nothing back"
+            raise InvalidValueError("unloaded", self.unloaded.value, expected)
         return self
