@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -165,6 +166,15 @@ def test_tools_read_the_library_as_before(
     )
     done = run([program], record)
     assert (done.returncode, called(record)) == (6, ["far_2"])
+
+
+def test_a_table_elsewhere_is_no_room(slim: Path, prefix: Path, tmp_path: Path) -> None:
+    """Only the first page is where it was: what `patchelf` moved to the end may be other bytes."""
+    library = Path(shutil.copy(slim / "lib/libmine.so", tmp_path / "libmine.so"))
+    before = library.read_bytes()
+    original = replace(read_elf(prefix / "lib/libmine.so"), program_header_offset=8192)
+    assert not companion.add_companion(library, original, "$ORIGIN/other")
+    assert library.read_bytes() == before
 
 
 def test_without_the_fallback_or_on_an_old_system_libraries_load_as_before(

@@ -8,7 +8,7 @@ import os
 import struct
 from pathlib import Path
 
-from trimtab.binaries.elf.headers import PROGRAM_HEADER, PT_DYNAMIC, PT_LOAD
+from trimtab.binaries.elf.headers import PAGE_BYTES, PROGRAM_HEADER, PT_DYNAMIC, PT_LOAD
 from trimtab.binaries.elf.reader import Elf, read_elf
 
 _DT_NULL, _DT_STRTAB = 0, 5
@@ -28,13 +28,9 @@ def add_companion(slim: Path, original: Elf, name: str) -> bool:
     where there is no room, or the system's dynamic linker is too old: the file is as it was.
     """
     elf, text = read_elf(slim), os.fsencode(name) + b"\0"
-    room = original.program_header_offset
-    moved = elf.program_header_offset != room
-    if (
-        not moved
-        or len(text) > len(original.segments) * PROGRAM_HEADER.size
-        or not linker_is_sound()
-    ):
+    room, room_bytes = original.program_header_offset, len(original.segments) * PROGRAM_HEADER.size
+    free = elf.program_header_offset != room and room + room_bytes <= PAGE_BYTES
+    if not free or len(text) > room_bytes or not linker_is_sound():
         return False
     holder = next((s for s in elf.segments if s.type == PT_LOAD and s.offset <= room < s.end), None)
     place = _place_of_entry(elf)
