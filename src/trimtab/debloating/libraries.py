@@ -184,7 +184,7 @@ def locate_used(library: ProfiledLibrary, options: Debloat, gpu: GpuScope) -> Lo
         and options.start_up_only == StartUpOnly.REMOVE
         and not library.why_not
         and not why_started(elf, functions, used)
-        and (bool(gpu.gpus) or not has_gpu_code(elf))
+        and (not gpu.keeps_all or not has_gpu_code(elf))
     )
     used = np.zeros_like(used) if stopped else with_likely(elf, functions, used)
     spans = locate(elf, functions, used, options.symbols == Symbols.KEEP)

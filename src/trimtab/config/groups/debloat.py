@@ -86,10 +86,10 @@ class Debloat:
         default=Symbols.STRIP,
     )
     gpu: Gpu = about(
-        "What stays of GPU code: `used` (what the traced runs loaded; all of it where their "
-        "kernels were not traced), `architecture` (what a GPU of the hardware can load, used or "
-        "not; so it is with `used` too in modes other than `compact`, in which GPU code could not "
-        "come back, unless `fallback` is `none`) or `keep` (all).",
+        "What stays of GPU code: `used` (what the traced runs loaded: none where they asked for no "
+        "GPU, all where their kernels were not traced), `architecture` (what a GPU of the hardware "
+        "can load, used or not; so it is with `used` too in modes other than `compact`, in which "
+        "GPU code could not come back, unless `fallback` is `none`) or `keep` (all).",
         default=Gpu.USED,
     )
     kernels: Kernels = about(
