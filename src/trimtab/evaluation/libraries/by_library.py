@@ -13,8 +13,7 @@ from trimtab.evaluation.libraries.size_columns import (
     sizes,
 )
 from trimtab.evaluation.report.blocks import Fold, Untitled
-from trimtab.evaluation.report.chapters import LIBRARIES
-from trimtab.evaluation.report.section import TargetSection
+from trimtab.evaluation.report.section import LIBRARIES, TargetSection
 from trimtab.evaluation.report.tables import MB, Column, Row, Table
 
 SHOWN = 25  # of each target, on the page

@@ -7,10 +7,8 @@ import pandas as pd
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget
 from trimtab.evaluation.libraries.size_columns import SIZE_COLUMNS, sizes, sizes_meaning
-from trimtab.evaluation.report.chapters import SIZE
-from trimtab.evaluation.report.compared import compared, target_row
-from trimtab.evaluation.report.section import TargetSection
-from trimtab.evaluation.report.tables import Column, Table
+from trimtab.evaluation.report.section import SIZE, TargetSection
+from trimtab.evaluation.report.tables import Column, Table, compared, target_row
 
 TENSORFLOW = "libtensorflow_cc"
 # A framework's own kernels are here, although a library of NVIDIA's may be larger.

@@ -10,7 +10,6 @@ from markupsafe import Markup
 from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
 from trimtab.evaluation.libraries.size_columns import NO_GPU_CODE
 from trimtab.evaluation.report.blocks import Block, Prose
-from trimtab.evaluation.report.chapters import GPU_CODE
 from trimtab.evaluation.report.figures import (
     BEFORE,
     CPU_COLOUR,
@@ -22,7 +21,7 @@ from trimtab.evaluation.report.figures import (
     specification,
 )
 from trimtab.evaluation.report.published import places, stated, titled
-from trimtab.evaluation.report.section import TargetSection
+from trimtab.evaluation.report.section import GPU_CODE, TargetSection
 from trimtab.evaluation.report.tables import MB
 
 _LARGEST = 4

@@ -7,7 +7,6 @@ import altair as alt
 
 from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.report.blocks import Beside, Block
-from trimtab.evaluation.report.chapters import LIBRARIES
 from trimtab.evaluation.report.figures import (
     CPU_COLOUR,
     GPU_COLOUR,
@@ -18,7 +17,7 @@ from trimtab.evaluation.report.figures import (
     specification,
 )
 from trimtab.evaluation.report.published import stated, titled
-from trimtab.evaluation.report.section import TargetSection
+from trimtab.evaluation.report.section import LIBRARIES, TargetSection
 from trimtab.evaluation.report.tables import reduction_pct
 
 _KDE_BANDWIDTH_PCT = 5

@@ -7,10 +7,9 @@ import altair as alt
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget
 from trimtab.evaluation.libraries.by_library import by_reduction
-from trimtab.evaluation.report.chapters import LIBRARIES
 from trimtab.evaluation.report.figures import AFTER, HIGHLIGHT, Figure, data, specification
 from trimtab.evaluation.report.published import published, titled
-from trimtab.evaluation.report.section import TargetSection
+from trimtab.evaluation.report.section import LIBRARIES, TargetSection
 from trimtab.evaluation.report.tables import MB
 
 

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 import altair as alt
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget
-from trimtab.evaluation.report.chapters import SIZE
 from trimtab.evaluation.report.figures import AFTER, BEFORE, Figure, data, in_order, specification
 from trimtab.evaluation.report.key_figures import KeyFigure, change, in_words
-from trimtab.evaluation.report.section import TargetSection
+from trimtab.evaluation.report.section import SIZE, TargetSection
 from trimtab.evaluation.report.tables import MB, MEASURED, Column, Row, Table, reduction_pct
 
 _ALL, _DEBLOATED = "all libraries", "debloated"

@@ -5,11 +5,8 @@ from dataclasses import asdict
 from typing import Any
 
 from trimtab.evaluation.inputs.measurements import Profile
-from trimtab.evaluation.report.chapters import EFFORT
-from trimtab.evaluation.report.compared import compared, target_row
-from trimtab.evaluation.report.metrics import by_row
-from trimtab.evaluation.report.section import TargetSection
-from trimtab.evaluation.report.tables import MEASURED, Column, Row, Table
+from trimtab.evaluation.report.section import EFFORT, TargetSection
+from trimtab.evaluation.report.tables import MEASURED, Column, Row, Table, compared, target_row
 from trimtab.evaluation.runs.pairs import compare, spread_column
 
 PROFILER = "cupti_activity"
@@ -56,7 +53,7 @@ class DebloatingTime(TargetSection):
 
     def metrics(self) -> Mapping[str, Any]:
         """Return the times of each target."""
-        return {"targets": by_row(self.tables[0], "name")}
+        return {"targets": self.tables[0].by_row("name")}
 
 
 class Tracing(TargetSection):

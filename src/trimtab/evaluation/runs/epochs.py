@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from trimtab.evaluation.inputs.measurements import Profile
-from trimtab.evaluation.report.chapters import RUNS
-from trimtab.evaluation.report.section import TargetSection
+from trimtab.evaluation.report.section import RUNS, TargetSection
 from trimtab.evaluation.report.tables import (
     HARDWARE_COLUMN,
     Column,

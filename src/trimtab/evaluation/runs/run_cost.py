@@ -6,10 +6,8 @@ from typing import Any
 import altair as alt
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
-from trimtab.evaluation.libraries.loading_modes import MODES, NO_MODE
 from trimtab.evaluation.libraries.size_columns import NO_GPU_CODE
-from trimtab.evaluation.report.chapters import GPU_CODE, RUNS
-from trimtab.evaluation.report.compared import compared
+from trimtab.evaluation.libraries.target_sizes import MODES, NO_MODE
 from trimtab.evaluation.report.figures import (
     AFTER,
     BEFORE,
@@ -19,8 +17,7 @@ from trimtab.evaluation.report.figures import (
     specification,
 )
 from trimtab.evaluation.report.key_figures import KeyFigure, less
-from trimtab.evaluation.report.metrics import by_row
-from trimtab.evaluation.report.section import TargetSection
+from trimtab.evaluation.report.section import GPU_CODE, RUNS, TargetSection
 from trimtab.evaluation.report.tables import (
     MB,
     MEASURED,
@@ -28,8 +25,8 @@ from trimtab.evaluation.report.tables import (
     Row,
     Table,
     Value,
+    compared,
     energy_source,
-    is_published,
 )
 from trimtab.evaluation.runs.pairs import DEBLOATED, ORIGINAL, compare, spread_column
 
@@ -93,21 +90,20 @@ class RunCost(TargetSection):
 
     def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
         """Yield what each workload of a target took, and less."""
-        for row in self.tables[0].rows:
-            if not is_published(row):
-                target = str(row["target"])
-                suffix = "" if row["name"] == row["target"] else f", {row['name']}"
-                yield target, less(f"Peak memory{suffix}", row, "peak_memory", "mb")
-                if "peak_gpu_memory_mb" in row:
-                    yield target, less(f"Peak GPU memory{suffix}", row, "peak_gpu_memory", "mb")
-                yield target, less(f"Start-up{suffix}", row, "start_up", "s")
-                yield target, less(f"Run time{suffix}", row, "wall", "s")
-                source = row["energy_source"] or "unknown"
-                yield target, less(f"Energy ({source}){suffix}", row, "energy", "j")
+        for row in self.tables[0].ours:
+            target = str(row["target"])
+            suffix = "" if row["name"] == row["target"] else f", {row['name']}"
+            yield target, less(f"Peak memory{suffix}", row, "peak_memory", "mb")
+            if "peak_gpu_memory_mb" in row:
+                yield target, less(f"Peak GPU memory{suffix}", row, "peak_gpu_memory", "mb")
+            yield target, less(f"Start-up{suffix}", row, "start_up", "s")
+            yield target, less(f"Run time{suffix}", row, "wall", "s")
+            source = row["energy_source"] or "unknown"
+            yield target, less(f"Energy ({source}){suffix}", row, "energy", "j")
 
     def metrics(self) -> Mapping[str, Any]:
         """Return the numbers of each workload of each target."""
-        return {"workloads": by_row(self.tables[0], "target", "name")}
+        return {"workloads": self.tables[0].by_row("target", "name")}
 
 
 class RunCostByLoadingMode(TargetSection):

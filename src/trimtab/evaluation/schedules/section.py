@@ -7,11 +7,9 @@ from typing import Any, ClassVar
 
 from trimtab.evaluation.inputs.schedules import Cell, Schedules
 from trimtab.evaluation.report.blocks import Block
-from trimtab.evaluation.report.chapters import SCHEDULES
 from trimtab.evaluation.report.figures import Figure
-from trimtab.evaluation.report.metrics import numbers
 from trimtab.evaluation.report.published import BearsOn, published
-from trimtab.evaluation.report.section import Chapter, Section
+from trimtab.evaluation.report.section import SCHEDULES, Chapter, Section
 from trimtab.evaluation.report.tables import (
     HARDWARE_COLUMN,
     SOURCE_COLUMNS,
@@ -19,7 +17,7 @@ from trimtab.evaluation.report.tables import (
     Row,
     Table,
     Value,
-    is_published,
+    numbers,
     published_row,
 )
 from trimtab.evaluation.schedules.charts import PALETTE
@@ -92,8 +90,8 @@ class ScheduleSection(Section):
     def metrics(self) -> Mapping[str, Any]:
         """Return our numbers by "cluster/trace/policy[/class[/quantity or source]]/key", flat."""
         found: dict[str, float] = {}
-        for row in (row for table in self.tables for row in table.rows):
-            if not is_published(row) and "policy" in row:
+        for row in (row for table in self.tables for row in table.ours):
+            if "policy" in row:
                 parts = [row["cluster"], row["trace"], row["policy"], row.get("job_class")]
                 parts.append(row.get("quantity") or row["source"])
                 prefix = "/".join(str(part) for part in parts if part)
