@@ -35,6 +35,7 @@ def simulate_cell(
     where no job finished.
     """
     facts, arrivals = facts_of(setting), setting.facts.arrivals
+    cluster, trace = setting.stage.cluster, setting.stage.trace
     bins = len(next(iter(arrivals.classes.values())))
     span_s = max(arrivals.bin_s * bins, 1e-9)
     results: list[Result] = []
@@ -46,7 +47,7 @@ def simulate_cell(
             facts.job_classes,
             setting.frames(replication),
             built,
-            seed=setting.trace.seed + replication,
+            seed=trace.seed + replication,
             folder=destination if replication == 0 else None,
             keep_jobs=replication == 0,
             keep_stays=replication == 0,
@@ -55,20 +56,20 @@ def simulate_cell(
         results.append(result)
     if not results[0].classes:
         raise UserError(
-            f"trace {setting.trace.name} on {setting.cluster.name} under {policy.name}: no job "
+            f"trace {trace.name} on {cluster.name} under {policy.name}: no job "
             "found a place; expected nodes that have room for some"
         )
     total = mean_figures([result.total for result in results])
     Summary(
-        cluster=setting.cluster.name,
-        trace=setting.trace.name,
+        cluster=cluster.name,
+        trace=trace.name,
         policy=policy.name,
         policy_label=policy.label or policy.name,
         baseline=is_baseline,
         simulator=results[0].simulator,
-        seed=setting.trace.seed,
+        seed=trace.seed,
         offered_load=results[0].offered_load,
-        classes=_class_figures(results, built, setting.trace.classes),
+        classes=_class_figures(results, built, trace.classes),
         all=replace(total, replications=replications),
         energy_source="modelled",
         service_source=setting.facts.service_source,

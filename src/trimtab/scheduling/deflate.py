@@ -15,11 +15,11 @@ def deflate(setting: Setting, objective: Objective) -> DeflatorSearch:
 
     Raises UserError for a cell that the formulas do not cover.
     """
-    original = setting.facts.original
-    classes = engine_classes(setting.trace, setting.cluster, setting.hardware, original)
+    stage = setting.stage
+    classes = engine_classes(stage, setting.facts.original)
     candidates = search(
         classes,
-        engine_power(setting.cluster, setting.hardware),
+        engine_power(stage.cluster, stage.hardware),
         objective.classes,
         sprint_share=objective.sprint_share,
         energy_weight=objective.energy_weight,
@@ -27,8 +27,8 @@ def deflate(setting: Setting, objective: Objective) -> DeflatorSearch:
     chosen = next((candidate for candidate in candidates if candidate.chosen), None)
     return DeflatorSearch(
         objective=objective.name,
-        cluster=setting.cluster.name,
-        trace=setting.trace.name,
+        cluster=stage.cluster.name,
+        trace=stage.trace.name,
         classes=[job_class.name for job_class in classes],
         rows=candidates,
         confirmed=_confirmed(setting, chosen) if chosen else None,
@@ -51,7 +51,7 @@ def _confirmed(setting: Setting, chosen: Candidate) -> SimulatedResponse:
         facts.job_classes,
         setting.frames(0),
         build_policy(policy.kind, policy.parameters, facts),
-        seed=setting.trace.seed,
+        seed=setting.stage.trace.seed,
         keep_jobs=False,
         keep_stays=False,
     ).classes

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ def make_trace(stage: TraceStage, measured: Measured, destination: Path) -> None
     trace = with_rounds(stage.trace, measured.rounds)
     skipped: Counter[str] = Counter()
     path = destination / "trace.parquet"
-    write_trace(path, frames_of(trace, stage.cluster, stage.hardware, measured, skipped))
+    write_trace(path, frames_of(replace(stage, trace=trace), measured, skipped))
     classes, last_arrival_s = class_statistics(path)
     end_s = max(last_arrival_s, 1e-9)
     TraceFacts(

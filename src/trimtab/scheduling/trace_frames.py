@@ -10,9 +10,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trimtab.clusters.round_times import service_times
-from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.trace import JobClassConfig, TraceConfig, Work
+from trimtab.config.stages import TraceStage
 from trimtab.records.trace_facts import MeasuredWorkload
 from trimtab.scheduling.from_config import GIB, measured_work, rounds_of
 from trimtab.scheduling.measured import Measured
@@ -49,59 +49,41 @@ class Empirical:
 
 
 def frames_of(
-    config: TraceConfig,
-    cluster: ClusterConfig,
-    hardware: Sequence[Hardware],
-    measured: Measured,
-    skipped: Counter[str],
+    stage: TraceStage, measured: Measured, skipped: Counter[str]
 ) -> Iterable[pd.DataFrame]:
-    """Return the trace as chunks of TRACE; `hardware` are the cluster's node types.
+    """Return the trace of a stage as chunks of TRACE.
 
     A load is that of the original environment, so that both environments meet the same arrivals.
     `skipped` counts the rows of a recorded trace that are left out, as the chunks are read. Raises
     UserError for a trace that is none, or that its files do not hold.
     """
-    arrivals = config.arrivals
+    config, arrivals = stage.trace, stage.trace.arrivals
     if arrivals.kind == "file" and arrivals.format is not None:
         if arrivals.format == "parquet":
             return (frame for paths in arrivals.files.values() for path in paths
                     for frame in read_trace(Path(path)))  # fmt: skip
         return read_format(arrivals.format, arrivals.files, arrivals.options, skipped)
-    classes = [
-        _synthetic(name, facts, cluster, hardware, measured.workloads.get(name))
-        for name, facts in config.classes.items()
-    ]
+    classes = [_synthetic(stage, name, measured.workloads.get(name)) for name in config.classes]
     if arrivals.kind == "bursts":
         return bursts(classes, _shares(config), config.seed, arrivals.jobs, arrivals.bursts,
                       arrivals.horizon_s)  # fmt: skip
     if arrivals.kind == "markovian":
         marked = [arrivals.marked[job_class.name] for job_class in classes]
         return marked_markovian(classes, arrivals.transitions, marked, config.seed, arrivals.jobs)
-    rates = rates_of(config, cluster, hardware, measured.original)
+    rates = rates_of(stage, measured.original)
     return poisson(classes, list(rates.values()), config.seed, arrivals.jobs)
 
 
-def rates_of(
-    config: TraceConfig,
-    cluster: ClusterConfig,
-    hardware: Sequence[Hardware],
-    original: Mapping[str, MeasuredWorkload],
-) -> dict[str, float]:
+def rates_of(stage: TraceStage, original: Mapping[str, MeasuredWorkload]) -> dict[str, float]:
     """Return the arrival rate of each class of Poisson arrivals, 1/s."""
-    shares = _shares(config)
+    config, shares = stage.trace, _shares(stage.trace)
     if config.arrivals.rate_per_s:
-        return {
-            name: config.arrivals.rate_per_s * share
-            for name, share in zip(config.classes, shares, strict=True)
-        }
-    demand = [
-        _demand(facts, _synthetic(name, facts, cluster, hardware, original.get(name)), cluster,
-                config.seed)
-        for name, facts in config.classes.items()
-    ]  # fmt: skip
-    load = config.arrivals.load * _capacity(cluster, hardware)
-    rates = rates_for_load(load, demand, shares)
-    return dict(zip(config.classes, rates.tolist(), strict=True))
+        rates = [config.arrivals.rate_per_s * share for share in shares]
+    else:
+        demand = [_demand(stage, name, original.get(name)) for name in config.classes]
+        load = config.arrivals.load * _capacity(stage)
+        rates = rates_for_load(load, demand, shares).tolist()
+    return dict(zip(config.classes, rates, strict=True))
 
 
 def _shares(config: TraceConfig) -> list[float]:
@@ -109,21 +91,16 @@ def _shares(config: TraceConfig) -> list[float]:
     return [facts.share / total for facts in config.classes.values()]
 
 
-def _synthetic(
-    name: str,
-    facts: JobClassConfig,
-    cluster: ClusterConfig,
-    hardware: Sequence[Hardware],
-    measured: MeasuredWorkload | None,
-) -> SyntheticClass:
+def _synthetic(stage: TraceStage, name: str, measured: MeasuredWorkload | None) -> SyntheticClass:
+    facts = stage.trace.classes[name]
     memory_bytes = int(facts.memory_gib * GIB) if measured is None else measured.memory_bytes
     return SyntheticClass(
         name=name,
         priority=facts.priority,
-        cpu_milli=cluster.engine_slots * 1000 or round(facts.cores * 1000),
+        cpu_milli=stage.cluster.engine_slots * 1000 or round(facts.cores * 1000),
         gpu_milli=round(facts.gpus * 1000),
         memory_bytes=memory_bytes,
-        work=_work(facts, hardware, measured),
+        work=_work(facts, stage.hardware, measured),
     )
 
 
@@ -160,28 +137,29 @@ def _distribution(work: Work) -> distribution.Distribution:
             return distribution.Exponential(work.mean_s)
 
 
-def _demand(
-    facts: JobClassConfig, synthetic: SyntheticClass, cluster: ClusterConfig, seed: int
-) -> float:
+def _demand(stage: TraceStage, name: str, measured: MeasuredWorkload | None) -> float:
     """Return what an average job asks of the capacity: core seconds, or seconds of an engine."""
+    synthetic, engine_slots = _synthetic(stage, name, measured), stage.cluster.engine_slots
     if not isinstance(synthetic.work, RoundCounts):
-        cores = 1.0 if cluster.engine_slots else synthetic.cpu_milli / 1000
+        cores = 1.0 if engine_slots else synthetic.cpu_milli / 1000
         return synthetic.work.mean * cores
     jobs = np.arange(_SAMPLE)
     maps = np.full(_SAMPLE, synthetic.work.map_tasks.counts[0])
     reduces = np.full(_SAMPLE, synthetic.work.reduce_tasks.counts[0])
-    slots = np.full(_SAMPLE, max(1, cluster.engine_slots or synthetic.cpu_milli // 1000))
-    return float(service_times(rounds_of(facts.rounds), seed, jobs, maps, reduces, slots)[0].mean())
+    slots = np.full(_SAMPLE, max(1, engine_slots or synthetic.cpu_milli // 1000))
+    rounds = rounds_of(stage.trace.classes[name].rounds)
+    return float(service_times(rounds, stage.trace.seed, jobs, maps, reduces, slots)[0].mean())
 
 
-def _capacity(cluster: ClusterConfig, hardware: Sequence[Hardware]) -> float:
+def _capacity(stage: TraceStage) -> float:
     """Return the core seconds, of the reference node, that the cluster does in a second.
 
     An engine counts as one: it has one job at a time.
     """
-    if cluster.engine_slots:
+    if stage.cluster.engine_slots:
         return 1.0
+    counts = stage.cluster.nodes.values()
     return sum(
         count * machine.cores * machine.speed
-        for count, machine in zip(cluster.nodes.values(), hardware, strict=True)
+        for count, machine in zip(counts, stage.hardware, strict=True)
     )

@@ -96,7 +96,6 @@ def prepared(images: Any) -> Any:
 
 if __name__ == "__main__":
     options = command.parser("A small convolutional network trained on digits with JAX.")
-    options.add_argument("--device", choices=command.DEVICES, default="cpu")
     options.add_argument("--epochs", type=command.positive, default=10)
     options.add_argument("--batch-size", type=command.positive, default=32)
     options.add_argument("--learning-rate", type=float, default=0.02)

@@ -72,7 +72,6 @@ def scaled(images: Any) -> Any:
 
 if __name__ == "__main__":
     options = command.parser("MobileNetV2 trained on scikit-learn's digits with TensorFlow.")
-    options.add_argument("--device", choices=command.DEVICES, default="cpu")
     options.add_argument("--epochs", type=command.positive, default=5)
     options.add_argument("--batch-size", type=command.positive, default=32)
     options.add_argument("--train-samples", type=command.positive, help="keep the first of them")
