@@ -19,9 +19,10 @@ import numpy as np
 import pandas as pd
 from common import RESULTS, save, spread
 
-from trimtab.execution.job_queue import DispatchPolicy
 from trimtab.execution.spark.run import run_trace
 from trimtab.files import whole_file
+from trimtab.policies.dias import Dias
+from trimtab.policies.priority import Priority
 from trimtab.queueing.errors import UnstableQueueError
 from trimtab.queueing.job_times import WaveModel
 from trimtab.queueing.phase_type import PhaseType, fit_two_moments
@@ -112,7 +113,7 @@ def execute(
         for job, (name, theta) in enumerate(jobs)
     )
     changed = {f"{name} {theta}": with_theta(name, theta) for name, theta in set(jobs)}
-    ran = run_trace(session, trace, changed, DispatchPolicy())
+    ran = run_trace(session, trace, changed, Priority())
     times = job_times(ran.log, ran.attempts).sort_values("job")
     times["processing_s"] = ran.jobs.set_index("job").execution_s[times.job].to_numpy()
     return times.assign(name=[name for name, _ in jobs], theta=[theta for _, theta in jobs])
@@ -200,7 +201,7 @@ def measure_response(
     rows, tables = [], []
     profiles = [profile(session, programs)]
     for theta in RESPONSE_THETAS:
-        ran = run_trace(session, trace, programs, DispatchPolicy(drop_ratio={0: theta}))
+        ran = run_trace(session, trace, programs, Dias(drop_ratio={"low": theta}))
         profiles.append(profile(session, programs))
         around = pd.concat(profiles[-2:])
         services = {

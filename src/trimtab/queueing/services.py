@@ -78,11 +78,6 @@ class Sprinted:
         )
         return before + self._sprint_probability * math.exp(tilt * self.timeout_s) * after
 
-    def cdf(self, t: ArrayLike) -> NDArray[np.float64]:
-        """Return P(X <= t) for every time, s, in the shape of `t`."""
-        times = np.asarray(t, np.float64)
-        return self.job.cdf(self._unsprinted(times))
-
     def laplace(self, s: ArrayLike) -> NDArray[np.complex128]:
         """Return E[exp(-sX)] for every complex `s`, 1/s, in its shape."""
         points = np.asarray(s, np.complex128)

@@ -1,23 +1,30 @@
 """One cell of an experiment: a trace on a cluster under a policy, simulated."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import t as student
 
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.config.groups.trace import JobClassConfig
 from trimtab.errors import UserError
 from trimtab.policies.base import Policy
 from trimtab.policies.registry import build_policy
-from trimtab.records.figures import ClassFigures
+from trimtab.records.figures import ClassFigures, JobFigures
 from trimtab.records.summary import Summary
 from trimtab.scheduling.deflator import loss_pct
-from trimtab.scheduling.replications import mean_figures
 from trimtab.scheduling.setting import Setting, facts_of
 from trimtab.simulation.result import Result
 from trimtab.simulation.simulate import simulate
 
 _SAMPLES = 200
+FiguresT = TypeVar("FiguresT", bound=JobFigures)
+_HALF_WIDTH = "_half_width_99"
+_CONFIDENCE = 0.99
 
 
 def simulate_cell(
@@ -95,3 +102,41 @@ def _loss_pct(facts: JobClassConfig | None, drop_ratio: float) -> float | None:
     if facts is None or not facts.accuracy_loss:
         return None
     return loss_pct([(ratio, loss) for ratio, loss in facts.accuracy_loss], drop_ratio)
+
+
+def mean_figures(replications: Sequence[FiguresT]) -> FiguresT:
+    """Return the mean of every figure, with the half-width of the intervals of some.
+
+    A figure that is the same in all replications stays what it is: a count stays whole.
+    """
+    kind = type(replications[0])
+    names = [field.name for field in fields(kind)]
+    means: dict[str, Any] = {}
+    for name in names:
+        values = [getattr(figures, name) for figures in replications]
+        if len(set(values)) == 1:
+            means[name] = values[0]
+        else:
+            known = np.array([value for value in values if value is not None], dtype=float)
+            means[name] = float(known.mean())
+    if len(replications) > 1:
+        for name in names:
+            if name.endswith(_HALF_WIDTH):
+                key = name.removesuffix(_HALF_WIDTH)
+                means[name] = _half_width([getattr(figures, key) for figures in replications])
+    return kind(**means)
+
+
+def half_width(means: ArrayLike, *, confidence: float) -> float:
+    """Return half the width of the confidence interval of the mean of independent `means`.
+
+    Student's t; `means` are two or more, of replications or of batches of one long series.
+    """
+    values = np.asarray(means, float)
+    quantile = student.ppf((1 + confidence) / 2, len(values) - 1)
+    return float(quantile * values.std(ddof=1) / np.sqrt(len(values)))
+
+
+def _half_width(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return half_width(known, confidence=_CONFIDENCE) if len(known) > 1 else None

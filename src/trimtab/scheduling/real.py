@@ -11,7 +11,7 @@ import pandas as pd
 from trimtab.config.groups.experiment import Platform
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.errors import UserError
-from trimtab.execution.dispatch_policy import dispatch_policy
+from trimtab.execution.dispatch_policy import check_drives
 from trimtab.execution.slurm.cluster import SlurmCluster
 from trimtab.execution.slurm.run import run_policy
 from trimtab.execution.spark.rounds import WARM_UP
@@ -79,12 +79,12 @@ def _on_spark(
             f"program for each class; {', '.join(without) or 'engine_slots'} missing"
         )
     priorities = {name: facts.priority for name, facts in classes.items()}
-    driven = dispatch_policy(policy, config, priorities)
+    check_drives(policy, config, priorities)
     with TemporaryDirectory(prefix="trimtab-spark-") as folder:
         programs = prepare(classes, Path(folder))
         with spark_session(Path(folder) / "log", cluster.engine_slots) as session:
             warm_up(session, programs.values(), WARM_UP)
-            ran = run_trace(session, trace, programs, driven)
+            ran = run_trace(session, trace, programs, policy)
     return ran.jobs, ran.sprinter
 
 

@@ -12,8 +12,7 @@ from trimtab.clusters.cluster import Cluster, JobClass
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.trace import JobClassConfig
 from trimtab.config.stages import TraceStage
-from trimtab.policies.facts import Asked, Facts, ProbeRun
-from trimtab.policies.simulated_probes import probe_nodes
+from trimtab.policies.facts import Asked, Facts, ProbeRun, probe_nodes
 from trimtab.records.trace_facts import TraceFacts
 from trimtab.scheduling.from_config import GIB, cluster_of, job_classes_of
 from trimtab.scheduling.measured import Measured, with_rounds

@@ -48,11 +48,7 @@ class Comparison(StrEnum):
         return self in (Comparison.NUMERIC_STDOUT, Comparison.NUMERIC_FILE)
 
 
-class Phase(StrEnum):
-    """What a program does with its model."""
-
-    TRAIN = "train"
-    INFERENCE = "inference"
+Phase = StrEnum("Phase", "TRAIN INFERENCE")  # what a program does with its model
 
 
 def _compiles(pattern: str) -> str:

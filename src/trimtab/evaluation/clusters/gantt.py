@@ -13,8 +13,7 @@ from trimtab.evaluation.inputs.schedules import Cell, CellGroup
 from trimtab.evaluation.inputs.stays import Window, first_stays, lane_height, lanes
 from trimtab.evaluation.report.blocks import Block, Fold, Prose
 from trimtab.evaluation.report.figures import INK, Figure, data, hover, scaled, specification
-from trimtab.evaluation.schedules.charts import class_colour
-from trimtab.evaluation.schedules.section import OTHERS, ScheduleSection
+from trimtab.evaluation.schedules.section import OTHERS, ScheduleSection, class_colour
 
 _STAYS = 200
 _UNKNOWN = "not finished"

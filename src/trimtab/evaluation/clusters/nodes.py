@@ -9,8 +9,12 @@ from trimtab.config.groups.hardware import Probe
 from trimtab.evaluation.inputs.schedules import Cell, CellGroup
 from trimtab.evaluation.report.figures import AFTER, Figure, data, hover, in_order, specification
 from trimtab.evaluation.report.published import titled
-from trimtab.evaluation.schedules.charts import figure_of, palette_colour, sources_in_words
-from trimtab.evaluation.schedules.section import ScheduleSection
+from trimtab.evaluation.schedules.section import (
+    ScheduleSection,
+    figure_of,
+    palette_colour,
+    sources_in_words,
+)
 
 _SAMPLES = 300
 _NUMBERS = ("cores:Q", "work:Q", "value:Q")

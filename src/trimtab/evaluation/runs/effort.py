@@ -20,14 +20,14 @@ _TRACED = {
 }
 
 
-class DebloatingTime(TargetSection):
-    """The time that each step of debloating a target took."""
+class Effort(TargetSection):
+    """How long each step of debloating a target took, and what tracing cost each workload."""
 
     order = 500
     chapter = EFFORT
 
     def make_tables(self) -> Iterator[Table]:
-        """A row for each target."""
+        """A row for each target, and a row for each workload and way of tracing."""
         rows = []
         for target in self.measurements.targets:
             timings = asdict(target.manifest.timings)
@@ -50,20 +50,6 @@ class DebloatingTime(TargetSection):
             ),
             rows,
         )
-
-    def metrics(self) -> Mapping[str, Any]:
-        """Return the times of each target."""
-        return {"targets": self.tables[0].by_row("name")}
-
-
-class Tracing(TargetSection):
-    """The run time of each workload traced, over its original and its profiled runs."""
-
-    order = 510
-    chapter = EFFORT
-
-    def make_tables(self) -> Iterator[Table]:
-        """A row for each workload and way of tracing."""
         yield compared(
             "tracing",
             "The cost of tracing",
@@ -82,6 +68,10 @@ class Tracing(TargetSection):
             [row for profile in self.measurements.profiles for row in _rows(profile)],
             who=(Column("name", "Workload"),),
         )
+
+    def metrics(self) -> Mapping[str, Any]:
+        """Return the times of each target."""
+        return {"targets": self.tables[0].by_row("name")}
 
 
 def _rows(profile: Profile) -> Iterator[Row]:

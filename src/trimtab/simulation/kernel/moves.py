@@ -3,12 +3,11 @@
 from trimtab.clusters import layout
 from trimtab.clusters.compiled import lean
 from trimtab.clusters.layout import NOBODY, KernelOutput, Model, State, index, never
-from trimtab.simulation.kernel.budget import end_sprint
 from trimtab.simulation.kernel.capacity import bring_image, give_back, take
 from trimtab.simulation.kernel.energy import draw_here, draw_there, stop_here, stop_there
 from trimtab.simulation.kernel.heap import schedule
 from trimtab.simulation.kernel.places import place_again
-from trimtab.simulation.kernel.running import advance, change_level, write_stay
+from trimtab.simulation.kernel.running import advance, change_level, end_sprint, write_stay
 
 
 @lean
