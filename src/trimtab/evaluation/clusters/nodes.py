@@ -127,13 +127,7 @@ def _probing(probes: Mapping[str, Sequence[Probe]]) -> Figure:
                 sort=in_order(f"level {probe.level}" for _, probe in shown),
                 legend=alt.Legend(title="Frequency level", orient="top"),
             ),
-            tooltip=[
-                *hover("node_type", "task", "level"),
-                "cores:Q",
-                "work:Q",
-                "value:Q",
-                "source:N",
-            ],
+            tooltip=[*hover("node_type", "task", "level"), *_NUMBERS, "source:N"],
         )
         .properties(width=330, height=180)
         .facet(

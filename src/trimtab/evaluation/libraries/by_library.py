@@ -16,7 +16,7 @@ from trimtab.evaluation.libraries.size_columns import (
     sizes,
 )
 from trimtab.evaluation.report.blocks import Fold, Untitled
-from trimtab.evaluation.report.figures import AFTER, HIGHLIGHT, Figure, data, specification
+from trimtab.evaluation.report.figures import AFTER, HIGHLIGHT, Figure, data, hover, specification
 from trimtab.evaluation.report.published import published, titled
 from trimtab.evaluation.report.section import LIBRARIES, TargetSection
 from trimtab.evaluation.report.tables import MB, Column, Row, Table
@@ -118,19 +118,13 @@ class Savings(TargetSection):
 
 def _pareto(target: DebloatedTarget) -> Any:
     values = pareto(target)
-    tooltip = [
-        "rank:Q",
-        "library:N",
-        alt.Tooltip("saved_mb:Q", format=",.2f"),
-        alt.Tooltip("cumulative_pct:Q", format=".1f"),
-    ]
     base = alt.Chart(data(values)).encode(
         x=alt.X(
             "rank:O",
             title="Rank of the library",
             axis=alt.Axis(labelAngle=0, ticks=False, values=_labelled_ranks(len(values))),
         ),
-        tooltip=tooltip,
+        tooltip=["rank:Q", *hover("library", saved_mb=",.2f", cumulative_pct=".1f")],
     )
     bars = base.mark_bar(color=AFTER).encode(y=alt.Y("saved_mb:Q", title="Saved, MB"))
     share = alt.Y(
