@@ -30,9 +30,12 @@ from trimtab.queueing.poisson_priority import Discipline, response_times
 from trimtab.spark.accuracy import measure_accuracy
 from trimtab.spark.event_log import job_times
 from trimtab.spark.program import SparkProgram
-from trimtab.spark.programs.posts import resize_posts, write_documentation_posts
+from trimtab.spark.programs.made_input import (
+    resize_posts,
+    write_documentation_posts,
+    write_web_graph,
+)
 from trimtab.spark.programs.triangles import TriangleCount, partition_edges
-from trimtab.spark.programs.web_graph import write_web_graph
 from trimtab.spark.programs.word_popularity import WordPopularity
 from trimtab.spark.session import Session, spark_session
 

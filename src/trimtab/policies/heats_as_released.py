@@ -24,7 +24,6 @@ from trimtab.clusters.layout import HEATS_AS_RELEASED, Model
 from trimtab.errors import UserError
 from trimtab.policies.base import NodeState, Placement, Policy, Running, Task
 from trimtab.policies.facts import Facts
-from trimtab.policies.heats.policy import Candidate, best_of
 
 # The row: energy (a share, higher is better) and performance (operations a second) of the four
 # types of nodes, in the release by their host names. Which is which of table 3.2 is not said; the
@@ -80,8 +79,8 @@ class HeatsAsReleased(Policy):
         """Return the node with room whose type scores best, among equals the first."""
         if not nodes:
             return None
-        best = best_of([self._candidate(state) for state in nodes])
-        return Placement(best.node, best.level)
+        best = min(nodes, key=lambda state: (-self.score[state.node_type], state.node))
+        return Placement(best.node, int(self.levels[best.node_type]) - 1)
 
     def reconsider(self, running: Running, nodes: Sequence[NodeState]) -> Placement | None:
         """Return the best node if it is of another type than the present one."""
@@ -97,10 +96,6 @@ class HeatsAsReleased(Policy):
             message = f"{len(self.score)} node types, the cluster has {len(model.kinds)}"
             raise UserError(f"heats_as_released: {message}")
         model.kinds["score"] = self.score
-
-    def _candidate(self, state: NodeState) -> Candidate:
-        level = int(self.levels[state.node_type]) - 1
-        return Candidate(float(self.score[state.node_type]), state.node, level)
 
 
 def build(facts: Facts, *, energy_weight: float = 1.0, tick_s: float = 60.0) -> HeatsAsReleased:

@@ -31,7 +31,8 @@ def build_policy(kind: str, parameters: Mapping[str, Any], facts: Facts) -> Poli
         kinds = ", ".join(name for name in names if hasattr(_module(name), "build"))
         raise UserError(f"policy: kind: {kind!r} given, expected one of {kinds}")
     module = _module(kind)
-    keys = _keys(module)
+    made_with = getattr(module, "MADE_WITH", module.build)  # a class, where it has many keys
+    keys = [name for name in inspect.signature(made_with).parameters if name != "facts"]
     unknown = sorted(set(parameters) - set(keys))
     if unknown:
         raise UserError(
@@ -43,9 +44,3 @@ def build_policy(kind: str, parameters: Mapping[str, Any], facts: Facts) -> Poli
 
 def _module(name: str) -> ModuleType:
     return importlib.import_module(f"{policies.__name__}.{name}")
-
-
-def _keys(module: ModuleType) -> list[str]:
-    """Return the keys of a kind: those of `build`, or of the class that a module is MADE_WITH."""
-    made_with = getattr(module, "MADE_WITH", module.build)
-    return [name for name in inspect.signature(made_with).parameters if name != "facts"]

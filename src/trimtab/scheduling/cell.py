@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
 
 from trimtab.config.groups.policy import PolicyConfig
@@ -110,21 +110,21 @@ def mean_figures(replications: Sequence[FiguresT]) -> FiguresT:
     A figure that is the same in all replications stays what it is: a count stays whole.
     """
     kind = type(replications[0])
-    names = [field.name for field in fields(kind)]
     means: dict[str, Any] = {}
-    for name in names:
-        values = [getattr(figures, name) for figures in replications]
-        if len(set(values)) == 1:
-            means[name] = values[0]
+    for name in (field.name for field in fields(kind)):
+        values = {getattr(figures, name) for figures in replications}
+        if name.endswith(_HALF_WIDTH):
+            known = _known(replications, name.removesuffix(_HALF_WIDTH))
+            means[name] = half_width(known, confidence=_CONFIDENCE) if len(known) > 1 else None
         else:
-            known = np.array([value for value in values if value is not None], dtype=float)
-            means[name] = float(known.mean())
-    if len(replications) > 1:
-        for name in names:
-            if name.endswith(_HALF_WIDTH):
-                key = name.removesuffix(_HALF_WIDTH)
-                means[name] = _half_width([getattr(figures, key) for figures in replications])
+            mean = values.pop() if len(values) == 1 else float(_known(replications, name).mean())
+            means[name] = mean
     return kind(**means)
+
+
+def _known(replications: Sequence[JobFigures], name: str) -> NDArray[np.float64]:
+    values = [getattr(figures, name) for figures in replications]
+    return np.array([value for value in values if value is not None], dtype=float)
 
 
 def half_width(means: ArrayLike, *, confidence: float) -> float:
@@ -135,8 +135,3 @@ def half_width(means: ArrayLike, *, confidence: float) -> float:
     values = np.asarray(means, float)
     quantile = student.ppf((1 + confidence) / 2, len(values) - 1)
     return float(quantile * values.std(ddof=1) / np.sqrt(len(values)))
-
-
-def _half_width(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return half_width(known, confidence=_CONFIDENCE) if len(known) > 1 else None

@@ -13,8 +13,7 @@ from trimtab.config.stages import TraceStage
 from trimtab.records.trace_facts import ArrivalCounts, ClassFacts, ServiceSource, TraceFacts
 from trimtab.scheduling.measured import Measured, with_rounds
 from trimtab.scheduling.trace_frames import frames_of
-from trimtab.traces.statistics import arrivals_by_class, class_statistics
-from trimtab.traces.table import write_trace
+from trimtab.traces.table import arrivals_by_class, class_statistics, write_trace
 
 _BINS = 120
 

@@ -17,7 +17,7 @@ from trimtab.records.trace_facts import TraceFacts
 from trimtab.scheduling.from_config import GIB, cluster_of, job_classes_of
 from trimtab.scheduling.measured import Measured, with_rounds
 from trimtab.scheduling.trace_frames import frames_of
-from trimtab.traces.statistics import class_statistics
+from trimtab.traces.table import class_statistics
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from trimtab.config.groups.hardware import Hardware
 from trimtab.config.validate import checked
 from trimtab.errors import UserError
 from trimtab.execution.probing import TASKS, ProbingTask, probe, probe_host, write_hardware
-from trimtab.execution.sprinting.governors import Governors
+from trimtab.execution.sprinting.frequencies import Governors
 from trimtab.policies.facts import Asked, ProbeRun
 from trimtab.policies.heats.predictions import fit
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel

@@ -18,8 +18,8 @@ from trimtab.errors import TrimtabError, UserError
 from trimtab.execution.history import JobOutcome, Stay, jobs_table, stays_table
 from trimtab.execution.slurm import jobs as slurm_jobs
 from trimtab.execution.slurm.cluster import SlurmCluster
+from trimtab.execution.slurm.jobs import SlurmJob, jobs_of
 from trimtab.execution.slurm.reports import Report, Reports
-from trimtab.execution.slurm.trace import SlurmJob, jobs_of
 from trimtab.policies.base import NodeState, Placement, Policy
 
 GRACE_S = 60.0  # of real time: no report for so much longer than expected, and something is wrong

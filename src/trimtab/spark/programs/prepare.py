@@ -5,9 +5,12 @@ from pathlib import Path
 
 from trimtab.config.groups.trace import JobClassConfig
 from trimtab.spark.program import SparkProgram
-from trimtab.spark.programs.posts import resize_posts, write_documentation_posts
+from trimtab.spark.programs.made_input import (
+    resize_posts,
+    write_documentation_posts,
+    write_web_graph,
+)
 from trimtab.spark.programs.triangles import TriangleCount, partition_edges
-from trimtab.spark.programs.web_graph import write_web_graph
 from trimtab.spark.programs.word_popularity import WordPopularity
 
 _GRAPH_NODES = 5000

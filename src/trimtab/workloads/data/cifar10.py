@@ -38,7 +38,9 @@ def load(
     [samples, 3, 32, 32]. Raises InputError naming the file at fault.
     """
     if path is None:
-        return _digits().first(train_samples, test_samples)
+        carried = digits.load(channels=3, enlarged=4).first(train_samples, test_samples)
+        source = f"{carried.source}, in place of CIFAR-10, which no package carries"
+        return replace(carried, source=source)
     found = names(path)
     by_stem = {name.rsplit("/", 1)[-1]: name for name in found}
     limits = {"train": train_samples, "test": test_samples}
@@ -52,13 +54,6 @@ def load(
     raise InputError(
         f"--data {path}: found neither the pickles data_batch_1 to data_batch_5 and test_batch, "
         f"nor images named train/<class>/<image> and test/<class>/<image> (.png, .jpg) there"
-    )
-
-
-def _digits() -> Images:
-    images = digits.load(channels=3, enlarged=4)
-    return replace(
-        images, source=f"{images.source}, in place of CIFAR-10, which no package carries"
     )
 
 

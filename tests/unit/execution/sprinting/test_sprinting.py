@@ -14,7 +14,7 @@ from trimtab.execution.local.executions import Execution
 from trimtab.execution.sprinting.choose import find_sprinter
 from trimtab.execution.sprinting.control_groups import cpu_parents, group_of, make_cpu_group
 from trimtab.execution.sprinting.core_sprinting import AffinitySprinter, QuotaSprinter
-from trimtab.execution.sprinting.frequency_sprinting import FrequencySprinter
+from trimtab.execution.sprinting.frequencies import FrequencySprinter
 from trimtab.policies.dias import Dias
 
 # What Linux shows of one core of an Intel Xeon E5-2680 v3 under acpi-cpufreq.
