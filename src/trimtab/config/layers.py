@@ -25,7 +25,7 @@ from omegaconf.errors import GrammarParseError
 
 from trimtab.config.fields import MistakeError
 from trimtab.config.root import Root
-from trimtab.config.words import keys_of, kind_at, nearest, steps_of, unknown_key
+from trimtab.config.validate import keys_of, kind_at, nearest, steps_of, unknown_key
 
 # ${target:NAME} is the target NAME for the workload NAME alone: YAML keys take no interpolation.
 OmegaConf.register_new_resolver("target", lambda name: {name: [name]}, replace=True)

@@ -1,8 +1,7 @@
 """The deflator on a cell: the search by the model, and its choice confirmed by simulation."""
 
 from trimtab.config.groups.objective import Objective
-from trimtab.config.groups.policy import PolicyConfig
-from trimtab.policies.registry import build_policy
+from trimtab.policies.dias import Dias
 from trimtab.records.deflator_search import Candidate, DeflatorSearch, SimulatedResponse
 from trimtab.scheduling.deflator import search
 from trimtab.scheduling.engine_model import engine_classes, engine_power
@@ -35,22 +34,13 @@ def deflate(setting: Setting, objective: Objective) -> DeflatorSearch:
     )
 
 
-def policy_of(candidate: Candidate) -> PolicyConfig:
-    """Return the policy that a candidate of the deflator is."""
-    timeouts_s = {
-        name: after_s for name, after_s in candidate.timeout_s.items() if after_s is not None
-    }
-    parameters = {"drop_ratio": dict(candidate.drop_ratio), "timeout_s": timeouts_s}
-    return PolicyConfig(name="deflator", kind="dias", label="deflator", parameters=parameters)
-
-
 def _confirmed(setting: Setting, chosen: Candidate) -> SimulatedResponse:
-    policy, facts = policy_of(chosen), facts_of(setting)
+    facts = facts_of(setting)
     figures = simulate(
         facts.cluster,
         facts.job_classes,
         setting.frames(0),
-        build_policy(policy.kind, policy.parameters, facts),
+        Dias(drop_ratio=chosen.drop_ratio, timeout_s=chosen.timeout_s),
         seed=setting.stage.trace.seed,
         keep_jobs=False,
         keep_stays=False,

@@ -129,13 +129,12 @@ def enough(observations: Sequence[ProbeRun], features: Sequence[str]) -> bool:
 def _fit_type(
     node_type: str, observations: Sequence[ProbeRun], kind: type, features: tuple[str, ...]
 ) -> tuple[_Regression, _Regression]:
-    if not enough(observations, features):
-        count = len(_counted(observations, features))
+    counted = _counted(observations, features)
+    if len(counted) <= len(features):
         raise UserError(
-            f"node type {node_type}: {count} probes, too few for a regression over "
+            f"node type {node_type}: {len(counted)} probes, too few for a regression over "
             f"{', '.join(features)}; it needs at least {len(features) + 1}: run `trimtab probe`"
         )
-    counted = _counted(observations, features)
     rows = np.array([[float(getattr(run, name)) for name in features] for run in counted])
     targets = np.array([run.wall_s for run in counted]), np.array([run.energy_j for run in counted])
     for key, values in zip(("wall_s", "energy_j"), targets, strict=True):

@@ -23,8 +23,6 @@ from trimtab.simulation.kernel.model import outage_events
 from trimtab.simulation.reference.system import Job, Place, System
 
 _BATCH = 1 << 14
-_KINDS = {"finish": layout.FINISH, "draw": layout.DRAW, "draw there": layout.DRAW_THERE}
-_KINDS |= {"switch": layout.SWITCH, "sprint": layout.SPRINT}
 
 
 class ReferenceSimulator:
