@@ -30,7 +30,7 @@ from trimtab.queueing.poisson_priority import Discipline, response_times
 from trimtab.spark.accuracy import measure_accuracy
 from trimtab.spark.event_log import job_times
 from trimtab.spark.program import SparkProgram
-from trimtab.spark.programs.made_input import (
+from trimtab.spark.programs.prepare import (
     resize_posts,
     write_documentation_posts,
     write_web_graph,

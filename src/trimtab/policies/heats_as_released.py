@@ -58,22 +58,17 @@ class HeatsAsReleased(Policy):
         tick_s: float = 60.0,
     ) -> None:
         """Raise UserError for lengths that differ or a weight out of range."""
-        self.energy: NDArray[np.float64] = np.asarray(energy, dtype=np.float64)
-        self.performance: NDArray[np.float64] = np.asarray(performance, dtype=np.float64)
+        shares, operations = np.asarray(energy, np.float64), np.asarray(performance, np.float64)
         self.levels: NDArray[np.int64] = np.asarray(levels, dtype=np.int64)
-        shapes = {self.energy.shape, self.performance.shape, self.levels.shape}
-        if len(shapes) != 1 or self.energy.ndim != 1:
+        if not shares.shape == operations.shape == self.levels.shape or shares.ndim != 1:
             raise UserError("heats_as_released: energy, performance, levels: one number a type")
         if not 0 <= energy_weight <= 1:
             raise UserError(
                 f"heats_as_released: energy_weight: {energy_weight} given, expected 0 to 1"
             )
-        self.energy_weight = energy_weight
         self.tick_s = tick_s
         # In the release's order of operations.
-        self.score: NDArray[np.float64] = self.energy * energy_weight + self.performance * (
-            1.0 - energy_weight
-        )
+        self.score = np.asarray(shares * energy_weight + operations * (1.0 - energy_weight))
 
     def place(self, task: Task, nodes: Sequence[NodeState]) -> Placement | None:
         """Return the node with room whose type scores best, among equals the first."""

@@ -11,8 +11,7 @@ from scipy.linalg import expm, schur
 from scipy.optimize import brentq
 
 from trimtab.queueing.errors import ModelError
-from trimtab.queueing.quadrature import graded_nodes, panel_ratio
-from trimtab.queueing.uniformisation import expected_values
+from trimtab.queueing.phase_numerics import expected_values, graded_nodes, panel_ratio
 
 _TOLERANCE = 1e-9
 _ROUNDING = 1e-12  # a row's sum this small against its diagonal is zero

@@ -14,13 +14,7 @@ from trimtab.queueing.errors import ModelError, UnstableQueueError
 from trimtab.queueing.response import ResponseTime
 from trimtab.queueing.services import Service
 from trimtab.queueing.taylor import Taylor
-from trimtab.queueing.transforms import (
-    Points,
-    PoissonQueue,
-    Repeating,
-    Resuming,
-    moments_series,
-)
+from trimtab.queueing.transforms import Points, PoissonQueue, Repeating, Resuming, moments_series
 
 
 class Discipline(StrEnum):

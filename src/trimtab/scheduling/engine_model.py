@@ -16,7 +16,7 @@ from trimtab.queueing.phase_type import PhaseType, fit_two_moments
 from trimtab.records.trace_facts import MeasuredWorkload
 from trimtab.scheduling.deflator import EngineClass, EnginePower
 from trimtab.scheduling.from_config import cluster_of, rounds_of
-from trimtab.scheduling.trace_frames import rates_of
+from trimtab.scheduling.make_trace import rates_of
 
 _SAMPLE = 50_000  # drawn jobs whose moments stand for those of a class
 _LEAST_SCV = 0.002  # less would need more than 500 phases, and changes no response time visibly

@@ -15,8 +15,8 @@ from trimtab.config.stages import TraceStage
 from trimtab.policies.facts import Asked, Facts, ProbeRun, probe_nodes
 from trimtab.records.trace_facts import TraceFacts
 from trimtab.scheduling.from_config import GIB, cluster_of, job_classes_of
+from trimtab.scheduling.make_trace import frames_of
 from trimtab.scheduling.measured import Measured, with_rounds
-from trimtab.scheduling.trace_frames import frames_of
 from trimtab.traces.table import class_statistics
 
 

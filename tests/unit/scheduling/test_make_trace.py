@@ -20,9 +20,8 @@ from trimtab.config.stages import TraceStage
 from trimtab.errors import UserError
 from trimtab.records.measured_rounds import RoundTimes
 from trimtab.records.trace_facts import MeasuredWorkload, ServiceSource, TraceFacts
-from trimtab.scheduling.make_trace import make_trace
+from trimtab.scheduling.make_trace import make_trace, rates_of
 from trimtab.scheduling.measured import Measured, with_rounds
-from trimtab.scheduling.trace_frames import rates_of
 from trimtab.traces.formats.registry import READERS, read_format
 from trimtab.traces.table import read_trace
 

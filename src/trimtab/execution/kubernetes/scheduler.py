@@ -66,9 +66,17 @@ class _Place:
 
     def state(self, pod: Any) -> NodeState:
         cpu_milli, _, memory_bytes = self.capacity.tolist()
-        size = (self.number, self.node_type, cpu_milli, memory_bytes)
-        has_image = objects.has_images(self.node, pod)
-        return NodeState(*size, *self.free.tolist(), has_image=has_image)
+        free_cpu_milli, free_gpu_milli, free_memory_bytes = self.free.tolist()
+        return NodeState(
+            self.number,
+            self.node_type,
+            cpu_milli,
+            memory_bytes,
+            free_cpu_milli,
+            free_gpu_milli,
+            free_memory_bytes,
+            objects.has_images(self.node, pod),
+        )
 
 
 class KubernetesScheduler:
