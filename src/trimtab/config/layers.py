@@ -37,9 +37,6 @@ _ABSENT = object()
 class UnreadableFileError(Exception):
     """A file of the configuration that cannot be read at all."""
 
-    def __init__(self, path: Path, problem: str) -> None:
-        super().__init__(f"{path}: {problem}")
-
 
 @dataclass(frozen=True)
 class Layer:
@@ -129,10 +126,10 @@ class _Files(CachingConfigRepository):  # type: ignore[misc]
             return super().load_config(config_path)
         except UnicodeDecodeError as error:
             problem = f"not UTF-8 text: {error.reason} at byte {error.start}"
-            raise UnreadableFileError(path, problem) from None
+            raise UnreadableFileError(f"{path}: {problem}") from None
         except GrammarParseError as error:
             problem = f"{error.full_key}: {str(error).splitlines()[0]}; {ESCAPED}"
-            raise UnreadableFileError(path, problem) from None
+            raise UnreadableFileError(f"{path}: {problem}") from None
 
 
 def _plain(tree: DictConfig) -> dict[str, Any]:

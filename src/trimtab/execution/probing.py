@@ -83,7 +83,10 @@ def probe(
     chosen = [TASKS[task] for task in tasks]
     chosen += [ProbingTask(key, tuple(words)) for key, words in (commands or {}).items()]
     document = probe_host(name, chosen, hardware=hardware)
-    write_hardware(output, document, overwrite=overwrite)
+    check_output(name, output, overwrite=overwrite)  # it took a while: somebody may have written it
+    text = yaml.safe_dump(document, sort_keys=False, width=98, allow_unicode=True)
+    with whole_file(output) as temporary:
+        temporary.write_text(f"# Probed on this host by `trimtab probe`.\n{text}")
     return document
 
 
@@ -152,17 +155,6 @@ def check_output(name: str, output: Path, *, overwrite: bool) -> None:
         raise UserError(f"{output}: the file of hardware {name!r} has to be called {name}.yaml")
     if output.exists() and not overwrite:
         raise UserError(f"{output}: is there already; choose another name or say --overwrite")
-
-
-def write_hardware(output: Path, document: Mapping[str, Any], *, overwrite: bool = False) -> None:
-    """Write `document` as the YAML file `output`, whole or not at all.
-
-    Raises UserError for a name that is not the file's and, unless `overwrite`, an existing file.
-    """
-    check_output(document["name"], output, overwrite=overwrite)
-    text = yaml.safe_dump(dict(document), sort_keys=False, width=98, allow_unicode=True)
-    with whole_file(output) as temporary:
-        temporary.write_text(f"# Probed on this host by `trimtab probe`.\n{text}")
 
 
 def _program(task: ProbingTask, cpus: Sequence[int], work: int, timeout_s: float) -> Program:

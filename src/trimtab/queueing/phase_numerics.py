@@ -35,14 +35,6 @@ def graded_nodes(
     return (ends[:-1, None] + half * (_NODE + 1)).ravel(), (half * _WEIGHT).ravel()
 
 
-def panel_ratio(phases: int) -> float:
-    """Return how fast panels may grow for a density of so many phases.
-
-    An Erlang density of n phases is at its narrowest about x / sqrt(n) wide at x.
-    """
-    return 1 + 2 / math.sqrt(phases + 3)
-
-
 def expected_values(
     alpha: NDArray[np.float64],
     matrix: NDArray[np.float64],

@@ -42,11 +42,6 @@ class SlurmJob:
         return f"job{self.task.job}"
 
     @property
-    def cores(self) -> int:
-        """Whole cores."""
-        return self.task.cpu_milli // 1000
-
-    @property
     def running(self) -> Running:
         """It as policies see it; it runs."""
         assert self.placement is not None

@@ -97,7 +97,10 @@ class _PolicyRun:
     def _submit(self, job: SlurmJob) -> None:
         script = self._reports.script(job.name, job.command)
         job.number = slurm_jobs.submit(
-            self._cluster, script, cores=job.cores, memory_bytes=job.task.memory_bytes
+            self._cluster,
+            script,
+            cores=job.task.cpu_milli // 1000,
+            memory_bytes=job.task.memory_bytes,
         )
         self._submitted[job.number] = job
         self._heard_s = self._now_s()

@@ -83,13 +83,12 @@ def from_model(
     if given.idle_in_energy:
         energy_j = energy_j + run_time_s * _idle_w(facts)[:, :, np.newaxis]
     set_up_s, set_up_j = _set_up_costs(facts) if given.set_up_in_score else (None, None)
-    by_job = isinstance(given.energy_weight, str)
     return Heats(
         run_time_s,
         energy_j,
         facts.levels,
         energy_weight=1.0 if isinstance(given.energy_weight, str) else given.energy_weight,
-        weight_seed=facts.seed if by_job else None,
+        weight_seed=facts.seed if isinstance(given.energy_weight, str) else None,
         choose_level=given.choose_level,
         migration_gain=given.migration_gain,
         tick_s=given.tick_s,
