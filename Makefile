@@ -34,7 +34,7 @@ lint: .venv/.installed  ## formatting, types, workflow, native code
 	$(MAKE) -C native OUT=../build/lint ANALYZE=-fanalyzer
 
 bench: all  ## speed and memory, side by side
-	set -e; for part in tracing libraries fallback outputs workflow readme; do $(BIN)/python benchmarks/$$part.py; done
+	set -e; for part in tracing libraries fallback outputs debloat workflow readme; do $(BIN)/python benchmarks/$$part.py; done
 
 docs: .venv/.installed  ## the reference of every YAML key
 	$(BIN)/python scripts/reference.py docs/reference/configuration.md

@@ -19,6 +19,7 @@ from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.binaries.rewriting.locate import locate
+from trimtab.binaries.rewriting.program_headers import unmap_headers
 from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans
 from trimtab.binaries.rewriting.whole_pages import whole_pages
 from trimtab.config.groups.debloat import Fallback
@@ -93,6 +94,7 @@ def build(folder: Path, source: Source) -> Path:
     canvas.paint(starts, starts + PIECE_BYTES, SpanReason.GPU_UNUSED)
     spans = whole_pages(elf, Spans(canvas.end, canvas.reason, elf.build_id), _PAGE)
     rewrite(elf, spans, "compact", slim / NAME, _PAGE)
+    unmap_headers(slim / NAME)
     document_of(library, NAME, spans, _PAGE).write(spans_file(folder / "spans", NAME))
     size_bytes = library.stat().st_size
     manifest = Manifest(

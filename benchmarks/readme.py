@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import corpus_table
 import gpu_corpus_table
 import gpu_table
 import schedule_table
@@ -15,8 +16,8 @@ README = Path(__file__).parent / "README.md"
 BEGIN, END = "<!-- figures: made by readme.py -->", "<!-- end of figures -->"
 SCHEDULE_BEGIN = "<!-- scheduling figures: made by readme.py -->"
 SCHEDULE_END = "<!-- end of scheduling figures -->"
-CORPUS_BEGIN = "<!-- GPU corpus: made by readme.py -->"
-CORPUS_END = "<!-- end of GPU corpus -->"
+CPU_CORPUS = ("<!-- CPU corpus: made by readme.py -->", "<!-- end of CPU corpus -->")
+GPU_CORPUS = ("<!-- GPU corpus: made by readme.py -->", "<!-- end of GPU corpus -->")
 GPU_BEGIN, GPU_END = "<!-- GPU figures: made by readme.py -->", "<!-- end of GPU figures -->"
 
 
@@ -135,6 +136,21 @@ def rows() -> list[tuple[str, str, str, str]]:
                 all(each["equal_runs"] == each["repeats"] >= 5 for each in verdicts.values()),
             )
         )
+    debloat: Any = load("debloat")
+    if debloat:
+        whole = debloat["original_bytes"]
+        peak = debloat["extra_peak_bytes"] / whole
+        found.append(
+            (
+                f"`trimtab debloat` of {debloat['program']}: disk beside the original environment,"
+                f" {whole / 1e6:,.0f} MB",
+                "while working at most 0.5x, then the slim environment",
+                f"peak {peak:.2f}x, then {debloat['extra_after_bytes'] / whole:.2f}x; the slim"
+                f" environment is {debloat['slim_bytes'] / 1e6:,.0f} MB, of which"
+                f" {debloat['shared_bytes'] / 1e6:,.0f} MB are files that both have",
+                peak <= 0.5 and debloat["extra_after_bytes"] <= debloat["slim_bytes"],
+            )
+        )
     workflow: Any = load("workflow")
     if workflow:
         found.append(
@@ -150,7 +166,7 @@ def rows() -> list[tuple[str, str, str, str]]:
 
 def main() -> None:
     """Replace what stands between the markers."""
-    names = ("tracing", "libraries", "relations", "fallback", "outputs", "workflow")
+    names = ("tracing", "libraries", "relations", "fallback", "outputs", "debloat", "workflow")
     text = _replaced(README.read_text(), BEGIN, END, _machines(names), rows())
     schedules = schedule_table.rows()
     machines = _machines(schedule_table.RESULTS)
@@ -159,9 +175,10 @@ def main() -> None:
     gpus = sorted({f"{', '.join(each['gpus'])}; {each['machine']}, {each['date']}"
                    for each in described})  # fmt: skip
     text = _replaced(text, GPU_BEGIN, GPU_END, gpus, gpu_table.rows())
-    head, rest = text.split(CORPUS_BEGIN)
-    made = "\n".join(gpu_corpus_table.lines())
-    text = f"{head}{CORPUS_BEGIN}\n\n{made}\n\n{CORPUS_END}{rest.split(CORPUS_END)[1]}"
+    for (begin, end), module in ((CPU_CORPUS, corpus_table), (GPU_CORPUS, gpu_corpus_table)):
+        head, rest = text.split(begin)
+        made = "\n".join(module.lines())
+        text = f"{head}{begin}\n\n{made}\n\n{end}{rest.split(end)[1]}"
     with whole_file(README) as temporary:
         temporary.write_text(text)
 

@@ -20,7 +20,8 @@ rule debloat_target:
         used="results/debloat/{target}/{hardware}/used.json",
         settling="results/debloat/{target}/{hardware}/settling.json",
         stage="results/debloat/{target}/{hardware}/stage.json",
-        libraries="results/debloat/{target}/{hardware}/libraries.tar",
+        # The environment has them, as the same files.
+        libraries=temp(directory("results/debloat/{target}/{hardware}/libraries")),
     log:
         "logs/debloat/{target}/{hardware}.log",
     benchmark:
@@ -63,6 +64,7 @@ rule build_environment:
         ),
     output:
         environment=directory("results/debloat/{target}/{hardware}/env"),
+        weight="results/debloat/{target}/{hardware}/environment.json",
     log:
         "logs/environment/{target}/{hardware}.log",
     threads: 1
@@ -87,6 +89,7 @@ rule build_environment:
 rule verify_environment:
     input:
         environment=rules.build_environment.output.environment,
+        weight=rules.build_environment.output.weight,
         manifest=rules.debloat_target.output.manifest,
         settling=rules.debloat_target.output.settling,
         code=code(

@@ -38,6 +38,7 @@ rule evaluate_experiment:
         manifests=targets("manifest.json"),
         libraries=targets("libraries.parquet"),
         used=targets("used.json"),
+        weights=targets("environment.json"),
         verdicts=targets("verify.json"),
         verify_runs=targets("verify_runs.parquet"),
         summaries=cells("summary.json"),

@@ -11,7 +11,7 @@ from trimtab.records.manifest import Manifest
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", required=True, help="an EnvironmentStage as JSON")
-parser.add_argument("--manifest", type=Path, required=True, help="beside libraries.tar and spans/")
+parser.add_argument("--manifest", type=Path, required=True, help="beside libraries/ and spans/")
 parser.add_argument("--output", type=Path, required=True, help="folder of the environment")
 arguments = parser.parse_args()
 

@@ -2,11 +2,14 @@
 
 Runs of the slim environment put back what they miss, as it is delivered, unless they are said to be
 strict. Two runs are equal that ended alike and wrote what counts as equal for the program, which is
-every byte unless its YAML says otherwise.
+every byte unless its YAML says otherwise. Where the time is up, fewer runs are made than are asked
+for, and the counts tell how many.
 """
 
+import math
 import shutil
 import statistics
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,22 +29,29 @@ AS_IT_IS = varied(0)
 _FIRST = 101  # an odd number that settling does not reach: conditions that nothing was built from
 _WITH_CACHES = 4  # as many runs have caches of their own, cold and warm by turns, which takes time
 _PAIRS = 3
+_LAST_WORDS_BYTES = 300
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run: how it ended, a copy of what it wrote, how long it took, and what it missed."""
+    """One run: how it ended, a copy of what it wrote, what it cost, and what it missed.
+
+    `problem` is what went wrong with a server before it was stopped, or None.
+    """
 
     workload: Workload
     exit_code: int
     timed_out: bool
+    problem: str | None
     output: Path
+    error: Path
     wall_s: float
+    peak_rss_bytes: int
     missed: tuple[RemovedCall, ...]
 
     def equals(self, other: "Run") -> bool:
         """Whether both ended alike, with output that counts as equal."""
-        ends = [(each.exit_code, each.timed_out) for each in (self, other)]
+        ends = [(each.exit_code, each.timed_out, each.problem) for each in (self, other)]
         if ends[0] != ends[1]:
             return False
         return compare_outputs(self.output, other.output, self.workload.output) is None
@@ -50,6 +60,13 @@ class Run:
     def lines(self) -> list[str]:
         """What it wrote, by lines."""
         return self.output.read_text(errors="replace").splitlines()
+
+    @property
+    def last_error(self) -> str:
+        """The last line of its standard error, which another run may have written anew since."""
+        lines = self.error.read_text(errors="replace").split("\n")
+        last = next((line for line in reversed(lines) if line.strip()), "")
+        return last[-_LAST_WORDS_BYTES:] or f"exit code {self.exit_code}"
 
 
 @dataclass
@@ -74,11 +91,20 @@ class Counts:
 
 @dataclass
 class Pair:
-    """A program's environment and the slim one made for it; logs and caches are in `folder`."""
+    """A program's environment and the slim one made for it; logs and caches are in `folder`.
+
+    `until` is when, by the monotonic clock, the last run has to have ended.
+    """
 
     slim: Path
     folder: Path
+    until: float = math.inf
     _runs: int = 0
+    _longest_s: float = 0.0
+
+    def in_time(self) -> bool:
+        """Return whether there is time for two more runs, however long."""
+        return time.monotonic() + 2 * self._longest_s < self.until
 
     def original(self, workload: Workload, condition: Condition = AS_IT_IS) -> Run:
         """Run `workload` in the original environment."""
@@ -109,8 +135,11 @@ class Pair:
         output = folder / "outputs" / str(self._runs)
         output.parent.mkdir(exist_ok=True)
         shutil.copyfile(run.output or run.stdout, output)  # none where it failed
-        missed = tuple(read_removed_calls(record))
-        return Run(workload, run.exit_code, run.timed_out, output, run.wall_s, missed)
+        self._longest_s = max(self._longest_s, run.wall_s)
+        return Run(
+            workload, run.exit_code, run.timed_out, run.server_problem, output, run.stderr,
+            run.wall_s, run.peak_rss_bytes, tuple(read_removed_calls(record)),
+        )  # fmt: skip
 
     def keep_logs(self, workload: Workload, name: str) -> None:
         """Keep the logs of the last runs, which differed, for whoever looks into it."""
@@ -127,14 +156,15 @@ def varied_runs(pair: Pair, workload: Workload, count: int) -> Counts:
     """
     counts, usual = Counts(), pair.original(workload)
     for number in range(_FIRST, _FIRST + count):
+        if not pair.in_time():
+            break
         own = pair.folder / "caches" if number < _FIRST + _WITH_CACHES else None
         run = pair.restored(workload, varied(number, own / "slim" if own else None))
         equal = run.equals(usual)
         if not equal:
+            pair.keep_logs(workload, f"condition-{number}")
             same = pair.original(workload, varied(number, own / "original" if own else None))
             equal = run.equals(same)
-        if not equal:
-            pair.keep_logs(workload, f"condition-{number}")
         counts.add(f"condition {number}", run, equal=equal)
     shutil.rmtree(pair.folder / "caches", ignore_errors=True)
     return counts
@@ -143,12 +173,18 @@ def varied_runs(pair: Pair, workload: Workload, count: int) -> Counts:
 def strict_runs(pair: Pair, workload: Workload, count: int) -> Counts:
     """Run the traced input `count` times under varied conditions, each ended by what it misses.
 
-    Only misses count here, not outcomes: a run that is ended has none.
+    A run that misses something has no outcome; one that does not has to equal the original.
     """
-    counts = Counts()
+    counts, usual = Counts(), pair.original(workload)
     for number in range(_FIRST + count, _FIRST + 2 * count):
+        if not pair.in_time():
+            break
         run = pair.strict(workload, varied(number))
-        counts.add(f"strict condition {number}", run, equal=True)
+        equal = bool(run.missed) or run.equals(usual)
+        if not equal or run.missed:
+            pair.keep_logs(workload, f"strict-condition-{number}")
+        equal = equal or run.equals(pair.original(workload, varied(number)))
+        counts.add(f"strict condition {number}", run, equal=equal)
     return counts
 
 
@@ -165,6 +201,8 @@ def held_out_runs(pair: Pair, program: CorpusProgram, workloads: Sequence[Worklo
     """Run each of `workloads`, held-out inputs of `program`, in both environments."""
     found = HeldOut()
     for number, workload in enumerate(workloads):
+        if not pair.in_time():
+            break
         original, slim = pair.original(workload), pair.restored(workload)
         equal = slim.equals(original)
         found.counts.add(f"held out {number}", slim, equal=equal)
@@ -178,27 +216,66 @@ def held_out_runs(pair: Pair, program: CorpusProgram, workloads: Sequence[Worklo
 
 @dataclass
 class Other:
-    """A program that was never traced, in the slim environment of another."""
+    """A program that was never traced, in the slim environment of another; times by run."""
 
     program: str
-    counts: Counts
-    original_s: float
-    slim_s: float
+    counts: Counts = field(default_factory=Counts)
+    original_s: list[float] = field(default_factory=list)
+    slim_s: list[float] = field(default_factory=list)
 
 
 def other_runs(pair: Pair, workload: Workload) -> Other:
     """Run `workload`, another program of the same environment, in both in turns."""
-    counts, original_s, slim_s = Counts(), [], []
+    other = Other(workload.name)
     pair.original(workload)  # what caches the files; not counted
     for number in range(_PAIRS):
-        if number % 2:
-            slim, original = pair.restored(workload), pair.original(workload)
-        else:
-            original, slim = pair.original(workload), pair.restored(workload)
+        if not pair.in_time():
+            break
+        original, slim = _in_turn(pair, workload, number)
         equal = slim.equals(original)
-        counts.add(f"{workload.name} {number}", slim, equal=equal)
-        original_s.append(original.wall_s)
-        slim_s.append(slim.wall_s)
+        other.counts.add(f"{workload.name} {number}", slim, equal=equal)
+        other.original_s.append(original.wall_s)
+        other.slim_s.append(slim.wall_s)
         if not equal:
             pair.keep_logs(workload, f"{workload.name}-{number}")
-    return Other(workload.name, counts, statistics.median(original_s), statistics.median(slim_s))
+    return other
+
+
+@dataclass
+class Costs:
+    """Time and memory of the traced input in both environments, where nothing was missed."""
+
+    pairs: int = 0
+    original_s: float | None = None
+    slim_s: float | None = None
+    original_peak_rss_bytes: int | None = None
+    slim_peak_rss_bytes: int | None = None
+
+
+def turns(pair: Pair, workload: Workload, count: int) -> Costs:
+    """Run `workload` `count` times in each environment, in turns; return the medians."""
+    runs: list[tuple[Run, Run]] = []
+    for number in range(count):
+        if not pair.in_time():
+            break
+        original, slim = _in_turn(pair, workload, number)
+        if not slim.missed:
+            runs.append((original, slim))
+    if not runs:
+        return Costs()
+    originals, slims = zip(*runs, strict=True)
+    return Costs(
+        pairs=len(runs),
+        original_s=round(statistics.median(run.wall_s for run in originals), 3),
+        slim_s=round(statistics.median(run.wall_s for run in slims), 3),
+        original_peak_rss_bytes=statistics.median_low(run.peak_rss_bytes for run in originals),
+        slim_peak_rss_bytes=statistics.median_low(run.peak_rss_bytes for run in slims),
+    )
+
+
+def _in_turn(pair: Pair, workload: Workload, number: int) -> tuple[Run, Run]:
+    """Run `workload` in the original and in the slim environment, which is first by turns."""
+    if number % 2:
+        slim = pair.restored(workload)
+        return pair.original(workload), slim
+    return pair.original(workload), pair.restored(workload)

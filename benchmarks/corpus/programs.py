@@ -20,6 +20,7 @@ from trimtab.files import whole_file
 HERE = Path(__file__).parent
 SCRIPTS = HERE / "scripts"
 _FOUND = ("digest_stdout", "lines")  # what the command line finds out by itself
+_FIRST_PORT = 18231
 
 
 @dataclass(config=CHECKED, frozen=True)
@@ -28,7 +29,9 @@ class CorpusProgram:
 
     name: Name = about("Name of the program: the stem of its file.")
     environment: Name = about("The environment: the stem of a file in `environments/`.")
-    command: list[Text] = about("The words that all runs have; `{scripts}` is the folder of ours.")
+    command: list[Text] = about(
+        "The words that all runs have; `{scripts}` is the folder of ours, `{port}` a free port."
+    )
     traced: list[Text] = about(
         "The words that follow, for a server those of its driver, in traced runs."
     )
@@ -84,15 +87,15 @@ def _placed(value: Any) -> Any:
     return value.replace("{scripts}", str(SCRIPTS)) if isinstance(value, str) else value
 
 
-def read_programs(folder: Path = HERE / "programs") -> list[CorpusProgram]:
-    """Read all programs, in the order of their names.
+def read_programs(slot: int = 0, folder: Path = HERE / "programs") -> list[CorpusProgram]:
+    """Read all programs, in the order of their names; servers of each `slot` have a port of theirs.
 
     Raises UserError for a file that does not describe one.
     """
     programs = []
     for path in sorted(folder.glob("*.yaml")):
         try:
-            given = yaml.safe_load(path.read_text())
+            given = yaml.safe_load(path.read_text().replace("{port}", str(_FIRST_PORT + slot)))
             programs.append(checked({"name": path.stem, **given}, CorpusProgram))
         except (yaml.YAMLError, TypeError, MistakeError) as error:
             raise UserError(f"{path}: {error}") from None

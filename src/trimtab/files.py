@@ -1,13 +1,40 @@
 """Files that appear whole or not at all."""
 
+import ctypes
+import errno
 import hashlib
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # renameat2(2)
+_NO_EXCHANGE = {errno.ENOENT, errno.EINVAL, errno.ENOSYS}  # nothing to exchange it with, or no way
+
+
+def replace_folder(new: Path, destination: Path) -> None:
+    """Give the folder `new` the name `destination`; what was there goes.
+
+    At every moment one of both, whole, has that name, or where the file system cannot exchange two
+    names the earlier one is beside it under `.{name}.outdated`.
+    """
+    outdated = destination.with_name(f".{destination.name}.outdated")
+    rename = ctypes.CDLL(None, use_errno=True).renameat2
+    names = (_AT_FDCWD, os.fsencode(new), _AT_FDCWD, os.fsencode(destination), _RENAME_EXCHANGE)
+    if not rename(*names):
+        shutil.rmtree(new)
+    elif (number := ctypes.get_errno()) not in _NO_EXCHANGE:
+        raise OSError(number, os.strerror(number), str(destination))
+    else:
+        if destination.exists():
+            shutil.rmtree(outdated, ignore_errors=True)
+            destination.rename(outdated)
+        new.rename(destination)
+    shutil.rmtree(outdated, ignore_errors=True)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.files import read_json, sha256_of, whole_file, write_json
+from trimtab.files import read_json, replace_folder, sha256_of, whole_file, write_json
 
 
 def test_a_block_that_raises_leaves_the_old_file(tmp_path: Path) -> None:
@@ -45,3 +45,28 @@ def test_sha256(tmp_path: Path) -> None:
     (tmp_path / "abc").write_bytes(b"abc")
     known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # FIPS 180-2, B.1
     assert sha256_of(tmp_path / "abc") == known
+
+
+@pytest.mark.parametrize("steps", range(6))
+def test_a_folder_has_its_name_wherever_its_maker_is_killed(tmp_path: Path, steps: int) -> None:
+    """Python tells of each change of the file system before it is made."""
+    for name in ("env", "new"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(name)
+    code = (
+        "import os, sys; from pathlib import Path; from trimtab.files import replace_folder\n"
+        "seen, changes = 0, {'os.rename', 'os.remove', 'os.rmdir', 'shutil.rmtree'}\n"
+        "def hook(event, given):\n"
+        "    global seen; seen += event in changes\n"
+        "    if seen > int(sys.argv[2]): os._exit(9)\n"
+        "sys.addaudithook(hook)\n"
+        "replace_folder(Path(sys.argv[1], 'new'), Path(sys.argv[1], 'env'))"
+    )
+    subprocess.run([sys.executable, "-c", code, tmp_path, str(steps)])
+    assert (tmp_path / "env/file").read_text() == "new"
+
+
+def test_a_folder_that_is_the_first(tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    replace_folder(tmp_path / "new", tmp_path / "env")
+    assert list(tmp_path.iterdir()) == [tmp_path / "env"]

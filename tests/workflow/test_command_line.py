@@ -57,7 +57,9 @@ def test_debloat_verify_and_run(environment: Path, folder: Path) -> None:
     slim = folder / "trimtab_workspace/env"
     assert done.stdout.strip().endswith("trimtab_workspace/env")
     assert {path: sha256_of(path) for path in environment.rglob("*.so")} == before
+    assert not (folder / "trimtab_workspace/libraries").exists()
     slim_library = slim / original.relative_to(environment)
+    assert slim_library.stat().st_nlink == 1
     assert slim_library.stat().st_size < original.stat().st_size
     ran = subprocess.run([slim / "bin/python", "program.py"], cwd=folder, capture_output=True)
     assert ran.stdout == b'"&lt;b&gt;"\n'
@@ -65,6 +67,41 @@ def test_debloat_verify_and_run(environment: Path, folder: Path) -> None:
     assert verified.returncode == 0, verified.stderr
     verdict = read_json(folder / "trimtab_workspace/verify.json")
     assert verdict["passed"] and verdict["workloads"][0]["equal_runs"] == 2
+
+
+def test_the_summary_is_of_the_whole_environment(environment: Path, folder: Path) -> None:
+    """And code that no run loaded goes and comes back, from a store."""
+    for name in ("one", "two"):
+        package = next((environment / "lib").glob("python*/site-packages")) / name
+        package.mkdir()
+        (package / "never.c").write_text("int never(void) { return 41; }" + LIBRARY)
+        command = ["gcc", "-shared", "-fPIC", "-o", package / "libnever.so", package / "never.c"]
+        subprocess.run(command, check=True)
+    words = ("--runs", "1", "--settle", "1", "--unloaded", "remove", "--fallback", "store")
+    words = (*words, "--store", "kept", "--", environment / "bin/python", "program.py")
+    done = trimtab(folder, "debloat", *words)
+    assert done.returncode == 0, done.stderr
+    said = " ".join(done.stderr.split())
+    workspace = folder / "trimtab_workspace"
+    built, manifest = (
+        read_json(workspace / f"{name}.json") for name in ("environment", "manifest")
+    )
+    of_two = [v for name, v in manifest["unloaded"].items() if "libnever" in name]
+    assert len(of_two) == 2
+    assert all(each["disk_after_bytes"] < each["disk_before_bytes"] / 2 for each in of_two)
+    assert f"{len(manifest['unloaded'])} libraries that no run loaded" in said
+    for size_bytes in (built["before_bytes"], built["after_bytes"]):
+        assert f"{size_bytes / 1e6:,.1f} MB" in said.partition("the whole environment")[2]
+    assert any((folder / "kept").rglob("000000"))
+    code = (
+        "import ctypes, glob, sys; [library] = glob.glob(sys.prefix + '/lib/*/*/two/libnever.so');"
+        "print(ctypes.CDLL(library).last(1))"
+    )
+    ran = subprocess.run([workspace / "env/bin/python", "-c", code], capture_output=True, text=True)
+    assert (ran.stdout, ran.stderr) == ("2\n", "")
+    (folder / "kept").rename(folder / "away")
+    ran = subprocess.run([workspace / "env/bin/python", "-c", code], capture_output=True, text=True)
+    assert ran.returncode == 70 and str(folder / "kept") in ran.stderr
 
 
 LIBRARY = """
@@ -175,6 +212,12 @@ def test_mistakes_are_told_in_one_line(environment: Path, folder: Path) -> None:
     bad = ("--ends-with", "0", "--", python, "bad.py")
     fails(trimtab(folder, "trace", *bad), 2, "exit code 1", "it went wrong")
     fails(trimtab(folder, "debloat", "--mode", "magic", "--", python, "program.py"), 2, "--mode")
+    for words, key in (
+        (("--store", "x"), "--store: 'x' given"),
+        (("--fallback", "store"), "--store: None given"),
+        (("--unloaded", "remove", "--fallback", "none"), "--unloaded: 'remove' given"),
+    ):
+        fails(trimtab(folder, "debloat", *words, "--", python, "program.py"), 2, key)
     for given, word in (("nothing:x", "a module of"), ("native_folder:nowhere", "nowhere")):
         fails(trimtab(folder, "trace", "--target", given, "--", "ls"), 2, "target", word)
     (folder / "spans.json").write_text("{}")

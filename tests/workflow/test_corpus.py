@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import venv
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -41,11 +42,13 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return data
 
 
-def measure(data: Path, output: Path, program: str, *options: str) -> dict[str, str]:
-    """Have the runner measure `program` and return its row."""
+def measure(
+    data: Path, output: Path, program: str, *options: str, programs: Sequence[str] = ()
+) -> dict[str, str]:
+    """Have the runner measure `program`, or all `programs`, and return the row of `program`."""
     command = [
         sys.executable, CORPUS / "run.py", "--data", data, "--output", output,
-        "--programs", program, *options,
+        "--programs", *(programs or [program]), *options,
     ]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": str(Path("src").resolve())}
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
@@ -70,10 +73,29 @@ def test_every_run_of_a_slim_environment_is_as_the_original(
     assert int(row["environment_after_bytes"]) < int(row["environment_before_bytes"])
 
 
+def test_a_found_environment_has_rows_of_its_own_and_runs_what_it_can(
+    data: Path, tmp_path: Path
+) -> None:
+    here = data / "venvs" / "scientific"
+    skipped, program = "lxml_documents", PROGRAMS[0]
+    options = ["--environment", str(here), "--jobs", "2", "--deadline", "250", "--others"]
+    options += ["--runs", "2", "--strict-runs", "2", "--pairs", "1", "--option=--settle=1"]
+    row = measure(tmp_path / "data", tmp_path, program, *options, programs=[skipped, program])
+    assert row["environment"].startswith("found, Python 3.")
+    assert row["runs_equal"] == row["strict_runs_clean"] == row["runs"] == "2"
+    assert float(row["risk_bound"]) == pytest.approx(0.95)  # of one run that missed nothing
+    assert row["pairs"] == "1" and float(row["slim_s"]) > 0
+    rows = (tmp_path / "corpus.csv").read_text()
+    assert skipped not in rows
+    log = (tmp_path / "data" / "logs" / f"{skipped}.log").read_text()
+    assert "skipped: ModuleNotFoundError" in log
+
+
 def test_a_program_that_has_its_row_is_not_measured_again(tmp_path: Path) -> None:
-    (tmp_path / "corpus.csv").write_text("program,runs\nspacy_tests,20\n")
+    row = "program,environment,runs,strict_runs\nspacy_tests,language,20,20\n"
+    (tmp_path / "corpus.csv").write_text(row)
     assert measure(tmp_path / "data", tmp_path, "spacy_tests")["runs"] == "20"
-    assert not (tmp_path / "data").exists()
+    assert not (tmp_path / "data" / "venvs").exists()
 
 
 def test_every_program_names_what_is_there_and_holds_inputs_out() -> None:

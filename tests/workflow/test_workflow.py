@@ -33,7 +33,7 @@ def test_the_whole_chain_leaves_its_files_and_names_the_report(finished: Project
         "profile/tiny/test_machine/epochs.parquet",
         "debloat/both/test_machine/manifest.json",
         "debloat/both/test_machine/libraries.parquet",
-        "debloat/both/test_machine/libraries.tar",
+        "debloat/both/test_machine/environment.json",
         "debloat/both/test_machine/settling.json",
         "debloat/both/test_machine/env/bin/python",
         "debloat/both/test_machine/verify.json",
@@ -46,6 +46,7 @@ def test_the_whole_chain_leaves_its_files_and_names_the_report(finished: Project
         "config.yaml",
     ):
         assert (results / file).exists(), file
+    assert not (results / "debloat/both/test_machine/libraries").exists()
 
 
 def test_second_run_does_nothing(finished: Project) -> None:

@@ -2,175 +2,296 @@
 
     python benchmarks/corpus/gpu/run.py --environment ENV --workspaces FOLDER --output FILE [NAME]
 
-ENV holds PyTorch, CuPy and JAX for CUDA; trimtab may be installed elsewhere. One line of JSON a
-program is appended to FILE: sizes, the traced input, sizes of input that were not traced,
-operations and programs that were not traced, and strict runs.
+ENV holds PyTorch, CuPy and JAX for CUDA; trimtab may be installed elsewhere, or found by
+PYTHONPATH, which programs do not get. Lines of JSON are appended to FILE, the last of each program
+with all that was measured so far: sizes, the traced input, sizes of input that were not traced,
+strict runs, operations and programs that were not traced, and run times. What FILE has already is
+not measured again.
 """
 
 import argparse
 import json
 import os
 import shutil
-import subprocess
+import signal
+import statistics
 import sys
-import time
+import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
-PROGRAMS = Path(__file__).parent / "programs"
-# Sizes of input that are not traced, by program; what is traced is its default.
-HELD_OUT: dict[str, list[str]] = {
-    "decoder": [f"{b}:{p}" for b in (1, 3, 7, 16) for p in (5, 17, 48, 100, 256, 300)],
-    "resnet": [f"{b}:{s}" for b in (1, 5, 24, 40) for s in (64, 96, 160, 200)],
-    "compiled": ["8", "100", "511", "2000"],
-    "cupyfft": ["7", "30", "61", "97", "100", "128", "243", "343", "500", "720", "1000", "1024"],
-    "jaxjit": ["3", "17", "33", "64", "100", "128", "300", "500", "768", "1000", "1500", "2000"],
-    "lstm": [f"{n}:{w}" for n in (1, 7, 50, 128) for w in (16, 48, 128, 256)],
-    "vit": [f"{b}:{s}" for b in (1, 3, 16, 33) for s in (112, 160, 256, 384)],
-    "bert": [f"{b}:{n}" for b in (1, 5, 32, 65) for n in (3, 17, 128, 400)],
-    "diffusion": ["16", "24", "40", "48", "64", "66", "80", "96"],
-    "graphs": ["8", "33", "64", "100", "256", "500", "1024", "2048"],
-    "cupylinalg": ["3", "8", "17", "33", "100", "128", "200", "256", "300", "513", "777", "1024"],
-    "jaxtraining": ["1", "2", "3", "7", "8", "12", "24", "32", "48", "64", "96", "128"],
-    "geometric": ["10", "33", "64", "100", "333", "1000", "2048", "5000", "10000", "30000"],
-    "audio": ["5000", "8000", "9999", "12345", "16001", "24000", "48000", "100000"],
-}
-OTHERS = [
-    "cupyfft",
-    "jaxjit",
-    "lstm",
-    "bert",
-    "geometric",
-    "graphs",
-    "vit",
-    "audio",
-    "diffusion",
-    "decoder",
-]
-OPERATIONS = "operations"
+from cases import Deadline, OutOfTimeError, compared, empty_caches, run
+from sizes import GPUS, HELD_OUT, OPERATIONS, TOLERANCES
+
+ALL_CPUS = sorted(os.sched_getaffinity(0))
+_DEBLOAT_S, _PART_S = 120, 40  # with less time left none is begun
+_OTHERS_AT_ONCE, _STRICT_AT_ONCE = 8, 4
 
 
-def run(environment: Path, name: str, words: list[str], **variables: str) -> dict[str, Any]:
-    """Run a program with an environment's interpreter."""
-    begun = time.perf_counter()
-    done = subprocess.run(
-        [environment / "bin/python", PROGRAMS / f"{name}.py", *words],
-        env={**os.environ, **variables}, capture_output=True, text=True, timeout=900,
-    )  # fmt: skip
-    return {
-        "exit_code": done.returncode,
-        "lines": done.stdout.splitlines(),
-        "error": done.stderr[-600:] if done.returncode else "",
-        "wall_s": round(time.perf_counter() - begun, 2),
-    }
+@dataclass(frozen=True)
+class Place:
+    """The CPUs and GPUs that a program and its runs may use."""
+
+    cpus: list[int]
+    gpus: list[str]
+
+    def variables(self, name: str) -> dict[str, str]:
+        """Return the variables by which program `name` finds as many GPUs as it needs."""
+        chosen = self.gpus[: GPUS.get(name, 1)]
+        return {"CUDA_VISIBLE_DEVICES": ",".join(chosen)} if chosen else {}
 
 
-def compared(
-    original: dict[str, Any], slim: dict[str, Any], record: Path | None = None
-) -> dict[str, Any]:
-    """Return how many lines are equal, the first that are not, and what came back."""
-    pairs = list(zip(original["lines"], slim["lines"], strict=False))
-    misses: dict[str, int] = {}
-    if record is not None and record.exists():
-        for line in map(json.loads, record.read_text().splitlines()):
-            if "library" in line:
-                library = Path(line["library"]).name
-                misses[library] = misses.get(library, 0) + 1
-    return {
-        "equal": sum(before == after for before, after in pairs),
-        "of": max(len(original["lines"]), len(slim["lines"])),
-        "exit_codes": [original["exit_code"], slim["exit_code"]],
-        "wall_s": [original["wall_s"], slim["wall_s"]],
-        "misses": misses,
-        "different": [pair for pair in pairs if pair[0] != pair[1]][:5],
-        "error": slim["error"],
-    }
+def places(jobs: int, gpus: list[str]) -> list[Place]:
+    """Return a place for each job: its GPUs begin with another one, and two jobs share a CPU."""
+    share = max(2, 2 * len(ALL_CPUS) // jobs)
+    made = []
+    for job in range(jobs):
+        begin = job * share % len(ALL_CPUS)
+        first = job % len(gpus) if gpus else 0
+        cpus = (ALL_CPUS * 2)[begin : begin + share]
+        made.append(Place(cpus, gpus[first:] + gpus[:first]))
+    return made
 
 
-def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Debloat one program, run it in every way, and return its row."""
-    workspace, original = options.workspaces / name, options.environment
-    begun = time.perf_counter()
-    command = [*options.trimtab, "debloat", "--workspace", str(workspace), *options.option, "--"]
-    done = subprocess.run(
-        [*command, str(original / "bin/python"), str(PROGRAMS / f"{name}.py")],
-        capture_output=True, text=True,
-    )  # fmt: skip
-    row: dict[str, Any] = {
-        "program": name,
-        "debloat_exit_code": done.returncode,
-        "debloat_s": round(time.perf_counter() - begun, 1),
-    }
-    if done.returncode:
-        logs = sorted(workspace.glob("settling/*/logs/*.stderr"), key=lambda p: p.stat().st_mtime)
-        last = logs[-1].read_text()[-1500:] if logs else ""
-        return row | {"error": (done.stdout + done.stderr)[-1500:] + last}
-    slim = workspace / "env"
-    files = json.loads((workspace / "manifest.json").read_text())["files"].values()
-    row["libraries_before_bytes"] = sum(file["size_before_bytes"] for file in files)
-    row["libraries_after_bytes"] = sum(file["size_after_bytes"] for file in files)
+class Measurement:
+    """All that is measured of one program, part by part into its row."""
 
-    def case(program: str, words: list[str], label: str) -> dict[str, Any]:
-        record = workspace / f"{label}.jsonl"
-        before = run(original, program, words)
-        after = run(slim, program, words, TRIMTAB_FALLBACK_RECORD=str(record))
-        return compared(before, after, record)
+    def __init__(
+        self,
+        row: dict[str, Any],
+        options: argparse.Namespace,
+        place: Place,
+        write: Callable[[], None],
+    ) -> None:
+        self.row, self.options, self.place, self.write = row, options, place, write
+        self.name: str = row["program"]
+        self.workspace: Path = options.workspaces / self.name
+        self.slim: Path = self.workspace / "env"
 
-    row["traced_input"] = case(name, [], "traced")
-    row["held_out"] = case(name, HELD_OUT[name], "held_out")
-    strict = [
-        run(slim, name, [], TRIMTAB_FALLBACK="strict", TRIMTAB_FALLBACK_RECORD=os.devnull)
-        for _ in range(options.strict_runs)
-    ]
-    row["strict"] = {
-        "runs": len(strict),
-        "clean": sum(each["exit_code"] == 0 for each in strict),
-        "error": next((each["error"] for each in strict if each["error"]), ""),
-    }
-    if name in options.others:
-        row["operations"] = case(OPERATIONS, [], "operations")
-        with ThreadPoolExecutor(len(OTHERS)) as pool:
-            cases = pool.map(lambda other: case(other, [], f"other_{other}"), OTHERS)
-            row["other_programs"] = dict(zip(OTHERS, cases, strict=True))
-    if name in options.eager:
-        row["eager"] = compared(
-            run(original, name, [], CUDA_MODULE_LOADING="EAGER"),
-            run(slim, name, [], CUDA_MODULE_LOADING="EAGER"),
+    def all(self) -> None:
+        """Measure what is missing; raises OutOfTimeError at the deadline."""
+        options, parts = self.options, self._parts()
+        if "debloat_exit_code" in self.row and not (parts.keys() - self.row.keys()):
+            return
+        if not (self.row.get("debloat_exit_code") == 0 and self.slim.is_dir()):
+            self._debloat()
+        if self.row["debloat_exit_code"]:
+            return
+        for part, measure in parts.items():
+            if part not in self.row:
+                options.deadline.check(_PART_S)
+                self.row[part] = measure()
+                self.write()
+        if not options.keep:
+            shutil.rmtree(self.workspace)
+
+    def _parts(self) -> dict[str, Callable[[], Any]]:
+        options, name = self.options, self.name
+        parts: dict[str, Callable[[], Any]] = {
+            "traced_input": lambda: self._case(name, [], "traced"),
+            "held_out": lambda: self._case(name, HELD_OUT[name], "held_out"),
+            "strict": self._strict,
+        }
+        if name in options.others:
+            parts["operations"] = lambda: self._case(OPERATIONS, [], "operations")
+            parts["other_programs"] = self._others
+        if name in options.eager:
+            parts["eager"] = self._eager
+        if options.pairs:
+            parts["run_time"] = self._pairs
+        return parts
+
+    def _debloat(self) -> None:
+        options = self.options
+        options.deadline.check(_DEBLOAT_S)
+        shutil.rmtree(self.workspace, ignore_errors=True)
+        words = [*options.option, "--workspace", str(self.workspace)]
+        if self.name in TOLERANCES:
+            words += ["--relative-tolerance", str(TOLERANCES[self.name])]
+        program = [str(options.environment / "bin/python"), self._program(self.name)]
+        done = run(
+            [*options.trimtab, "debloat", *words, "--", *program],
+            {**os.environ, **self.place.variables(self.name)}, options.deadline, signal.SIGINT,
+        )  # fmt: skip
+        self.row |= {"debloat_exit_code": done["exit_code"], "debloat_s": done["wall_s"]}
+        if done["exit_code"]:
+            self.row["error"] = "\n".join([*done["lines"], done["error"], self._said()])
+        else:
+            self.row.pop("error", None)
+            manifest = json.loads((self.workspace / "manifest.json").read_text())
+            for when in ("before", "after"):
+                sizes = [file[f"size_{when}_bytes"] for file in manifest["files"].values()]
+                self.row[f"libraries_{when}_bytes"] = sum(sizes)
+            settling = json.loads((self.workspace / "settling.json").read_text())
+            self.row["settling"] = {
+                "builds": settling["builds"],
+                "runs": len(settling["runs"]),
+                "settled": settling["settled"],
+            }
+        self.write()
+
+    def _said(self) -> str:
+        """What the last runs in the slim and in the original environment wrote, if anything."""
+        patterns = ("settling/*/logs/*.stderr", "runs/*.stderr")
+        found = [path for pattern in patterns for path in self.workspace.glob(pattern)]
+        last = sorted(found, key=lambda path: path.stat().st_mtime)[-2:]
+        return "\n".join(f"{path.name}: {path.read_text()[-3000:]}" for path in last)
+
+    def _program(self, name: str) -> str:
+        return str(self.options.programs_folder / f"{name}.py")
+
+    def _run(
+        self,
+        environment: Path,
+        name: str,
+        words: list[str],
+        place: Place | None = None,
+        **more: str,
+    ) -> dict[str, Any]:
+        variables = (place or self.place).variables(name)
+        return run(
+            [str(environment / "bin/python"), self._program(name), *words],
+            {**os.environ, **variables, **more},
+            self.options.deadline,
         )
-    if not options.keep:
-        shutil.rmtree(workspace)
-    return row
+
+    def _case(
+        self, name: str, words: list[str], label: str, place: Place | None = None
+    ) -> dict[str, Any]:
+        """Run a program in both environments, each with empty caches of its own."""
+        record, caches = self.workspace / f"{label}.jsonl", self.workspace / "caches" / label
+        record.unlink(missing_ok=True)
+        shutil.rmtree(caches, ignore_errors=True)
+        environments = {"original": self.options.environment, "slim": self.slim}
+        before, after = (
+            self._run(
+                environment, name, words, place,
+                TRIMTAB_FALLBACK_RECORD=str(record), **empty_caches(caches / which),
+            )
+            for which, environment in environments.items()
+        )  # fmt: skip
+        shutil.rmtree(caches, ignore_errors=True)
+        return compared(before, after, record, TOLERANCES.get(name, 0))
+
+    def _strict(self) -> dict[str, Any]:
+        count = self.options.strict_runs
+
+        def strict(number: int) -> dict[str, Any]:
+            return self._run(
+                self.slim, self.name, [],
+                TRIMTAB_FALLBACK="strict", TRIMTAB_FALLBACK_RECORD=os.devnull,
+            )  # fmt: skip
+
+        with ThreadPoolExecutor(_STRICT_AT_ONCE) as pool:
+            runs = list(pool.map(strict, range(count)))
+        return {
+            "runs": count,
+            "clean": sum(each["exit_code"] == 0 for each in runs),
+            "error": next((each["error"] for each in runs if each["error"]), ""),
+        }
+
+    def _others(self) -> dict[str, Any]:
+        """Run every other program, several at a time, on all CPUs and GPUs of the machine."""
+        names = [name for name in self.options.programs if name != self.name]
+        gpus, cpus = self.options.gpus, set(ALL_CPUS)
+
+        def other(number: int) -> dict[str, Any]:
+            os.sched_setaffinity(0, cpus)  # of this thread
+            first = number % len(gpus) if gpus else 0
+            place = Place(ALL_CPUS, gpus[first:] + gpus[:first])
+            return self._case(names[number], [], f"other_{names[number]}", place)
+
+        with ThreadPoolExecutor(_OTHERS_AT_ONCE) as pool:
+            return dict(zip(names, pool.map(other, range(len(names))), strict=True))
+
+    def _eager(self) -> dict[str, Any]:
+        original, slim = (
+            self._run(environment, self.name, [], CUDA_MODULE_LOADING="EAGER")
+            for environment in (self.options.environment, self.slim)
+        )
+        return compared(original, slim, tolerance=TOLERANCES.get(self.name, 0))
+
+    def _pairs(self) -> dict[str, Any]:
+        """Run the traced input in both environments by turns, and let the caches be warm."""
+        environments = {"original": self.options.environment, "slim": self.slim}
+        runs: dict[str, list[dict[str, Any]]] = {which: [] for which in environments}
+        for _ in range(self.options.pairs):
+            for which, environment in environments.items():
+                runs[which].append(self._run(environment, self.name, []))
+        return {
+            f"{which}_{what}": [each[what] for each in of]
+            for which, of in runs.items()
+            for what in ("wall_s", "peak_rss_bytes")
+        } | {"ratio": round(_ratio(runs["slim"], runs["original"]), 3)}
+
+
+def _ratio(ours: list[dict[str, Any]], others: list[dict[str, Any]]) -> float:
+    mine, theirs = (statistics.median(each["wall_s"] for each in of) for of in (ours, others))
+    return float(mine / theirs)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", default=list(HELD_OUT), metavar="NAME")
+    parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--environment", type=Path, required=True)
     parser.add_argument("--workspaces", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
-    parser.add_argument("--jobs", type=int, default=4)
+    parser.add_argument("--programs-folder", type=Path, default=Path(__file__).parent / "programs")
+    parser.add_argument("--gpus", type=int, default=1, help="of the machine")
+    parser.add_argument("--jobs", type=int, default=4, help="programs at a time")
     parser.add_argument("--strict-runs", type=int, default=5)
+    parser.add_argument("--pairs", type=int, default=0, help="runs in each environment, by turns")
     parser.add_argument(
         "--others", nargs="*", default=["decoder"], help="also run what they are not"
     )
     parser.add_argument("--eager", nargs="*", default=["decoder"])
     parser.add_argument("--option", action="append", default=[], help="of trimtab debloat")
-    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--seconds", type=float, default=1e6, help="by then all has ended")
+    parser.add_argument("--keep", action="store_true", help="the workspaces")
     options = parser.parse_args()
-    options.trimtab = [sys.executable, "-c", "from trimtab.cli.main import main; main()"]
+    # A program must not find there what trimtab needs.
+    found = os.environ.pop("PYTHONPATH", "").split(":")
+    start = f"import sys; sys.path[:0] = {found!r}; from trimtab.cli.main import main; main()"
+    options.trimtab = [sys.executable, "-c", start]
+    options.deadline = Deadline(options.seconds)
+    options.gpus = [str(number) for number in range(options.gpus)]
+    options.programs = [
+        name for name in HELD_OUT if GPUS.get(name, 1) <= max(1, len(options.gpus))
+        and (options.programs_folder / f"{name}.py").is_file()
+    ]  # fmt: skip
+    rows: dict[str, dict[str, Any]] = {}
+    if options.output.exists():
+        lines = map(json.loads, options.output.read_text().splitlines())
+        rows = {row["program"]: row for row in lines}
+    lock, free = threading.Lock(), SimpleQueue[Place]()
+    for place in places(options.jobs, options.gpus):
+        free.put(place)
 
     def work(name: str) -> None:
+        row, place = rows.get(name, {"program": name}), free.get()
+
+        def write() -> None:
+            with lock, options.output.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+
+        os.sched_setaffinity(0, place.cpus)  # of this thread, and of what it starts
         try:
-            row = measure(name, options)
-        except Exception as error:  # one program's failure is its row
-            row = {"program": name, "error": f"{type(error).__name__}: {error}"}
-        with options.output.open("a") as file:
-            file.write(json.dumps(row) + "\n")
-        print(name, row.get("debloat_s"), row.get("error", "")[-300:], flush=True)
+            Measurement(row, options, place, write).all()
+            said = row.get("error", "")[-300:]
+        except OutOfTimeError:
+            said = "out of time"
+        except Exception as error:  # one program's failure is its row's
+            said = row["error"] = f"{type(error).__name__}: {error}"
+            write()
+        free.put(place)
+        print(name, row.get("debloat_s"), *(row.keys() - {"program"}), said, flush=True)
 
     with ThreadPoolExecutor(options.jobs) as pool:
-        list(pool.map(work, options.names))
+        list(pool.map(work, options.names or options.programs))
 
 
 if __name__ == "__main__":

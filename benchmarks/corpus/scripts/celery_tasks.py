@@ -1,13 +1,13 @@
 """Tasks of a Celery worker whose broker is a folder; with a number, that many are sent to it."""
 
-import os
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
 from celery import Celery, group
 
-folder = os.environ.get("CELERY_FOLDER", "/tmp/corpus-celery")
+folder = Path(tempfile.gettempdir(), "corpus-celery")
 for name in ("queue", "control", "results"):
     Path(folder, name).mkdir(parents=True, exist_ok=True)
 app = Celery("celery_tasks", broker="filesystem://", backend=f"file://{folder}/results")

@@ -16,7 +16,8 @@ from trimtab.cli import schedule as queue_cli
 from trimtab.cli import workspace
 from trimtab.cli.doctor import examine
 from trimtab.cli.learning import SlimFolder
-from trimtab.cli.words import risk_in_words, settling_in_words
+from trimtab.cli.summary import summary_of
+from trimtab.cli.words import risk_in_words
 from trimtab.config.fields import MistakeError
 from trimtab.config.groups.debloat import (
     Debloat,
@@ -27,6 +28,7 @@ from trimtab.config.groups.debloat import (
     Share,
     StartUpOnly,
     Symbols,
+    Unloaded,
 )
 from trimtab.config.groups.workload import TargetConfig
 from trimtab.config.validate import checked
@@ -99,7 +101,28 @@ FallbackOption = Annotated[
     Fallback,
     typer.Option(
         help="Where the code of removed functions is found when one is called: original (in the"
-        " original environment), packed (in the slim one) or none."
+        " original environment), packed (in the slim one), store (in --store) or none."
+    ),
+]
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="With --fallback store: where the original libraries are kept, compressed.",
+    ),
+]
+StoreAddressOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="How programs reach that folder where they run: another path, or http://...",
+    ),
+]
+UnloadedOption = Annotated[
+    Unloaded,
+    typer.Option(
+        help="Libraries that no run loaded: keep them, or remove their code, which comes back when"
+        " it is called."
     ),
 ]
 SettleOption = Annotated[
@@ -223,8 +246,11 @@ def debloat(
     kernels: KernelsOption = Kernels.KEEP,
     start_up_only: StartUpOnlyOption = StartUpOnly.KEEP,
     gpus: For = None,
-    share: ShareOption = Share.REFLINK,
+    unloaded: UnloadedOption = Unloaded.KEEP,
+    share: ShareOption = Share.AUTO,
     fallback: FallbackOption = Fallback.ORIGINAL,
+    store: StoreOption = None,
+    store_address: StoreAddressOption = None,
     settle: SettleOption = 5,
 ) -> None:
     """Trace COMMAND, then make its slim environment: WORKSPACE/env/bin/python runs it.
@@ -240,9 +266,10 @@ def debloat(
         compare_command=compare_command, ends_with=ends_with, timeout_s=timeout_s,
         drive=drive, ready=ready, address=address, stop=stop,
     )  # fmt: skip
-    options = Debloat(
-        name=NAME, mode=mode, symbols=symbols, gpu=gpu, kernels=kernels,
-        start_up_only=start_up_only, share=share, fallback=fallback,
+    options = _options(
+        mode=mode, symbols=symbols, gpu=gpu, kernels=kernels, start_up_only=start_up_only,
+        unloaded=unloaded, share=share, fallback=fallback, store=store,
+        store_address=store_address,
     )  # fmt: skip
     if command:
         _trace(folder, command, program, runs)
@@ -252,7 +279,7 @@ def debloat(
         raise UserError("give the program after --, or --gpu architecture and --python or --target")
     with _progress() as progress:
         task = progress.add_task("libraries", total=None)
-        libraries, settling = workspace.debloat(
+        settling = workspace.debloat(
             folder,
             options,
             gpus or [],
@@ -262,15 +289,15 @@ def debloat(
         )
     if mode == Mode.PUNCH and fallback != Fallback.NONE:
         console.print("no fallback with mode punch: a call into removed code is a crash")
-    table = Table("library", "before", "after", "less")
-    sizes = libraries.set_index("library")[["size_before_bytes", "size_after_bytes"]]
-    largest = sizes.nlargest(10, "size_before_bytes")
-    largest.loc[f"all {len(sizes)}"] = sizes.sum()
-    for library, (before, after) in zip(largest.index, largest.to_numpy(), strict=True):
-        table.add_row(str(library), _mb(before), _mb(after), f"{1 - after / before:.0%}")
-    table.caption = settling_in_words(settling)
-    console.print(table)
+    console.print(summary_of(folder, settling))
     print(folder / "env")
+
+
+def _options(**given: object) -> Debloat:
+    try:
+        return checked({"name": NAME, **given}, Debloat)
+    except MistakeError as error:
+        raise UserError(f"--{error.key.replace('_', '-')}: {error.problem}") from None
 
 
 def _settling(progress: Progress, clean_runs: int) -> OnTurn:
@@ -282,10 +309,6 @@ def _settling(progress: Progress, clean_runs: int) -> OnTurn:
         progress.update(task, description=words, completed=clean, visible=True)
 
     return on_turn
-
-
-def _mb(size_bytes: float) -> str:
-    return f"{size_bytes / 1e6:,.1f} MB"
 
 
 @app.command()

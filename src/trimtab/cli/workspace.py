@@ -4,13 +4,12 @@ import os
 import shutil
 from pathlib import Path
 
-import pandas as pd
-
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.gpu.fatbin import find_gpu_code
 from trimtab.binaries.gpu.wrappers import registered_regions
 from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.binaries.rewriting.not_started import stop_patches
+from trimtab.binaries.rewriting.program_headers import unmap_headers
 from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
 from trimtab.cli.documents import TracedProgram
 from trimtab.cli.program_options import NAME, ProgramOptions
@@ -32,7 +31,6 @@ from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.original import as_it_runs
 from trimtab.records.library_spans import LibrarySpans
 from trimtab.records.misses.settling import Settling
-from trimtab.records.tables import LIBRARIES, read_table
 from trimtab.records.usage import Usage
 
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")  # one of them is in an environment's folder
@@ -144,11 +142,8 @@ def debloat(
     clean_runs: int,
     on_progress: OnProgress,
     on_turn: OnTurn,
-) -> tuple[pd.DataFrame, Settling]:
-    """Make the slim environment of the traced program in `folder`/env, and settle it.
-
-    Returns a row of LIBRARIES for each library, and how it settled.
-    """
+) -> Settling:
+    """Make the slim environment of the traced program in `folder`/env, and settle it."""
     # Where no program was traced there is none to run.
     ran = bool(Usage.read(folder / "usage.json").command)
     stage = DebloatStage(
@@ -167,7 +162,7 @@ def debloat(
         settling = settle(debloating, environment, on_turn)
         if settles and options.fallback != Fallback.ORIGINAL:
             debloating.build(environment)
-    return read_table(folder / "libraries.parquet", LIBRARIES), settling
+    return settling
 
 
 def _slim_environment(folder: Path) -> Path:
@@ -210,7 +205,7 @@ def reconstruct(span_path: Path, output_dir: Path, mode: Mode) -> Path:
         if document.gpu_code.pruned_elements:
             raise UserError(
                 f"{span_path}: unused kernels were pruned within modules, which spans do not hold;"
-                f" {library.name} without them is in libraries.tar"
+                f" {library.name} without them is in env/"
             )
         listed = {offset for offset, _ in document.gpu_code.placed} | document.gpu_code.kept
         registered = registered_regions(elf)
@@ -227,4 +222,6 @@ def reconstruct(span_path: Path, output_dir: Path, mode: Mode) -> Path:
         document.minimum_hole_bytes,
         patches=patches,
     )
+    if mode == Mode.COMPACT:
+        unmap_headers(destination)
     return destination

@@ -1,24 +1,26 @@
 """Debloat the shared libraries of a target for a set of workloads."""
 
 import shutil
-import tarfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 import pandas as pd
 
+from trimtab.config.groups.debloat import Unloaded
 from trimtab.config.stages import DebloatStage, dump
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.gpu.gpu_code import gpu_scope_of
+from trimtab.debloating.libraries import unloaded_libraries
 from trimtab.debloating.misses import learned_misses, with_misses
 from trimtab.debloating.outcome import (
-    SlimLibrary,
     files_of,
     gpus_of,
     modules_made_at_run_time,
     rows_of,
+    unloaded_of,
     used_code,
 )
 from trimtab.debloating.slimming import OnProgress, Slimming
@@ -51,7 +53,7 @@ def debloat_target(
 
     `usages` are the usage.json of the stage's workloads. As Debloating does, once.
     """
-    with Debloating(stage, usages, destination) as debloating:
+    with Debloating(stage, usages, destination, libraries_stay=True) as debloating:
         debloating.write(on_progress)
 
 
@@ -59,19 +61,31 @@ class Debloating:
     """The slim libraries of a target, as a block in which they can be made again with more code.
 
     They are for what `usages`, the usage.json of the stage's workloads, say was used, and what
-    `learned.json` in the folder `destination` does. Raises UserError when a usage is incomplete or
-    the workloads have different environments.
+    `learned.json` in the folder `destination` does. Their folder there goes at the block's end, as
+    environments that were built have them, unless `libraries_stay`; after an error it goes too.
+    `built` is an environment that was built of this target before.
+    Raises UserError when a usage is incomplete or the workloads have different environments.
     """
 
-    def __init__(self, stage: DebloatStage, usages: Sequence[Path], destination: Path) -> None:
-        self.stage, self.destination = stage, destination
+    def __init__(
+        self,
+        stage: DebloatStage,
+        usages: Sequence[Path],
+        destination: Path,
+        *,
+        libraries_stay: bool = False,
+        built: Path | None = None,
+    ) -> None:
+        self.stage, self.destination, self._libraries_stay = stage, destination, libraries_stay
         self.target = target_of(stage.target, stage.workloads)
         self._usages = complete_usages(usages)
         self._misses = learned_misses(destination / "learned.json", self.target.root)
         self._gpu = gpu_scope_of(stage.debloat, self._usages, stage.gpus)
-        self._scratch, self._spans = destination / ".slim", destination / "spans"
-        self._slimming = Slimming(stage.debloat, self._gpu, self._scratch, self._spans)
+        self._libraries, self._spans = destination / "libraries", destination / "spans"
+        self._slimming = Slimming(stage.debloat, self._gpu, self._libraries, self._spans)
         self._written = False
+        self._built = {built}
+        self._unloaded = self._find_unloaded()
 
     def __enter__(self) -> Self:
         return self
@@ -82,7 +96,26 @@ class Debloating:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        if error is not None or not self._libraries_stay:
+            shutil.rmtree(self._libraries, ignore_errors=True)
+
+    def _find_unloaded(self) -> dict[str, int]:
+        """Return the bytes on disk of each library that no run loaded.
+
+        Those that are to lose their code count as one more usage, which used nothing.
+        """
+        root = self.target.root.resolve()
+        libraries = unloaded_libraries(root, self._usages)
+        by_name = {str(Path(library.path).relative_to(root)): library for library in libraries}
+        if self.stage.debloat.unloaded == Unloaded.REMOVE:
+            removed = [
+                library
+                for name, library in by_name.items()
+                if self.target.may_remove_unloaded(name)
+            ]
+            usage = Usage(workload="unloaded", command=[], complete=True, libraries=removed)
+            self._usages.append(usage)
+        return {name: Path(root, name).stat().st_blocks * 512 for name in by_name}
 
     def keep(self, misses: Sequence[RemovedCall]) -> None:
         """Have `misses` kept when the libraries are written next."""
@@ -91,23 +124,26 @@ class Debloating:
     def write(self, on_progress: OnProgress = lambda name, done, total: None) -> None:
         """Write the slim libraries; later calls make those again whose used code is another.
 
-        `libraries.tar` holds the slim libraries by their path in the target, `libraries.parquet` a
-        row of LIBRARIES for each, `spans/` what was kept and why, `used.json` the functions and
-        kernels that were used, `manifest.json` sizes and digests, `stage.json` what was asked for.
+        `libraries/` holds the slim libraries by their path in the target, `libraries.parquet` a row
+        of LIBRARIES for each that was loaded, `spans/` what was kept and why, `used.json` the
+        functions and kernels that were used, `manifest.json` sizes and digests, `stage.json` what
+        was asked for.
         Raises UserError when no library was loaded, or one was changed since it was profiled.
         """
         stage, options = self.stage, self.stage.debloat
         usages = with_misses(self._usages, self.target.root, self._misses)
-        libraries = self.target.libraries(usages)
-        if not libraries:
+        libraries = [
+            replace(library, loaded=library.name not in self._unloaded)
+            for library in self.target.libraries(usages)
+        ]
+        if not any(library.loaded for library in libraries):
             root = self.target.root
             raise UserError(f"target {stage.target}: no shared library of {root} was loaded")
         if not self._written:
-            for folder in (self._scratch, self._spans):  # of an earlier time
+            for folder in (self._libraries, self._spans):  # of an earlier time
                 shutil.rmtree(folder, ignore_errors=True)
         self._written = True
         slim = self._slimming.rewrite(libraries, on_progress)
-        _pack(slim, self.destination / "libraries.tar")
         table = pd.DataFrame(rows_of(slim, stage.target, stage.hardware))
         write_table(self.destination / "libraries.parquet", LIBRARIES, table)
         used_code(slim).write(self.destination / "used.json")
@@ -129,6 +165,7 @@ class Debloating:
                 self._slimming.rewrite_s,
             ),
             files=files_of(slim),
+            unloaded=unloaded_of(self._unloaded, slim),
         ).write(self.destination / "manifest.json")
 
     def build(self, environment: Path, source: Source | None = None) -> None:
@@ -138,16 +175,6 @@ class Debloating:
         """
         options = self.stage.debloat
         source = source or Source.of(options)
-        self.target.build(self.destination, options.share, source, environment)
-
-
-def _pack(slim: Sequence[SlimLibrary], archive: Path) -> None:
-    """The same libraries give the same archive, whoever made it and when."""
-
-    def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
-        member.mtime, member.uid, member.gid, member.uname, member.gname = 0, 0, 0, "", ""
-        return member
-
-    with whole_file(archive) as temporary, tarfile.open(temporary, "w") as tar:
-        for library in slim:
-            tar.add(library.path, library.profiled.name, filter=anonymous)
+        again = environment in self._built
+        self.target.build(self.destination, options.share, source, environment, again=again)
+        self._built.add(environment)

@@ -8,12 +8,11 @@ import os
 import shutil
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
-from trimtab.binaries.elf.headers import PROGRAM_HEADER, PT_LOAD, PT_PHDR
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.rewriting.spans import SpanReason
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode
@@ -41,7 +40,6 @@ _FETCHER = Path("trimtab/trimtab-fetch")
 _REMOVED = Path("trimtab/removed")
 _STORE = Path("trimtab/store")
 _GPU_CODE_REMOVED = Path("trimtab/gpu_code_removed")
-_PT_NULL = 0
 _MAGIC = b"TRIMTAB2"
 _NOT_STARTED = 1
 _HEADER_BYTES, _LOCATION_BYTES = 4096, 4016
@@ -93,10 +91,7 @@ def add_fallback(
         document = LibrarySpans.read(spans_file(spans, name))
         sidecar = spans_file(removed, name).with_suffix(".removed")
         digest = manifest.files[name].sha256_before
-        gpu_code = _add_sidecar(sidecar, original / name, document, digest, source, environment)
-        if sidecar.exists():
-            _unmap_headers(environment / name)
-        return gpu_code
+        return _add_sidecar(sidecar, original / name, document, digest, source, environment)
 
     with ThreadPoolExecutor(_WORKERS) as pool:
         if any(list(pool.map(add, manifest.files))):
@@ -169,19 +164,6 @@ def _write_sidecar(
         for rows in (pages.holes, pages.pieces, pages.functions, pages.kernels):
             file.write(rows.tobytes())
         file.write(b"".join(digests.chunks) + pages.text)
-
-
-def _unmap_headers(slim: Path) -> None:
-    """Free the addresses that a compacted library's program headers took from removed code.
-
-    glibc keeps a copy of headers that no segment maps (`_dl_map_object_from_fd`).
-    """
-    elf = read_elf(slim)
-    with slim.open("r+b") as file:
-        for number, segment in enumerate(elf.segments):
-            if segment.type in (PT_LOAD, PT_PHDR) and segment.offset == elf.program_header_offset:
-                file.seek(elf.program_header_offset + number * PROGRAM_HEADER.size)
-                file.write(replace(segment, type=_PT_NULL).pack())
 
 
 def fallback_environment(

@@ -2,7 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from trimtab.debloating.gpu.gpu_code import (
 from trimtab.errors import UserError
 from trimtab.records.usage import Usage, UsedLibrary
 
+_LIBRARY = re.compile(r"\.so(\.\d+)*$")  # and no debugging information split off
 _CHUNK_BYTES = 1 << 20
 _COMPRESSION_LEVEL = 3  # zstd's default, as in image layers
 
@@ -40,6 +42,7 @@ class ProfiledLibrary:
 
     `name` is its path in the target; `used` are ELF addresses of functions, `used_data` those of
     what was read and is none. `why_not` says why it is left as it is, and is empty otherwise.
+    `loaded` is false where no run loaded it.
     """
 
     name: str
@@ -49,6 +52,7 @@ class ProfiledLibrary:
     used: NDArray[np.int64]
     why_not: str
     used_data: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
+    loaded: bool = True
 
 
 def profiled_libraries(usages: Iterable[Usage], folder: Path) -> list[ProfiledLibrary]:
@@ -113,19 +117,38 @@ def _library(path: Path, name: str, records: list[UsedLibrary]) -> ProfiledLibra
 
 def untraced_libraries(folder: Path) -> list[UsedLibrary]:
     """Return all shared libraries below `folder` as of a run of which nothing was traced."""
-    libraries = []
+    return [_unused(path, elf, "no program was traced") for path, elf in _libraries_below(folder)]
+
+
+def unloaded_libraries(folder: Path, usages: Iterable[Usage]) -> list[UsedLibrary]:
+    """Return the shared libraries below `folder` that no run loaded: nothing of them was used."""
+    loaded: set[str | None] = set()
+    for usage in usages:
+        loaded |= {library.path for library in usage.libraries}
+        loaded |= {file.real_path for file in usage.files if "map_execute" in file.uses}
+    return [
+        _unused(path, elf)
+        for path, elf in _libraries_below(folder)
+        if str(path) not in loaded and elf.interpreter is None and _LIBRARY.search(path.name)
+    ]
+
+
+def _libraries_below(folder: Path) -> Iterator[tuple[Path, Elf]]:
     for path in sorted(folder.resolve().rglob("*.so*")):
         try:
             elf = read_elf(path) if path.is_file() and not path.is_symlink() else None
         except ElfError:
             continue  # linker scripts and libraries for other machines
         if elf is not None:
-            library = UsedLibrary(
-                path=str(path), build_id=elf.build_id, size_bytes=elf.size_bytes, traced=False,
-                not_traced_because="no program was traced", functions_total=0, functions_used=0,
-            )  # fmt: skip
-            libraries.append(library)
-    return libraries
+            yield path, elf
+
+
+def _unused(path: Path, elf: Elf, not_traced_because: str = "") -> UsedLibrary:
+    return UsedLibrary(
+        path=str(path), build_id=elf.build_id, size_bytes=elf.size_bytes,
+        traced=not not_traced_because, not_traced_because=not_traced_because,
+        functions_total=0, functions_used=0,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -157,7 +180,8 @@ def locate_used(library: ProfiledLibrary, options: Debloat, gpu: GpuScope) -> Lo
         used[:] = True
     # Where all GPU code is to be kept, its libraries are as well: it is nothing without them.
     stopped = (
-        options.start_up_only == StartUpOnly.REMOVE
+        library.loaded
+        and options.start_up_only == StartUpOnly.REMOVE
         and not library.why_not
         and not why_started(elf, functions, used)
         and (bool(gpu.gpus) or not has_gpu_code(elf))

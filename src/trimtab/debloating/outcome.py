@@ -1,6 +1,6 @@
 """What became of a target's libraries, as the tables and documents of the stage say it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from trimtab.binaries.rewriting.compact import RewriteResult
 from trimtab.debloating.gpu.elements import ElementReason
 from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries import FileSize, Located, ProfiledLibrary
-from trimtab.records.manifest import DebloatedFile, RunTimeModule
+from trimtab.records.manifest import DebloatedFile, RunTimeModule, UnloadedLibrary
 from trimtab.records.usage import Usage, UsedGpu
 from trimtab.records.used import UsedCode, UsedCodeByLibrary
 
@@ -30,7 +30,7 @@ def used_code(slim: Sequence[SlimLibrary]) -> UsedCodeByLibrary:
     """Return the functions, by ELF address, and kernels that were used of each traced library."""
     used = {}
     for library in slim:
-        if not library.profiled.why_not:
+        if library.profiled.loaded and not library.profiled.why_not:
             decisions = library.located.gpu.decisions
             kernels = frozenset() if decisions is None else decisions.kernels
             functions = frozenset(library.profiled.used.tolist())
@@ -58,8 +58,20 @@ def gpus_of(gpu: GpuScope, usages: Sequence[Usage]) -> list[UsedGpu]:
 
 
 def rows_of(slim: Sequence[SlimLibrary], target: str, hardware: str) -> list[dict[str, Any]]:
-    """Return a row of LIBRARIES for each library."""
-    return [{"target": target, "hardware": hardware, **_row(library)} for library in slim]
+    """Return a row of LIBRARIES for each library that was loaded."""
+    loaded = (library for library in slim if library.profiled.loaded)
+    return [{"target": target, "hardware": hardware, **_row(library)} for library in loaded]
+
+
+def unloaded_of(
+    disk_bytes: Mapping[str, int], slim: Sequence[SlimLibrary]
+) -> dict[str, UnloadedLibrary]:
+    """Return what the manifest says of libraries that no run loaded, of `disk_bytes` by name."""
+    after = {library.profiled.name: library.after.disk_bytes for library in slim}
+    return {
+        name: UnloadedLibrary(before, after.get(name, before))
+        for name, before in disk_bytes.items()
+    }
 
 
 def files_of(slim: Sequence[SlimLibrary]) -> dict[str, DebloatedFile]:

@@ -29,7 +29,7 @@ def debloat_and_settle(stage: DebloatStage, usages: Sequence[Path], destination:
     The environment that it is settled in is made there, and removed.
     """
     environment = destination / ".settling"
-    with Debloating(stage, usages, destination) as debloating:
+    with Debloating(stage, usages, destination, libraries_stay=True) as debloating:
         debloating.write()
         try:
             if not why_not_settled(stage):
@@ -37,6 +37,7 @@ def debloat_and_settle(stage: DebloatStage, usages: Sequence[Path], destination:
             settle(debloating, environment)
         finally:
             shutil.rmtree(environment, ignore_errors=True)
+            (destination / "environment.json").unlink(missing_ok=True)
 
 
 def settle(

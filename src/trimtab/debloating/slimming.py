@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from trimtab.binaries.rewriting.compact import rewrite
-from trimtab.config.groups.debloat import Debloat
+from trimtab.binaries.rewriting.program_headers import unmap_headers
+from trimtab.config.groups.debloat import Debloat, Mode
 from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries import FileSize, Located, ProfiledLibrary, locate_used, size_of
 from trimtab.debloating.outcome import SlimLibrary
@@ -38,13 +39,13 @@ def locate_in(library: ProfiledLibrary, options: Debloat, gpu: GpuScope, spans: 
 
 
 class Slimming:
-    """Rewrites libraries into the folder `scratch`, and what is kept of each into `spans`.
+    """Rewrites libraries into the folder `slim`, and what is kept of each into `spans`.
 
     `locate_s` and `rewrite_s` are wall time, shared out as the threads spent it.
     """
 
-    def __init__(self, options: Debloat, gpu: GpuScope, scratch: Path, spans: Path) -> None:
-        self.options, self.gpu, self.scratch, self.spans = options, gpu, scratch, spans
+    def __init__(self, options: Debloat, gpu: GpuScope, slim: Path, spans: Path) -> None:
+        self.options, self.gpu, self.folder, self.spans = options, gpu, slim, spans
         self.locate_s = self.rewrite_s = 0.0
         self._done: dict[str, SlimLibrary] = {}
 
@@ -86,7 +87,7 @@ class Slimming:
         started_s = time.perf_counter()
         located = locate_in(library, self.options, self.gpu, self.spans)
         located_s = time.perf_counter()
-        path = self.scratch / library.name
+        path = self.folder / library.name
         rewritten = rewrite(
             located.elf,
             located.spans,
@@ -95,6 +96,8 @@ class Slimming:
             minimum_hole_bytes=self.options.minimum_hole_bytes,
             patches=located.patches,
         )
+        if self.options.mode == Mode.COMPACT:
+            unmap_headers(path)  # before anything is linked to the file
         rewritten_s = time.perf_counter()
         before = self._size_before(library)
         slim = SlimLibrary(library, located, rewritten, path, before, size_of(path))

@@ -166,9 +166,11 @@ def _usage(
             f"killed before their exit: {len(functions.killed)} processes of"
             f" {', '.join(sorted(killed))}; what they had used until then counts"
         )
+    # In some runs only it is chance: a server's worker, or a notebook's kernel, that was too slow
+    # to end by itself. The other runs have what it would have used then.
     problems += [
         f"a process of {executable} was killed while its functions were traced, and only then"
-        for executable in sorted(killed - as_untraced)
+        for executable in sorted(functions.killed_in_each - as_untraced)
     ]
     return Usage(
         workload=workload.name,

@@ -91,7 +91,12 @@ def read_functions(traced: Sequence[TracedRun]) -> FunctionTrace:
     if len(ended_well) == len(traced):
         return trace
     whole = read_function_trace(*ended_well)
-    return replace(trace, incomplete_because=whole.incomplete_because, killed=whole.killed)
+    return replace(
+        trace,
+        incomplete_because=whole.incomplete_because,
+        killed=whole.killed,
+        killed_in_each=whole.killed_in_each,
+    )
 
 
 def differing_outputs(

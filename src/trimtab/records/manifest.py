@@ -28,6 +28,14 @@ class DebloatedFile:
 
 
 @dataclass(frozen=True, config=PART)
+class UnloadedLibrary:
+    """A library that no run loaded: its bytes on disk, fewer after `unloaded: remove`."""
+
+    disk_before_bytes: int
+    disk_after_bytes: int
+
+
+@dataclass(frozen=True, config=PART)
 class RunTimeModule:
     """A GPU module that was used and is in no library: compiled or linked while the program ran."""
 
@@ -49,7 +57,7 @@ class Manifest(Document):
     """What became of the libraries of a target: `files` are named by their path in it.
 
     `gpus` are those that GPU code is kept for; without any all is, and `gpu_code_kept_because`
-    says why.
+    says why. `unloaded` are libraries that no run loaded, those with removed code in `files` too.
     """
 
     stage: ClassVar[str] = "debloat"
@@ -65,3 +73,4 @@ class Manifest(Document):
     modules_made_at_run_time: list[RunTimeModule] = Field(default_factory=list)
     timings: Timings
     files: dict[str, DebloatedFile]
+    unloaded: dict[str, UnloadedLibrary] = Field(default_factory=dict)

@@ -21,6 +21,7 @@ from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.rewriting.compact import Mode, rewrite
 from trimtab.binaries.rewriting.locate import locate
+from trimtab.binaries.rewriting.program_headers import unmap_headers
 from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans
 from trimtab.binaries.rewriting.whole_pages import whole_pages
 from trimtab.config.groups.debloat import Fallback
@@ -137,6 +138,7 @@ def build(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..
                 spans = with_gpu_code_removed(elf, spans)
             spans = whole_pages(elf, spans, 4096)
             rewrite(elf, spans, mode, environment / "lib" / path.name, 4096)
+            unmap_headers(environment / "lib" / path.name)
             name = f"lib/{path.name}"
             document_of(path, name, spans, 4096).write(spans_file(folder / "spans", name))
         names = [f"lib/{path.name}" for path in (origin / "lib").iterdir()]

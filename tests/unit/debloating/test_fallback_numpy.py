@@ -66,7 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     usage.write(folder / "usage.json")
     stage = DebloatStage("product", "here", [], [product], Debloat(name="x"))
     debloat_target(stage, [folder / "usage.json"], folder)
-    PythonPrefix(original).build(folder, "hardlink", Source(Fallback.ORIGINAL), folder / "env")
+    PythonPrefix(original).build(folder, "auto", Source(Fallback.ORIGINAL), folder / "env")
     return folder
 
 

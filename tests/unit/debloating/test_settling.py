@@ -75,7 +75,7 @@ def settled(stage: DebloatStage, folder: Path, runs: str) -> Settling:
         debloating.build(environment)
         result = settle(debloating, environment)
     assert Settling.read(folder / "settling.json") == result
-    left = {path.name for path in folder.iterdir()} & {"settling", ".slim"}
+    left = {path.name for path in folder.iterdir()} & {"settling", "libraries"}
     assert left == set()
     return result
 
@@ -162,6 +162,6 @@ def test_the_stage_leaves_no_environment(stage: DebloatStage, tmp_path: Path) ->
     debloat_and_settle(stage, [tmp_path / "usage.json"], tmp_path)
     assert Settling.read(tmp_path / "settling.json").settled
     assert {path.name for path in tmp_path.iterdir()} - before == {
-        "libraries.parquet", "libraries.tar", "manifest.json", "settling.json", "spans",
+        "libraries", "libraries.parquet", "manifest.json", "settling.json", "spans",
         "stage.json", "used.json",
     }  # fmt: skip

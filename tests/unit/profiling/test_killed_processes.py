@@ -11,26 +11,27 @@ from trimtab.records.usage import Usage
 
 KILLS = """
 import os, signal, sys
+kills = {only_if}
 ready, done = os.pipe()
 worker = os.fork()
 if not worker:
     import _json, json
     json.loads("[1]")
     os.write(done, b"x")
-    if {only_if}:
+    if kills:
         signal.pause()
     os._exit(0)
 os.read(ready, 1)
-if {only_if}:
+if kills:
     os.kill(worker, {number})
 os.wait()
 """
 
 
-def trace(folder: Path, only_if: str, number: int = 9) -> Usage:
+def trace(folder: Path, only_if: str, number: int = 9, runs: int = 1) -> Usage:
     code = KILLS.format(only_if=only_if, number=number)
     mine = Workload("mine", ["python", "-c", code], python=sys.executable, workdir=str(folder))
-    return trace_workload(mine, folder / "runs", 1)
+    return trace_workload(mine, folder / "runs", runs)
 
 
 @pytest.mark.parametrize("number", [9, 15])
@@ -49,3 +50,9 @@ def test_one_that_is_killed_only_when_its_functions_are_traced_makes_it_incomple
     assert "was killed while its functions were traced, and only then" in str(
         usage.incomplete_because
     )
+
+
+def test_one_that_is_killed_in_one_traced_run_of_two_does_not(tmp_path: Path) -> None:
+    first = "'LD_AUDIT' in os.environ and not (os.path.exists('ran') or os.mkdir('ran'))"
+    usage = trace(tmp_path, first, runs=2)
+    assert usage.complete and usage.notes[0].startswith("killed before their exit: 1 processes of")

@@ -1,7 +1,9 @@
 """jax.jit of a small network: jaxjit.py [SIDE ...]"""
 
+import os
 import sys
 
+os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # others use the GPU too
 import jax
 import jax.numpy as jnp
 

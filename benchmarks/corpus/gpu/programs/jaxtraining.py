@@ -1,7 +1,9 @@
 """Training steps of a small convolutional network in JAX: jaxtraining.py [BATCH ...]"""
 
+import os
 import sys
 
+os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # others use the GPU too
 import jax
 import jax.numpy as jnp
 

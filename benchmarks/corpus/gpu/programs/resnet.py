@@ -1,5 +1,6 @@
 """ResNet-50 training steps with AMP and cuDNN's benchmark: resnet.py [BATCH:SIZE ...]"""
 
+import copy
 import sys
 
 import torch
@@ -7,11 +8,13 @@ import torchvision
 
 torch.manual_seed(0)
 torch.backends.cudnn.benchmark = True
-model = torchvision.models.resnet50().cuda()
-optimizer = torch.optim.SGD(model.parameters(), 0.01)
-scaler = torch.amp.GradScaler()
+untrained = torchvision.models.resnet50().cuda()
 for size in sys.argv[1:] or ["32:224"]:
     batch, side = map(int, size.split(":"))
+    model = copy.deepcopy(untrained)
+    optimizer = torch.optim.SGD(model.parameters(), 0.001)
+    scaler = torch.amp.GradScaler()
+    torch.manual_seed(batch)
     for step in range(3):
         x = torch.randn(batch, 3, side, side, device="cuda")
         y = torch.arange(batch, device="cuda") % 1000

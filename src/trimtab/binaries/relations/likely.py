@@ -16,7 +16,7 @@ from trimtab.binaries.relations.code import Code
 from trimtab.binaries.relations.type_slots import life_cycle_slots
 from trimtab.binaries.relations.vtables import vtable_siblings
 
-SMALL_BYTES = 512
+SMALL_BYTES = 128
 
 
 def with_likely(elf: Elf, functions: Functions, used: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -1,6 +1,7 @@
 """Program headers of a compacted file: every segment split where pages left."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from trimtab.binaries.elf.headers import (
     PAGE_BYTES,
@@ -8,10 +9,11 @@ from trimtab.binaries.elf.headers import (
     PF_X,
     PROGRAM_HEADER,
     PT_LOAD,
+    PT_NULL,
     PT_PHDR,
     ProgramHeader,
 )
-from trimtab.binaries.elf.reader import Elf
+from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.rewriting.layout import Layout
 from trimtab.errors import TrimtabError
 
@@ -35,6 +37,23 @@ def split_segments(elf: Elf, layout: Layout) -> list[ProgramHeader]:
             headers += loads
             placed = True
     return _with_table(elf, layout, headers) if layout.table >= 0 else headers
+
+
+def unmap_headers(path: Path) -> None:
+    """Free the addresses that a compacted file's program headers took from removed code.
+
+    glibc keeps a copy of headers that no segment maps (`_dl_map_object_from_fd`). A file stays as
+    it is whose headers share a segment with anything else, as in what `patchelf` wrote.
+    """
+    elf = read_elf(path)
+    table, length = elf.program_header_offset, len(elf.segments) * PROGRAM_HEADER.size
+    if not any((load.offset, load.file_bytes) == (table, length) for load in elf.loads):
+        return
+    with path.open("r+b") as file:
+        for number, segment in enumerate(elf.segments):
+            if segment.type in (PT_LOAD, PT_PHDR) and segment.offset == table:
+                file.seek(table + number * PROGRAM_HEADER.size)
+                file.write(replace(segment, type=PT_NULL).pack())
 
 
 def _pieces(load: ProgramHeader, layout: Layout) -> list[ProgramHeader]:

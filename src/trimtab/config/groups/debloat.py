@@ -14,7 +14,8 @@ Symbols = StrEnum("Symbols", "STRIP KEEP")
 Gpu = StrEnum("Gpu", "USED ARCHITECTURE KEEP")
 Kernels = StrEnum("Kernels", "KEEP PRUNE")
 StartUpOnly = StrEnum("StartUpOnly", "KEEP REMOVE")
-Share = StrEnum("Share", "REFLINK COPY HARDLINK")
+Share = StrEnum("Share", "AUTO REFLINK COPY")
+Unloaded = StrEnum("Unloaded", "KEEP REMOVE")
 Fallback = StrEnum("Fallback", "ORIGINAL PACKED STORE NONE")
 
 
@@ -57,9 +58,14 @@ class Debloat:
     )
     share: Share = about(
         "How the slim environment takes over unchanged files: `reflink` (shared blocks, a copy "
-        "where the file system has none), `copy` or `hardlink` (a write through one changes the "
-        "original too).",
-        default=Share.REFLINK,
+        "where the file system has none), `auto` (likewise, but there compiled code is one file "
+        "with the original's, by a hard link) or `copy`.",
+        default=Share.AUTO,
+    )
+    unloaded: Unloaded = about(
+        "Libraries that no run loaded: `keep` them or `remove` their code, which comes back from "
+        "the fallback when a program calls it.",
+        default=Unloaded.KEEP,
     )
     fallback: Fallback = about(
         "Where a program finds what was removed and is missed, so that it goes on as in the "
@@ -83,4 +89,13 @@ class Debloat:
         if (self.fallback == Fallback.STORE) != (self.store is not None):
             expected = "a folder with fallback: store, and none with another"
             raise InvalidValueError("store", self.store, expected)
+        return self
+
+    @model_validator(mode="after")
+    def _can_bring_back(self) -> Self:
+        if self.unloaded == Unloaded.REMOVE and (
+            self.mode == Mode.PUNCH or self.fallback == Fallback.NONE
+        ):
+            expected = "keep with mode punch and fallback none, which bring nothing back"
+            raise InvalidValueError("unloaded", self.unloaded.value, expected)
         return self

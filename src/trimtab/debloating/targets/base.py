@@ -57,13 +57,26 @@ class Target(ABC):
         """
 
     @abstractmethod
-    def build(self, debloated: Path, share: Share, source: Source, destination: Path) -> None:
-        """Make `destination` the slim environment, whole or not at all.
+    def build(
+        self,
+        debloated: Path,
+        share: Share,
+        source: Source,
+        destination: Path,
+        *,
+        again: bool = False,
+    ) -> None:
+        """Make `destination` the slim environment, whole or not at all, and write environment.json.
 
         `debloated` is the folder that debloat_target wrote, `share` how unchanged files are taken
-        over, and `source` where a program finds what it misses. Raises UserError when the
-        original was changed since, and TrimtabError when `debloated` is damaged.
+        over, and `source` where a program finds what it misses. With `again` the earlier
+        `destination` is of the same original, and copies in it are taken over. Raises UserError
+        when the original was changed since, and TrimtabError when `debloated` is damaged.
         """
+
+    def may_remove_unloaded(self, name: str) -> bool:
+        """Return whether the fallback is at work before anything loads the library `name`."""
+        return True
 
     @abstractmethod
     def program(self, workload: Workload, run_folder: Path, slim: Path | None = None) -> Program:

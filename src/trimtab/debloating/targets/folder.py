@@ -1,6 +1,5 @@
 """Targets that are a folder: the slim environment is a copy of it with slim libraries in it."""
 
-import contextlib
 import os
 import shutil
 from abc import abstractmethod
@@ -10,11 +9,14 @@ from pathlib import Path
 from typing import Self
 
 from trimtab.config.groups.debloat import Fallback, Mode, Share
-from trimtab.debloating.copying import copy_tree, extract
+from trimtab.debloating.copying import copy_tree, take_over
+from trimtab.debloating.disk_use import disk_use
 from trimtab.debloating.fallback import Source, add_fallback
 from trimtab.debloating.libraries import ProfiledLibrary, profiled_libraries
 from trimtab.debloating.targets.base import Target
 from trimtab.errors import UserError
+from trimtab.files import replace_folder
+from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.manifest import Environment, Manifest
 from trimtab.records.usage import Usage
 
@@ -41,34 +43,48 @@ class Folder(Target):
         """Return the libraries below the folder that were loaded."""
         return profiled_libraries(usages, self.root)
 
-    def build(self, debloated: Path, share: Share, source: Source, destination: Path) -> None:
+    def build(
+        self,
+        debloated: Path,
+        share: Share,
+        source: Source,
+        destination: Path,
+        *,
+        again: bool = False,
+    ) -> None:
         """Make `destination` a runnable copy of the folder, slim libraries inside.
 
-        Unchanged files are shared as `share` says. With mode punch there is no fallback. An earlier
-        `destination` is replaced when the new one is whole. Raises UserError when `destination`
-        lies inside the folder, and as Target.build does.
+        They are one file with those in `debloated`/libraries. With mode punch there is no fallback.
+        An earlier `destination` is replaced when the new one is whole. Raises UserError when
+        `destination` lies inside the folder, and as Target.build does.
         """
         manifest = Manifest.read(debloated / "manifest.json")
         destination = Path(os.path.abspath(destination))
         self._check(manifest, destination)
         destination.parent.mkdir(parents=True, exist_ok=True)
         partial = destination.with_name(f".{destination.name}.partial")
-        _remove(partial)
+        if partial.exists():  # of a build that was killed
+            shutil.rmtree(partial)
         try:
-            copy_tree(self.root, partial, set(manifest.files), share)
-            extract(debloated / "libraries.tar", partial, manifest.files)
+            earlier = destination if again else None
+            shared = copy_tree(self.root, partial, set(manifest.files), share, earlier)
+            take_over(debloated / "libraries", partial, manifest.files)
             if source.kind != Fallback.NONE and manifest.mode != Mode.PUNCH:
                 add_fallback(partial, self.root, manifest, debloated / "spans", source)
             self.adapt(partial, destination)
+            before, after = disk_use(self.root), disk_use(partial)
         except BaseException:
-            _remove(partial)
+            shutil.rmtree(partial, ignore_errors=True)
             raise
-        outdated = destination.with_name(f".{destination.name}.outdated")
-        _remove(outdated)
-        with contextlib.suppress(FileNotFoundError):
-            destination.rename(outdated)
-        partial.rename(destination)
-        _remove(outdated)
+        replace_folder(partial, destination)
+        linked_bytes = sum(after[file] for file in after.keys() & before.keys())
+        BuiltEnvironment(
+            target=manifest.target,
+            before_bytes=sum(before.values()),
+            after_bytes=sum(after.values()),
+            shared_bytes=linked_bytes + shared.reflinked_bytes,
+            linked=shared.linked,
+        ).write(debloated / "environment.json")
 
     @abstractmethod
     def adapt(self, copy: Path, destination: Path) -> None:
@@ -81,8 +97,3 @@ class Folder(Target):
             original = self.root / name
             if not original.is_file() or original.stat().st_size != file.size_before_bytes:
                 raise UserError(f"{original}: not the library that was debloated; profile it again")
-
-
-def _remove(folder: Path) -> None:
-    if folder.exists():
-        shutil.rmtree(folder)

@@ -70,6 +70,10 @@ class PythonPrefix(Folder):
         program = program_of(workload, run_folder)
         return moved(program, self.root, slim) if slim else program
 
+    def may_remove_unloaded(self, name: str) -> bool:
+        """Return whether it is of a package: Python loads others before, and other programs do."""
+        return "site-packages" in Path(name).parts
+
     def adapt(self, copy: Path, destination: Path) -> None:
         """Rename the environment where it names itself, and let Python load the fallback first.
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 from trimtab.config.groups.hardware import Probe
 from trimtab.evaluation.inputs.schedules import Schedules
+from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.manifest import Manifest
 from trimtab.records.usage import Usage
 from trimtab.records.used import UsedCode
@@ -62,7 +63,8 @@ class DebloatedTarget:
 
     `libraries` has the columns of LIBRARIES, `runs` those of RUNS (conditions original and
     debloated). `used` is the code that its workloads used, by library. `label` is the target's
-    name, with the hardware where the experiment has several.
+    name, with the hardware where the experiment has several. `built` is its slim environment, if it
+    has one.
     """
 
     label: str
@@ -71,6 +73,7 @@ class DebloatedTarget:
     libraries: pd.DataFrame
     runs: pd.DataFrame
     used: Mapping[str, UsedCode] = field(default_factory=dict)
+    built: BuiltEnvironment | None = None
 
     @property
     def hardware(self) -> str:

@@ -13,6 +13,7 @@ from trimtab.errors import TrimtabError, UserError
 from trimtab.evaluation.inputs.measurements import DebloatedTarget, Inputs, Measurements, Profile
 from trimtab.evaluation.inputs.schedules import Cell, Schedules
 from trimtab.records import tables
+from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.deflator_search import DeflatorSearch
 from trimtab.records.manifest import Manifest
 from trimtab.records.summary import FormulaResponse, RealRun, Summary
@@ -83,7 +84,9 @@ def _target(folder: Path) -> DebloatedTarget:
     runs = tables.read_table(folder / "verify_runs.parquet", tables.RUNS)
     keys = _keys(runs, "workload", "condition", "repeat")
     _refuse_twice(f"{folder / 'verify_runs.parquet'}: run", keys)
-    return DebloatedTarget(manifest.target, manifest, verdict, libraries, runs, used)
+    path = folder / "environment.json"
+    built = BuiltEnvironment.read(path) if path.is_file() else None
+    return DebloatedTarget(manifest.target, manifest, verdict, libraries, runs, used, built)
 
 
 def _only(frame: pd.DataFrame, path: Path, columns: tuple[str, str]) -> tuple[str, str]:

@@ -46,12 +46,16 @@ class TracedLibrary:
 
 @dataclass(frozen=True)
 class FunctionTrace:
-    """What a traced run used, and why the record is not whole where it is not."""
+    """What traced runs used, and why the record is not whole where it is not.
+
+    `killed_in_each` are the executables of which each run had a process that was killed.
+    """
 
     processes: list[ProcessRecord]
     libraries: list[TracedLibrary]
     incomplete_because: list[str]
     killed: list[ProcessRecord]
+    killed_in_each: set[str]
 
 
 def tracing_environment(environment: Mapping[str, str], record: Path) -> dict[str, str]:
@@ -97,8 +101,15 @@ def read_function_trace(*folders: Path) -> FunctionTrace:
         processes=records.processes,
         libraries=libraries,
         incomplete_because=problems,
-        killed=[process for process in records.processes if process.end == "killed"],
+        killed=_killed(records),
+        killed_in_each=set.intersection(
+            *({process.executable for process in _killed(run)} for run in each_run or [records])
+        ),
     )
+
+
+def _killed(records: Records) -> list[ProcessRecord]:
+    return [process for process in records.processes if process.end == "killed"]
 
 
 def _unite(path: str, objects: list[ObjectRecord]) -> TracedLibrary:

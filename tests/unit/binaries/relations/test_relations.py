@@ -18,7 +18,7 @@ from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.relations.addresses import address_taken
 from trimtab.binaries.relations.calls import called, with_called
 from trimtab.binaries.relations.code import Code
-from trimtab.binaries.relations.likely import with_likely, with_small_relatives
+from trimtab.binaries.relations.likely import SMALL_BYTES, with_likely, with_small_relatives
 from trimtab.binaries.relations.type_slots import life_cycle_slots
 from trimtab.binaries.relations.vtables import vtable_siblings, vtables
 
@@ -181,6 +181,6 @@ def test_rules_only_add_and_more_used_keeps_more(data: st.DataObject) -> None:
     assert not np.any(more & ~kept_of_more)
     assert not np.any(kept_of_less & ~kept_of_more)
     assert not np.any(with_called(code, more) & ~kept_of_more)
-    again = with_small_relatives(code, kept_of_more, 512)
+    again = with_small_relatives(code, kept_of_more, SMALL_BYTES)
     assert np.array_equal(again, kept_of_more)
     assert np.array_equal(with_called(code, with_called(code, more)), with_called(code, more))

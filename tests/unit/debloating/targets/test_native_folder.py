@@ -196,9 +196,7 @@ def test_the_command_line_settles_and_learns_what_was_missing(
     with pytest.raises(UserError, match="name the interpreter"):
         workspace.trace(folder, command)
     workspace.trace(folder, command, ProgramOptions(target=target), 1)
-    _, settling = workspace.debloat(
-        folder, Debloat(name="x"), [], 2, lambda *_: None, lambda *_: None
-    )
+    settling = workspace.debloat(folder, Debloat(name="x"), [], 2, lambda *_: None, lambda *_: None)
     assert settling.settled and len(settling.runs) == 2
     monkeypatch.setenv("MORE", "1")
     assert SlimFolder(folder).learn_from_runs(1, lambda *_: None) == 1

@@ -10,8 +10,11 @@ from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.libraries.by_library import ByLibrary
 from trimtab.evaluation.libraries.sizes import Sizes
 from trimtab.evaluation.libraries.target_sizes import CoreLibrary, LibrariesTotal
+from trimtab.evaluation.libraries.whole_environment import WholeEnvironment
 from trimtab.evaluation.report.section import Section
 from trimtab.evaluation.report.tables import Row, Table, is_published
+from trimtab.records.built_environment import BuiltEnvironment
+from trimtab.records.manifest import Manifest, UnloadedLibrary
 
 
 @pytest.fixture
@@ -32,6 +35,30 @@ def test_the_total_adds_up_all_libraries(measurements: Measurements) -> None:
     assert row["cpu_code_reduction_pct"] == pytest.approx(100 * (5.1 - 0.75) / 5.1)
     assert row["functions_reduction_pct"] == pytest.approx(89.1)  # 1000 -> 109
     assert row["source"] == "measured"
+
+
+def test_the_whole_environment_and_what_no_run_loaded(tmp_path: Path) -> None:
+    inputs = files.write_experiment(tmp_path)
+    assert not WholeEnvironment(load(inputs)).applies  # it was not built
+    (folder,) = inputs.debloats
+    BuiltEnvironment(
+        target="t", before_bytes=100_000_000, after_bytes=80_000_000, shared_bytes=30_000_000,
+        linked={},
+    ).write(folder / "environment.json")  # fmt: skip
+    unloaded = {
+        "a.so": UnloadedLibrary(3_000_000, 1_000_000),
+        "b.so": UnloadedLibrary(500_000, 500_000),
+    }
+    manifest = Manifest.read(folder / "manifest.json")
+    manifest.model_copy(update={"unloaded": unloaded}).write(folder / "manifest.json")
+    (row,) = WholeEnvironment(load(inputs)).tables[0].rows
+    assert (row["before_mb"], row["after_mb"], row["shared_mb"]) == (100, 80, 30)
+    assert (row["unloaded"], row["unloaded_before_mb"], row["unloaded_after_mb"]) == (2, 3.5, 1.5)
+    disk = [
+        sum(each[key] for each in files.LIBRARY_ROWS) / 1e6
+        for key in ("disk_before_bytes", "disk_after_bytes")
+    ]
+    assert [row["loaded_before_mb"], row["loaded_after_mb"]] == disk
 
 
 @pytest.mark.parametrize("section", [LibrariesTotal, CoreLibrary])

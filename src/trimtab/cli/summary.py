@@ -1,0 +1,51 @@
+"""What `trimtab debloat` says at its end: what went, of the libraries and of the whole."""
+
+from pathlib import Path
+
+from rich.table import Table
+
+from trimtab.cli.words import settling_in_words
+from trimtab.records.built_environment import BuiltEnvironment
+from trimtab.records.manifest import Manifest
+from trimtab.records.misses.settling import Settling
+from trimtab.records.tables import LIBRARIES, read_table
+
+_LARGEST = 10
+
+
+def summary_of(folder: Path, settling: Settling) -> Table:
+    """Return the table of a workspace: the largest libraries, all, and the environment, on disk."""
+    libraries = read_table(folder / "libraries.parquet", LIBRARIES).set_index("library")
+    sizes = libraries[["disk_before_bytes", "disk_after_bytes"]]
+    built = BuiltEnvironment.read(folder / "environment.json")
+    unloaded = Manifest.read(folder / "manifest.json").unloaded.values()
+    table = Table("on disk", "before", "after", "less")
+    largest = sizes.nlargest(_LARGEST, "disk_before_bytes")
+    for library, before, after in largest.itertuples():
+        table.add_row(str(library).rpartition("site-packages/")[2], *_change(before, after))
+    if len(sizes) > _LARGEST:
+        others = sizes.sum() - largest.sum()
+        table.add_row(f"{len(sizes) - _LARGEST} smaller ones", *_change(*others))
+    table.add_section()
+    table.add_row(f"all {len(sizes)} libraries that were loaded", *_change(*sizes.sum()))
+    table.add_row(
+        f"{len(unloaded)} libraries that no run loaded",
+        *_change(
+            sum(library.disk_before_bytes for library in unloaded),
+            sum(library.disk_after_bytes for library in unloaded),
+        ),
+    )
+    table.add_row("the whole environment", *_change(built.before_bytes, built.after_bytes))
+    own_bytes = built.after_bytes - built.shared_bytes
+    table.add_row("of it not shared with the original", "", _mb(own_bytes), "")
+    table.caption = settling_in_words(settling)
+    return table
+
+
+def _change(before_bytes: float, after_bytes: float) -> tuple[str, str, str]:
+    less = 1 - after_bytes / before_bytes if before_bytes else 0
+    return _mb(before_bytes), _mb(after_bytes), f"{less:.0%}"
+
+
+def _mb(size_bytes: float) -> str:
+    return f"{size_bytes / 1e6:,.1f} MB"

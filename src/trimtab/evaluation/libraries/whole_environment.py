@@ -1,0 +1,68 @@
+"""What the whole environment weighs before and after, and what of it no run loaded."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trimtab.evaluation.inputs.measurements import DebloatedTarget
+from trimtab.evaluation.report.section import SIZE, TargetSection
+from trimtab.evaluation.report.tables import HARDWARE_COLUMN, MB, Column, Row, Table, target_row
+from trimtab.records.built_environment import BuiltEnvironment
+
+
+class WholeEnvironment(TargetSection):
+    """The environments that were built, on disk."""
+
+    order = 130
+    chapter = SIZE
+
+    @property
+    def applies(self) -> bool:
+        """Whether any environment was built."""
+        return any(target.built for target in self.measurements.targets)
+
+    def make_tables(self) -> Iterator[Table]:
+        """A row for each target."""
+        yield Table(
+            "whole_environment",
+            "The whole environment",
+            "On disk, each file once: the environment with everything in it, what the slim one"
+            " shares with the original (files that are one, and shared blocks), and the libraries"
+            " that no run loaded.",
+            (
+                Column("name", "Target"),
+                HARDWARE_COLUMN,
+                Column("before_mb", "Before, MB", 1),
+                Column("after_mb", "After, MB", 1),
+                Column("shared_mb", "of it shared, MB", 1),
+                Column("loaded_before_mb", "Loaded libraries, MB", 1),
+                Column("loaded_after_mb", "after, MB", 1),
+                Column("unloaded", "Not loaded", 0),
+                Column("unloaded_before_mb", "Not loaded, MB", 1),
+                Column("unloaded_after_mb", "after, MB", 1),
+            ),
+            tuple(
+                _row(target, target.built)
+                for target in self.measurements.targets
+                if target.built is not None
+            ),
+        )
+
+    def metrics(self) -> Mapping[str, Any]:
+        """Return the numbers of each target."""
+        return {"targets": self.tables[0].by_row("name")}
+
+
+def _row(target: DebloatedTarget, built: BuiltEnvironment) -> Row:
+    unloaded = target.manifest.unloaded.values()
+    loaded = target.libraries[["disk_before_bytes", "disk_after_bytes"]].sum()
+    values = {
+        "before_mb": built.before_bytes / MB,
+        "after_mb": built.after_bytes / MB,
+        "shared_mb": built.shared_bytes / MB,
+        "loaded_before_mb": float(loaded["disk_before_bytes"]) / MB,
+        "loaded_after_mb": float(loaded["disk_after_bytes"]) / MB,
+        "unloaded": len(unloaded),
+        "unloaded_before_mb": sum(library.disk_before_bytes for library in unloaded) / MB,
+        "unloaded_after_mb": sum(library.disk_after_bytes for library in unloaded) / MB,
+    }
+    return target_row(target, values)
