@@ -8,66 +8,15 @@ from pydantic.dataclasses import dataclass
 
 from trimtab.config.fields import CHECKED, InvalidValueError, Name, Text, Whole, about
 
-
-class Mode(StrEnum):
-    """What becomes of unused bytes."""
-
-    ZERO = "zero"
-    PUNCH = "punch"
-    COMPACT = "compact"
-
-
-class Symbols(StrEnum):
-    """What becomes of symbol and debugging tables."""
-
-    STRIP = "strip"
-    KEEP = "keep"
-
-
-class Gpu(StrEnum):
-    """What stays of GPU code."""
-
-    USED = "used"
-    ARCHITECTURE = "architecture"
-    KEEP = "keep"
-
-
-class Kernels(StrEnum):
-    """What becomes of unused kernels beside used ones."""
-
-    KEEP = "keep"
-    PRUNE = "prune"
-
-
-class StartUpOnly(StrEnum):
-    """What becomes of libraries of which nothing but start-up code ran."""
-
-    KEEP = "keep"
-    REMOVE = "remove"
-
-
-class Share(StrEnum):
-    """How the slim environment takes over unchanged files."""
-
-    AUTO = "auto"
-    REFLINK = "reflink"
-    COPY = "copy"
-
-
-class Unloaded(StrEnum):
-    """What becomes of libraries that no run loaded."""
-
-    KEEP = "keep"
-    REMOVE = "remove"
-
-
-class Fallback(StrEnum):
-    """Where a program finds what it misses."""
-
-    ORIGINAL = "original"
-    PACKED = "packed"
-    STORE = "store"
-    NONE = "none"
+# The fields of Debloat say what each choice means.
+Mode = StrEnum("Mode", "ZERO PUNCH COMPACT")
+Symbols = StrEnum("Symbols", "STRIP KEEP")
+Gpu = StrEnum("Gpu", "USED ARCHITECTURE KEEP")
+Kernels = StrEnum("Kernels", "KEEP PRUNE")
+StartUpOnly = StrEnum("StartUpOnly", "KEEP REMOVE")
+Share = StrEnum("Share", "AUTO REFLINK COPY")
+Unloaded = StrEnum("Unloaded", "KEEP REMOVE")
+Fallback = StrEnum("Fallback", "ORIGINAL PACKED STORE NONE")
 
 
 @dataclass(config=CHECKED)
