@@ -143,8 +143,7 @@ def rows() -> list[tuple[str, str, str, str]]:
         found.append(
             (
                 f"`trimtab debloat` of {debloat['program']}: disk beside the original environment,"
-                f" {whole / 1e6:,.0f} MB, {debloat['builds']} builds in"
-                f" {debloat['wall_s']:.0f} s",
+                f" {whole / 1e6:,.0f} MB",
                 "while working at most 0.5x, then the slim environment",
                 f"peak {peak:.2f}x, then {debloat['extra_after_bytes'] / whole:.2f}x; the slim"
                 f" environment is {debloat['slim_bytes'] / 1e6:,.0f} MB, of which"

@@ -93,7 +93,8 @@ class SlimFolder:
         return new
 
     def _debloating(self, stage: DebloatStage) -> Debloating:
-        return Debloating(stage, [self.folder / "usage.json"], self.folder)
+        usages = [self.folder / "usage.json"]
+        return Debloating(stage, usages, self.folder, built=self.environment)
 
     def _missed_in(self, runs: int, on_turn: OnTurn) -> list[RemovedCall]:
         history = SlimHistory(self.settling)

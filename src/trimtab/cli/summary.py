@@ -22,7 +22,7 @@ def summary_of(folder: Path, settling: Settling) -> Table:
     table = Table("on disk", "before", "after", "less")
     largest = sizes.nlargest(_LARGEST, "disk_before_bytes")
     for library, before, after in largest.itertuples():
-        table.add_row(str(library), *_change(before, after))
+        table.add_row(str(library).rpartition("site-packages/")[2], *_change(before, after))
     if len(sizes) > _LARGEST:
         others = sizes.sum() - largest.sum()
         table.add_row(f"{len(sizes) - _LARGEST} smaller ones", *_change(*others))

@@ -9,6 +9,7 @@ from trimtab.binaries.gpu.fatbin import find_gpu_code
 from trimtab.binaries.gpu.wrappers import registered_regions
 from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.binaries.rewriting.not_started import stop_patches
+from trimtab.binaries.rewriting.program_headers import unmap_headers
 from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
 from trimtab.cli.documents import TracedProgram
 from trimtab.cli.program_options import NAME, ProgramOptions
@@ -221,4 +222,6 @@ def reconstruct(span_path: Path, output_dir: Path, mode: Mode) -> Path:
         document.minimum_hole_bytes,
         patches=patches,
     )
+    if mode == Mode.COMPACT:
+        unmap_headers(destination)
     return destination

@@ -50,9 +50,9 @@ def copy_tree(
     """Copy the folder `source`, but for the files of `left_out`, to `destination`.
 
     Unchanged files are shared as `share` says; `auto` links none that anybody edits. Those that are
-    copied are taken from `earlier`, a copy of the same folder that is about to go, where they are
-    as they were. Links that lead into the source lead into the copy. Raises OSError for what cannot
-    be read.
+    copied are taken from `earlier`, a copy of the same folder that is about to go, where neither
+    was changed since. Links that lead into the source lead into the copy. Raises OSError for what
+    cannot be read.
     """
     folders, files = [], []
     for folder, inner, names in os.walk(source, onerror=_raise):
@@ -133,14 +133,20 @@ def link(source: Path, destination: Path) -> bool:
 
 
 def _link_same(earlier: Path, original: os.stat_result, destination: Path) -> bool:
-    """Take over the `earlier` copy of a file if it is as the original is."""
+    """Take over the `earlier` copy of a file if it is as the original is.
+
+    Dates of contents can be set, and some installers give all files one; those of a file's last
+    change of any kind (ctime) cannot.
+    """
     try:
         status = earlier.lstat()
     except OSError:
         return False
     same = ("st_mode", "st_size", "st_mtime_ns")
-    return all(getattr(status, key) == getattr(original, key) for key in same) and link(
-        earlier, destination
+    return (
+        all(getattr(status, key) == getattr(original, key) for key in same)
+        and original.st_ctime_ns < status.st_ctime_ns
+        and link(earlier, destination)
     )
 
 

@@ -63,6 +63,7 @@ class Debloating:
     They are for what `usages`, the usage.json of the stage's workloads, say was used, and what
     `learned.json` in the folder `destination` does. Their folder there goes at the block's end, as
     environments that were built have them, unless `libraries_stay`; after an error it goes too.
+    `built` is an environment that was built of this target before.
     Raises UserError when a usage is incomplete or the workloads have different environments.
     """
 
@@ -73,6 +74,7 @@ class Debloating:
         destination: Path,
         *,
         libraries_stay: bool = False,
+        built: Path | None = None,
     ) -> None:
         self.stage, self.destination, self._libraries_stay = stage, destination, libraries_stay
         self.target = target_of(stage.target, stage.workloads)
@@ -82,7 +84,7 @@ class Debloating:
         self._libraries, self._spans = destination / "libraries", destination / "spans"
         self._slimming = Slimming(stage.debloat, self._gpu, self._libraries, self._spans)
         self._written = False
-        self._built: set[Path] = set()
+        self._built = {built}
         self._unloaded = self._find_unloaded()
 
     def __enter__(self) -> Self:

@@ -122,12 +122,16 @@ def test_as_many_links_as_the_file_system_takes(source: Path) -> None:
 
 def test_only_what_is_as_it_was_is_taken_from_an_earlier_copy(source: Path) -> None:
     (source / "touched").write_bytes(b"one")
+    (source / "dated").write_bytes(b"one")
+    os.utime(source / "dated", (1, 1))
     earlier = copied(source)
     (earlier / "script").write_bytes(b"#!/bin/sh\nexit 1\n")  # as long
     (earlier / "data.bin").unlink()
     (earlier / "data.bin").symlink_to(source / "data.bin")
     (earlier / "empty").unlink()
     (source / "touched").write_bytes(b"two")
+    (source / "dated").write_bytes(b"two")
+    os.utime(source / "dated", (1, 1))  # as of every file of some installers
     copy = source.parent / "again"
     copy_tree(source, copy, set(), Share.AUTO, earlier)
     for path in filter(Path.is_file, source.iterdir()):

@@ -42,12 +42,12 @@ def split_segments(elf: Elf, layout: Layout) -> list[ProgramHeader]:
 def unmap_headers(path: Path) -> None:
     """Free the addresses that a compacted file's program headers took from removed code.
 
-    glibc keeps a copy of headers that no segment maps (`_dl_map_object_from_fd`). A file whose
-    headers are where they were stays as it is.
+    glibc keeps a copy of headers that no segment maps (`_dl_map_object_from_fd`). A file stays as
+    it is whose headers share a segment with anything else, as in what `patchelf` wrote.
     """
     elf = read_elf(path)
-    table = elf.program_header_offset
-    if not any(load.offset == table for load in elf.loads):
+    table, length = elf.program_header_offset, len(elf.segments) * PROGRAM_HEADER.size
+    if not any((load.offset, load.file_bytes) == (table, length) for load in elf.loads):
         return
     with path.open("r+b") as file:
         for number, segment in enumerate(elf.segments):

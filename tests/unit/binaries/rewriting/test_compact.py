@@ -5,6 +5,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,11 +23,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from trimtab.binaries.elf.functions import read_functions
-from trimtab.binaries.elf.headers import PAGE_BYTES
+from trimtab.binaries.elf.headers import PAGE_BYTES, PROGRAM_HEADER
 from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.rewriting.compact import MINIMUM_HOLE_BYTES, Mode, RewriteResult, rewrite
 from trimtab.binaries.rewriting.locate import locate
+from trimtab.binaries.rewriting.program_headers import unmap_headers
 from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans
 from trimtab.errors import TrimtabError, UserError
 
@@ -129,6 +131,25 @@ def test_calls_into_removed_code_fault(c_library: Compiled, tmp_path: Path) -> N
         slimmed(c_library("default"), tmp_path / "slim.so", mode, some)
         run = in_process(tmp_path / "slim.so", "library.function_50(1)")
         assert -run.returncode in expected, mode
+
+
+def test_headers_that_nobody_maps(c_library: Compiled, tmp_path: Path) -> None:
+    """Their segment goes where it holds nothing else; the library works as before."""
+    path = tmp_path / "slim.so"
+    slimmed(c_library("default"), path, "compact", some)
+    elf = read_elf(path)
+    table = elf.program_header_offset
+    number = next(i for i, s in enumerate(elf.segments) if s in elf.loads and s.offset == table)
+    with path.open("r+b") as file:
+        for more, unmapped in ((-8, 0), (8, 1)):
+            file.seek(table + number * PROGRAM_HEADER.size)
+            segment = read_elf(path).segments[number]
+            file.write(replace(segment, file_bytes=segment.file_bytes + more).pack())
+            file.flush()
+            unmap_headers(path)
+            assert len(read_elf(path).loads) == len(elf.loads) - unmapped
+    run = in_process(path, CALL_KEPT)
+    assert (run.stdout, run.returncode) == (EXPECTED, 0), run.stderr
 
 
 def test_exceptions_pass_through_a_slim_library(cxx_library: Path, tmp_path: Path) -> None:
