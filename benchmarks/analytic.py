@@ -24,6 +24,7 @@ from trimtab.queueing.mmap import MarkedArrivals
 from trimtab.queueing.mmap_priority import priority_queue
 from trimtab.queueing.phase_type import PhaseType
 from trimtab.simulation.simulate import simulate
+from trimtab.traces.markovian import marked_arrivals
 
 SERVER = Cluster((NodeType("server", 1000, 1, 0.0, (Level(1.0, 0.0),)),), (1,))
 WARM_UP = 0.1
@@ -110,7 +111,7 @@ def draw(
     jobs: int,
 ) -> pd.DataFrame:
     """Return a trace of the queue."""
-    arrival_s, classes = arrivals.sample(rng, jobs)
+    arrival_s, classes = next(marked_arrivals(arrivals.hidden, arrivals.marked, rng, jobs))
     work_s = np.empty(jobs)
     for k, service in enumerate(services):
         mine = np.flatnonzero(classes == k)

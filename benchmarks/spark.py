@@ -19,9 +19,10 @@ import numpy as np
 import pandas as pd
 from common import RESULTS, save, spread
 
-from trimtab.execution.job_queue import DispatchPolicy
 from trimtab.execution.spark.run import run_trace
 from trimtab.files import whole_file
+from trimtab.policies.dias import Dias
+from trimtab.policies.priority import Priority
 from trimtab.queueing.errors import UnstableQueueError
 from trimtab.queueing.job_times import WaveModel
 from trimtab.queueing.phase_type import PhaseType, fit_two_moments
@@ -29,9 +30,12 @@ from trimtab.queueing.poisson_priority import Discipline, response_times
 from trimtab.spark.accuracy import measure_accuracy
 from trimtab.spark.event_log import job_times
 from trimtab.spark.program import SparkProgram
-from trimtab.spark.programs.posts import resize_posts, write_documentation_posts
+from trimtab.spark.programs.prepare import (
+    resize_posts,
+    write_documentation_posts,
+    write_web_graph,
+)
 from trimtab.spark.programs.triangles import TriangleCount, partition_edges
-from trimtab.spark.programs.web_graph import write_web_graph
 from trimtab.spark.programs.word_popularity import WordPopularity
 from trimtab.spark.session import Session, spark_session
 
@@ -112,7 +116,7 @@ def execute(
         for job, (name, theta) in enumerate(jobs)
     )
     changed = {f"{name} {theta}": with_theta(name, theta) for name, theta in set(jobs)}
-    ran = run_trace(session, trace, changed, DispatchPolicy())
+    ran = run_trace(session, trace, changed, Priority())
     times = job_times(ran.log, ran.attempts).sort_values("job")
     times["processing_s"] = ran.jobs.set_index("job").execution_s[times.job].to_numpy()
     return times.assign(name=[name for name, _ in jobs], theta=[theta for _, theta in jobs])
@@ -200,7 +204,7 @@ def measure_response(
     rows, tables = [], []
     profiles = [profile(session, programs)]
     for theta in RESPONSE_THETAS:
-        ran = run_trace(session, trace, programs, DispatchPolicy(drop_ratio={0: theta}))
+        ran = run_trace(session, trace, programs, Dias(drop_ratio={"low": theta}))
         profiles.append(profile(session, programs))
         around = pd.concat(profiles[-2:])
         services = {

@@ -16,12 +16,14 @@ from pathlib import Path
 import pandas as pd
 from common import save, spread
 
+from trimtab.traces.arrival_order import sorted_by_arrival
 from trimtab.traces.distribution import Erlang, Exponential
 from trimtab.traces.formats.alibaba_gpu_2023 import read_alibaba_gpu_2023
 from trimtab.traces.formats.azure_llm import read_azure_llm
 from trimtab.traces.formats.philly import read_philly_table
 from trimtab.traces.formats.swf import read_swf
 from trimtab.traces.generators import SyntheticClass, marked_markovian, poisson
+from trimtab.traces.jobs import as_trace, usable
 
 REPEATS = 3
 GENERATED = 10_000_000
@@ -80,7 +82,10 @@ def measured(make: Callable[[Counter[str]], Iterator[pd.DataFrame]]) -> dict[str
 
 
 def measure_file(pattern: str, path: Path) -> dict[str, object]:
-    return measured(lambda skipped: READERS[pattern](path, skipped))
+    def chunks(skipped: Counter[str]) -> Iterator[pd.DataFrame]:
+        return as_trace(sorted_by_arrival(usable(READERS[pattern](path, skipped), skipped)))
+
+    return measured(chunks)
 
 
 def measure_process(process: str) -> dict[str, object]:

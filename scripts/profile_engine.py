@@ -5,7 +5,7 @@ from pathlib import Path
 
 from trimtab.config.stages import TraceStage, load
 from trimtab.errors import exit_on_error
-from trimtab.scheduling.measure_rounds import measure_rounds
+from trimtab.execution.spark.rounds import measure_rounds
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", required=True, help="a TraceStage as JSON")

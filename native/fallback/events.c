@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "give_up.h"
+#include "open_file.h"
 #include "place.h"
 
 extern char **environ;
@@ -49,7 +50,7 @@ __attribute__((format(printf, 1, 2))) static void append_line(const char *format
   length += vsnprintf(line + length, sizeof line - (size_t)length, format, arguments);
   va_end(arguments);
   if ((size_t)length >= sizeof line) return;
-  int file = open(record_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
+  int file = open_file(record_path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK);
   if (file < 0) return; /* an environment that cannot be written has no record */
   ssize_t written = write(file, line, (size_t)length);
   (void)written;
@@ -75,18 +76,32 @@ static const char *demangled(const char *name) {
   return text ? text : name;
 }
 
-__attribute__((noreturn)) static void refuse(const struct miss *miss) {
+static struct {
+  char name[NAME_BYTES], near[NAME_BYTES], library[PATH_MAX];
+  uint32_t address;
+} refused; /* the miss that ends the process */
+
+static int is_refused(const struct miss *miss) {
+  if (behaviour != STRICT || *refused.library) return 0;
   const char *base_name = strrchr(miss->library, '/');
-  const char *readable = *miss->name ? demangled(miss->name) : miss->near;
-  if (!*miss->name && *miss->near) readable = demangled(miss->near);
-  give_up("%s%.*s%s in %s (address 0x%x) was removed: no profiled run used it; profile the workload "
-          "with it, or run with TRIMTAB_FALLBACK=restore",
-          *miss->name ? "" : *miss->near ? "a function without a name behind " : "code",
-          READABLE_BYTES, readable, strlen(readable) > READABLE_BYTES ? "..." : "",
-          base_name ? base_name + 1 : miss->library, miss->address);
+  snprintf(refused.library, sizeof refused.library, "%s", base_name ? base_name + 1 : miss->library);
+  snprintf(refused.name, sizeof refused.name, "%s", miss->name);
+  snprintf(refused.near, sizeof refused.near, "%s", miss->near);
+  refused.address = miss->address;
+  return 1;
 }
 
-void note_miss(const struct miss *miss) {
+void refuse(void) {
+  int named = *refused.name != 0;
+  const char *readable = demangled(named ? refused.name : refused.near);
+  give_up("%s%.*s%s in %s (address 0x%x) was removed: no profiled run used it; profile the workload "
+          "with it, or run with TRIMTAB_FALLBACK=restore",
+          named ? "" : *refused.near ? "a function without a name behind " : "code",
+          READABLE_BYTES, readable, strlen(readable) > READABLE_BYTES ? "..." : "",
+          refused.library, refused.address);
+}
+
+int note_miss(const struct miss *miss) {
   static char function[NAME_BYTES], library[PATH_MAX];
   misses++;
   plain(function, sizeof function, miss->name);
@@ -94,7 +109,7 @@ void note_miss(const struct miss *miss) {
   if (behaviour != REPORT)
     append_line("\"library\": \"%s\", \"address\": %u, \"function\": \"%s\"}\n", library,
                 miss->address, function);
-  if (behaviour == STRICT) refuse(miss);
+  return is_refused(miss);
 }
 
 void forget_misses(void) { misses = 0; }

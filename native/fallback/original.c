@@ -12,6 +12,7 @@
 #include "../digest/sha256.h"
 #include "give_up.h"
 #include "lz4.h"
+#include "open_file.h"
 #include "place.h"
 #include "store.h"
 
@@ -43,7 +44,7 @@ static enum location_kind location_of(const struct sidecar_header *header, const
 }
 
 static int read_file_chunk(const char *path, uint64_t number, size_t size) {
-  int file = open(path, O_RDONLY | O_CLOEXEC);
+  int file = open_file(path, O_RDONLY);
   if (file < 0) return 0;
   ssize_t length = pread(file, chunk.bytes, size, (off_t)(number * CHUNK_BYTES));
   close(file);

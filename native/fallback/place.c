@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "open_file.h"
+
 char environment_root[PATH_MAX];
 
 /* ROOT/trimtab/libtrimtab-fallback.so, whatever link it was loaded by. */
@@ -25,9 +27,19 @@ void find_environment(void) {
 }
 
 struct search {
-  ElfW(Addr) address, base;
-  const char *path;
+  ElfW(Addr) address;
+  struct loaded *loaded;
 };
+
+/* FNV-1a by words of 8 bytes: where each segment is, and how much of it is in the file. */
+static uint64_t layout_of(const ElfW(Phdr) *headers, size_t count) {
+  uint64_t layout = 0xcbf29ce484222325;
+  for (size_t i = 0; i < count; i++) {
+    layout = (layout ^ headers[i].p_vaddr) * 0x100000001b3;
+    layout = (layout ^ headers[i].p_filesz) * 0x100000001b3;
+  }
+  return layout;
+}
 
 /* By the span of an object's segments, holes included: removed code lies in a hole. */
 static int holds_address(struct dl_phdr_info *info, size_t size, void *data) {
@@ -41,14 +53,14 @@ static int holds_address(struct dl_phdr_info *info, size_t size, void *data) {
     if (header->p_vaddr + header->p_memsz > high) high = header->p_vaddr + header->p_memsz;
   }
   if (search->address < info->dlpi_addr || at < low || at >= high) return 0;
-  search->base = info->dlpi_addr;
-  search->path = info->dlpi_name;
+  *search->loaded = (struct loaded){(uint8_t *)info->dlpi_addr, info->dlpi_name,
+                                    layout_of(info->dlpi_phdr, info->dlpi_phnum)};
   return 1;
 }
 
 /* Without links; realpath(3) may allocate. */
 static int real_path(const char *name, char *path, size_t path_bytes) {
-  int file = open(name, O_PATH | O_CLOEXEC);
+  int file = open_file(name, O_PATH);
   if (file < 0) return 0;
   char link[32];
   snprintf(link, sizeof link, "/proc/self/fd/%d", file);
@@ -59,13 +71,18 @@ static int real_path(const char *name, char *path, size_t path_bytes) {
   return 1;
 }
 
-int find_place(const uint8_t *address, struct place *place) {
+int find_loaded(const uint8_t *address, struct loaded *loaded) {
+  struct search search = {(ElfW(Addr))address, loaded};
+  return *environment_root && dl_iterate_phdr(holds_address, &search) && *loaded->path;
+}
+
+/* A program that may no longer see the file, as in a chroot, still names it by its path. */
+int find_place(const struct loaded *loaded, struct place *place) {
   static char path[PATH_MAX];
-  struct search search = {(ElfW(Addr))address, 0, ""};
   size_t root = strlen(environment_root);
-  if (!root || !dl_iterate_phdr(holds_address, &search)) return 0;
-  if (!*search.path || !real_path(search.path, path, sizeof path)) return 0;
+  if (!real_path(loaded->path, path, sizeof path))
+    snprintf(path, sizeof path, "%s", loaded->path);
   if (strncmp(path, environment_root, root) || path[root] != '/') return 0;
-  *place = (struct place){(uint8_t *)search.base, path + root + 1};
+  *place = (struct place){loaded->base, path + root + 1, loaded->layout};
   return 1;
 }

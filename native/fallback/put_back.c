@@ -49,12 +49,23 @@ static void fill(uint8_t *pages, size_t bytes, uint64_t low, const struct sideca
   }
 }
 
-/* A call brings its page back. GPU code is read as a whole: it comes back at once, as far as it
- * lies in this hole. */
+static int begins_function(const struct sidecar *sidecar, uint64_t address) {
+  const struct removed_function *function = function_at(sidecar, address);
+  return function && function->address == address;
+}
+
+/* A call brings its page back, and where pages hold traps those that its functions go on to: an
+ * instruction over the end of a page would end with traps, and run. GPU code is read as a whole: it comes back at once, as far as
+ * it lies in this hole. */
 static void choose_pages(const struct sidecar *sidecar, const struct hole *hole, uint64_t address,
                          uint64_t *low, uint64_t *high) {
   *low = address & ~(uint64_t)(PAGE_BYTES - 1);
   *high = *low + PAGE_BYTES;
+  if (sidecar->header->flags & HOLDS_TRAPS) {
+    while (*low > hole->address && !begins_function(sidecar, *low)) *low -= PAGE_BYTES;
+    while (*high < hole->address + (hole->size & ~1u) && !begins_function(sidecar, *high))
+      *high += PAGE_BYTES;
+  }
   if (hole->size & 1) return;
   const struct piece *piece = first_piece(sidecar, address);
   if (piece == sidecar->pieces + sidecar->header->pieces || piece->address > address) return;
@@ -99,6 +110,11 @@ static int put_back_in(const struct sidecar *sidecar, const struct place *place,
                        int executing, struct miss *miss) {
   uint64_t at = (uint64_t)(address - place->base), low, high;
   const struct hole *hole = hole_at(sidecar, at);
+  if (sidecar->header->layout != place->layout) {
+    if (is_readable(address) && *address != TRAP) return 0; /* of whatever library this is */
+    give_up("%s was replaced while this program runs, and what is not in it cannot be put back; "
+            "start the program again", place->library);
+  }
   if (!hole || (executing && !(hole->size & 1))) return 0;
   choose_pages(sidecar, hole, at, &low, &high);
   uint8_t *place_of_page = place->base + (at & ~(uint64_t)(PAGE_BYTES - 1));
@@ -116,11 +132,11 @@ static int put_back_in(const struct sidecar *sidecar, const struct place *place,
   return 1;
 }
 
-int put_back_at(uint8_t *address, int executing, struct miss *miss) {
+int put_back_at(const struct loaded *loaded, uint8_t *address, int executing, struct miss *miss) {
   struct place place;
   struct sidecar sidecar;
   *miss = (struct miss){0};
-  if (!find_place(address, &place)) return 0;
+  if (!find_place(loaded, &place)) return 0;
   if (!map_sidecar(place.library, &sidecar)) return executing && without_sidecar(address, &place);
   if (sidecar.header->flags & NOT_STARTED && executing) refuse_to_start(address, &place);
   int found = put_back_in(&sidecar, &place, address, executing, miss);

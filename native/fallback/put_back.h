@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "place.h"
+
 /* A removed function that was called, or GPU code that was read. */
 struct miss {
   const char *library; /* its path in the environment; null when another thread was faster */
@@ -12,9 +14,9 @@ struct miss {
   uint32_t address;    /* as in the library's file */
 };
 
-/* Put what was removed at `address` back and fill in `miss`. Returns 0 when nothing was removed
+/* Put what was removed at `address` of a library back and fill in `miss`. Returns 0 when nothing was removed
  * there: the fault is the program's own. Ends the program with a message when the original bytes
  * are not to be had. The lock is held. */
-int put_back_at(uint8_t *address, int executing, struct miss *miss);
+int put_back_at(const struct loaded *loaded, uint8_t *address, int executing, struct miss *miss);
 
 #endif

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "give_up.h"
+#include "open_file.h"
 
 _Static_assert(sizeof(struct sidecar_header) == 4096, "a page");
 
@@ -39,18 +40,23 @@ static const void *take(const uint8_t **at, size_t *left, uint32_t count, size_t
   return rows;
 }
 
+__attribute__((noreturn)) static void cannot_read(const char *path) {
+  give_up("code that was removed is needed, and %s, which says where it is, cannot be read: %m", path);
+}
+
 int map_sidecar(const char *library, struct sidecar *sidecar) {
   const char *path = sidecar_path(library);
   struct stat status;
   *sidecar = (struct sidecar){0};
-  int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  const uint8_t *bytes = MAP_FAILED;
-  if (fstat(file, &status) == 0 && status.st_size >= (off_t)sizeof(struct sidecar_header))
-    bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+  if (access(path, F_OK)) return 0;
+  int file = open_file(path, O_RDONLY);
+  if (file < 0 || fstat(file, &status)) cannot_read(path);
+  if (status.st_size < (off_t)sizeof(struct sidecar_header)) give_up("%s: damaged; debloat again", path);
+  const uint8_t *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+  if (bytes == MAP_FAILED) cannot_read(path);
   close(file);
   const struct sidecar_header *header = (const struct sidecar_header *)bytes;
-  if (bytes == MAP_FAILED || memcmp(header->magic, SIDECAR_MAGIC, 8) ||
+  if (memcmp(header->magic, SIDECAR_MAGIC, 8) ||
       !memchr(header->location, 0, sizeof header->location))
     give_up("%s: not a table of removed code, or damaged; debloat again", path);
   const uint8_t *at = bytes + sizeof *header;

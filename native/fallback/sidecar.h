@@ -13,10 +13,10 @@
 
 #include "place.h"
 
-#define SIDECAR_MAGIC "TRIMTAB2"
+#define SIDECAR_MAGIC "TRIMTAB3"
 #define SIDECAR_FOLDER "trimtab/removed"
 #define GPU_CODE_REMOVED "trimtab/gpu_code_removed" /* an empty file, there where any was */
-enum { CHUNK_BYTES = 16384, DIGEST_BYTES = 16, NOT_STARTED = 1 };
+enum { CHUNK_BYTES = 16384, DIGEST_BYTES = 16, NOT_STARTED = 1, HOLDS_TRAPS = 2 };
 
 /* Where a library's original bytes are. */
 enum location_kind { ORIGINAL_FILE, STORE_FOLDER, STORE_HTTP };
@@ -27,7 +27,8 @@ struct sidecar_header {
   uint64_t library_bytes; /* of the original */
   uint8_t library_sha256[32];
   uint32_t holes, pieces, functions, kernels, chunks, text_bytes;
-  char location[4016]; /* "" for the store in the environment itself */
+  uint64_t layout; /* of the slim library's segments, as layout_of in place.c has it */
+  char location[4008]; /* "" for the store in the environment itself */
 };
 
 /* Whole pages that are not in the file. */

@@ -78,16 +78,18 @@ static void on_signal(int number, siginfo_t *info, void *context) {
   uint8_t *address = (uint8_t *)*instruction - (number == SIGTRAP ? 1 : 0);
   int calling = is_call(number, info, address);
   int reading = number == SIGSEGV && info->si_code > 0 && !(registers[REG_ERR] & WRITING);
-  int error = errno, found = 0;
-  if (calling || reading) {
+  int error = errno, found = 0, refused = 0;
+  struct loaded loaded;
+  if (!calling) address = info->si_addr;
+  if ((calling || reading) && find_loaded(address, &loaded)) {
     sigset_t before;
     struct miss miss;
-    if (!calling) address = info->si_addr;
     take_lock(&before);
-    found = put_back_at(address, calling, &miss);
-    if (miss.library) note_miss(&miss);
+    found = put_back_at(&loaded, address, calling, &miss);
+    if (miss.library) refused = note_miss(&miss);
     release_lock(&before);
   }
+  if (refused) refuse();
   if (found && number == SIGTRAP) *instruction = (greg_t)address;
   if (!found) pass_on(number, info, context);
   errno = error;

@@ -157,8 +157,9 @@ static enum object_status watch(struct watched_object *object, const struct link
       .sizes = sizes,
       .record = record,
   };
+  forget_closed(object->code, object->code_end);
   arm(object);
-  object->watching = 1;
+  object->state = WATCHED;
   return OBJECT_WATCHED;
 }
 
@@ -223,6 +224,6 @@ __attribute__((visibility("default"))) unsigned int la_objopen(struct link_map *
 
 __attribute__((visibility("default"))) unsigned int la_objclose(uintptr_t *cookie) {
   struct watched_object *object = (struct watched_object *)*cookie;
-  if (object) object->watching = 0; /* its addresses may soon be another object's */
+  if (object) object->state = CLOSED; /* its addresses may soon be another object's */
   return 0;
 }

@@ -8,6 +8,10 @@
 
 #include "../records/functions.h"
 
+/* A closed one is unmapped, but not where the process ends: then destructors and other threads still
+ * run its code, for the first time perhaps. */
+enum watch_state { NOT_WATCHED, WATCHED, CLOSED };
+
 struct watched_object {
   uint8_t *base;           /* load address: what ELF addresses are relative to */
   uint8_t *code, *code_end; /* the span of its executable segments in memory */
@@ -19,7 +23,7 @@ struct watched_object {
   uint8_t *used;          /* in the record */
   uint32_t *sizes;
   struct object_record *record;
-  volatile uint32_t watching;
+  volatile uint32_t state; /* enum watch_state */
 };
 
 /* One executable segment: where it lies in memory and in the file. */
@@ -40,6 +44,9 @@ void arm(struct watched_object *object);
 /* Find the function at `address` and put its bytes back. Returns 0 when the trap is the program's
  * own, or the address in no watched object. */
 int disarm_at(uint8_t *address);
+
+/* Another object lies at these addresses now: forget closed ones that lay there. */
+void forget_closed(const uint8_t *code, const uint8_t *code_end);
 
 /* The watched objects of this process; `add_object` is called with the loader's lock held. */
 struct watched_object *add_object(void);

@@ -62,15 +62,34 @@ static int64_t function_at(const struct watched_object *object, uint32_t address
   return low - 1;
 }
 
+/* Whether the function is still in memory as it was armed or put back. */
+static int is_in_memory(const struct watched_object *object, int64_t function) {
+  const uint8_t *original = original_of(object, object->starts[function]);
+  const uint8_t *code = object->base + object->starts[function];
+  for (uint32_t i = 0; i < object->sizes[function]; i++)
+    if (code[i] != TRAP && code[i] != original[i]) return 0;
+  return 1;
+}
+
+void forget_closed(const uint8_t *code, const uint8_t *code_end) {
+  for (struct block *block = &first_block; block; block = block->next)
+    for (uint32_t n = 0; n < block->count; n++) {
+      struct watched_object *object = &block->objects[n];
+      if (object->state == CLOSED && object->code < code_end && code < object->code_end)
+        object->state = NOT_WATCHED;
+    }
+}
+
 int disarm_at(uint8_t *address) {
   for (struct block *block = &first_block; block; block = block->next) {
     uint32_t count = __atomic_load_n(&block->count, __ATOMIC_ACQUIRE);
     for (uint32_t n = 0; n < count; n++) {
       struct watched_object *object = &block->objects[n];
-      if (!object->watching || address < object->code || address >= object->code_end) continue;
+      uint32_t state = object->state;
+      if (!state || address < object->code || address >= object->code_end) continue;
       uint32_t offset = (uint32_t)(address - object->base);
       int64_t found = function_at(object, offset);
-      if (found < 0) return 0;
+      if (found < 0 || (state == CLOSED && !is_in_memory(object, found))) return 0;
       /* Marked before the code can run, so that a kill in between loses nothing. */
       object->used[found] = 1;
       const uint8_t *original = original_of(object, object->starts[found]);

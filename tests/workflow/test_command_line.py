@@ -212,6 +212,7 @@ def test_mistakes_are_told_in_one_line(environment: Path, folder: Path) -> None:
     bad = ("--ends-with", "0", "--", python, "bad.py")
     fails(trimtab(folder, "trace", *bad), 2, "exit code 1", "it went wrong")
     fails(trimtab(folder, "debloat", "--mode", "magic", "--", python, "program.py"), 2, "--mode")
+    fails(trimtab(folder, "debloat", "--kernels", "prune", "--", "x"), 2, "--kernels", "none")
     for words, key in (
         (("--store", "x"), "--store: 'x' given"),
         (("--fallback", "store"), "--store: None given"),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from trimtab.binaries.rewriting.companion import linker_is_sound
 from trimtab.native import BUILD, PROJECT
 from trimtab.profiling.meters.hardware_counters import HardwareCounters
 from trimtab.profiling.meters.rapl import POWERCAP
@@ -48,6 +49,9 @@ _PARTS: list[tuple[str, Callable[[], bool], str]] = [
     ("gcc and make", lambda: _gcc() and shutil.which("make") is not None,
      "apt-get install gcc make"),
     ("native tracers", lambda: (BUILD / "libtrimtab-functions.so").exists(), "make native"),
+    ("glibc 2.32 or newer", linker_is_sound,
+     "slim libraries do not bring the fallback along: `python -S` and native programs need"
+     " LD_PRELOAD=ENV/trimtab/libtrimtab-fallback.so"),
     ("hardware counters", _has_counters,
      "virtual machines often have none: the columns of EPOCHS stay empty"),
     ("RAPL energy meter", lambda: any(POWERCAP.glob("intel-rapl:*")),

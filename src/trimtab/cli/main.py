@@ -83,7 +83,11 @@ GpuOption = Annotated[
     Gpu, typer.Option(help="GPU code that stays; architecture: what a GPU can load.")
 ]
 KernelsOption = Annotated[
-    Kernels, typer.Option(help="What becomes of unused kernels beside used ones in a module.")
+    Kernels,
+    typer.Option(
+        help="What becomes of unused kernels beside used ones in a module; prune only with"
+        " --fallback none."
+    ),
 ]
 StartUpOnlyOption = Annotated[
     StartUpOnly,

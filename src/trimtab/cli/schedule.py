@@ -17,8 +17,8 @@ from trimtab.records.tables import SCHEDULED, STAYS, write_table
 
 if TYPE_CHECKING:
     from trimtab.execution.history import JobOutcome
-    from trimtab.execution.job_queue import DispatchPolicy
     from trimtab.execution.queue_file import QueueFile
+    from trimtab.policies.base import Policy
 
 schedule = typer.Typer(help="Queues of real jobs.", no_args_is_help=True)
 console = Console(stderr=True)
@@ -84,7 +84,7 @@ def run(
 
     If the classes of QUEUE name Python programs, the jobs are these, on Apache Spark.
     """
-    from trimtab.execution.dispatch_policy import dispatch_policy, machine_facts
+    from trimtab.execution.dispatch_policy import check_drives, machine_facts
     from trimtab.execution.local.dispatch import run_commands
     from trimtab.execution.queue_file import read_queue
     from trimtab.policies.registry import build_policy
@@ -92,13 +92,13 @@ def run(
     given = read_queue(queue)
     chosen = Configurations(conf).option("policy", policy)
     built = build_policy(chosen.kind, chosen.parameters, machine_facts(given.priorities))
-    driven = dispatch_policy(built, chosen, given.priorities)
+    check_drives(built, chosen, given.priorities)
     if given.programs:
-        outcome = _on_spark(given, driven, slots)
+        outcome = _on_spark(given, built, slots)
     else:
         outcome = run_commands(
             given.jobs,
-            driven,
+            built,
             log_dir=output / "logs",
             on_event=lambda at_s, what, job: console.print(f"{at_s:8.2f} s  job {job}  {what}"),
             hardware=model_of(_machine(conf, hardware)),
@@ -126,7 +126,7 @@ def run(
         raise UserError(f"jobs {numbers} failed: what they wrote is in {output / 'logs'}")
 
 
-def _on_spark(queue: "QueueFile", policy: "DispatchPolicy", slots: int) -> "JobOutcome":
+def _on_spark(queue: "QueueFile", policy: "Policy", slots: int) -> "JobOutcome":
     from trimtab.execution.spark.queue import load_programs, run_programs
     from trimtab.spark.session import spark_session
 

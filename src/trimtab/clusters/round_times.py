@@ -58,17 +58,13 @@ class Rounds:
         return means, _DISTRIBUTIONS.index(self.distribution), shape
 
 
+@compiled
 def kept_tasks(tasks: int, drop_ratio: float) -> int:
     """Return ceil(n (1 - theta)) of `tasks` n (Rocha's thesis, section 4.3.1).
 
     A product that a rounding error lifts above a whole number counts as that number: 10 tasks
     less 70 % are 3, although 10 * (1 - 0.7) is above 3 in floating point.
     """
-    return int(_kept(tasks, drop_ratio))
-
-
-@compiled
-def _kept(tasks: int, drop_ratio: float) -> int:
     return math.ceil(tasks * (1.0 - drop_ratio) - 1e-9)
 
 
@@ -161,11 +157,11 @@ def _service_times(
     for row in range(len(jobs)):
         job = jobs[row]
         total = _time(seed, job, _SETUP, 0, means[_SETUP], kind, shape)
-        kept = _kept(maps[row], theta)
+        kept = kept_tasks(maps[row], theta)
         total += _round(seed, job, _MAP, kept, means[_MAP], kind, shape, slots[row])
         dropped[row] = maps[row] - kept
         if reduces[row] > 0:
-            kept = _kept(reduces[row], theta)
+            kept = kept_tasks(reduces[row], theta)
             total += _time(seed, job, _SHUFFLE, 0, means[_SHUFFLE], kind, shape)
             total += _round(seed, job, _REDUCE, kept, means[_REDUCE], kind, shape, slots[row])
             dropped[row] += reduces[row] - kept

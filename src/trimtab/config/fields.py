@@ -71,22 +71,19 @@ def satisfying(holds: Callable[[Any], object], expected: str) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _no_truth(value: Any) -> Any:
-    if isinstance(value, bool):
-        raise InvalidValueError("", value, "a number")
-    return value
+def _refusing(kinds: Any, expected: str) -> BeforeValidator:
+    def check(value: Any) -> Any:
+        if isinstance(value, kinds):
+            raise InvalidValueError("", value, expected)
+        return value
+
+    return BeforeValidator(check)
 
 
-def _no_fraction(value: Any) -> Any:
-    if isinstance(value, bool | float):
-        raise InvalidValueError("", value, "a whole number")
-    return value
-
-
-Number = Annotated[float, BeforeValidator(_no_truth)]
+Number = Annotated[float, _refusing(bool, "a number")]
 Positive = Annotated[Number, Field(gt=0)]
 NotNegative = Annotated[Number, Field(ge=0)]
-Whole = Annotated[int, BeforeValidator(_no_fraction)]
+Whole = Annotated[int, _refusing(bool | float, "a whole number")]
 Count = Annotated[Whole, Field(ge=1)]
 CountOrNone = Annotated[Whole, Field(ge=0)]
 

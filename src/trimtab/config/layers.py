@@ -25,7 +25,7 @@ from omegaconf.errors import GrammarParseError
 
 from trimtab.config.fields import MistakeError
 from trimtab.config.root import Root
-from trimtab.config.words import keys_of, kind_at, nearest, steps_of, unknown_key
+from trimtab.config.validate import keys_of, kind_at, nearest, steps_of, unknown_key
 
 # ${target:NAME} is the target NAME for the workload NAME alone: YAML keys take no interpolation.
 OmegaConf.register_new_resolver("target", lambda name: {name: [name]}, replace=True)
@@ -36,9 +36,6 @@ _ABSENT = object()
 
 class UnreadableFileError(Exception):
     """A file of the configuration that cannot be read at all."""
-
-    def __init__(self, path: Path, problem: str) -> None:
-        super().__init__(f"{path}: {problem}")
 
 
 @dataclass(frozen=True)
@@ -129,10 +126,10 @@ class _Files(CachingConfigRepository):  # type: ignore[misc]
             return super().load_config(config_path)
         except UnicodeDecodeError as error:
             problem = f"not UTF-8 text: {error.reason} at byte {error.start}"
-            raise UnreadableFileError(path, problem) from None
+            raise UnreadableFileError(f"{path}: {problem}") from None
         except GrammarParseError as error:
             problem = f"{error.full_key}: {str(error).splitlines()[0]}; {ESCAPED}"
-            raise UnreadableFileError(path, problem) from None
+            raise UnreadableFileError(f"{path}: {problem}") from None
 
 
 def _plain(tree: DictConfig) -> dict[str, Any]:

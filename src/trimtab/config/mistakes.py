@@ -12,7 +12,7 @@ from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseExceptio
 from trimtab.config.fields import ConfigError, MistakeError
 from trimtab.config.layers import ESCAPED, Layers, UnreadableFileError
 from trimtab.config.root import GROUPS
-from trimtab.config.words import nearest, steps_of
+from trimtab.config.validate import nearest, steps_of
 
 _MISTAKES = (
     HydraException,

@@ -7,7 +7,7 @@ import typing
 from typing import Any
 
 from trimtab.config.root import GROUPS, Root
-from trimtab.config.words import words
+from trimtab.config.validate import words
 
 _HEAD = """# Configuration: every key
 

@@ -15,7 +15,7 @@ from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.config.groups.trace import TraceConfig
 from trimtab.config.groups.workload import Workload
-from trimtab.config.words import keys_of
+from trimtab.config.validate import keys_of
 
 
 @dataclass(config=CHECKED)

@@ -40,9 +40,9 @@ _FETCHER = Path("trimtab/trimtab-fetch")
 _REMOVED = Path("trimtab/removed")
 _STORE = Path("trimtab/store")
 _GPU_CODE_REMOVED = Path("trimtab/gpu_code_removed")
-_MAGIC = b"TRIMTAB2"
-_NOT_STARTED = 1
-_HEADER_BYTES, _LOCATION_BYTES = 4096, 4016
+_MAGIC = b"TRIMTAB3"
+_NOT_STARTED, _HOLDS_TRAPS = 1, 2
+_LOCATION_BYTES = 4008
 _LARGEST_BYTES = (1 << 32) - 1  # of a file, by the width of addresses in a sidecar
 _KINDS = {Fallback.ORIGINAL: 0, Fallback.PACKED: 1, Fallback.STORE: 1}
 _WORKERS = min(8, len(os.sched_getaffinity(0)))
@@ -91,7 +91,9 @@ def add_fallback(
         document = LibrarySpans.read(spans_file(spans, name))
         sidecar = spans_file(removed, name).with_suffix(".removed")
         digest = manifest.files[name].sha256_before
-        return _add_sidecar(sidecar, original / name, document, digest, source, environment)
+        flags = (not document.started) * _NOT_STARTED + (manifest.mode == Mode.ZERO) * _HOLDS_TRAPS
+        place = (sidecar, original / name, environment, name)
+        return _add_sidecar(*place, document, digest, source, flags)
 
     with ThreadPoolExecutor(_WORKERS) as pool:
         if any(list(pool.map(add, manifest.files))):
@@ -104,10 +106,12 @@ def add_fallback(
 def _add_sidecar(
     path: Path,
     original: Path,
+    environment: Path,
+    name: str,
     document: LibrarySpans,
     sha256: str,
     source: Source,
-    environment: Path,
+    flags: int,
 ) -> bool:
     """Write the sidecar of a library that lost pages; return whether GPU code is among these."""
     elf, spans = read_elf(original), spans_of(document)
@@ -134,7 +138,8 @@ def _add_sidecar(
         add_to_store(environment / _STORE, original, digests, wanted)
     elif source.kind == Fallback.STORE and source.store is not None:
         add_to_store(source.store, original, digests)
-    _write_sidecar(path, pages, digests, location, source.kind, document.started)
+    layout = _layout_of(environment / name)
+    _write_sidecar(path, pages, digests, layout, location, source.kind, flags)
     return pages.gpu_code
 
 
@@ -142,20 +147,22 @@ def _write_sidecar(
     path: Path,
     pages: RemovedPages,
     digests: LibraryDigests,
+    layout: int,
     location: str,
     kind: Fallback,
-    started: bool,
+    flags: int,
 ) -> None:
     numbers = [len(pages.holes), len(pages.pieces), len(pages.functions), len(pages.kernels)]
     numbers += [len(digests.chunks), len(pages.text)]
     header = b"".join(
         (
             _MAGIC,
-            (0 if started else _NOT_STARTED).to_bytes(4, "little"),
+            flags.to_bytes(4, "little"),
             _KINDS[kind].to_bytes(4, "little"),
             digests.size_bytes.to_bytes(8, "little"),
             digests.sha256,
             *(number.to_bytes(4, "little") for number in numbers),
+            layout.to_bytes(8, "little"),
             os.fsencode(location).ljust(_LOCATION_BYTES, b"\0"),
         )
     )
@@ -164,6 +171,15 @@ def _write_sidecar(
         for rows in (pages.holes, pages.pieces, pages.functions, pages.kernels):
             file.write(rows.tobytes())
         file.write(b"".join(digests.chunks) + pages.text)
+
+
+def _layout_of(slim: Path) -> int:
+    """Return what a program knows a library's segments by, as layout_of in place.c has it."""
+    layout = 0xCBF29CE484222325
+    for segment in read_elf(slim).segments:
+        for word in (segment.address, segment.file_bytes):
+            layout = (layout ^ word) * 0x100000001B3 % (1 << 64)
+    return layout
 
 
 def fallback_environment(

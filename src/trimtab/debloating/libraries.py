@@ -21,7 +21,7 @@ from trimtab.binaries.rewriting.regions import Patch
 from trimtab.binaries.rewriting.spans import Spans
 from trimtab.binaries.rewriting.start_up import why_started
 from trimtab.binaries.rewriting.whole_pages import whole_pages
-from trimtab.config.groups.debloat import Debloat, StartUpOnly, Symbols
+from trimtab.config.groups.debloat import Debloat, Mode, StartUpOnly, Symbols
 from trimtab.debloating.gpu.gpu_code import (
     GpuScope,
     LocatedGpuCode,
@@ -184,7 +184,7 @@ def locate_used(library: ProfiledLibrary, options: Debloat, gpu: GpuScope) -> Lo
         and options.start_up_only == StartUpOnly.REMOVE
         and not library.why_not
         and not why_started(elf, functions, used)
-        and (bool(gpu.gpus) or not has_gpu_code(elf))
+        and (not gpu.keeps_all or not has_gpu_code(elf))
     )
     used = np.zeros_like(used) if stopped else with_likely(elf, functions, used)
     spans = locate(elf, functions, used, options.symbols == Symbols.KEEP)
@@ -196,7 +196,8 @@ def locate_used(library: ProfiledLibrary, options: Debloat, gpu: GpuScope) -> Lo
         started=not stopped,
         touched=elf.offsets_of(library.used_data).tolist(),
     )
-    spans = whole_pages(elf, spans, options.minimum_hole_bytes)
+    traps = options.mode == Mode.ZERO
+    spans = whole_pages(elf, spans, options.minimum_hole_bytes, traps)
     kept = _kept_bytes(elf, functions, spans)
     return Located(
         elf=elf,

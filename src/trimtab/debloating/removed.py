@@ -61,8 +61,7 @@ class RemovedPages:
 
 def removed_pages(elf: Elf, spans: Spans, document: LibrarySpans) -> RemovedPages:
     """Return what left the library `elf` by its spans and by what became of its GPU code."""
-    first, count = chosen_holes(elf, spans, document.minimum_hole_bytes)
-    low, high = first * PAGE_BYTES, (first + count) * PAGE_BYTES
+    low, high = _removed_runs(elf, spans, document.minimum_hole_bytes)
     data = _reads_as_zeros(spans, low, high)
     low, high = low[~data], np.minimum(high[~data], elf.size_bytes)
     executable = _executable(elf, low)
@@ -81,6 +80,21 @@ def removed_pages(elf: Elf, spans: Spans, document: LibrarySpans) -> RemovedPage
         kernels=_kernels(elf, document.gpu_code, names),
         text=names.text,
     )
+
+
+def _removed_runs(
+    elf: Elf, spans: Spans, minimum_hole_bytes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return start and end of the runs of pages that left, or hold code that was overwritten."""
+    first, count = chosen_holes(elf, spans, minimum_hole_bytes)
+    code = spans.reason == SpanReason.UNUSED
+    first = np.concatenate((first, spans.start[code] // PAGE_BYTES))
+    last = np.concatenate((first[: count.size] + count, -(-spans.end[code] // PAGE_BYTES)))
+    pages = np.zeros(-(-elf.size_bytes // PAGE_BYTES) + 1, np.int64)
+    np.add.at(pages, first, 1)
+    np.add.at(pages, last, -1)
+    edges = np.flatnonzero(np.diff(np.cumsum(pages) > 0, prepend=False))
+    return edges[::2] * PAGE_BYTES, edges[1::2] * PAGE_BYTES
 
 
 class _Text:

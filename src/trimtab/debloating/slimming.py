@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from trimtab.binaries.rewriting.compact import rewrite
+from trimtab.binaries.rewriting.companion import add_companion
 from trimtab.binaries.rewriting.program_headers import unmap_headers
-from trimtab.config.groups.debloat import Debloat, Mode
+from trimtab.config.groups.debloat import Debloat, Fallback, Mode
+from trimtab.debloating.fallback import FALLBACK_LIBRARY
 from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries import FileSize, Located, ProfiledLibrary, locate_used, size_of
 from trimtab.debloating.outcome import SlimLibrary
@@ -98,6 +100,9 @@ class Slimming:
         )
         if self.options.mode == Mode.COMPACT:
             unmap_headers(path)  # before anything is linked to the file
+            if self.options.fallback != Fallback.NONE:
+                to_root = os.path.relpath(FALLBACK_LIBRARY, Path(library.name).parent)
+                add_companion(path, located.elf, f"$ORIGIN/{to_root}")
         rewritten_s = time.perf_counter()
         before = self._size_before(library)
         slim = SlimLibrary(library, located, rewritten, path, before, size_of(path))

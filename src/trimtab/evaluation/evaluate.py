@@ -1,13 +1,13 @@
 """From the files of the other stages to tables, figures, metrics and the report."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from trimtab.config.stages import EvaluateStage
 from trimtab.evaluation.inputs.measurements import Inputs, WorkloadFacts
 from trimtab.evaluation.inputs.read import load
-from trimtab.evaluation.report.metrics import merged
 from trimtab.evaluation.report.page import render
 from trimtab.evaluation.report.section import find_sections
 from trimtab.files import whole_file, write_json
@@ -73,3 +73,13 @@ def evaluate(inputs: Inputs, destination: Path) -> Path:
     with whole_file(report) as temporary:
         temporary.write_text(page)
     return report
+
+
+def merged(parts: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return nested mappings as one: what several of them hold under one key is merged too."""
+    whole: dict[str, Any] = {}
+    for part in parts:
+        for key, value in part.items():
+            is_nested = isinstance(value, Mapping)
+            whole[key] = merged([whole.get(key, {}), value]) if is_nested else value
+    return whole

@@ -1,4 +1,4 @@
-"""How a policy drives a queue of real jobs that have the machine to themselves, one at a time."""
+"""Which policies drive queues of real jobs that have the machine to themselves, one at a time."""
 
 import os
 from collections.abc import Mapping
@@ -8,18 +8,14 @@ import psutil
 from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.errors import UserError
-from trimtab.execution.job_queue import DispatchPolicy
 from trimtab.policies.base import Policy
-from trimtab.policies.facts import Asked, Facts
-from trimtab.policies.simulated_probes import probe_nodes
+from trimtab.policies.facts import Asked, Facts, probe_nodes
 
 _MACHINE = "this_machine"
 
 
-def dispatch_policy(
-    policy: Policy, config: PolicyConfig, priorities: Mapping[str, int]
-) -> DispatchPolicy:
-    """Return how `policy`, which `config` describes, drives real jobs; `priorities` are by class.
+def check_drives(policy: Policy, config: PolicyConfig, priorities: Mapping[str, int]) -> None:
+    """Check that `policy`, which `config` describes, can drive real jobs; `priorities` by class.
 
     Raises UserError for a policy that is no queue by priority, such as `priority` and `dias` are,
     for preemptive resume, and for a class that is not there.
@@ -34,19 +30,10 @@ def dispatch_policy(
             f"policy {config.name}: preemption: an evicted command cannot go on: repeat"
         )
     for key, by_class in (("drop_ratio", policy.drop_ratio), ("timeout_s", policy.timeout_s)):
-        unknown = sorted(set(by_class) - set(priorities))
+        unknown = ", ".join(sorted(set(by_class) - set(priorities)))
         if unknown:
             expected = ", ".join(priorities)
-            raise UserError(
-                f"policy {config.name}: {key}: {', '.join(unknown)}, expected {expected}"
-            )
-    return DispatchPolicy(
-        preemptive=policy.evicts,
-        drop_ratio={priorities[name]: ratio for name, ratio in policy.drop_ratio.items()},
-        sprint_timeout_s={priorities[name]: after_s for name, after_s in policy.timeout_s.items()},
-        budget_s=policy.budget_s,
-        replenish_s_per_s=policy.replenish_s_per_s,
-    )
+            raise UserError(f"policy {config.name}: {key}: {unknown}, expected {expected}")
 
 
 def machine_facts(priorities: Mapping[str, int]) -> Facts:

@@ -6,15 +6,14 @@ and waited for is theirs.
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import inf
 from typing import Generic, TypeVar
 
-from trimtab.errors import UserError
 from trimtab.execution.history import Stay
-from trimtab.execution.sprinting.sprint_timer import SprintTimer
 from trimtab.execution.sprinting.sprinter import Sprinter
+from trimtab.policies.base import Policy
 from trimtab.policies.sprint_budget import SprintBudget
 
 Event = Callable[[float, str, int], None]
@@ -32,33 +31,6 @@ class QueuedJob:
     priority: int
     arrival_s: float
     command: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class DispatchPolicy:
-    """P, NP, NPS, DA or DiAS for real jobs, by priority (thesis, section 4.2.2).
-
-    `preemptive`: a job that arrives evicts one of lower priority. `drop_ratio`: the share of its
-    tasks that a job is to leave out, 0 where none is given; a command reads it in
-    TRIMTAB_DROP_RATIO, and does what it can. `sprint_timeout_s`: how long a job runs before it
-    is sped up; no entry: never. `budget_s` and `replenish_s_per_s`: see `SprintBudget`.
-    """
-
-    preemptive: bool = False
-    drop_ratio: Mapping[int, float] = field(default_factory=dict)
-    sprint_timeout_s: Mapping[int, float] = field(default_factory=dict)
-    budget_s: float = inf
-    replenish_s_per_s: float = 0.0
-
-    def __post_init__(self) -> None:
-        for priority, ratio in self.drop_ratio.items():
-            if not 0 <= ratio <= 1:
-                raise UserError(f"drop_ratio of priority {priority}: {ratio} is not from 0 to 1")
-        for priority, timeout_s in self.sprint_timeout_s.items():
-            if not timeout_s >= 0:
-                raise UserError(
-                    f"sprint_timeout_s of priority {priority}: {timeout_s} is not at least 0 s"
-                )
 
 
 class Buffers:
@@ -102,6 +74,41 @@ class Buffers:
         self._waiting[job.priority].appendleft(job)
 
 
+class SprintTimer:
+    """When the job that runs is sprinted, and for how long (thesis, section 4.4.1).
+
+    A timer runs for each job that is dispatched. When it fires, the job is sped up until it ends or
+    the budget is used up; the budget is replenished all the time, up to its full size. A job that
+    the budget left goes on without sprinting to its end. All times are seconds on one clock that
+    never goes back.
+    """
+
+    def __init__(self, budget: SprintBudget) -> None:
+        self.budget = budget
+        self.sprinting = False
+        self.deadline_s = inf  # when `fire` is to be called
+
+    def start(self, now_s: float, timeout_s: float | None) -> None:
+        """Take a job that starts now; None: it is never sprinted."""
+        self._account(now_s)
+        self.deadline_s = inf if timeout_s is None else now_s + timeout_s
+
+    def fire(self, now_s: float) -> None:
+        """Begin the sprint, or end it, whichever `deadline_s` was for."""
+        self._account(now_s)
+        self.sprinting = not self.sprinting and self.budget.left_s > 0
+        self.budget.foresee_empty(now_s, int(self.sprinting))
+        self.deadline_s = self.budget.empty_s if self.sprinting else inf
+
+    def stop(self, now_s: float) -> None:
+        """Let go of the job: it has ended or was evicted."""
+        self._account(now_s)
+        self.sprinting, self.deadline_s = False, inf
+
+    def _account(self, now_s: float) -> None:
+        self.budget.settle(now_s, int(self.sprinting))
+
+
 @dataclass(slots=True)
 class RunningJob:
     """The job that runs, and the stay that has not ended yet; `level` is 1 in a sprint."""
@@ -117,6 +124,10 @@ RunningT = TypeVar("RunningT", bound=RunningJob)
 class JobQueue(Generic[RunningT]):
     """The buffers, the job that runs, its sprints and stays, on node 0.
 
+    `policy` is a queue by priority (`dispatch_policy.check_drives`): an arrival of higher priority
+    evicts if it `evicts`; drop ratios, timeouts and budget are its own. A command reads its ratio
+    in TRIMTAB_DROP_RATIO, and does what it can.
+
     Times are seconds since it was made, on the monotonic clock. `on_event` is called with the
     time, what happened, and the job.
     """
@@ -124,7 +135,7 @@ class JobQueue(Generic[RunningT]):
     def __init__(
         self,
         jobs: Iterable[QueuedJob],
-        policy: DispatchPolicy,
+        policy: Policy,
         sprinter: Sprinter,
         on_event: Event = lambda time_s, event, job: None,
     ) -> None:
@@ -140,7 +151,7 @@ class JobQueue(Generic[RunningT]):
 
     def _note_start(self, running: RunningT) -> None:
         self._running = running
-        timeout_s = self._policy.sprint_timeout_s.get(running.job.priority)
+        timeout_s = self._policy.timeout_s.get(running.job.job_class)
         self._timer.start(running.stay_start_s, timeout_s)
 
     def _free(self) -> None:

@@ -4,10 +4,12 @@ Each task runs for real at every number of cores and, where cpufreq lets this us
 both governors; what it took becomes the `probes` of a hardware YAML.
 """
 
+import itertools
 import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -17,7 +19,7 @@ from typing import Any
 import yaml
 
 from trimtab.errors import UserError
-from trimtab.execution.sprinting.governors import Governors
+from trimtab.execution.sprinting.frequencies import Governors
 from trimtab.files import whole_file
 from trimtab.profiling.meters.power_model import HardwareModel, idle_share_j
 from trimtab.profiling.runs.measured import MeasuredRun
@@ -81,7 +83,10 @@ def probe(
     chosen = [TASKS[task] for task in tasks]
     chosen += [ProbingTask(key, tuple(words)) for key, words in (commands or {}).items()]
     document = probe_host(name, chosen, hardware=hardware)
-    write_hardware(output, document, overwrite=overwrite)
+    check_output(name, output, overwrite=overwrite)  # it took a while: somebody may have written it
+    text = yaml.safe_dump(document, sort_keys=False, width=98, allow_unicode=True)
+    with whole_file(output) as temporary:
+        temporary.write_text(f"# Probed on this host by `trimtab probe`.\n{text}")
     return document
 
 
@@ -114,16 +119,33 @@ def probe_host(
             )
     governors = Governors() if governors is None else governors
     probes: list[dict[str, Any]] = []
+    levels = enumerate(governors.names or (None,))
+    counts = range(1, len(cpus) + 1)
     with TemporaryDirectory(prefix="trimtab-probe-") as folder:
-        for level, governor in enumerate(governors.names or (None,)):
-            for task in tasks:
-                for count in range(1, len(cpus) + 1):
-                    for work in task.works:
-                        program = _program(task, cpus[:count], work, timeout_s)
-                        run = _measured(
-                            program, task.name, hardware, governors, governor, Path(folder)
-                        )
-                        probes.append(_row(task.name, count, work, level, run, hardware, len(cpus)))
+        for (level, governor), task, count in itertools.product(levels, tasks, counts):
+            for work in task.works:
+                program = _program(task, cpus[:count], work, timeout_s)
+                with governors.holding(governor) if governor else nullcontext():
+                    run = measure_run(
+                        program,
+                        condition=task.name,
+                        repeat=0,
+                        hardware=hardware,
+                        log_dir=Path(folder),
+                    )
+                _check(run, task.name)
+                probes.append(
+                    {
+                        "task": task.name,
+                        "cores": count,
+                        "memory_gib": round(run.peak_rss_bytes / _GIB, 4),
+                        "work": work,
+                        "wall_s": round(run.wall_s, 4),
+                        "energy_j": round(_active_j(run, hardware, len(cpus)), 4),
+                        "level": level,
+                        "energy_source": str(run.energy.energy_source),  # plain, for the YAML
+                    }
+                )
     return _document(name, hardware, governors, probes)
 
 
@@ -133,17 +155,6 @@ def check_output(name: str, output: Path, *, overwrite: bool) -> None:
         raise UserError(f"{output}: the file of hardware {name!r} has to be called {name}.yaml")
     if output.exists() and not overwrite:
         raise UserError(f"{output}: is there already; choose another name or say --overwrite")
-
-
-def write_hardware(output: Path, document: Mapping[str, Any], *, overwrite: bool = False) -> None:
-    """Write `document` as the YAML file `output`, whole or not at all.
-
-    Raises UserError for a name that is not the file's and, unless `overwrite`, an existing file.
-    """
-    check_output(document["name"], output, overwrite=overwrite)
-    text = yaml.safe_dump(dict(document), sort_keys=False, width=98, allow_unicode=True)
-    with whole_file(output) as temporary:
-        temporary.write_text(f"# Probed on this host by `trimtab probe`.\n{text}")
 
 
 def _program(task: ProbingTask, cpus: Sequence[int], work: int, timeout_s: float) -> Program:
@@ -159,22 +170,7 @@ def _program(task: ProbingTask, cpus: Sequence[int], work: int, timeout_s: float
     )
 
 
-def _measured(
-    program: Program,
-    task: str,
-    hardware: HardwareModel,
-    governors: Governors,
-    governor: str | None,
-    logs: Path,
-) -> MeasuredRun:
-    def measure() -> MeasuredRun:
-        return measure_run(program, condition=task, repeat=0, hardware=hardware, log_dir=logs)
-
-    if governor is None:
-        run = measure()
-    else:
-        with governors.holding(governor):
-            run = measure()
+def _check(run: MeasuredRun, task: str) -> None:
     if run.failure:
         what = run.failure.partition("; see ")[0]  # the logs go with the temporary folder
         said = run.stderr.read_text(errors="replace").strip().splitlines()
@@ -184,32 +180,14 @@ def _measured(
             "the energy of this host is unknown: RAPL cannot be read and there is no power model; "
             "name a hardware YAML"
         )
-    return run
 
 
-def _row(
-    task: str,
-    cores: int,
-    work: int,
-    level: int,
-    run: MeasuredRun,
-    hardware: HardwareModel,
-    cores_usable: int,
-) -> dict[str, Any]:
-    energy_j = run.energy.energy_low_j  # measured: the active part alone
+def _active_j(run: MeasuredRun, hardware: HardwareModel, cores_usable: int) -> float:
+    """Return the energy of a run without the idle power of the host."""
     if run.energy.energy_source == "modelled":
         idle_j = idle_share_j(hardware, wall_s=run.wall_s, cores_usable=cores_usable)
-        energy_j = run.energy.energy_j - idle_j
-    return {
-        "task": task,
-        "cores": cores,
-        "memory_gib": round(run.peak_rss_bytes / _GIB, 4),
-        "work": work,
-        "wall_s": round(run.wall_s, 4),
-        "energy_j": round(energy_j, 4),
-        "level": level,
-        "energy_source": str(run.energy.energy_source),  # a plain word for the YAML
-    }
+        return run.energy.energy_j - idle_j
+    return run.energy.energy_low_j  # measured: the active part alone
 
 
 def _document(

@@ -1,6 +1,5 @@
 """DiAS: differential approximation and sprinting instead of eviction."""
 
-import inspect
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -57,9 +56,7 @@ class Dias(Priority):
             raise UserError("dias: budget_s and replenish_s_per_s must be at least 0")
 
 
-def keys() -> list[str]:
-    """Return the keys of a YAML of the kind `dias`: what Dias is made with."""
-    return list(inspect.signature(Dias).parameters)
+MADE_WITH = Dias
 
 
 def build(facts: Facts, **parameters: Any) -> Dias:

@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from trimtab.clusters.cluster import Cluster, JobClass
+from trimtab.clusters.cluster import Cluster, JobClass, NodeType
+
+_CORES = (0.5, 1.0, 2.0)  # times what an average job of the class asks for
+_WORKS = (0.5, 1.0, 1.5)
 
 
 @dataclass(frozen=True)
@@ -46,3 +49,47 @@ class Facts:
     def levels(self) -> list[int]:
         """The number of frequency levels of each node type."""
         return [len(node_type.levels) for node_type in self.cluster.node_types]
+
+
+def probe_nodes(
+    cluster: Cluster, job_classes: Sequence[JobClass], asked: Sequence[Asked]
+) -> list[ProbeRun]:
+    """Return probing runs of every class on every node type at every frequency level.
+
+    What HEATS' probing phase would measure (Rocha's thesis, section 3.3.1): on a real machine
+    `trimtab probe` runs tasks, here they take what the cluster's nodes take. `asked` says what an
+    average job of each class asks for; around it cores and work vary.
+    """
+    return [
+        ProbeRun(
+            node_type.name,
+            demand.cores * cores,
+            demand.memory_gib,
+            level,
+            wall_s=(wall_s := work * run_time_s(node_type, job_class, demand.work_s, level)),
+            energy_j=wall_s
+            * active_w(node_type, job_class, demand.cores * cores, demand.gpus, level),
+            gpus=demand.gpus,
+        )
+        for job_class, demand in zip(job_classes, asked, strict=True)
+        for node_type in cluster.node_types
+        for level in range(len(node_type.levels))
+        for cores in _CORES
+        for work in _WORKS
+    ]
+
+
+def run_time_s(node_type: NodeType, job_class: JobClass, work_s: float, level: int) -> float:
+    """Return how long a job works on a node, in seconds, without its set-up."""
+    slowdown = job_class.slowdown.get(node_type.name, 1.0)
+    return work_s * slowdown / node_type.levels[level].speed
+
+
+def active_w(
+    node_type: NodeType, job_class: JobClass, cores: float, gpus: float, level: int
+) -> float:
+    """Return what a job on so many cores and GPUs draws above idle, in proportion to the load."""
+    watts = job_class.active_w.get(node_type.name)
+    whole_node_w = node_type.levels[level].active_w if watts is None else watts[level]
+    gpu_w = gpus * node_type.levels[level].gpu_active_w
+    return whole_node_w * cores / (node_type.cpu_milli / 1000) + gpu_w

@@ -24,7 +24,6 @@ from trimtab.clusters.layout import HEATS_AS_RELEASED, Model
 from trimtab.errors import UserError
 from trimtab.policies.base import NodeState, Placement, Policy, Running, Task
 from trimtab.policies.facts import Facts
-from trimtab.policies.heats.policy import Candidate, best_of
 
 # The row: energy (a share, higher is better) and performance (operations a second) of the four
 # types of nodes, in the release by their host names. Which is which of table 3.2 is not said; the
@@ -59,29 +58,24 @@ class HeatsAsReleased(Policy):
         tick_s: float = 60.0,
     ) -> None:
         """Raise UserError for lengths that differ or a weight out of range."""
-        self.energy: NDArray[np.float64] = np.asarray(energy, dtype=np.float64)
-        self.performance: NDArray[np.float64] = np.asarray(performance, dtype=np.float64)
+        shares, operations = np.asarray(energy, np.float64), np.asarray(performance, np.float64)
         self.levels: NDArray[np.int64] = np.asarray(levels, dtype=np.int64)
-        shapes = {self.energy.shape, self.performance.shape, self.levels.shape}
-        if len(shapes) != 1 or self.energy.ndim != 1:
+        if not shares.shape == operations.shape == self.levels.shape or shares.ndim != 1:
             raise UserError("heats_as_released: energy, performance, levels: one number a type")
         if not 0 <= energy_weight <= 1:
             raise UserError(
                 f"heats_as_released: energy_weight: {energy_weight} given, expected 0 to 1"
             )
-        self.energy_weight = energy_weight
         self.tick_s = tick_s
         # In the release's order of operations.
-        self.score: NDArray[np.float64] = self.energy * energy_weight + self.performance * (
-            1.0 - energy_weight
-        )
+        self.score = np.asarray(shares * energy_weight + operations * (1.0 - energy_weight))
 
     def place(self, task: Task, nodes: Sequence[NodeState]) -> Placement | None:
         """Return the node with room whose type scores best, among equals the first."""
         if not nodes:
             return None
-        best = best_of([self._candidate(state) for state in nodes])
-        return Placement(best.node, best.level)
+        best = min(nodes, key=lambda state: (-self.score[state.node_type], state.node))
+        return Placement(best.node, int(self.levels[best.node_type]) - 1)
 
     def reconsider(self, running: Running, nodes: Sequence[NodeState]) -> Placement | None:
         """Return the best node if it is of another type than the present one."""
@@ -97,10 +91,6 @@ class HeatsAsReleased(Policy):
             message = f"{len(self.score)} node types, the cluster has {len(model.kinds)}"
             raise UserError(f"heats_as_released: {message}")
         model.kinds["score"] = self.score
-
-    def _candidate(self, state: NodeState) -> Candidate:
-        level = int(self.levels[state.node_type]) - 1
-        return Candidate(float(self.score[state.node_type]), state.node, level)
 
 
 def build(facts: Facts, *, energy_weight: float = 1.0, tick_s: float = 60.0) -> HeatsAsReleased:

@@ -89,7 +89,7 @@ class Kubernetes(Policy):
         """Return the node of the highest score among the first that are found to have room."""
         if not nodes:
             return None
-        found = sorted(nodes, key=self._steps)
+        found = sorted(nodes, key=lambda state: (state.node - self.next_node) % self.node_count)
         if len(found) >= self.nodes_to_find:
             found = found[: self.nodes_to_find]
             self.next_node = (found[-1].node + 1) % self.node_count
@@ -99,9 +99,6 @@ class Kubernetes(Policy):
     def fill_kernel(self, model: Model) -> None:
         """Say how many nodes a search finds."""
         model.rules["nodes_to_find"] = self.nodes_to_find
-
-    def _steps(self, state: NodeState) -> int:
-        return (state.node - self.next_node) % self.node_count
 
 
 def build(facts: Facts) -> Kubernetes:

@@ -10,15 +10,8 @@ from trimtab.policies.facts import Facts
 from trimtab.policies.fcfs import FirstComeFirstServed
 from trimtab.queueing.poisson_priority import Discipline
 
-
-class Preemption(StrEnum):
-    """What becomes of a job of lower priority when one arrives that has no room."""
-
-    NONE = "none"
-    REPEAT = "repeat"
-    RESUME = "resume"
-
-
+# What becomes of a job of lower priority when one arrives that has no room.
+Preemption = StrEnum("Preemption", "NONE REPEAT RESUME")
 _DISCIPLINES = {
     Preemption.NONE: Discipline.NON_PREEMPTIVE,
     Preemption.REPEAT: Discipline.PREEMPTIVE_REPEAT,

@@ -26,11 +26,13 @@ def build_policy(kind: str, parameters: Mapping[str, Any], facts: Facts) -> Poli
 
     Raises UserError for a module or a parameter that is not there, and as the policy itself does.
     """
-    if kind not in _modules() or not _is_kind(_module(kind)):
-        kinds = ", ".join(name for name in _modules() if _is_kind(_module(name)))
+    names = sorted(module.name for module in pkgutil.iter_modules(policies.__path__))
+    if kind not in names or not hasattr(_module(kind), "build"):
+        kinds = ", ".join(name for name in names if hasattr(_module(name), "build"))
         raise UserError(f"policy: kind: {kind!r} given, expected one of {kinds}")
     module = _module(kind)
-    keys = _keys(module)
+    made_with = getattr(module, "MADE_WITH", module.build)  # a class, where it has many keys
+    keys = [name for name in inspect.signature(made_with).parameters if name != "facts"]
     unknown = sorted(set(parameters) - set(keys))
     if unknown:
         raise UserError(
@@ -40,20 +42,5 @@ def build_policy(kind: str, parameters: Mapping[str, Any], facts: Facts) -> Poli
     return cast(Policy, module.build(facts, **parameters))
 
 
-def _modules() -> list[str]:
-    return sorted(module.name for module in pkgutil.iter_modules(policies.__path__))
-
-
 def _module(name: str) -> ModuleType:
     return importlib.import_module(f"{policies.__name__}.{name}")
-
-
-def _is_kind(module: ModuleType) -> bool:
-    return hasattr(module, "build")
-
-
-def _keys(module: ModuleType) -> list[str]:
-    """Return the keys of a kind: a module that has many keeps them in a class, and has `keys`."""
-    if hasattr(module, "keys"):
-        return list(module.keys())
-    return [name for name in inspect.signature(module.build).parameters if name != "facts"]

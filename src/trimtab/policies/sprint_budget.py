@@ -1,4 +1,4 @@
-"""The sprint budget of simulated and real jobs; simulation.kernel.budget is the kernel's."""
+"""The sprint budget of simulated and real jobs; simulation.kernel.running has the kernel's."""
 
 from math import inf
 

@@ -23,7 +23,7 @@ from trimtab.profiling.traced_runs import (
 )
 from trimtab.profiling.tracing.files import FileTrace, read_file_trace, tracing_command
 from trimtab.profiling.tracing.functions import FunctionTrace
-from trimtab.profiling.tracing.kernels import KernelTrace, read_kernel_trace
+from trimtab.profiling.tracing.kernels import KernelTrace, asks_for_gpu, read_kernel_trace
 from trimtab.records.tables import EPOCHS, RUNS, write_table
 from trimtab.records.usage import Usage, UsedFile, UsedLibrary, UsedProcess
 
@@ -206,12 +206,12 @@ def _usage(
 
 
 def _without_record(functions: FunctionTrace, kernels: KernelTrace) -> list[str]:
-    """Return a problem where the program started CUDA and no process told of a GPU."""
+    """Return a problem where the program asked for a GPU and no process told of one."""
     if not kernels.traced or kernels.gpus:
         return []
     for library in functions.libraries:
         if Path(library.path).name.startswith("libcuda.so"):
             names = function_names(read_elf(Path(library.path)))
-            if any(names.of(address) == "cuInit" for address in library.used_functions):
-                return ["the program used CUDA, but no record of its GPU code was made"]
+            if asks_for_gpu(names.of(address) for address in library.used_functions):
+                return ["the program used a GPU, but no record of its GPU code was made"]
     return []

@@ -8,7 +8,6 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
@@ -99,41 +98,6 @@ class MarkedArrivals:
         if not 0 < factor < math.inf:
             raise ModelError(f"a process is sped up by a positive factor, not {factor}")
         return MarkedArrivals(self.hidden * factor, self.marked * factor)
-
-    def sample(
-        self, rng: np.random.Generator, jobs: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return the times, s, and the classes, from 0, of the first `jobs` arrivals, (jobs,) each.
-
-        The first phase is drawn from the stationary ones, and time begins at zero.
-        """
-        moves = np.concatenate([self.hidden[None], self.marked]).transpose(1, 0, 2).copy()
-        moves[np.arange(self.phases), 0, np.arange(self.phases)] = 0.0
-        cumulative = moves.reshape(self.phases, -1).cumsum(axis=1)
-        first = int(rng.choice(self.phases, p=self.stationary / self.stationary.sum()))
-        arrival_s, job_class = _sample(rng, cumulative, first, jobs)
-        return arrival_s, job_class
-
-
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
-def _sample(
-    rng: np.random.Generator, cumulative: NDArray[np.float64], phase: int, jobs: int
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:  # pragma: no cover
-    """Walk the chain; `cumulative` are running sums of a phase's rates by mark and next phase."""
-    arrival_s = np.empty(jobs)
-    job_class = np.empty(jobs, np.int64)
-    phases = cumulative.shape[0]
-    now, job = 0.0, 0
-    while job < jobs:
-        row = cumulative[phase]
-        now += rng.standard_exponential() / row[-1]
-        move = np.searchsorted(row, rng.random() * row[-1], side="right")
-        mark, phase = move // phases, move % phases
-        if mark:
-            arrival_s[job] = now
-            job_class[job] = mark - 1
-            job += 1
-    return arrival_s, job_class
 
 
 def stationary_vector(generator: NDArray[np.float64]) -> NDArray[np.float64]:

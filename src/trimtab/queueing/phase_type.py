@@ -11,8 +11,7 @@ from scipy.linalg import expm, schur
 from scipy.optimize import brentq
 
 from trimtab.queueing.errors import ModelError
-from trimtab.queueing.quadrature import graded_nodes, panel_ratio
-from trimtab.queueing.uniformisation import expected_values
+from trimtab.queueing.phase_numerics import expected_values, graded_nodes
 
 _TOLERANCE = 1e-9
 _ROUNDING = 1e-12  # a row's sum this small against its diagonal is zero
@@ -156,9 +155,9 @@ class PhaseType:
 
         `widest`: over how long a time g is smooth, s; `breaks`: where it is not.
         """
-        nodes, weights = graded_nodes(
-            min(upto, self._longest), widest, panel_ratio(self.phases), breaks
-        )
+        # An Erlang density of n phases is at its narrowest about x / sqrt(n) wide at x.
+        ratio = 1 + 2 / math.sqrt(self.phases + 3)
+        nodes, weights = graded_nodes(min(upto, self._longest), widest, ratio, breaks)
         return nodes, weights * self.density(nodes)
 
     @cached_property

@@ -14,13 +14,7 @@ from trimtab.queueing.errors import ModelError, UnstableQueueError
 from trimtab.queueing.response import ResponseTime
 from trimtab.queueing.services import Service
 from trimtab.queueing.taylor import Taylor
-from trimtab.queueing.transforms import (
-    Points,
-    PoissonQueue,
-    Repeating,
-    Resuming,
-    moments_series,
-)
+from trimtab.queueing.transforms import Points, PoissonQueue, Repeating, Resuming, moments_series
 
 
 class Discipline(StrEnum):
@@ -48,7 +42,9 @@ class PriorityResponse(ResponseTime):
             raise ModelError(f"moments are from the first on, not {k}")
         with np.errstate(invalid="ignore"):
             waiting, execution = self.parts(k + 1)
-            return _finite_or_infinite((waiting * execution).moment(k))
+            moment = (waiting * execution).moment(k)
+        # One that diverges leaves infinity or no number in the series.
+        return moment if math.isfinite(moment) else math.inf
 
 
 def response_times(
@@ -152,11 +148,6 @@ class _Preemptive:
         sigma, completion = self.delays.series(self.k, order)
         s = Taylor.variable(order)
         return self.idle * sigma / (s - self.queue.rates[self.k] * (1 - completion)), completion
-
-
-def _finite_or_infinite(moment: float) -> float:
-    """A moment that diverges leaves infinity or no number in the series."""
-    return moment if math.isfinite(moment) else math.inf
 
 
 def _too_much(queue: PoissonQueue, work_s: Sequence[float], repeats: bool) -> str:

@@ -78,11 +78,6 @@ class Sprinted:
         )
         return before + self._sprint_probability * math.exp(tilt * self.timeout_s) * after
 
-    def cdf(self, t: ArrayLike) -> NDArray[np.float64]:
-        """Return P(X <= t) for every time, s, in the shape of `t`."""
-        times = np.asarray(t, np.float64)
-        return self.job.cdf(self._unsprinted(times))
-
     def laplace(self, s: ArrayLike) -> NDArray[np.complex128]:
         """Return E[exp(-sX)] for every complex `s`, 1/s, in its shape."""
         points = np.asarray(s, np.complex128)
@@ -96,16 +91,10 @@ class Sprinted:
         self, upto: float, widest: float
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return times x and weights w, (n,) each: E[g(X); X <= upto] is about g(x) @ w."""
-        times, weights = self.job.quadrature(
-            float(self._unsprinted(upto)), widest, [self.timeout_s]
-        )
+        unsprinted_s = min(upto, self.timeout_s) + self.speed_up * max(upto - self.timeout_s, 0.0)
+        times, weights = self.job.quadrature(unsprinted_s, widest, [self.timeout_s])
         late_times = np.maximum(times - self.timeout_s, 0.0)
         return times - late_times * (1 - 1 / self.speed_up), weights
-
-    def _unsprinted(self, times: ArrayLike) -> NDArray[np.float64]:
-        """Return how long a job would take without sprinting that takes `times` with it."""
-        late = np.maximum(np.subtract(times, self.timeout_s), 0.0)
-        return np.asarray(np.minimum(times, self.timeout_s) + self.speed_up * late)
 
     @cached_property
     def _sprint_probability(self) -> float:

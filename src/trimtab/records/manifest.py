@@ -56,8 +56,9 @@ class Timings:
 class Manifest(Document):
     """What became of the libraries of a target: `files` are named by their path in it.
 
-    `gpus` are those that GPU code is kept for; without any all is, and `gpu_code_kept_because`
-    says why. `unloaded` are libraries that no run loaded, those with removed code in `files` too.
+    `gpus` are those that GPU code is kept for; without any all is where `gpu_code_kept_because`
+    says why, else none. `unloaded` are libraries that no run loaded, those with removed code in
+    `files` too.
     """
 
     stage: ClassVar[str] = "debloat"

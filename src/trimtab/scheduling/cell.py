@@ -1,23 +1,30 @@
 """One cell of an experiment: a trace on a cluster under a policy, simulated."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import t as student
 
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.config.groups.trace import JobClassConfig
 from trimtab.errors import UserError
 from trimtab.policies.base import Policy
 from trimtab.policies.registry import build_policy
-from trimtab.records.figures import ClassFigures
+from trimtab.records.figures import ClassFigures, JobFigures
 from trimtab.records.summary import Summary
 from trimtab.scheduling.deflator import loss_pct
-from trimtab.scheduling.replications import mean_figures
 from trimtab.scheduling.setting import Setting, facts_of
 from trimtab.simulation.result import Result
 from trimtab.simulation.simulate import simulate
 
 _SAMPLES = 200
+FiguresT = TypeVar("FiguresT", bound=JobFigures)
+_HALF_WIDTH = "_half_width_99"
+_CONFIDENCE = 0.99
 
 
 def simulate_cell(
@@ -35,6 +42,7 @@ def simulate_cell(
     where no job finished.
     """
     facts, arrivals = facts_of(setting), setting.facts.arrivals
+    cluster, trace = setting.stage.cluster, setting.stage.trace
     bins = len(next(iter(arrivals.classes.values())))
     span_s = max(arrivals.bin_s * bins, 1e-9)
     results: list[Result] = []
@@ -46,7 +54,7 @@ def simulate_cell(
             facts.job_classes,
             setting.frames(replication),
             built,
-            seed=setting.trace.seed + replication,
+            seed=trace.seed + replication,
             folder=destination if replication == 0 else None,
             keep_jobs=replication == 0,
             keep_stays=replication == 0,
@@ -55,20 +63,20 @@ def simulate_cell(
         results.append(result)
     if not results[0].classes:
         raise UserError(
-            f"trace {setting.trace.name} on {setting.cluster.name} under {policy.name}: no job "
+            f"trace {trace.name} on {cluster.name} under {policy.name}: no job "
             "found a place; expected nodes that have room for some"
         )
     total = mean_figures([result.total for result in results])
     Summary(
-        cluster=setting.cluster.name,
-        trace=setting.trace.name,
+        cluster=cluster.name,
+        trace=trace.name,
         policy=policy.name,
         policy_label=policy.label or policy.name,
         baseline=is_baseline,
         simulator=results[0].simulator,
-        seed=setting.trace.seed,
+        seed=trace.seed,
         offered_load=results[0].offered_load,
-        classes=_class_figures(results, built, setting.trace.classes),
+        classes=_class_figures(results, built, trace.classes),
         all=replace(total, replications=replications),
         energy_source="modelled",
         service_source=setting.facts.service_source,
@@ -94,3 +102,36 @@ def _loss_pct(facts: JobClassConfig | None, drop_ratio: float) -> float | None:
     if facts is None or not facts.accuracy_loss:
         return None
     return loss_pct([(ratio, loss) for ratio, loss in facts.accuracy_loss], drop_ratio)
+
+
+def mean_figures(replications: Sequence[FiguresT]) -> FiguresT:
+    """Return the mean of every figure, with the half-width of the intervals of some.
+
+    A figure that is the same in all replications stays what it is: a count stays whole.
+    """
+    kind = type(replications[0])
+    means: dict[str, Any] = {}
+    for name in (field.name for field in fields(kind)):
+        values = {getattr(figures, name) for figures in replications}
+        if name.endswith(_HALF_WIDTH):
+            known = _known(replications, name.removesuffix(_HALF_WIDTH))
+            means[name] = half_width(known, confidence=_CONFIDENCE) if len(known) > 1 else None
+        else:
+            mean = values.pop() if len(values) == 1 else float(_known(replications, name).mean())
+            means[name] = mean
+    return kind(**means)
+
+
+def _known(replications: Sequence[JobFigures], name: str) -> NDArray[np.float64]:
+    values = [getattr(figures, name) for figures in replications]
+    return np.array([value for value in values if value is not None], dtype=float)
+
+
+def half_width(means: ArrayLike, *, confidence: float) -> float:
+    """Return half the width of the confidence interval of the mean of independent `means`.
+
+    Student's t; `means` are two or more, of replications or of batches of one long series.
+    """
+    values = np.asarray(means, float)
+    quantile = student.ppf((1 + confidence) / 2, len(values) - 1)
+    return float(quantile * values.std(ddof=1) / np.sqrt(len(values)))

@@ -1,8 +1,7 @@
 """The deflator on a cell: the search by the model, and its choice confirmed by simulation."""
 
 from trimtab.config.groups.objective import Objective
-from trimtab.config.groups.policy import PolicyConfig
-from trimtab.policies.registry import build_policy
+from trimtab.policies.dias import Dias
 from trimtab.records.deflator_search import Candidate, DeflatorSearch, SimulatedResponse
 from trimtab.scheduling.deflator import search
 from trimtab.scheduling.engine_model import engine_classes, engine_power
@@ -15,11 +14,11 @@ def deflate(setting: Setting, objective: Objective) -> DeflatorSearch:
 
     Raises UserError for a cell that the formulas do not cover.
     """
-    original = setting.facts.original
-    classes = engine_classes(setting.trace, setting.cluster, setting.hardware, original)
+    stage = setting.stage
+    classes = engine_classes(stage, setting.facts.original)
     candidates = search(
         classes,
-        engine_power(setting.cluster, setting.hardware),
+        engine_power(stage.cluster, stage.hardware),
         objective.classes,
         sprint_share=objective.sprint_share,
         energy_weight=objective.energy_weight,
@@ -27,31 +26,22 @@ def deflate(setting: Setting, objective: Objective) -> DeflatorSearch:
     chosen = next((candidate for candidate in candidates if candidate.chosen), None)
     return DeflatorSearch(
         objective=objective.name,
-        cluster=setting.cluster.name,
-        trace=setting.trace.name,
+        cluster=stage.cluster.name,
+        trace=stage.trace.name,
         classes=[job_class.name for job_class in classes],
         rows=candidates,
         confirmed=_confirmed(setting, chosen) if chosen else None,
     )
 
 
-def policy_of(candidate: Candidate) -> PolicyConfig:
-    """Return the policy that a candidate of the deflator is."""
-    timeouts_s = {
-        name: after_s for name, after_s in candidate.timeout_s.items() if after_s is not None
-    }
-    parameters = {"drop_ratio": dict(candidate.drop_ratio), "timeout_s": timeouts_s}
-    return PolicyConfig(name="deflator", kind="dias", label="deflator", parameters=parameters)
-
-
 def _confirmed(setting: Setting, chosen: Candidate) -> SimulatedResponse:
-    policy, facts = policy_of(chosen), facts_of(setting)
+    facts = facts_of(setting)
     figures = simulate(
         facts.cluster,
         facts.job_classes,
         setting.frames(0),
-        build_policy(policy.kind, policy.parameters, facts),
-        seed=setting.trace.seed,
+        Dias(drop_ratio=chosen.drop_ratio, timeout_s=chosen.timeout_s),
+        seed=setting.stage.trace.seed,
         keep_jobs=False,
         keep_stays=False,
     ).classes

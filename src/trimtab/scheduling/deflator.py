@@ -6,7 +6,7 @@ those that keep the limits of accuracy, of latency and of the sprint budget.
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -81,12 +81,15 @@ def search(
     is the least sum of weight times mean response time, and `energy_weight` times energy. Where
     nothing is feasible nothing is marked. Raises UserError for a class without limits.
     """
-    missing = [job_class.name for job_class in classes if job_class.name not in limits]
+    names = [job_class.name for job_class in classes]
+    missing = [name for name in names if name not in limits]
     if missing:
         raise UserError(f"objective: classes: expected limits of {', '.join(missing)} too")
+    all_drop_ratios = itertools.product(*(limits[name].drop_ratios for name in names))
+    all_timeouts_s = itertools.product(*(limits[name].timeouts_s for name in names))
     candidates = [
         candidate
-        for drop_ratios, timeouts_s in _combinations(classes, limits)
+        for drop_ratios, timeouts_s in itertools.product(all_drop_ratios, all_timeouts_s)
         if (candidate := _evaluate(classes, power, limits, drop_ratios, timeouts_s, sprint_share))
     ]
     feasible = [candidate for candidate in candidates if candidate.feasible]
@@ -111,14 +114,6 @@ def pareto(costs: Sequence[Sequence[float]]) -> list[bool]:
         not bool(((points <= point).all(axis=1) & (points < point).any(axis=1)).any())
         for point in points
     ]
-
-
-def _combinations(
-    classes: Sequence[EngineClass], limits: Mapping[str, ClassLimits]
-) -> Iterator[tuple[tuple[float, ...], tuple[float | None, ...]]]:
-    drop_ratios = itertools.product(*(limits[job_class.name].drop_ratios for job_class in classes))
-    timeouts_s = itertools.product(*(limits[job_class.name].timeouts_s for job_class in classes))
-    return itertools.product(drop_ratios, timeouts_s)
 
 
 def _evaluate(

@@ -8,24 +8,22 @@ import numpy as np
 from trimtab.clusters.round_times import service_times
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.hardware import Hardware
-from trimtab.config.groups.trace import JobClassConfig, RoundsConfig, TraceConfig
+from trimtab.config.groups.trace import JobClassConfig, RoundsConfig
+from trimtab.config.stages import TraceStage
 from trimtab.errors import UserError
 from trimtab.queueing.job_times import TaskModel
 from trimtab.queueing.phase_type import PhaseType, fit_two_moments
 from trimtab.records.trace_facts import MeasuredWorkload
 from trimtab.scheduling.deflator import EngineClass, EnginePower
 from trimtab.scheduling.from_config import cluster_of, rounds_of
-from trimtab.scheduling.trace_frames import rates_of
+from trimtab.scheduling.make_trace import rates_of
 
 _SAMPLE = 50_000  # drawn jobs whose moments stand for those of a class
 _LEAST_SCV = 0.002  # less would need more than 500 phases, and changes no response time visibly
 
 
 def engine_classes(
-    config: TraceConfig,
-    cluster: ClusterConfig,
-    hardware: Sequence[Hardware],
-    original: Mapping[str, MeasuredWorkload],
+    stage: TraceStage, original: Mapping[str, MeasuredWorkload]
 ) -> list[EngineClass]:
     """Return the classes of a trace with Poisson arrivals in the order of decreasing importance.
 
@@ -33,6 +31,7 @@ def engine_classes(
     of Rocha's thesis; else a phase-type distribution of the mean and variance of drawn jobs.
     Raises UserError for what is no engine with such arrivals, and for equal priorities.
     """
+    cluster, config = stage.cluster, stage.trace
     if not cluster.engine_slots or config.arrivals.kind != "poisson":
         raise UserError(
             f"cluster {cluster.name}, trace {config.name}: formulas need an engine (engine_slots) "
@@ -41,7 +40,7 @@ def engine_classes(
     priorities = [facts.priority for facts in config.classes.values()]
     if len(set(priorities)) < len(priorities):
         raise UserError(f"trace {config.name}: formulas need a priority of its own for each class")
-    rates = rates_of(config, cluster, hardware, original)
+    rates = rates_of(stage, original)
     ordered = sorted(config.classes.items(), key=lambda item: -item[1].priority)
     return [
         _engine_class(name, facts, rates[name], cluster, config.seed) for name, facts in ordered

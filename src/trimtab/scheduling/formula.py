@@ -24,9 +24,8 @@ def calculate(setting: Setting, policy: PolicyConfig) -> FormulaResponse:
     """
     built = build_policy(policy.kind, policy.parameters, facts_of(setting))
     try:
-        original = setting.facts.original
-        classes = engine_classes(setting.trace, setting.cluster, setting.hardware, original)
-        power = engine_power(setting.cluster, setting.hardware)
+        classes = engine_classes(setting.stage, setting.facts.original)
+        power = engine_power(setting.stage.cluster, setting.stage.hardware)
         figures = response_by_formula(classes, power, built, policy)
     except UserError as error:
         return FormulaResponse(not_possible_because=str(error))

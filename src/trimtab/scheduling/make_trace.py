@@ -1,21 +1,43 @@
-"""The trace of a setting, and what is known of it: `trace.parquet` and `trace.json`."""
+"""The trace of a stage, drawn or read as its YAML says, and what is known of it: `trace.json`."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
-from trimtab.config.groups.trace import TraceConfig
+from trimtab.clusters.round_times import service_times
+from trimtab.config.groups.hardware import Hardware
+from trimtab.config.groups.trace import JobClassConfig, TraceConfig, Work
 from trimtab.config.stages import TraceStage
-from trimtab.records.trace_facts import ArrivalCounts, ClassFacts, ServiceSource, TraceFacts
+from trimtab.records.trace_facts import (
+    ArrivalCounts,
+    ClassFacts,
+    MeasuredWorkload,
+    ServiceSource,
+    TraceFacts,
+)
+from trimtab.scheduling.from_config import GIB, measured_work, rounds_of
 from trimtab.scheduling.measured import Measured, with_rounds
-from trimtab.scheduling.trace_frames import frames_of
-from trimtab.traces.statistics import arrivals_by_class, class_statistics
-from trimtab.traces.table import write_trace
+from trimtab.traces import distribution
+from trimtab.traces.formats.registry import read_format
+from trimtab.traces.generators import (
+    RoundCounts,
+    SyntheticClass,
+    TaskCounts,
+    bursts,
+    marked_markovian,
+    poisson,
+    rates_for_load,
+)
+from trimtab.traces.table import arrivals_by_class, class_statistics, read_trace, write_trace
 
 _BINS = 120
+_SAMPLE = 20_000  # jobs whose mean service time stands for all
 
 
 def make_trace(stage: TraceStage, measured: Measured, destination: Path) -> None:
@@ -26,7 +48,7 @@ def make_trace(stage: TraceStage, measured: Measured, destination: Path) -> None
     trace = with_rounds(stage.trace, measured.rounds)
     skipped: Counter[str] = Counter()
     path = destination / "trace.parquet"
-    write_trace(path, frames_of(trace, stage.cluster, stage.hardware, measured, skipped))
+    write_trace(path, frames_of(replace(stage, trace=trace), measured, skipped))
     classes, last_arrival_s = class_statistics(path)
     end_s = max(last_arrival_s, 1e-9)
     TraceFacts(
@@ -68,3 +90,136 @@ def _service_source(trace: TraceConfig, measured: Measured) -> ServiceSource:
     if measured.workloads:
         return ServiceSource.PROFILE
     return ServiceSource.RECORDED if trace.arrivals.kind == "file" else ServiceSource.DRAWN
+
+
+@dataclass(frozen=True)
+class Empirical:
+    """One of the measured values, each as likely as the others."""
+
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean of the values."""
+        return float(np.mean(self.values))
+
+    def draw(self, rng: np.random.Generator, size: int) -> NDArray[np.float64]:
+        """Return `size` independent draws."""
+        return rng.choice(np.array(self.values), size)
+
+
+def frames_of(
+    stage: TraceStage, measured: Measured, skipped: Counter[str]
+) -> Iterable[pd.DataFrame]:
+    """Return the trace of a stage as chunks of TRACE.
+
+    A load is that of the original environment, so that both environments meet the same arrivals.
+    `skipped` counts the rows of a recorded trace that are left out, as the chunks are read. Raises
+    UserError for a trace that is none, or that its files do not hold.
+    """
+    config, arrivals = stage.trace, stage.trace.arrivals
+    if arrivals.kind == "file" and arrivals.format is not None:
+        if arrivals.format == "parquet":
+            return (frame for paths in arrivals.files.values() for path in paths
+                    for frame in read_trace(Path(path)))  # fmt: skip
+        return read_format(arrivals.format, arrivals.files, arrivals.options, skipped)
+    classes = [_synthetic(stage, name, measured.workloads.get(name)) for name in config.classes]
+    if arrivals.kind == "bursts":
+        return bursts(classes, _shares(config), config.seed, arrivals.jobs, arrivals.bursts,
+                      arrivals.horizon_s)  # fmt: skip
+    if arrivals.kind == "markovian":
+        marked = [arrivals.marked[job_class.name] for job_class in classes]
+        return marked_markovian(classes, arrivals.transitions, marked, config.seed, arrivals.jobs)
+    rates = rates_of(stage, measured.original)
+    return poisson(classes, list(rates.values()), config.seed, arrivals.jobs)
+
+
+def rates_of(stage: TraceStage, original: Mapping[str, MeasuredWorkload]) -> dict[str, float]:
+    """Return the arrival rate of each class of Poisson arrivals, 1/s."""
+    config, shares = stage.trace, _shares(stage.trace)
+    if config.arrivals.rate_per_s:
+        rates = [config.arrivals.rate_per_s * share for share in shares]
+    else:
+        demand = [_demand(stage, name, original.get(name)) for name in config.classes]
+        load = config.arrivals.load * _capacity(stage)
+        rates = rates_for_load(load, demand, shares).tolist()
+    return dict(zip(config.classes, rates, strict=True))
+
+
+def _shares(config: TraceConfig) -> list[float]:
+    total = sum(facts.share for facts in config.classes.values())
+    return [facts.share / total for facts in config.classes.values()]
+
+
+def _synthetic(stage: TraceStage, name: str, measured: MeasuredWorkload | None) -> SyntheticClass:
+    facts = stage.trace.classes[name]
+    memory_bytes = int(facts.memory_gib * GIB) if measured is None else measured.memory_bytes
+    return SyntheticClass(
+        name=name,
+        priority=facts.priority,
+        cpu_milli=stage.cluster.engine_slots * 1000 or round(facts.cores * 1000),
+        gpu_milli=round(facts.gpus * 1000),
+        memory_bytes=memory_bytes,
+        work=_work(facts, stage.hardware, measured),
+    )
+
+
+def _work(
+    facts: JobClassConfig, hardware: Sequence[Hardware], measured: MeasuredWorkload | None
+) -> distribution.Distribution | RoundCounts:
+    if measured is not None:
+        (machine,) = [node_type for node_type in hardware if node_type.name == measured.hardware]
+        return Empirical(measured_work(measured, machine))
+    if facts.rounds.map_tasks:
+        # A round without tasks is left out by the rounds' own times; its count has to be 1 or more.
+        scv = facts.rounds.size_scv
+        return RoundCounts(
+            TaskCounts((facts.rounds.map_tasks,), (1.0,)),
+            TaskCounts((max(1, facts.rounds.reduce_tasks),), (1.0,)),
+            distribution.LogNormal(1.0, scv) if scv else distribution.Deterministic(1.0),
+        )
+    return _distribution(facts.work)
+
+
+def _distribution(work: Work) -> distribution.Distribution:
+    match work.distribution:
+        case "deterministic":
+            return distribution.Deterministic(work.mean_s)
+        case "erlang":
+            return distribution.Erlang(work.mean_s, work.phases)
+        case "uniform":
+            return distribution.Uniform(work.minimum_s, work.maximum_s)
+        case "lognormal":
+            return distribution.LogNormal(work.mean_s, work.scv)
+        case "hyperexponential":
+            return distribution.HyperExponential(work.mean_s, work.scv)
+        case _:
+            return distribution.Exponential(work.mean_s)
+
+
+def _demand(stage: TraceStage, name: str, measured: MeasuredWorkload | None) -> float:
+    """Return what an average job asks of the capacity: core seconds, or seconds of an engine."""
+    synthetic, engine_slots = _synthetic(stage, name, measured), stage.cluster.engine_slots
+    if not isinstance(synthetic.work, RoundCounts):
+        cores = 1.0 if engine_slots else synthetic.cpu_milli / 1000
+        return synthetic.work.mean * cores
+    jobs = np.arange(_SAMPLE)
+    maps = np.full(_SAMPLE, synthetic.work.map_tasks.counts[0])
+    reduces = np.full(_SAMPLE, synthetic.work.reduce_tasks.counts[0])
+    slots = np.full(_SAMPLE, max(1, engine_slots or synthetic.cpu_milli // 1000))
+    rounds = rounds_of(stage.trace.classes[name].rounds)
+    return float(service_times(rounds, stage.trace.seed, jobs, maps, reduces, slots)[0].mean())
+
+
+def _capacity(stage: TraceStage) -> float:
+    """Return the core seconds, of the reference node, that the cluster does in a second.
+
+    An engine counts as one: it has one job at a time.
+    """
+    if stage.cluster.engine_slots:
+        return 1.0
+    counts = stage.cluster.nodes.values()
+    return sum(
+        count * machine.cores * machine.speed
+        for count, machine in zip(counts, stage.hardware, strict=True)
+    )

@@ -11,7 +11,7 @@ import pandas as pd
 from trimtab.config.groups.experiment import Platform
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.errors import UserError
-from trimtab.execution.dispatch_policy import dispatch_policy
+from trimtab.execution.dispatch_policy import check_drives
 from trimtab.execution.slurm.cluster import SlurmCluster
 from trimtab.execution.slurm.run import run_policy
 from trimtab.execution.spark.rounds import WARM_UP
@@ -49,7 +49,7 @@ def run_for_real(
     load_average = os.getloadavg()[0]
     if platform is Platform.SPARK:
         jobs, sprinter = _on_spark(setting, built, policy, trace)
-        name, scale = f"Spark local[{setting.cluster.engine_slots}]", 1.0
+        name, scale = f"Spark local[{setting.stage.cluster.engine_slots}]", 1.0
     else:
         jobs, sprinter, name = _on_slurm(facts, built, trace, scale), "none", "Slurm"
     write_table(destination / "real.parquet", SCHEDULED, jobs)
@@ -71,20 +71,20 @@ def run_for_real(
 def _on_spark(
     setting: Setting, policy: Policy, config: PolicyConfig, trace: pd.DataFrame
 ) -> tuple[pd.DataFrame, str]:
-    classes = setting.trace.classes
+    cluster, classes = setting.stage.cluster, setting.stage.trace.classes
     without = [name for name, facts in classes.items() if not facts.program]
-    if without or not setting.cluster.engine_slots:
+    if without or not cluster.engine_slots:
         raise UserError(
-            f"trace {setting.trace.name} on {setting.cluster.name}: Spark needs engine_slots and a "
+            f"trace {setting.stage.trace.name} on {cluster.name}: Spark needs engine_slots and a "
             f"program for each class; {', '.join(without) or 'engine_slots'} missing"
         )
     priorities = {name: facts.priority for name, facts in classes.items()}
-    driven = dispatch_policy(policy, config, priorities)
+    check_drives(policy, config, priorities)
     with TemporaryDirectory(prefix="trimtab-spark-") as folder:
         programs = prepare(classes, Path(folder))
-        with spark_session(Path(folder) / "log", setting.cluster.engine_slots) as session:
+        with spark_session(Path(folder) / "log", cluster.engine_slots) as session:
             warm_up(session, programs.values(), WARM_UP)
-            ran = run_trace(session, trace, programs, driven)
+            ran = run_trace(session, trace, programs, policy)
     return ran.jobs, ran.sprinter
 
 

@@ -9,17 +9,15 @@ import numpy as np
 import pandas as pd
 
 from trimtab.clusters.cluster import Cluster, JobClass
-from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.hardware import Hardware
-from trimtab.config.groups.trace import JobClassConfig, TraceConfig
+from trimtab.config.groups.trace import JobClassConfig
 from trimtab.config.stages import TraceStage
-from trimtab.policies.facts import Asked, Facts, ProbeRun
-from trimtab.policies.simulated_probes import probe_nodes
+from trimtab.policies.facts import Asked, Facts, ProbeRun, probe_nodes
 from trimtab.records.trace_facts import TraceFacts
 from trimtab.scheduling.from_config import GIB, cluster_of, job_classes_of
+from trimtab.scheduling.make_trace import frames_of
 from trimtab.scheduling.measured import Measured, with_rounds
-from trimtab.scheduling.trace_frames import frames_of
-from trimtab.traces.statistics import class_statistics
+from trimtab.traces.table import class_statistics
 
 
 @dataclass(frozen=True)
@@ -29,36 +27,36 @@ class Setting:
     `trace_path` is the trace as drawn or read, and `facts` are what is known of it.
     """
 
-    cluster: ClusterConfig
-    hardware: Sequence[Hardware]
-    trace: TraceConfig
+    stage: TraceStage
     trace_path: Path
     facts: TraceFacts
 
     def frames(self, replication: int) -> Path | Iterable[pd.DataFrame]:
         """Return the trace; of every replication but the first, drawn again with another seed."""
-        if replication == 0 or self.trace.arrivals.kind == "file":
+        trace = self.stage.trace
+        if replication == 0 or trace.arrivals.kind == "file":
             return self.trace_path
-        trace = replace(self.trace, seed=self.trace.seed + replication)
+        drawn = replace(self.stage, trace=replace(trace, seed=trace.seed + replication))
         measured = Measured(self.facts.measured, self.facts.original, self.facts.rounds)
-        return frames_of(trace, self.cluster, self.hardware, measured, Counter())
+        return frames_of(drawn, measured, Counter())
 
 
 def setting_of(stage: TraceStage, trace_path: Path, facts_path: Path) -> Setting:
     """Return the setting of a stage whose trace is at `trace_path`, with the facts beside it."""
     facts = TraceFacts.read(facts_path)
-    trace = with_rounds(stage.trace, facts.rounds)
-    return Setting(stage.cluster, stage.hardware, trace, trace_path, facts)
+    measured = replace(stage, trace=with_rounds(stage.trace, facts.rounds))
+    return Setting(measured, trace_path, facts)
 
 
 def facts_of(setting: Setting) -> Facts:
     """Return what policies are made from: nodes, classes, and what probing them would give."""
-    cluster = cluster_of(setting.cluster, setting.hardware)
-    classes = setting.trace.classes or {name: JobClassConfig() for name in setting.facts.classes}
-    job_classes = job_classes_of(setting.hardware, classes, setting.facts.measured)
+    stage = setting.stage
+    cluster = cluster_of(stage.cluster, stage.hardware)
+    classes = stage.trace.classes or {name: JobClassConfig() for name in setting.facts.classes}
+    job_classes = job_classes_of(stage.hardware, classes, setting.facts.measured)
     asked = _asked(setting.trace_path, [job_class.name for job_class in job_classes])
-    probes = _probes(setting.hardware, cluster, job_classes, asked)
-    return Facts(cluster, job_classes, asked, probes, setting.trace.seed)
+    probes = _probes(stage.hardware, cluster, job_classes, asked)
+    return Facts(cluster, job_classes, asked, probes, stage.trace.seed)
 
 
 def _probes(

@@ -24,14 +24,7 @@ from trimtab.simulation.figures import FigureSums
 from trimtab.simulation.kernel.driver import KernelSimulator
 from trimtab.simulation.kernel.model import class_tables
 from trimtab.simulation.reference.simulator import ReferenceSimulator
-from trimtab.simulation.result import (
-    Files,
-    Frames,
-    Result,
-    jobs_table,
-    load_table,
-    stays_table,
-)
+from trimtab.simulation.result import Files, Frames, Result, jobs_table, load_table, stays_table
 
 Trace = pd.DataFrame | Path | Iterable[pd.DataFrame]
 _CHUNK = 1 << 17

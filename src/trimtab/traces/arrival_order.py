@@ -28,7 +28,8 @@ def sorted_by_arrival(
         runs: list[Path] = []
         for run in _runs(frames, rows_in_memory):
             if len(run) < rows_in_memory and not runs:
-                yield from _pieces(run, rows_per_chunk)
+                for begin in range(0, len(run), rows_per_chunk):
+                    yield run.iloc[begin : begin + rows_per_chunk]
                 return
             runs.append(Path(folder) / f"{len(runs)}.parquet")
             table = pa.Table.from_pandas(run, preserve_index=False)
@@ -54,11 +55,6 @@ def _sort(frames: list[pd.DataFrame]) -> pd.DataFrame:
     joined = pd.concat(frames, ignore_index=True)
     frames.clear()
     return joined.sort_values("arrival_s", kind="stable", ignore_index=True)
-
-
-def _pieces(frame: pd.DataFrame, rows: int) -> Iterator[pd.DataFrame]:
-    for begin in range(0, len(frame), rows):
-        yield frame.iloc[begin : begin + rows]
 
 
 def _chunks(path: Path, rows: int) -> Iterator[pd.DataFrame]:

@@ -88,7 +88,9 @@ def bursts(
     differ by at most one job; a job is of class i with the probability shares[i], 1 in all.
     Raises UserError for shares or numbers that are none.
     """
-    chances = _shares(classes, shares)
+    total, chances = _rates(classes, shares)
+    if abs(total - 1) > 1e-9:
+        raise UserError(f"shares {list(shares)} add up to {total:g}, expected 1")
     if jobs < 1 or count < 1 or not span_s > 0:
         raise UserError(f"{jobs} jobs in {count} bursts over {span_s:g} s, expected more than 0")
     rng_arrivals, rng_work = _generators(seed)
@@ -232,10 +234,3 @@ def _rates(
         raise UserError(f"rates or shares {values.tolist()}: expected 0 or more, not all 0")
     total = float(values.sum())
     return total, values / total
-
-
-def _shares(classes: Sequence[SyntheticClass], shares: Sequence[float]) -> NDArray[np.float64]:
-    total, chances = _rates(classes, shares)
-    if abs(total - 1) > 1e-9:
-        raise UserError(f"shares {list(shares)} add up to {total:g}, expected 1")
-    return chances

@@ -1,6 +1,6 @@
 """Arrivals of a marked Markovian arrival process: Rocha's thesis, section 4.3."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numba import njit
@@ -12,7 +12,7 @@ _TOLERANCE = 1e-9  # of a row's sum, relative to its largest rate
 
 
 def marked_arrivals(
-    d0: ArrayLike, marked: Sequence[ArrayLike], rng: np.random.Generator, block: int
+    d0: ArrayLike, marked: Iterable[ArrayLike], rng: np.random.Generator, block: int
 ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]:
     """Yield, without end, blocks of arrivals: times (block,), s, rising, and classes 0 to K - 1.
 
@@ -39,7 +39,7 @@ def marked_arrivals(
         yield times_s, classes
 
 
-def _checked(d0: ArrayLike, marked: Sequence[ArrayLike]) -> NDArray[np.float64]:
+def _checked(d0: ArrayLike, marked: Iterable[ArrayLike]) -> NDArray[np.float64]:
     """Return D_0 to D_K as one array, (K + 1, m, m)."""
     arrays = [np.asarray(matrix, np.float64) for matrix in (d0, *marked)]
     if len(arrays) < 2:

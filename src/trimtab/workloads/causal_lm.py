@@ -49,7 +49,6 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 if __name__ == "__main__":
     options = command.parser("Greedy decoding with a model of Llama's architecture.")
-    options.add_argument("--device", choices=command.DEVICES, default="cpu")
     options.add_argument("--width", type=command.positive, default=128, help="a multiple of 64")
     options.add_argument("--layers", type=command.positive, default=2)
     options.add_argument("--prompts", type=command.positive, default=8)

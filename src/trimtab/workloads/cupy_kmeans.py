@@ -92,7 +92,7 @@ def purity(clusters: Any, labels: Any) -> float:
 
 
 if __name__ == "__main__":
-    options = command.parser("k-means on scikit-learn's digits with CuPy.")
+    options = command.parser("k-means on scikit-learn's digits with CuPy.", devices=())
     options.add_argument("--clusters", type=command.positive, default=10)
     options.add_argument("--iterations", type=command.positive, default=200)
     command.main(options, run)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+from torch.utils.data import DataLoader, DistributedSampler
 
 from trimtab.workloads.common import classification, command, torch_device
 from trimtab.workloads.data import Images, cifar10
@@ -66,9 +66,7 @@ def train(model: Any, images: Images, arguments: argparse.Namespace, device: Any
 
     Each process takes every n-th sample of the epoch's order, `batch_size` at a time.
     """
-    dataset = TensorDataset(
-        torch.from_numpy(images.train_images), torch.from_numpy(images.train_labels)
-    )
+    dataset = classification.labelled(images.train_images, images.train_labels)
     sampler: Any = DistributedSampler(dataset, seed=arguments.seed)
     batches = DataLoader(dataset, arguments.batch_size, sampler=sampler)
     optimiser = torch.optim.Adam(model.parameters(), lr=_LEARNING_RATE)
@@ -96,7 +94,6 @@ def train(model: Any, images: Images, arguments: argparse.Namespace, device: Any
 
 if __name__ == "__main__":
     options = command.parser("MobileNetV2 on CIFAR-10, one process a GPU (see torchrun).")
-    options.add_argument("--device", choices=command.DEVICES, default="cpu")
     options.add_argument("--data", type=Path, help="as of mobilenetv2.py")
     options.add_argument("--epochs", type=command.positive, default=1)
     options.add_argument("--batch-size", type=command.positive, default=32, help="of each process")

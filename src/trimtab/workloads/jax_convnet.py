@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from trimtab.workloads.common import command
-from trimtab.workloads.data import Images, InputError, digits
+from trimtab.workloads.data import Images, InputError, channels_last, digits
 
 _MOMENTUM = 0.9
 
@@ -69,7 +69,7 @@ def train(images: Images, arguments: argparse.Namespace) -> tuple[list[float], f
         speed = jax.tree.map(lambda v, g: _MOMENTUM * v - arguments.learning_rate * g, speed, slope)
         return jax.tree.map(jnp.add, weights, speed), speed, value
 
-    pixels, labels = prepared(images.train_images), images.train_labels
+    pixels, labels = channels_last(images.train_images), images.train_labels
     weights = jax.tree.map(jnp.asarray, initial(arguments.seed))
     speed = jax.tree.map(jnp.zeros_like, weights)
     order = np.random.default_rng(arguments.seed)
@@ -85,18 +85,12 @@ def train(images: Images, arguments: argparse.Namespace) -> tuple[list[float], f
                 command.mark_first_iteration()
         losses.append(total / len(batches))
         command.mark_epoch(epoch, losses[-1])
-    classes = logits(weights, prepared(images.test_images)).argmax(axis=1)
+    classes = logits(weights, channels_last(images.test_images)).argmax(axis=1)
     return losses, float((np.asarray(classes) == images.test_labels).mean())
-
-
-def prepared(images: Any) -> Any:
-    """Return images [samples, 1, 8, 8] of bytes as float32 [samples, 8, 8, 1] from -1 to 1."""
-    return images.transpose(0, 2, 3, 1).astype(np.float32) / 127.5 - 1
 
 
 if __name__ == "__main__":
     options = command.parser("A small convolutional network trained on digits with JAX.")
-    options.add_argument("--device", choices=command.DEVICES, default="cpu")
     options.add_argument("--epochs", type=command.positive, default=10)
     options.add_argument("--batch-size", type=command.positive, default=32)
     options.add_argument("--learning-rate", type=float, default=0.02)

@@ -95,7 +95,6 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 if __name__ == "__main__":
     options = command.parser("English and German sentences embedded by sentence-transformers.")
-    options.add_argument("--device", choices=command.DEVICES, default="cpu")
     options.add_argument("--width", type=command.positive, default=384, help="a multiple of 64")
     options.add_argument("--layers", type=command.positive, default=6)
     options.add_argument("--batch-size", type=command.positive, default=32)

@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from trimtab.workloads.common import command
-from trimtab.workloads.data import InputError, digits
+from trimtab.workloads.data import InputError, channels_last, digits
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -31,14 +31,16 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     )
     model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
     history = model.fit(
-        scaled(images.train_images),
+        channels_last(images.train_images),
         images.train_labels,
         arguments.batch_size,
         arguments.epochs,
         verbose=0,
         callbacks=[marks(tensorflow.keras.callbacks)],
     )
-    loss, accuracy = model.evaluate(scaled(images.test_images), images.test_labels, verbose=0)
+    loss, accuracy = model.evaluate(
+        channels_last(images.test_images), images.test_labels, verbose=0
+    )
     return {
         "data": {"name": images.name, "source": images.source},
         "device": kind,
@@ -65,14 +67,8 @@ def marks(callbacks: Any) -> Any:
     )
 
 
-def scaled(images: Any) -> Any:
-    """Return bytes [samples, 3, 32, 32] as float32 [samples, 32, 32, 3] from -1 to 1."""
-    return images.transpose(0, 2, 3, 1).astype("float32") / 127.5 - 1
-
-
 if __name__ == "__main__":
     options = command.parser("MobileNetV2 trained on scikit-learn's digits with TensorFlow.")
-    options.add_argument("--device", choices=command.DEVICES, default="cpu")
     options.add_argument("--epochs", type=command.positive, default=5)
     options.add_argument("--batch-size", type=command.positive, default=32)
     options.add_argument("--train-samples", type=command.positive, help="keep the first of them")

@@ -42,7 +42,6 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 if __name__ == "__main__":
     options = command.parser("A model of timm classifying scikit-learn's digits at 224 x 224.")
-    options.add_argument("--device", choices=command.DEVICES, default="cpu")
     options.add_argument("--model", default="resnet50", help="a name of timm.list_models()")
     options.add_argument("--batch-size", type=command.positive, default=32)
     options.add_argument("--test-samples", type=command.positive, help="keep the first of them")

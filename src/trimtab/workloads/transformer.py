@@ -1,5 +1,6 @@
 """The Transformer (Vaswani et al. 2017) translating English to German."""
 
+from argparse import Namespace
 from typing import Any
 
 import torch
@@ -9,7 +10,6 @@ from torch.utils.data import DataLoader
 
 from trimtab.workloads.common import program
 from trimtab.workloads.common.command import mark_epoch, mark_first_iteration
-from trimtab.workloads.common.program import Options
 from trimtab.workloads.common.translation_model import TranslationModel
 from trimtab.workloads.data import translation
 from trimtab.workloads.data.translation import PADDING, Pair, Vocabulary
@@ -18,7 +18,7 @@ _WARM_UP_STEPS = 400
 Batch = tuple[Any, Any]
 
 
-def run(options: Options) -> dict[str, Any]:
+def run(options: Namespace) -> dict[str, Any]:
     """Train the Transformer, or translate the first batch of the test pairs with it.
 
     Returns the metrics: the mean cross-entropy a token of every epoch of training; of the test
@@ -55,7 +55,7 @@ def run(options: Options) -> dict[str, Any]:
     return metrics | tested
 
 
-def train(model: Any, pairs: list[Batch], options: Options) -> list[float]:
+def train(model: Any, pairs: list[Batch], options: Namespace) -> list[float]:
     """Train `model` as in section 5 of the paper; return the mean cross-entropy of each epoch.
 
     Adam with the learning rate of equation 3 (here with 400 steps of warm-up, as the data are

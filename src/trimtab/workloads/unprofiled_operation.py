@@ -50,6 +50,5 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 if __name__ == "__main__":
     options = command.parser("One operation of PyTorch on scikit-learn's digits.")
-    options.add_argument("--device", choices=command.DEVICES, default="cpu")
     options.add_argument("--operation", choices=OPERATIONS, default="matmul")
     command.main(options, run)

@@ -46,7 +46,9 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    options = command.parser("Greedy decoding with vLLM and a model of Llama's architecture.")
+    options = command.parser(
+        "Greedy decoding with vLLM and a model of Llama's architecture.", devices=()
+    )
     options.add_argument("--width", type=command.positive, default=1024, help="a multiple of 64")
     options.add_argument("--layers", type=command.positive, default=16)
     options.add_argument("--prompts", type=command.positive, default=32)

@@ -109,6 +109,7 @@ def test_broken_interpolation_names_the_key(conf: Path) -> None:
         ("hardware.gpus=['7.5',sm_90]", ["hardware.gpus[1]", "'sm_90'"]),
         ("hardware.gpus=9.0", ["hardware.gpus", "9.0", "a list"]),
         ("debloat.minimum_hole_bytes=1", ["debloat.minimum_hole_bytes", "4096"]),
+        ("debloat.kernels=prune", ["debloat.kernels", "'prune'", "fallback: none"]),
     ],
 )
 def test_override(conf: Path, override: str, expected: list[str]) -> None:

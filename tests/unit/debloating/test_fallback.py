@@ -1,28 +1,25 @@
 """Calls into removed code of a slim library, in Python and other programs, in all behaviours."""
 
-import os
 import re
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
 import pytest
+from slim_example import PRELUDE, called, compile_library, manifest_of, run
 
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
-from trimtab.binaries.elf.reader import Elf, read_elf
-from trimtab.binaries.rewriting.compact import Mode, rewrite
+from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.rewriting.compact import Mode
 from trimtab.binaries.rewriting.locate import locate
-from trimtab.binaries.rewriting.program_headers import unmap_headers
-from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans
+from trimtab.binaries.rewriting.spans import SpanReason, Spans
 from trimtab.binaries.rewriting.whole_pages import whole_pages
 from trimtab.config.groups.debloat import Fallback
 from trimtab.debloating.fallback import Source, add_fallback
@@ -31,156 +28,7 @@ from trimtab.debloating.span_document import document_of, spans_of
 from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.errors import UserError
 from trimtab.records.library_spans import LibrarySpans, spans_file
-from trimtab.records.manifest import DebloatedFile, Environment, Manifest, Timings
 from trimtab.records.removed_calls import RemovedCall, read_removed_calls
-
-# Functions begin pages of their own, but for `near` and `nameless`, which lie on pages that stay.
-C_SOURCE = (
-    r"""
-#include <stddef.h>
-#define FAR __attribute__((noinline, aligned(4096)))
-FAR int used(int x) { return x * 3 + 1; }
-int near(int x) { return x - 5; }
-FAR int far(int x) { __asm__ volatile(".fill 65536, 1, 0x90"); return x + near(x); }
-FAR int threaded(int x) { return x + 2; }
-FAR int trap(int x) { __asm__ volatile("int3"); return x; }
-FAR int crash(int x) { return *(volatile int *)(ptrdiff_t)x; }
-static __attribute__((noinline)) int nameless(int x) { return x ^ 1; }
-FAR int outer(int x) { return nameless(x) + 1; }
-"""
-    + "\n".join(f"FAR int work_{i}(int x) {{ return x * {i + 2} + {i}; }}" for i in range(60))
-    + """
-FAR int last(int x) { return x; }
-"""
-)
-CXX_SOURCE = r"""
-#include <stdexcept>
-#include <string>
-#define FAR __attribute__((noinline, aligned(4096)))
-struct Counted { static int alive; Counted() { alive++; } ~Counted() { alive--; } };
-int Counted::alive = 0;
-namespace deep { FAR int thrown(int x) {
-  Counted counted;
-  if (x > 3) throw std::runtime_error("too large: " + std::to_string(x));
-  return x;
-} }
-extern "C" FAR int other(int x) { return x + 1; }
-extern "C" FAR int used_too(int x) { return x; }
-extern "C" FAR int caught(int x) {
-  try { return deep::thrown(x); }
-  catch (const std::exception &error) {
-    return -(int)std::string(error.what()).size() - Counted::alive;
-  }
-}
-"""
-# GPU code stands in a library as data that host code and the driver read.
-DATA_SOURCE = r"""
-static const volatile unsigned char image[1 << 18] __attribute__((aligned(4096))) = {
-  7, [1 << 16] = 11, [1 << 17] = 9, [(1 << 18) - 1] = 5};
-int used_byte(int at) { return image[at]; }
-int used_sum(void) { int s = 0; for (int i = 0; i < 1 << 18; i++) s += image[i]; return s; }
-"""
-PRELUDE = """
-import ctypes, os, signal, sys, threading
-mine = ctypes.CDLL(os.path.join(sys.prefix, "lib", "libmine.so"))
-"""
-
-
-def manifest_of(mode: str, names: list[str]) -> Manifest:
-    return Manifest(
-        target="t", hardware="h", workloads=["w"], mode=mode, symbols="strip",
-        environment=Environment("python_prefix", "/"), timings=Timings(0, 0, 0),
-        files={name: DebloatedFile("", "", 0, 0) for name in names},
-    )  # fmt: skip
-
-
-def compile_library(path: Path, source: str) -> Path:
-    language = "c++" if "throw" in source else "c"
-    command = ["g++", "-x", language, "-", "-O1", "-g", "-shared", "-fPIC", "-o", str(path)]
-    subprocess.run(command, input=source, text=True, check=True)
-    return path
-
-
-@pytest.fixture(scope="module")
-def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The original environment's libraries."""
-    prefix = tmp_path_factory.mktemp("original")
-    (prefix / "lib").mkdir()
-    compile_library(prefix / "lib/libmine.so", C_SOURCE)
-    compile_library(prefix / "lib/libthrows.so", CXX_SOURCE)
-    compile_library(prefix / "lib/libdata.so", DATA_SOURCE)
-    return prefix
-
-
-@pytest.fixture(scope="module")
-def build(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Makes a slim environment around this interpreter, with a fallback."""
-
-    def make(
-        mode: Mode = "compact",
-        source: Source = Source(Fallback.ORIGINAL),  # noqa: B008  it is frozen
-        origin: Path = prefix,
-    ) -> Path:
-        folder = tmp_path_factory.mktemp("slim")
-        environment = folder / "env"
-        (environment / f"lib/python3.{sys.version_info.minor}/site-packages").mkdir(parents=True)
-        (environment / "bin").mkdir()
-        (environment / "bin/python").symlink_to(
-            Path(sys.base_prefix, f"bin/python3.{sys.version_info.minor}")
-        )
-        (environment / "pyvenv.cfg").write_text(f"home = {sys.base_prefix}/bin\n")
-        for path in (origin / "lib").iterdir():
-            elf = read_elf(path)
-            functions, names = read_functions(elf), function_names(elf)
-            kept = [(names.of(at) or "").startswith("used") for at in functions.start.tolist()]
-            spans = locate(elf, functions, np.array(kept), keep_symbols=False)
-            if path.name == "libdata.so":
-                spans = with_gpu_code_removed(elf, spans)
-            spans = whole_pages(elf, spans, 4096)
-            rewrite(elf, spans, mode, environment / "lib" / path.name, 4096)
-            unmap_headers(environment / "lib" / path.name)
-            name = f"lib/{path.name}"
-            document_of(path, name, spans, 4096).write(spans_file(folder / "spans", name))
-        names = [f"lib/{path.name}" for path in (origin / "lib").iterdir()]
-        add_fallback(environment, origin, manifest_of(mode, names), folder / "spans", source)
-        PythonPrefix(origin).adapt(environment, environment)
-        return environment
-
-    return make
-
-
-def with_gpu_code_removed(elf: Elf, spans: Spans) -> Spans:
-    offset = elf.data.tobytes().index(b"\7" + bytes((1 << 16) - 1) + b"\13")
-    canvas = Canvas(spans.end, spans.reason)
-    canvas.paint(np.array([offset]), np.array([offset + (1 << 18)]), SpanReason.GPU_UNUSED)
-    return replace(spans, end=canvas.end, reason=canvas.reason)
-
-
-@pytest.fixture(scope="module")
-def slim(build: Callable[..., Path]) -> Path:
-    return build()
-
-
-@pytest.fixture
-def record(tmp_path: Path) -> Path:
-    return tmp_path / "events.jsonl"
-
-
-def run(
-    environment: Path, record: Path, program: str, behaviour: str = "", *options: str, **more: str
-) -> subprocess.CompletedProcess[str]:
-    variables = {"TRIMTAB_FALLBACK": behaviour, "TRIMTAB_FALLBACK_RECORD": str(record), **more}
-    return subprocess.run(
-        [environment / "bin/python", *options, "-c", PRELUDE + program],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-
-
-def called(record: Path) -> list[str]:
-    return [call.name for call in read_removed_calls(record)]
 
 
 def address_of(prefix: Path, name: str) -> int:
@@ -275,6 +123,36 @@ def test_what_was_removed_comes_back_and_is_recorded(
         assert sorted(event.name for event in events.values()) == ["far", "outer"]
     assert record.read_text().splitlines()[-1].endswith("}")
     assert '"functions": ' in record.read_text().splitlines()[-1]
+
+
+# Instructions of 10 bytes: some lie over the ends of pages.
+LONG = r"""
+__attribute__((aligned(4096))) int used(int x) { return x; }
+__asm__(".fill 7, 1, 0x90");
+long far(void) {
+  long sum = 0;
+  __asm__ volatile(".rept 2000\n movabs $0x0102030405060708, %%rcx\n add %%rcx, %0\n .endr"
+                   : "+r"(sum) : : "rcx");
+  return sum;
+}
+__attribute__((aligned(4096))) int used_more(int x) { return x; }
+"""
+
+
+@pytest.mark.parametrize("mode", ["compact", "zero"])
+def test_a_function_that_begins_on_a_page_that_stays(
+    build: Callable[..., Path], record: Path, tmp_path: Path, mode: Mode
+) -> None:
+    (tmp_path / "lib").mkdir()
+    compile_library(tmp_path / "lib/libmine.so", LONG)
+    program = "mine.far.restype = ctypes.c_ulong; print(mine.far(), mine.used(3))"
+    done = run(build(mode, origin=tmp_path), record, program)
+    assert (done.returncode, done.stdout, done.stderr) == (
+        0,
+        f"{2000 * 0x0102030405060708 % (1 << 64)} 3\n",
+        "",
+    )
+    assert set(called(record)) == {"far"}
 
 
 @pytest.mark.parametrize("source", [ORIGINAL, PACKED])

@@ -13,8 +13,8 @@ from sklearn.cluster import KMeans
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.validate import checked
 from trimtab.errors import UserError
-from trimtab.execution.probing import TASKS, ProbingTask, probe, probe_host, write_hardware
-from trimtab.execution.sprinting.governors import Governors
+from trimtab.execution.probing import TASKS, ProbingTask, probe, probe_host
+from trimtab.execution.sprinting.frequencies import Governors
 from trimtab.policies.facts import Asked, ProbeRun
 from trimtab.policies.heats.predictions import fit
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
@@ -146,9 +146,10 @@ def test_a_users_file_is_never_overwritten_unasked(tmp_path: Path) -> None:
         probe("mine", output, hardware=HOST, tasks=[], commands=commands)
     assert output.read_text() == "precious" and not ran.exists()
     with pytest.raises(UserError, match=r"has to be called mine\.yaml"):
-        write_hardware(tmp_path / "other.yaml", {"name": "mine"})
-    write_hardware(output, {"name": "mine"}, overwrite=True)
-    assert yaml.safe_load(output.read_text()) == {"name": "mine"}
+        probe("mine", tmp_path / "other.yaml", hardware=HOST, tasks=[], commands=commands)
+    assert not ran.exists()
+    probe("mine", output, hardware=HOST, tasks=[], commands=commands, overwrite=True)
+    assert yaml.safe_load(output.read_text())["name"] == "mine" and ran.exists()
 
 
 def test_what_cannot_be_probed(tmp_path: Path) -> None:

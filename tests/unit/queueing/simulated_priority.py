@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from trimtab.queueing.mmap import MarkedArrivals
 from trimtab.queueing.phase_type import PhaseType
+from trimtab.traces.markovian import marked_arrivals
 
 
 def simulated_responses(
@@ -14,7 +15,7 @@ def simulated_responses(
 ) -> list[NDArray[np.float64]]:
     """Response times of each class in the order of arrival, without those of the first tenth."""
     rng = np.random.default_rng(seed)
-    arrival_s, job_class = arrivals.sample(rng, jobs)
+    arrival_s, job_class = next(marked_arrivals(arrivals.hidden, arrivals.marked, rng, jobs))
     left_s = np.empty(jobs)
     for k, service in enumerate(services):
         mine = job_class == k

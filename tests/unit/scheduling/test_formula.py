@@ -6,6 +6,7 @@ import pytest
 
 from trimtab.config import Configurations
 from trimtab.config.groups.policy import PolicyConfig
+from trimtab.config.stages import TraceStage
 from trimtab.errors import UserError
 from trimtab.policies.base import Policy
 from trimtab.policies.dias import Dias
@@ -34,7 +35,7 @@ def configurations(*overrides: str) -> Configurations:
 def classes_of(given: Configurations) -> list[EngineClass]:
     cluster = given.option("cluster", "dias_engine")
     hardware = given.options("hardware", cluster.nodes)
-    return engine_classes(given.root.trace, cluster, hardware, {})
+    return engine_classes(TraceStage(cluster, hardware, given.root.trace), {})
 
 
 def cobham(high: EngineClass, low: EngineClass, services: list[Sprinted]) -> list[float]:
@@ -128,4 +129,4 @@ def test_a_cluster_that_jobs_share_has_no_formula() -> None:
     cluster = given.option("cluster", "heats_testbed")
     hardware = given.options("hardware", cluster.nodes)
     with pytest.raises(UserError, match="formulas need an engine"):
-        engine_classes(given.root.trace, cluster, hardware, {})
+        engine_classes(TraceStage(cluster, hardware, given.root.trace), {})

@@ -20,9 +20,8 @@ from trimtab.config.stages import TraceStage
 from trimtab.errors import UserError
 from trimtab.records.measured_rounds import RoundTimes
 from trimtab.records.trace_facts import MeasuredWorkload, ServiceSource, TraceFacts
-from trimtab.scheduling.make_trace import make_trace
+from trimtab.scheduling.make_trace import make_trace, rates_of
 from trimtab.scheduling.measured import Measured, with_rounds
-from trimtab.scheduling.trace_frames import rates_of
 from trimtab.traces.formats.registry import READERS, read_format
 from trimtab.traces.table import read_trace
 
@@ -42,7 +41,7 @@ def test_the_load_is_of_all_cores_at_their_speed() -> None:
         one=JobClassConfig(share=3, cores=2, work=Work(mean_s=10)),
         other=JobClassConfig(work=Work(mean_s=4)),
     )
-    rates = rates_of(config, PAIR, [SMALL, LARGE], {})
+    rates = rates_of(TraceStage(PAIR, [SMALL, LARGE], config), {})
     capacity = 2 * 2.0 + 2 * 4 * 1.0
     assert rates["one"] * 2 * 10 + rates["other"] * 4 == pytest.approx(0.5 * capacity)
     assert rates["one"] == pytest.approx(3 * rates["other"])
@@ -52,7 +51,7 @@ def test_an_engine_has_one_job_at_a_time() -> None:
     rounds = RoundsConfig(map_tasks=4, set_up_s=1, map_task_s=2, distribution="deterministic")
     config = drawn(jobs=JobClassConfig(rounds=rounds))
     engine = ClusterConfig("engine", {"large": 1}, engine_slots=4)
-    assert rates_of(config, engine, [LARGE], {})["jobs"] * 3 == pytest.approx(0.5)
+    assert rates_of(TraceStage(engine, [LARGE], config), {})["jobs"] * 3 == pytest.approx(0.5)
 
 
 def test_both_environments_meet_the_same_arrivals(tmp_path: Path) -> None:

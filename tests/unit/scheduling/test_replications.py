@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from trimtab.records.figures import ClassFigures
-from trimtab.scheduling.replications import mean_figures
+from trimtab.scheduling.cell import mean_figures
 
 FIGURES = ClassFigures(
     response_mean_s=10.0,

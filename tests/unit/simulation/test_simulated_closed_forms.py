@@ -15,7 +15,7 @@ from trimtab.policies.base import Policy
 from trimtab.policies.dias import Dias
 from trimtab.policies.fcfs import FirstComeFirstServed
 from trimtab.policies.priority import Priority
-from trimtab.scheduling.replications import half_width
+from trimtab.scheduling.cell import half_width
 from trimtab.simulation.result import Result
 from trimtab.simulation.simulate import simulate
 

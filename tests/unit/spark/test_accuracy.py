@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from trimtab.spark.accuracy import measure_accuracy
-from trimtab.spark.programs.posts import write_documentation_posts
+from trimtab.spark.programs.prepare import write_documentation_posts
 from trimtab.spark.programs.word_popularity import WordPopularity
 from trimtab.spark.session import Session
 

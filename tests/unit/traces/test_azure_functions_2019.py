@@ -10,6 +10,7 @@ from scipy import stats
 
 from trimtab.errors import UserError
 from trimtab.traces.formats.azure_functions_2019 import read_azure_functions_2019
+from trimtab.traces.jobs import as_trace, usable
 from trimtab.traces.table import check_trace
 
 RANKS = (0, 1, 25, 50, 75, 99, 100)
@@ -35,8 +36,8 @@ def write_day(folder: Path, day: int, counts: dict[str, dict[int, int]]) -> tupl
 
 def read(days: list[tuple[Path, Path]], skipped: Counter[str], seed: int = 1) -> pd.DataFrame:
     invocations, durations = zip(*days, strict=True)
-    chunks = read_azure_functions_2019(invocations, durations, skipped, 250, 2**28, seed)
-    return pd.concat(chunks, ignore_index=True)
+    jobs = read_azure_functions_2019(invocations, durations, skipped, 250, 2**28, seed)
+    return pd.concat(as_trace(usable(jobs, skipped)), ignore_index=True)
 
 
 def test_arrivals_fall_into_their_minutes_and_durations_follow_the_percentiles(

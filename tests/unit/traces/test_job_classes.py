@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.traces.classes import put_into_classes, rounded_up
+from trimtab.traces.jobs import put_into_classes, rounded_up
 
 
 @given(st.lists(st.integers(0, 2**45), min_size=1), st.sampled_from([1, 125, 250, 2**28]))

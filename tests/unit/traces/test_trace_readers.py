@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from trimtab.errors import UserError
+from trimtab.traces.arrival_order import sorted_by_arrival
 from trimtab.traces.formats.alibaba_2018 import read_alibaba_2018
 from trimtab.traces.formats.alibaba_gpu_2020 import read_alibaba_gpu_2020
 from trimtab.traces.formats.alibaba_gpu_2023 import read_alibaba_gpu_2023
@@ -21,6 +22,7 @@ from trimtab.traces.formats.google_2011 import read_google_2011
 from trimtab.traces.formats.google_2019 import read_google_2019
 from trimtab.traces.formats.philly import read_philly_log, read_philly_table
 from trimtab.traces.formats.swf import read_swf
+from trimtab.traces.jobs import as_trace, usable
 from trimtab.traces.table import check_trace
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -179,8 +181,12 @@ READERS = pytest.mark.parametrize(
 )
 
 
-def check(chunks: Iterator[pd.DataFrame], rows: list[tuple[object, ...]]) -> None:
-    trace = pd.concat(chunks, ignore_index=True)
+def trace_of(jobs: Iterator[pd.DataFrame], skipped: Counter[str]) -> pd.DataFrame:
+    """The whole trace that a reader's jobs make."""
+    return pd.concat(as_trace(sorted_by_arrival(usable(jobs, skipped))), ignore_index=True)
+
+
+def check(trace: pd.DataFrame, rows: list[tuple[object, ...]]) -> None:
     check_trace("trace", trace)
     assert len(trace) == len(rows)
     for found, expected in zip(trace[COLUMNS].itertuples(index=False), rows, strict=True):
@@ -194,7 +200,7 @@ def test_rows_of_the_sample(
     read: Read, name: str, rows: list[tuple[object, ...]], skipped: dict[str, int]
 ) -> None:
     counted: Counter[str] = Counter()
-    check(read(SAMPLES / name, counted), rows)
+    check(trace_of(read(SAMPLES / name, counted), counted), rows)
     assert +counted == skipped
 
 
@@ -214,7 +220,7 @@ def test_compressed_and_cut_off(
     packed = gzip.compress((SAMPLES / name).read_bytes())
     path = tmp_path / f"{name}.gz"
     path.write_bytes(packed)
-    check(read(path, Counter()), rows)
+    check(trace_of(read(path, Counter()), Counter()), rows)
     path.write_bytes(packed[:-20])
     with pytest.raises(UserError, match=name):
         list(read(path, Counter()))

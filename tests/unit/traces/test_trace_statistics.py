@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from trimtab.records.tables import TRACE
-from trimtab.traces.statistics import arrivals_by_class, class_statistics
-from trimtab.traces.table import write_trace
+from trimtab.traces.table import arrivals_by_class, class_statistics, write_trace
 
 ROWS = 250_000  # several chunks
 MEANS = ["work_s", "cpu_milli", "gpu_milli", "memory_bytes"]

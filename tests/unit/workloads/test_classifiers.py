@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from trimtab.workloads.common import classification
-from trimtab.workloads.common.program import read_options
+from trimtab.workloads.common.program import parser
 from trimtab.workloads.data import mnist
 from trimtab.workloads.lenet5 import build as build_lenet5
 from trimtab.workloads.lstm import RowLSTM
@@ -63,7 +63,7 @@ def test_training_lowers_the_loss_of_each_epoch_and_the_model_generalises(digits
     torch.manual_seed(1)
     model = build_lenet5()
     before, _ = classification.evaluate(model, digits, 100, mark=False)
-    options = read_options("", 16, ["--epochs", "3", "--output", "unused"])
+    options = parser("", 16).parse_args(["--epochs", "3", "--output", "unused"])
     losses = classification.train(model, digits, options)
     after, accuracy = classification.evaluate(model, digits, 100, mark=False)
     assert before > losses[0] > losses[1] > losses[2]

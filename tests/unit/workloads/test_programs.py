@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
@@ -55,8 +56,8 @@ def workload(name: str) -> Workload:
     return CONFIGURATIONS.option("workload", name)
 
 
-def options_of(name: str) -> program.Options:
-    return program.read_options("", 1, command_line(workload(name))[2:])
+def options_of(name: str) -> Namespace:
+    return program.parser("", 1).parse_args(command_line(workload(name))[2:])
 
 
 @pytest.mark.parametrize("name", ["lenet5", "lstm", "mobilenetv2", "transformer"])

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from trimtab.workloads import transformer
-from trimtab.workloads.common.program import read_options
+from trimtab.workloads.common.program import parser
 from trimtab.workloads.common.translation_model import TranslationModel, sinusoids
 from trimtab.workloads.data.translation import BEGIN, END, PADDING, Vocabulary
 
@@ -110,7 +110,7 @@ def test_training_learns_real_sentences_by_heart(capsys):
     encoded = transformer.encoded(pairs, english, german)
     torch.manual_seed(0)
     model = TranslationModel(len(english), len(german), width=64, feed_forward_width=128)
-    options = read_options("", 8, ["--epochs", "120", "--output", "unused"])
+    options = parser("", 8).parse_args(["--epochs", "120", "--output", "unused"])
     losses = transformer.train(model, encoded, options)
     assert losses[-1] < 0.4 * losses[0]
     translated = model.translate(transformer.collate(encoded)[0]).tolist()

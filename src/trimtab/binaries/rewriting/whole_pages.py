@@ -7,7 +7,9 @@ costs nothing there.
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.headers import PAGE_BYTES
 from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.rewriting.layout import chosen_holes
@@ -16,20 +18,35 @@ from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans
 _KEPT_WHERE_A_PAGE_STAYS = (SpanReason.UNUSED, SpanReason.GPU_UNUSED)
 
 
-def whole_pages(elf: Elf, spans: Spans, minimum_hole_bytes: int) -> Spans:
+def whole_pages(elf: Elf, spans: Spans, minimum_hole_bytes: int, traps: bool = False) -> Spans:
     """Return `spans` in which unused code goes only where its whole page leaves the file.
 
-    Pages leave in runs of at least `minimum_hole_bytes`, as `plan_layout` chooses them.
+    Pages leave in runs of at least `minimum_hole_bytes`, as `plan_layout` chooses them. Where they
+    hold `traps` instead, an unused function that leads into them goes from its beginning: an
+    instruction over the boundary would be its own beginning with traps as its end, and run.
     """
     first, count = chosen_holes(elf, spans, minimum_hole_bytes)
     low, high = first * PAGE_BYTES, (first + count) * PAGE_BYTES
-    edges = np.unique(np.concatenate((spans.end, low, high)))
+    begin = _beginnings(elf, low) if traps else low[:0]
+    edges = np.unique(np.concatenate((spans.end, low, high, begin)))
     edges = edges[(edges > 0) & (edges <= spans.size_bytes)]
     start = np.concatenate((np.zeros(1, np.int64), edges[:-1]))
     reason = spans.reason[np.searchsorted(spans.end, start, "right")]
     hole = np.searchsorted(low, start, "right") - 1
     goes = (hole >= 0) & (start < high[hole]) if low.size else np.zeros(start.shape, bool)
     stays = np.isin(reason, _KEPT_WHERE_A_PAGE_STAYS) & ~goes
+    stays &= (reason != SpanReason.UNUSED) | ~np.isin(start, begin)
     canvas = Canvas(edges, np.where(stays, SpanReason.SHARED_PAGE, reason).astype(np.uint8))
     canvas.merge()
     return replace(spans, end=canvas.end, reason=canvas.reason)
+
+
+def _beginnings(elf: Elf, low: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where the functions begin that lie over one of the file offsets `low`, ascending."""
+    functions = read_functions(elf)
+    start = elf.offsets_of(functions.start.astype(np.int64))
+    end = start + functions.size.astype(np.int64)
+    following = np.searchsorted(low, start, "right")
+    over = (start >= 0) & (following < low.size)
+    over[over] = low[following[over]] < end[over]
+    return start[over]

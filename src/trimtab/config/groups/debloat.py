@@ -8,66 +8,15 @@ from pydantic.dataclasses import dataclass
 
 from trimtab.config.fields import CHECKED, InvalidValueError, Name, Text, Whole, about
 
-
-class Mode(StrEnum):
-    """What becomes of unused bytes."""
-
-    ZERO = "zero"
-    PUNCH = "punch"
-    COMPACT = "compact"
-
-
-class Symbols(StrEnum):
-    """What becomes of symbol and debugging tables."""
-
-    STRIP = "strip"
-    KEEP = "keep"
-
-
-class Gpu(StrEnum):
-    """What stays of GPU code."""
-
-    USED = "used"
-    ARCHITECTURE = "architecture"
-    KEEP = "keep"
-
-
-class Kernels(StrEnum):
-    """What becomes of unused kernels beside used ones."""
-
-    KEEP = "keep"
-    PRUNE = "prune"
-
-
-class StartUpOnly(StrEnum):
-    """What becomes of libraries of which nothing but start-up code ran."""
-
-    KEEP = "keep"
-    REMOVE = "remove"
-
-
-class Share(StrEnum):
-    """How the slim environment takes over unchanged files."""
-
-    AUTO = "auto"
-    REFLINK = "reflink"
-    COPY = "copy"
-
-
-class Unloaded(StrEnum):
-    """What becomes of libraries that no run loaded."""
-
-    KEEP = "keep"
-    REMOVE = "remove"
-
-
-class Fallback(StrEnum):
-    """Where a program finds what it misses."""
-
-    ORIGINAL = "original"
-    PACKED = "packed"
-    STORE = "store"
-    NONE = "none"
+# The fields of Debloat say what each choice means.
+Mode = StrEnum("Mode", "ZERO PUNCH COMPACT")
+Symbols = StrEnum("Symbols", "STRIP KEEP")
+Gpu = StrEnum("Gpu", "USED ARCHITECTURE KEEP")
+Kernels = StrEnum("Kernels", "KEEP PRUNE")
+StartUpOnly = StrEnum("StartUpOnly", "KEEP REMOVE")
+Share = StrEnum("Share", "AUTO REFLINK COPY")
+Unloaded = StrEnum("Unloaded", "KEEP REMOVE")
+Fallback = StrEnum("Fallback", "ORIGINAL PACKED STORE NONE")
 
 
 @dataclass(config=CHECKED)
@@ -86,15 +35,16 @@ class Debloat:
         default=Symbols.STRIP,
     )
     gpu: Gpu = about(
-        "What stays of GPU code: `used` (what the traced runs loaded; all of it where their "
-        "kernels were not traced), `architecture` (what a GPU of the hardware can load, used or "
-        "not; so it is with `used` too in modes other than `compact`, in which GPU code could not "
-        "come back, unless `fallback` is `none`) or `keep` (all).",
+        "What stays of GPU code: `used` (what the traced runs loaded: none where they asked for no "
+        "GPU, all where their kernels were not traced), `architecture` (what a GPU of the hardware "
+        "can load, used or not; so it is with `used` too in modes other than `compact`, in which "
+        "GPU code could not come back, unless `fallback` is `none`) or `keep` (all).",
         default=Gpu.USED,
     )
     kernels: Kernels = about(
         "Unused kernels beside used ones in the same module: `keep` or `prune` (their code "
-        "becomes zeros, and the module is compressed again; they do not come back).",
+        "becomes zeros, and the module is compressed again; as they cannot come back, `prune` is "
+        "for `fallback: none` only).",
         default=Kernels.KEEP,
     )
     start_up_only: StartUpOnly = about(
@@ -136,10 +86,13 @@ class Debloat:
     )
 
     @model_validator(mode="after")
-    def _has_a_store(self) -> Self:
+    def _can_fall_back(self) -> Self:
         if (self.fallback == Fallback.STORE) != (self.store is not None):
             expected = "a folder with fallback: store, and none with another"
             raise InvalidValueError("store", self.store, expected)
+        if self.kernels == Kernels.PRUNE and self.fallback != Fallback.NONE:
+            expected = "keep, or fallback: none, as a kernel that is pruned cannot come back"
+            raise InvalidValueError("kernels", self.kernels.value, expected)
         return self
 
     @model_validator(mode="after")

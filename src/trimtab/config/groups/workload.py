@@ -48,11 +48,7 @@ class Comparison(StrEnum):
         return self in (Comparison.NUMERIC_STDOUT, Comparison.NUMERIC_FILE)
 
 
-class Phase(StrEnum):
-    """What a program does with its model."""
-
-    TRAIN = "train"
-    INFERENCE = "inference"
+Phase = StrEnum("Phase", "TRAIN INFERENCE")  # what a program does with its model
 
 
 def _compiles(pattern: str) -> str:
@@ -220,15 +216,17 @@ class Marks:
         return self.first_iteration is not None or self.epoch is not None
 
 
-def _is_kind(name: str) -> bool:
-    return find_spec(f"trimtab.debloating.targets.{name}") is not None
+_KIND = satisfying(
+    lambda name: find_spec(f"trimtab.debloating.targets.{name}"),
+    "a module of trimtab.debloating.targets",
+)
 
 
 @dataclass(config=CHECKED, frozen=True)
 class TargetConfig:
     """The environment that the program runs in: it is what is debloated."""
 
-    kind: Annotated[Name, satisfying(_is_kind, "a module of trimtab.debloating.targets")] = about(
+    kind: Annotated[Name, _KIND] = about(
         "What kind of environment it is: a module of `trimtab.debloating.targets`.",
         default="python_prefix",
     )

@@ -158,16 +158,19 @@ def decide(
     cubin is used if a module of its digest was loaded; on another, if it holds a kernel that was
     looked up anywhere, or stands in one region with a cubin that was loaded. A piece with one of
     the file offsets `touched` is used in any case. With `use` None all that a target GPU can get is
-    kept. Raises ValueError without a target.
+    kept; without a target nothing else is used. Raises ValueError without both.
     """
-    if not gpus:
-        raise ValueError("expected at least one target GPU")
+    if not gpus and use is None:
+        raise ValueError("expected a target GPU, or what was used")
     groups: list[tuple[Piece, ...]] = [region.elements for region in gpu_code.regions]
     groups += [(frame,) for frame in gpu_code.frames]
     pieces = sorted((p for group in groups for p in group), key=lambda piece: piece.offset)
     picked = {gpu: [_picked(group, gpu) for group in groups] for gpu in gpus}
     linked = use is None or use.linked
-    reasons = {piece.offset: _unless_picked(piece, gpus, linked) for piece in pieces}
+    reasons = {
+        piece.offset: _unless_picked(piece, gpus, linked) if gpus else ElementReason.UNUSED
+        for piece in pieces
+    }
     used_kernels: dict[int, frozenset[str]] = {}
     unused_kernels: dict[int, str] = {}
     modules: frozenset[str] = frozenset()

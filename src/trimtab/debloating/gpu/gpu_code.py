@@ -18,6 +18,7 @@ from trimtab.binaries.rewriting.spans import SpanReason, Spans
 from trimtab.config.groups.debloat import Debloat, Fallback, Gpu, Kernels, Mode
 from trimtab.debloating.gpu.element_programs import Piece
 from trimtab.debloating.gpu.elements import Decisions, ElementReason, GpuUse, decide
+from trimtab.profiling.tracing.kernels import asks_for_gpu
 from trimtab.records.usage import Usage, UsedLibrary
 
 # Functions that link programs for a GPU, by a part of their name, in the libraries that have them.
@@ -33,8 +34,8 @@ _SPAN_REASONS = {
 class GpuScope:
     """What GPU code is kept for: compute capabilities (90 for 9.0), and what was used on them.
 
-    Without `gpus` all is kept, and `why_all` says why; with `use` None all that a GPU can load.
-    With `put_back` what the driver may ask for after all stays listed where it looks it up.
+    Without both all is kept, and `why_all` says why; with `use` None all that a GPU can load. With
+    `put_back` what the driver may ask for after all stays listed where it looks it up.
     """
 
     gpus: tuple[int, ...] = ()
@@ -43,21 +44,29 @@ class GpuScope:
     put_back: bool = False
     why_all: str = ""
 
+    @property
+    def keeps_all(self) -> bool:
+        """Whether no GPU code is removed."""
+        return not self.gpus and self.use is None
+
 
 def gpu_scope_of(options: Debloat, usages: Sequence[Usage], gpus: Sequence[str]) -> GpuScope:
     """Return what GPU code is kept for; `gpus` are a hardware YAML's, else those traced on count.
 
-    Where GPU code cannot come back, but functions can, all that these GPUs can load is kept.
+    Where GPU code cannot come back, but functions can, all that these GPUs can load is kept. Where
+    it can, all of it goes of programs that asked for no GPU.
     Raises UserError for a compute capability that is none.
     """
     if options.gpu == Gpu.KEEP:
         return GpuScope(why_all="debloat.gpu is keep")
     traced_on = {gpu.architecture for usage in usages for gpu in usage.gpus}
     numbers = tuple(sorted({parse_architecture(gpu).number for gpu in gpus} or traced_on))
-    if not numbers:
-        return GpuScope(why_all="no GPU was traced on, and the hardware names none")
     comes_back = options.fallback != Fallback.NONE
     put_back = comes_back and options.mode == Mode.COMPACT
+    if not numbers:
+        if options.gpu == Gpu.USED and put_back and not any(map(_asks_for_gpu, usages)):
+            return GpuScope(use=GpuUse.of([], [], linked=False), put_back=True)
+        return GpuScope(why_all="no GPU was traced on, and the hardware names none")
     if options.gpu == Gpu.ARCHITECTURE or comes_back != put_back:
         return GpuScope(numbers)
     for usage in usages:
@@ -69,19 +78,34 @@ def gpu_scope_of(options: Debloat, usages: Sequence[Usage], gpus: Sequence[str])
     return GpuScope(numbers, use, options.kernels == Kernels.PRUNE, put_back)
 
 
+def _asks_for_gpu(usage: Usage) -> bool:
+    """Whether the traced runs may have used a GPU, by the functions of the driver that ran."""
+    drivers = [each for each in usage.libraries if _stem(each) == "libcuda"]
+    return any(names is None or asks_for_gpu(names) for names in map(_called, drivers))
+
+
 def _links(library: UsedLibrary) -> bool:
     """Whether programs for a GPU were linked at run time: by nvJitLink, or by the driver.
 
     What was linked is loaded as another module than its parts, which are then known by no digest.
     """
-    stem = Path(library.path).name.split(".")[0]
+    stem = _stem(library)
     if stem not in _LINKERS or not Path(library.path).is_file():
         return False
-    if not library.traced:
-        return True
+    called = _called(library)
+    return called is None or any(_LINKERS[stem] in name for name in called)
+
+
+def _stem(library: UsedLibrary) -> str:
+    return Path(library.path).name.split(".")[0]
+
+
+def _called(library: UsedLibrary) -> list[str] | None:
+    """Return the names of a library's functions that ran, or None where that is not known."""
+    if not library.traced or not Path(library.path).is_file():
+        return None
     names = function_names(read_elf(Path(library.path)))
-    called = (names.of(address) or "" for address in library.used_functions)
-    return any(_LINKERS[stem] in name for name in called)
+    return [names.of(address) or "" for address in library.used_functions]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +152,7 @@ def locate_gpu_code(
     code = find_gpu_code(elf)
     pieces: list[Piece] = [element for region in code.regions for element in region.elements]
     total = sum(piece.end - piece.offset for piece in [*pieces, *code.frames])
-    if not scope.gpus or not total:
+    if scope.keeps_all or not total:
         return spans, LocatedGpuCode(code, None, (), total, total)
     decisions = decide(elf.data, code, scope.gpus, scope.use, touched)
     if not started:

@@ -1,9 +1,8 @@
 """A folder that holds a native program with its shared libraries, such as `bin/app` and `lib/*.so`.
 
 The program finds them by a run path that begins with `$ORIGIN`, or by a variable such as
-LD_LIBRARY_PATH. The fallback is preloaded: a call into removed code ends the program with a message
-and status 70 (docs/methods/fallback.md). Without it such a call is a trap or a fault, never other
-code.
+LD_LIBRARY_PATH. Its compacted libraries have the fallback loaded (docs/methods/fallback.md); in
+verification it is preloaded too, for those of other modes.
 """
 
 from dataclasses import replace

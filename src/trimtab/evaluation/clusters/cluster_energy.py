@@ -11,11 +11,12 @@ from trimtab.evaluation.report.figures import AFTER, BEFORE, GPU_COLOUR, Figure,
 from trimtab.evaluation.report.published import published, titled
 from trimtab.evaluation.report.tables import Column, Row, Table, shown
 from trimtab.evaluation.schedules.by_class import difference_key, percent, picked
-from trimtab.evaluation.schedules.charts import figure_of, sources_in_words
 from trimtab.evaluation.schedules.section import (
     SIMULATED,
     ScheduleSection,
     cell_row,
+    figure_of,
+    sources_in_words,
 )
 
 _BATCH_ROWS = 1 << 20

@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 from trimtab.evaluation.inputs.schedules import Cell, CellGroup
 from trimtab.evaluation.report.figures import AFTER, HIGHLIGHT, INK, Figure, data, scaled
 from trimtab.evaluation.report.published import stated
-from trimtab.evaluation.schedules.charts import figure_of, sources_in_words
-from trimtab.evaluation.schedules.section import ScheduleSection
+from trimtab.evaluation.schedules.section import ScheduleSection, figure_of, sources_in_words
 
 _LOOKED_AT = 100  # the first jobs that moved; one of them finished, unless the trace was cut
 

@@ -9,8 +9,12 @@ from trimtab.config.groups.hardware import Probe
 from trimtab.evaluation.inputs.schedules import Cell, CellGroup
 from trimtab.evaluation.report.figures import AFTER, Figure, data, hover, in_order, specification
 from trimtab.evaluation.report.published import titled
-from trimtab.evaluation.schedules.charts import figure_of, palette_colour, sources_in_words
-from trimtab.evaluation.schedules.section import ScheduleSection
+from trimtab.evaluation.schedules.section import (
+    ScheduleSection,
+    figure_of,
+    palette_colour,
+    sources_in_words,
+)
 
 _SAMPLES = 300
 _NUMBERS = ("cores:Q", "work:Q", "value:Q")
@@ -123,13 +127,7 @@ def _probing(probes: Mapping[str, Sequence[Probe]]) -> Figure:
                 sort=in_order(f"level {probe.level}" for _, probe in shown),
                 legend=alt.Legend(title="Frequency level", orient="top"),
             ),
-            tooltip=[
-                *hover("node_type", "task", "level"),
-                "cores:Q",
-                "work:Q",
-                "value:Q",
-                "source:N",
-            ],
+            tooltip=[*hover("node_type", "task", "level"), *_NUMBERS, "source:N"],
         )
         .properties(width=330, height=180)
         .facet(

@@ -10,7 +10,6 @@ from markupsafe import Markup
 from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
 from trimtab.evaluation.libraries.size_columns import NO_GPU_CODE
 from trimtab.evaluation.report.blocks import Block, Prose
-from trimtab.evaluation.report.chapters import GPU_CODE
 from trimtab.evaluation.report.figures import (
     BEFORE,
     CPU_COLOUR,
@@ -19,10 +18,12 @@ from trimtab.evaluation.report.figures import (
     INK,
     Figure,
     data,
+    hover,
+    scaled,
     specification,
 )
 from trimtab.evaluation.report.published import places, stated, titled
-from trimtab.evaluation.report.section import TargetSection
+from trimtab.evaluation.report.section import GPU_CODE, TargetSection
 from trimtab.evaluation.report.tables import MB
 
 _LARGEST = 4
@@ -149,20 +150,12 @@ def _stacked(
         )
         .encode(y=alt.Y(f"{bar}:N", title=None, sort=None, axis=alt.Axis(labelLimit=260)))
     )
+    legend = alt.Legend(title=None, orient="top", labelLimit=260)
     bars = base.mark_bar(height=20).encode(
         x=alt.X("start:Q", title="Share", axis=alt.Axis(format="%")),
         x2="end:Q",
-        color=alt.Color(
-            f"{part}:N",
-            scale=alt.Scale(domain=parts, range=_COLOURS[parts]),
-            legend=alt.Legend(title=None, orient="top", labelLimit=260),
-        ),
-        tooltip=[
-            f"{bar}:N",
-            f"{part}:N",
-            alt.Tooltip(f"{quantity}:Q", format=",.1f" if quantity == "mb" else ",d"),
-            alt.Tooltip("share:Q", format=".1%"),
-        ],
+        color=scaled(alt.Color, f"{part}:N", parts, _COLOURS[parts], legend=legend),
+        tooltip=hover(bar, part, **{quantity: ",.1f" if quantity == "mb" else ",d"}, share=".1%"),
     )
     # A label that would not fit is left to the tooltip.
     labels = (

@@ -7,18 +7,19 @@ import altair as alt
 
 from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.report.blocks import Beside, Block
-from trimtab.evaluation.report.chapters import LIBRARIES
 from trimtab.evaluation.report.figures import (
     CPU_COLOUR,
     GPU_COLOUR,
     HIGHLIGHT,
     Figure,
     data,
+    hover,
     in_order,
+    scaled,
     specification,
 )
 from trimtab.evaluation.report.published import stated, titled
-from trimtab.evaluation.report.section import TargetSection
+from trimtab.evaluation.report.section import LIBRARIES, TargetSection
 from trimtab.evaluation.report.tables import reduction_pct
 
 _KDE_BANDWIDTH_PCT = 5
@@ -91,11 +92,7 @@ def _violins(
     ]
     y = alt.Y("reduction_pct:Q", title=title, scale=alt.Scale(domain=[0, 100], clamp=True))
     x = {"scale": alt.Scale(domain=[-edge, edge]), "axis": _axis(centres), "title": None}
-    colour = alt.Color(
-        "code:N",
-        scale=alt.Scale(domain=[_CPU, _GPU], range=[CPU_COLOUR, GPU_COLOUR]),
-        legend=None,
-    )
+    colour = scaled(alt.Color, "code:N", (_CPU, _GPU), (CPU_COLOUR, GPU_COLOUR), legend=None)
     violin = ["target", "code", "centre"]
     # The outline is scaled to its own widest place, as violins are compared by shape.
     outline = (
@@ -123,7 +120,7 @@ def _violins(
             y=y,
             x=alt.X("place:Q", **x),
             color=colour,
-            tooltip=["library:N", "code:N", alt.Tooltip("reduction_pct:Q", format=".1f")],
+            tooltip=hover("library", "code", reduction_pct=".1f"),
         )
     )
     medians = (

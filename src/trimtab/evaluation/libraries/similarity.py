@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget
-from trimtab.evaluation.libraries.core_library import core_library, is_tensorflow
-from trimtab.evaluation.report.chapters import IN_COMMON
+from trimtab.evaluation.libraries.target_sizes import core_library, is_tensorflow
 from trimtab.evaluation.report.published import published, titled
-from trimtab.evaluation.report.section import TargetSection
+from trimtab.evaluation.report.section import IN_COMMON, TargetSection
 from trimtab.evaluation.report.tables import (
     MEASURED,
     PUBLISHED,
@@ -38,14 +37,15 @@ class _Core:
     used: UsedCode | None
 
 
-class SimilarityOfTargets(TargetSection):
+class Similarity(TargetSection):
     """The similarity of each pair of targets, TensorFlow's apart."""
 
     order = 300
     chapter = IN_COMMON
 
     def make_tables(self) -> Iterator[Table]:
-        """The matrix of the targets, and that of the paper."""
+        """Two matrices of targets, each with that of the paper."""
+        tensorflow = [target for target in self.measurements.targets if is_tensorflow(target)]
         yield _similarities(
             "similarity_of_targets",
             "What the targets have in common",
@@ -53,23 +53,12 @@ class SimilarityOfTargets(TargetSection):
             "addresses do not compare.",
             [target for target in self.measurements.targets if not is_tensorflow(target)],
         )
-
-
-class SimilarityOfTensorflowTargets(TargetSection):
-    """The same for the targets that use TensorFlow."""
-
-    order = 310
-    chapter = IN_COMMON
-
-    def make_tables(self) -> Iterator[Table]:
-        """The matrix of the targets, and that of the paper."""
-        targets = [target for target in self.measurements.targets if is_tensorflow(target)]
         yield _similarities(
             "similarity_of_tensorflow_targets",
             "What the TensorFlow targets have in common",
             _HOW,
-            targets,
-            _PAIRS if targets else "Not measured: no target of the experiment uses TensorFlow.",
+            tensorflow,
+            _PAIRS if tensorflow else "Not measured: no target of the experiment uses TensorFlow.",
         )
 
 

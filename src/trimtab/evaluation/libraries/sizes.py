@@ -5,10 +5,18 @@ from collections.abc import Iterator
 import altair as alt
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget
-from trimtab.evaluation.report.chapters import SIZE
-from trimtab.evaluation.report.figures import AFTER, BEFORE, Figure, data, in_order, specification
+from trimtab.evaluation.report.figures import (
+    AFTER,
+    BEFORE,
+    Figure,
+    data,
+    hover,
+    in_order,
+    scaled,
+    specification,
+)
 from trimtab.evaluation.report.key_figures import KeyFigure, change, in_words
-from trimtab.evaluation.report.section import TargetSection
+from trimtab.evaluation.report.section import SIZE, TargetSection
 from trimtab.evaluation.report.tables import MB, MEASURED, Column, Row, Table, reduction_pct
 
 _ALL, _DEBLOATED = "all libraries", "debloated"
@@ -107,12 +115,8 @@ def _figure(sizes: Table) -> Figure:
         x=alt.X("mb:Q", title="MB"),
     )
     bars = base.mark_bar(height=14).encode(
-        color=alt.Color(
-            "state:N",
-            scale=alt.Scale(domain=["before", "after"], range=[BEFORE, AFTER]),
-            legend=alt.Legend(title=None, orient="top"),
-        ),
-        tooltip=["target:N", "size:N", "state:N", alt.Tooltip("mb:Q", format=",.1f")],
+        color=scaled(alt.Color, "state:N", ("before", "after"), (BEFORE, AFTER)),
+        tooltip=hover("target", "size", "state", mb=",.1f"),
     )
     labels = base.mark_text(align="left", dx=4).encode(text=alt.Text("mb:Q", format=",.1f"))
     rows = alt.Row(

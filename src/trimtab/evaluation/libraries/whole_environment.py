@@ -4,11 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget
-from trimtab.evaluation.report.chapters import SIZE
-from trimtab.evaluation.report.compared import target_row
-from trimtab.evaluation.report.metrics import by_row
-from trimtab.evaluation.report.section import TargetSection
-from trimtab.evaluation.report.tables import HARDWARE_COLUMN, MB, Column, Row, Table
+from trimtab.evaluation.report.section import SIZE, TargetSection
+from trimtab.evaluation.report.tables import HARDWARE_COLUMN, MB, Column, Row, Table, target_row
 from trimtab.records.built_environment import BuiltEnvironment
 
 
@@ -52,7 +49,7 @@ class WholeEnvironment(TargetSection):
 
     def metrics(self) -> Mapping[str, Any]:
         """Return the numbers of each target."""
-        return {"targets": by_row(self.tables[0], "name")}
+        return {"targets": self.tables[0].by_row("name")}
 
 
 def _row(target: DebloatedTarget, built: BuiltEnvironment) -> Row:

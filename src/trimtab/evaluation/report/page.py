@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.report.blocks import Block, templates
-from trimtab.evaluation.report.figures import VEGA_LITE, Figure
+from trimtab.evaluation.report.figures import VEGA_LITE
 from trimtab.evaluation.report.key_figures import KeyFigure
 from trimtab.evaluation.report.section import Chapter, Section
 from trimtab.evaluation.report.tables import exact
@@ -42,7 +42,7 @@ def render(measurements: Measurements, sections: Sequence[Section]) -> str:
             specifications={
                 figure.name: figure.spec for section in sections for figure in section.figures
             },
-            drawn=_drawn,
+            drawn=lambda figure: Markup(figure.svg[figure.svg.index("<svg") :]),
             vega=Markup(_vega_bundle()),
             exact=exact,
         )
@@ -65,7 +65,3 @@ def _vega_bundle() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script that may stand inside HTML."""
     bundle = str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VEGA_LITE))
     return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
-
-
-def _drawn(figure: Figure) -> Markup:
-    return Markup(figure.svg[figure.svg.index("<svg") :])

@@ -1,14 +1,15 @@
 """A table of the report: one set of values, written as CSV and shown in HTML."""
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Optional, TypeAlias
 
 import pandas as pd
 
-from trimtab.evaluation.report.published import PublishedRow
+from trimtab.evaluation.inputs.measurements import DebloatedTarget
+from trimtab.evaluation.report.published import PublishedRow, published, titled
 from trimtab.files import whole_file
 
 Value: TypeAlias = str | int | float | bool | None
@@ -64,14 +65,14 @@ class Table:
     apart: Optional["Table"] = None
 
     @property
-    def is_measured(self) -> bool:
-        """Whether any row is ours."""
-        return any(not is_published(row) for row in self.rows)
+    def ours(self) -> tuple[Row, ...]:
+        """The rows that were not printed elsewhere."""
+        return tuple(row for row in self.rows if not is_published(row))
 
     @property
     def is_folded(self) -> bool:
         """Whether there are published values only: the page folds them."""
-        return not self.is_measured and bool(self.rows or self.apart)
+        return not self.ours and bool(self.rows or self.apart)
 
     @property
     def shown_columns(self) -> tuple[Column, ...]:
@@ -86,6 +87,10 @@ class Table:
             place = f"{row['published_in']}; {row['hardware']}" if is_published(row) else ""
             groups.setdefault(place, []).append(row)
         return groups
+
+    def by_row(self, *keys: str) -> dict[str, dict[str, float]]:
+        """Return the numbers of our rows, each under the texts of its `keys` joined by "/"."""
+        return {"/".join(str(row[key]) for key in keys): numbers(row) for row in self.ours}
 
     def write_csv(self, folder: Path) -> Path:
         """Write every column, unrounded, to `folder`/`name`.csv and return its path."""
@@ -138,6 +143,20 @@ def energy_source(sources: "pd.Series[str]") -> str:
     return MEASURED if set(sources.dropna()) == {MEASURED} else MODELLED
 
 
+def numbers(row: Row) -> dict[str, float]:
+    """Return the numbers of a row; unknown ones are left out."""
+    return {
+        key: value
+        for key, value in row.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    }
+
+
+def is_published(row: Row) -> bool:
+    """Return whether a row was printed elsewhere, not made from this experiment's files."""
+    return row.get("source") == PUBLISHED
+
+
 def published_row(row: PublishedRow) -> Row:
     """Return one published row, with its place in the paper, as it stands beside ours."""
     return {
@@ -156,6 +175,31 @@ SOURCE_COLUMNS = (
 )
 
 
-def is_published(row: Row) -> bool:
-    """Return whether a row was printed elsewhere, not made from this experiment's files."""
-    return row.get("source") == PUBLISHED
+def compared(
+    name: str,
+    title: str,
+    caption: str,
+    columns: Iterable[Column],
+    rows: Iterable[Row],
+    *,
+    who: Iterable[Column] = (Column("name", "Target"),),
+    missing: str = Table.missing,
+) -> Table:
+    """Return a table with the rows that papers printed of the same `name`, and where they did.
+
+    `columns` are those between `who` with its hardware and the source.
+    """
+    return Table(
+        name,
+        titled(title, name),
+        caption,
+        (*who, HARDWARE_COLUMN, *columns, *SOURCE_COLUMNS),
+        (*rows, *map(published_row, published(name))),
+        missing,
+    )
+
+
+def target_row(target: DebloatedTarget, values: Mapping[str, Value]) -> Row:
+    """Return the row of a target in such a table."""
+    who = {"name": target.label, "hardware": target.hardware}
+    return {**who, **values, "source": MEASURED}

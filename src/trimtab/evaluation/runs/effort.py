@@ -5,11 +5,8 @@ from dataclasses import asdict
 from typing import Any
 
 from trimtab.evaluation.inputs.measurements import Profile
-from trimtab.evaluation.report.chapters import EFFORT
-from trimtab.evaluation.report.compared import compared, target_row
-from trimtab.evaluation.report.metrics import by_row
-from trimtab.evaluation.report.section import TargetSection
-from trimtab.evaluation.report.tables import MEASURED, Column, Row, Table
+from trimtab.evaluation.report.section import EFFORT, TargetSection
+from trimtab.evaluation.report.tables import MEASURED, Column, Row, Table, compared, target_row
 from trimtab.evaluation.runs.pairs import compare, spread_column
 
 PROFILER = "cupti_activity"
@@ -23,14 +20,14 @@ _TRACED = {
 }
 
 
-class DebloatingTime(TargetSection):
-    """The time that each step of debloating a target took."""
+class Effort(TargetSection):
+    """How long each step of debloating a target took, and what tracing cost each workload."""
 
     order = 500
     chapter = EFFORT
 
     def make_tables(self) -> Iterator[Table]:
-        """A row for each target."""
+        """A row for each target, and a row for each workload and way of tracing."""
         rows = []
         for target in self.measurements.targets:
             timings = asdict(target.manifest.timings)
@@ -53,20 +50,6 @@ class DebloatingTime(TargetSection):
             ),
             rows,
         )
-
-    def metrics(self) -> Mapping[str, Any]:
-        """Return the times of each target."""
-        return {"targets": by_row(self.tables[0], "name")}
-
-
-class Tracing(TargetSection):
-    """The run time of each workload traced, over its original and its profiled runs."""
-
-    order = 510
-    chapter = EFFORT
-
-    def make_tables(self) -> Iterator[Table]:
-        """A row for each workload and way of tracing."""
         yield compared(
             "tracing",
             "The cost of tracing",
@@ -85,6 +68,10 @@ class Tracing(TargetSection):
             [row for profile in self.measurements.profiles for row in _rows(profile)],
             who=(Column("name", "Workload"),),
         )
+
+    def metrics(self) -> Mapping[str, Any]:
+        """Return the times of each target."""
+        return {"targets": self.tables[0].by_row("name")}
 
 
 def _rows(profile: Profile) -> Iterator[Row]:

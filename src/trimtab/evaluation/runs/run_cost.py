@@ -1,35 +1,27 @@
-"""Memory, time, start-up and energy of the interleaved runs of each target."""
+"""Memory, time, start-up and energy: of the interleaved runs of each target, and of epochs."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import altair as alt
 
-from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
-from trimtab.evaluation.libraries.loading_modes import MODES, NO_MODE
+from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements, Profile
 from trimtab.evaluation.libraries.size_columns import NO_GPU_CODE
-from trimtab.evaluation.report.chapters import GPU_CODE, RUNS
-from trimtab.evaluation.report.compared import compared
-from trimtab.evaluation.report.figures import (
-    AFTER,
-    BEFORE,
-    Figure,
-    data,
-    scaled,
-    specification,
-)
+from trimtab.evaluation.libraries.target_sizes import MODES, NO_MODE
+from trimtab.evaluation.report.figures import AFTER, BEFORE, Figure, data, scaled, specification
 from trimtab.evaluation.report.key_figures import KeyFigure, less
-from trimtab.evaluation.report.metrics import by_row
-from trimtab.evaluation.report.section import TargetSection
+from trimtab.evaluation.report.section import GPU_CODE, RUNS, TargetSection
 from trimtab.evaluation.report.tables import (
+    HARDWARE_COLUMN,
     MB,
     MEASURED,
     Column,
     Row,
     Table,
     Value,
+    compared,
     energy_source,
-    is_published,
+    number,
 )
 from trimtab.evaluation.runs.pairs import DEBLOATED, ORIGINAL, compare, spread_column
 
@@ -41,6 +33,7 @@ _QUANTITIES = {
     "start_up_s": ("start_up_s", "Start-up, s", 1.0, 2),
     "energy_j": ("energy_j", "Energy, J", 1.0, 1),
 }
+_OF_EPOCHS = ("duration_s", "cpu_s", "energy_j", "energy_low_j", "energy_high_j")
 
 
 def _stem(key: str) -> str:
@@ -93,21 +86,20 @@ class RunCost(TargetSection):
 
     def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
         """Yield what each workload of a target took, and less."""
-        for row in self.tables[0].rows:
-            if not is_published(row):
-                target = str(row["target"])
-                suffix = "" if row["name"] == row["target"] else f", {row['name']}"
-                yield target, less(f"Peak memory{suffix}", row, "peak_memory", "mb")
-                if "peak_gpu_memory_mb" in row:
-                    yield target, less(f"Peak GPU memory{suffix}", row, "peak_gpu_memory", "mb")
-                yield target, less(f"Start-up{suffix}", row, "start_up", "s")
-                yield target, less(f"Run time{suffix}", row, "wall", "s")
-                source = row["energy_source"] or "unknown"
-                yield target, less(f"Energy ({source}){suffix}", row, "energy", "j")
+        for row in self.tables[0].ours:
+            target = str(row["target"])
+            suffix = "" if row["name"] == row["target"] else f", {row['name']}"
+            yield target, less(f"Peak memory{suffix}", row, "peak_memory", "mb")
+            if "peak_gpu_memory_mb" in row:
+                yield target, less(f"Peak GPU memory{suffix}", row, "peak_gpu_memory", "mb")
+            yield target, less(f"Start-up{suffix}", row, "start_up", "s")
+            yield target, less(f"Run time{suffix}", row, "wall", "s")
+            source = row["energy_source"] or "unknown"
+            yield target, less(f"Energy ({source}){suffix}", row, "energy", "j")
 
     def metrics(self) -> Mapping[str, Any]:
         """Return the numbers of each workload of each target."""
-        return {"workloads": by_row(self.tables[0], "target", "name")}
+        return {"workloads": self.tables[0].by_row("target", "name")}
 
 
 class RunCostByLoadingMode(TargetSection):
@@ -201,3 +193,50 @@ def _run_times(measurements: Measurements) -> Figure:
         "axis does not start at zero.",
         specification(chart),
     )
+
+
+class Epochs(TargetSection):
+    """Medians over the repeats of each epoch."""
+
+    order = 410
+    chapter = RUNS
+
+    def make_tables(self) -> Iterator[Table]:
+        """A row for each workload, condition and epoch."""
+        yield Table(
+            "epochs",
+            "Epochs and energy",
+            "Medians over the repeats of each profiled workload. The energy's interval stands "
+            "below it: its width says how sure the meter or the model is.",
+            (
+                Column("name", "Workload"),
+                HARDWARE_COLUMN,
+                Column("condition", "Condition"),
+                Column("epoch", "Epoch", 0),
+                Column("repeats", "Repeats", 0),
+                Column("duration_s", "Duration, s", 2),
+                Column("cpu_s", "CPU time, s", 2),
+                Column("energy_j", "Energy, J", 1, ("energy_low_j", "energy_high_j")),
+                Column("energy_source", "Energy is"),
+                Column("energy_method", "By"),
+            ),
+            tuple(row for profile in self.measurements.profiles for row in _epoch_rows(profile)),
+        )
+
+
+def _epoch_rows(profile: Profile) -> Iterator[Row]:
+    for key, frame in profile.epochs.groupby(["condition", "epoch"]):
+        condition, epoch = cast(tuple[str, int], key)
+        median = {quantity: number(frame[quantity].median()) for quantity in _OF_EPOCHS}
+        methods = frame["energy_method"].dropna()
+        is_metered = median["energy_j"] is not None
+        yield {
+            "name": profile.workload,
+            "hardware": profile.hardware,
+            "condition": condition,
+            "epoch": int(epoch),
+            "repeats": len(frame),
+            **median,
+            "energy_source": energy_source(frame["energy_source"]) if is_metered else None,
+            "energy_method": ", ".join(sorted(set(methods))) if is_metered else None,
+        }

@@ -8,31 +8,35 @@ import altair as alt
 from trimtab.evaluation.inputs.schedules import CellGroup, ClassOutcome, outcomes, relative_pct
 from trimtab.evaluation.report.figures import AFTER, INK, Figure, data, hover, in_order, scaled
 from trimtab.evaluation.report.tables import shown
-from trimtab.evaluation.schedules.charts import (
+from trimtab.evaluation.schedules.section import (
+    ScheduleSection,
     class_colour,
     figure_of,
     sources_in_words,
     zero_line,
 )
-from trimtab.evaluation.schedules.section import ScheduleSection
 
 _LABEL_PX, _LETTER_PX, _CLASSES_A_LINE = 160, 6.5, 3
 _MEASURES = {"response_mean_s": "mean", "response_p95_s": "95th percentile"}
 
 
-class ResponseAgainstBaseline(ScheduleSection):
-    """The response time of each class, where there is a baseline to compare with."""
+class AgainstBaseline(ScheduleSection):
+    """Response time of each class and energy of the cluster, where there is a baseline."""
 
     order = 700
 
     def make_figures(self) -> Iterator[Figure]:
-        """Differences of mean and tail, a panel for each setting and platform."""
+        """Differences: of mean and tail, a panel for each setting and platform; and of energy."""
+        yield from map(self.of_main_classes, self._response())
+        yield from self._energy()
+
+    def _response(self) -> Iterator[Figure]:
         panels = [
             _latency_panel(setting, platform, values)
             for setting in self.charted.settings
             for platform, values in _latency_values(setting).items()
         ]
-        figures = figure_of(
+        return figure_of(
             "response_against_baseline",
             "Response time against the baseline policy",
             "Difference in per cent of the mean (solid) and of the 95th percentile (shaded) from "
@@ -40,16 +44,8 @@ class ResponseAgainstBaseline(ScheduleSection):
             "zero is faster. Simulated, unless the panel names where it was run for real.",
             panels,
         )
-        return map(self.of_main_classes, figures)
 
-
-class EnergyAgainstBaseline(ScheduleSection):
-    """The energy of the cluster, where there is a baseline to compare with."""
-
-    order = 710
-
-    def make_figures(self) -> Iterator[Figure]:
-        """Differences, a panel for each setting."""
+    def _energy(self) -> Iterator[Figure]:
         settings = [setting for setting in self.charted.settings if energy_values(setting)]
         sources = sources_in_words(cell.summary.energy_source for s in settings for cell in s.cells)
         return figure_of(

@@ -7,11 +7,7 @@ import pandas as pd
 from trimtab.evaluation.inputs.schedules import ClassOutcome, Schedules, outcomes
 from trimtab.evaluation.report.published import titled
 from trimtab.evaluation.report.tables import MEASURED, Column, Row, Table, Value
-from trimtab.evaluation.schedules.section import (
-    SIMULATED,
-    ScheduleSection,
-    cell_row,
-)
+from trimtab.evaluation.schedules.section import SIMULATED, ScheduleSection, cell_row
 from trimtab.records.figures import ClassFigures
 
 # Each is followed by its difference from the baseline.

@@ -1,17 +1,17 @@
-"""What the sections about schedules share."""
+"""What the sections about schedules share, and one look for their charts."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
+import altair as alt
+
 from trimtab.evaluation.inputs.schedules import Cell, Schedules
 from trimtab.evaluation.report.blocks import Block
-from trimtab.evaluation.report.chapters import SCHEDULES
-from trimtab.evaluation.report.figures import Figure
-from trimtab.evaluation.report.metrics import numbers
-from trimtab.evaluation.report.published import BearsOn, published
-from trimtab.evaluation.report.section import Chapter, Section
+from trimtab.evaluation.report.figures import INK, Figure, data, scaled, specification
+from trimtab.evaluation.report.published import BearsOn, published, titled
+from trimtab.evaluation.report.section import SCHEDULES, Chapter, Section
 from trimtab.evaluation.report.tables import (
     HARDWARE_COLUMN,
     SOURCE_COLUMNS,
@@ -19,13 +19,14 @@ from trimtab.evaluation.report.tables import (
     Row,
     Table,
     Value,
-    is_published,
+    numbers,
     published_row,
 )
-from trimtab.evaluation.schedules.charts import PALETTE
 from trimtab.records.trace_facts import TraceFacts
 
 SIMULATED = "simulated"
+# Okabe and Ito's palette, which people with any kind of colour blindness can tell apart.
+PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", INK)
 # Of a recorded trace with many classes the page shows those with the most jobs.
 MOST = len(PALETTE) - 1
 OTHERS = "other classes"
@@ -38,6 +39,45 @@ POLICY_COLUMNS = (
     Column("policy", "Policy's file", in_report=False),
     HARDWARE_COLUMN,
 )
+
+
+def class_colour(classes: Sequence[str]) -> Any:
+    """Return the colour of each class, in the order of `classes`."""
+    return palette_colour("job_class", classes, "Class")
+
+
+def palette_colour(field: str, names: Sequence[str], title: str) -> Any:
+    """Return the colour of each name of a field, in the order of `names`."""
+    colours = [PALETTE[number % len(PALETTE)] for number in range(len(names))]
+    legend = alt.Legend(title=title, orient="top", labelLimit=240)
+    return scaled(alt.Color, f"{field}:N", names, colours, legend=legend)
+
+
+def zero_line(axis: str) -> Any:
+    """Return the line on which a difference, drawn along `axis` ("x" or "y"), is none."""
+    return alt.Chart(data([{"zero": 0}])).mark_rule(color=INK).encode(**{axis: "zero:Q"})
+
+
+def figure_of(name: str, title: str, caption: str, panels: Iterable[Any]) -> Iterator[Figure]:
+    """Yield the figure of these panels, one under the other; without any there is none.
+
+    Each panel has axes, colours and legends of its own. The title says where papers show the same.
+    """
+    drawn = list(panels)
+    if drawn:
+        chart = alt.vconcat(*drawn, spacing=28).resolve_scale(
+            color="independent",
+            shape="independent",
+            opacity="independent",
+            strokeDash="independent",
+            xOffset="independent",
+        )
+        yield Figure(name, titled(title, name), caption, specification(chart))
+
+
+def sources_in_words(sources: Iterable[str]) -> str:
+    """Return "measured", "modelled" or "measured and modelled"."""
+    return " and ".join(sorted(set(sources))) or "unknown"
 
 
 class ScheduleSection(Section):
@@ -92,8 +132,8 @@ class ScheduleSection(Section):
     def metrics(self) -> Mapping[str, Any]:
         """Return our numbers by "cluster/trace/policy[/class[/quantity or source]]/key", flat."""
         found: dict[str, float] = {}
-        for row in (row for table in self.tables for row in table.rows):
-            if not is_published(row) and "policy" in row:
+        for row in (row for table in self.tables for row in table.ours):
+            if "policy" in row:
                 parts = [row["cluster"], row["trace"], row["policy"], row.get("job_class")]
                 parts.append(row.get("quantity") or row["source"])
                 prefix = "/".join(str(part) for part in parts if part)

@@ -8,8 +8,7 @@ import altair as alt
 from trimtab.evaluation.inputs.schedules import Schedules
 from trimtab.evaluation.report.figures import Figure, data, hover, in_order
 from trimtab.evaluation.report.published import published
-from trimtab.evaluation.schedules.charts import class_colour, figure_of
-from trimtab.evaluation.schedules.section import ScheduleSection
+from trimtab.evaluation.schedules.section import ScheduleSection, class_colour, figure_of
 from trimtab.records.trace_facts import TraceFacts
 
 _BINS = 400

@@ -22,17 +22,18 @@ import pandas as pd
 
 from trimtab.errors import UserError
 from trimtab.execution.history import JobOutcome, jobs_table, stays_table
-from trimtab.execution.job_queue import DispatchPolicy, Event, JobQueue, QueuedJob, RunningJob
+from trimtab.execution.job_queue import Event, JobQueue, QueuedJob, RunningJob
 from trimtab.execution.local.executions import CANNOT_START, Execution, kill, new_mark
 from trimtab.execution.sprinting.choose import find_sprinter
 from trimtab.execution.sprinting.sprinter import Sprinter
+from trimtab.policies.base import Policy
 from trimtab.profiling.meters.active_energy import ActiveEnergyMeter, EnergyReading
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
 
 
 def run_commands(
     jobs: Sequence[QueuedJob],
-    policy: DispatchPolicy,
+    policy: Policy,
     *,
     log_dir: Path,
     on_event: Event = lambda time_s, event, job: None,
@@ -53,7 +54,7 @@ def run_commands(
     """
     _check_commands(jobs)
     log_dir.mkdir(parents=True, exist_ok=True)
-    sprinter = sprinter or find_sprinter(bool(policy.sprint_timeout_s))
+    sprinter = sprinter or find_sprinter(bool(policy.timeout_s))
     meter = ActiveEnergyMeter(hardware)
     with ExitStack() as stack:
         stack.enter_context(sprinter)
@@ -101,7 +102,7 @@ class _CommandQueue(JobQueue[_RunningCommand]):
     def __init__(
         self,
         jobs: Sequence[QueuedJob],
-        policy: DispatchPolicy,
+        policy: Policy,
         sprinter: Sprinter,
         on_event: Event,
         log_dir: Path,
@@ -139,13 +140,13 @@ class _CommandQueue(JobQueue[_RunningCommand]):
         """Start the head of the highest buffer, in place of a lower job if that is the policy."""
         while (highest := self._buffers.highest) is not None:
             if self._running is not None:
-                if not self._policy.preemptive or self._running.job.priority >= highest:
+                if not self._policy.evicts or self._running.job.priority >= highest:
                     return
                 self._evict(self._running)
             self._start(self._buffers.take(highest))
 
     def _start(self, job: QueuedJob) -> None:
-        ratio = self._policy.drop_ratio.get(job.priority, 0.0)
+        ratio = self._policy.drop_ratio.get(job.job_class, 0.0)
         name, _, value = self._mark.partition("=")
         environment = {**os.environ, "TRIMTAB_DROP_RATIO": repr(float(ratio)), name: value}
         command = self._sprinter.wrap(job.command)

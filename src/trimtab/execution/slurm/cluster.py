@@ -10,11 +10,11 @@ import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Self
 
 from trimtab.clusters.cluster import Cluster
@@ -63,7 +63,9 @@ class SlurmCluster:
         if reason := why_not():
             raise UserError(f"Slurm: {reason}")
         with ExitStack() as stack:
-            self.folder = Path(stack.enter_context(_folder()))
+            # A folder with a short name: the paths of sockets are at most 108 bytes.
+            folder = TemporaryDirectory(prefix="trimtab-slurm-", ignore_cleanup_errors=True)
+            self.folder = Path(stack.enter_context(folder))
             stack.callback(self._stop)
             self._start()
             self._stack = stack.pop_all()
@@ -160,7 +162,9 @@ class SlurmCluster:
         if "slurmctld" in self._daemons and self._daemons["slurmctld"].poll() is None:
             with suppress(TrimtabError):
                 self.call("scancel", "--user=root")
-                self.wait_until(self._has_no_jobs, "jobs are left", _STOP_S)
+                self.wait_until(
+                    lambda: not self.call("squeue", "--noheader").strip(), "jobs are left", _STOP_S
+                )
         for daemon in reversed(self._daemons.values()):
             daemon.send_signal(signal.SIGTERM)
         for daemon in self._daemons.values():
@@ -171,20 +175,12 @@ class SlurmCluster:
                 daemon.wait()
         kill(f"SLURM_CONF={self.conf}")
 
-    def _has_no_jobs(self) -> bool:
-        return not self.call("squeue", "--noheader").strip()
-
     def _environment(self) -> dict[str, str]:
         return {**os.environ, "SLURM_CONF": str(self.conf)}
 
 
 def _program(name: str) -> str | None:
     return shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
-
-
-def _folder() -> "tempfile.TemporaryDirectory[str]":
-    """A folder with a short name: the paths of sockets are at most 108 bytes."""
-    return tempfile.TemporaryDirectory(prefix="trimtab-slurm-", ignore_cleanup_errors=True)
 
 
 def _free_ports(count: int) -> list[int]:

@@ -1,9 +1,101 @@
-"""Single jobs on a Slurm cluster: submit, look, start where we say, stop, cancel."""
+"""Jobs of a trace on a Slurm cluster: what they need, how they are submitted, started, stopped."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+import pandas as pd
+
+from trimtab.clusters.cluster import JobClass
+from trimtab.errors import UserError
 from trimtab.execution.slurm.cluster import SlurmCluster
 from trimtab.execution.slurm.configuration import mebibytes
+from trimtab.execution.slurm.reports import WAIT
+from trimtab.policies.base import Placement, Running, Task
 
 _PATIENCE_S = 60.0
+
+
+@dataclass(slots=True)
+class SlurmJob:
+    """A job of the trace: what it needs, and how far it is. Times and work are the trace's.
+
+    `left_s` is the work that is left, on the reference node. `placement` is set while it has, or
+    is promised, a place; `started_s` while it runs there.
+    """
+
+    task: Task
+    job_class: JobClass
+    arrival_s: float
+    work_s: float
+    command: str
+    left_s: float
+    number: int = -1  # Slurm's
+    placement: Placement | None = None
+    started_s: float | None = None
+    stopped_s: float = 0.0
+    exit_code: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name in files."""
+        return f"job{self.task.job}"
+
+    @property
+    def running(self) -> Running:
+        """It as policies see it; it runs."""
+        assert self.placement is not None
+        assert self.started_s is not None
+        return Running(self.task, self.placement.node, self.placement.level, self.started_s)
+
+
+def jobs_of(
+    trace: pd.DataFrame, cluster: SlurmCluster, job_classes: Sequence[JobClass]
+) -> list[SlurmJob]:
+    """Return the jobs of a table with the columns of `tables.TRACE`, in its order.
+
+    A column `command`, if there is one, holds shell commands; without it jobs wait for their
+    service time. Raises UserError for a job that this Slurm can never run as the trace says.
+    """
+    numbers = {job_class.name: number for number, job_class in enumerate(job_classes)}
+    jobs = []
+    for row in trace.to_dict("records"):
+        if row["job_class"] not in numbers:
+            known = ", ".join(numbers)
+            raise UserError(f"job {row['job']}: job_class: {row['job_class']}: there are {known}")
+        number = numbers[row["job_class"]]
+        sizes = (int(row[name]) for name in ("cpu_milli", "gpu_milli", "memory_bytes"))
+        task = Task(int(row["job"]), number, int(row["priority"]), *sizes)
+        work_s = float(row["work_s"])
+        _check(task, work_s, cluster)
+        jobs.append(
+            SlurmJob(
+                task,
+                job_classes[number],
+                float(row["arrival_s"]),
+                work_s,
+                str(row.get("command", WAIT)),
+                left_s=work_s,
+            )
+        )
+    return jobs
+
+
+def _check(task: Task, work_s: float, cluster: SlurmCluster) -> None:
+    job = f"job {task.job}"
+    if not (isfinite(work_s) and work_s >= 0):
+        raise UserError(f"{job}: work_s: {work_s}: draw the service times of jobs of rounds first")
+    if task.cpu_milli < 1000 or task.cpu_milli % 1000:
+        raise UserError(f"{job}: cpu_milli: {task.cpu_milli}: Slurm gives whole cores, n * 1000")
+    if task.gpu_milli:
+        raise UserError(f"{job}: gpu_milli: {task.gpu_milli}: the virtual nodes have no GPUs")
+    if not any(
+        node.cores * 1000 >= task.cpu_milli and node.memory_bytes >= task.memory_bytes
+        for node in cluster.nodes
+    ):
+        raise UserError(
+            f"{job}: {task.cpu_milli // 1000} cores and {task.memory_bytes} bytes fit no node"
+        )
 
 
 def submit(

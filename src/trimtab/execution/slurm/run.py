@@ -18,8 +18,8 @@ from trimtab.errors import TrimtabError, UserError
 from trimtab.execution.history import JobOutcome, Stay, jobs_table, stays_table
 from trimtab.execution.slurm import jobs as slurm_jobs
 from trimtab.execution.slurm.cluster import SlurmCluster
+from trimtab.execution.slurm.jobs import SlurmJob, jobs_of
 from trimtab.execution.slurm.reports import Report, Reports
-from trimtab.execution.slurm.trace import SlurmJob, jobs_of
 from trimtab.policies.base import NodeState, Placement, Policy
 
 GRACE_S = 60.0  # of real time: no report for so much longer than expected, and something is wrong
@@ -97,7 +97,10 @@ class _PolicyRun:
     def _submit(self, job: SlurmJob) -> None:
         script = self._reports.script(job.name, job.command)
         job.number = slurm_jobs.submit(
-            self._cluster, script, cores=job.cores, memory_bytes=job.task.memory_bytes
+            self._cluster,
+            script,
+            cores=job.task.cpu_milli // 1000,
+            memory_bytes=job.task.memory_bytes,
         )
         self._submitted[job.number] = job
         self._heard_s = self._now_s()

@@ -13,8 +13,9 @@ from math import inf
 from typing import Protocol
 
 from trimtab.execution.history import Stay
-from trimtab.execution.job_queue import DispatchPolicy, JobQueue, QueuedJob, RunningJob
+from trimtab.execution.job_queue import JobQueue, QueuedJob, RunningJob
 from trimtab.execution.sprinting.sprinter import NoSprinter, Sprinter
+from trimtab.policies.base import Policy
 
 _EVICT_AGAIN_S = 0.1
 
@@ -53,7 +54,7 @@ class Dispatcher(JobQueue[_RunningCall]):
         self,
         engine: Engine,
         jobs: Iterable[QueuedJob],
-        policy: DispatchPolicy,
+        policy: Policy,
         sprinter: Sprinter | None = None,
     ) -> None:
         super().__init__(jobs, policy, sprinter or NoSprinter())
@@ -91,7 +92,7 @@ class Dispatcher(JobQueue[_RunningCall]):
             return
         if running is None:
             self._start(self._buffers.take(highest), thread)
-        elif self._policy.preemptive and highest > running.job.priority:
+        elif self._policy.evicts and highest > running.job.priority:
             # Spark forgets the eviction of a data frame's job that it has not been given yet.
             running.evicting = True
             self._engine.evict(running.job, running.attempt)

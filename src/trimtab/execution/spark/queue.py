@@ -14,9 +14,9 @@ import pandas as pd
 
 from trimtab.errors import UserError
 from trimtab.execution.history import JobOutcome
-from trimtab.execution.job_queue import DispatchPolicy
 from trimtab.execution.queue_file import QueueFile
 from trimtab.execution.spark.run import run_trace
+from trimtab.policies.base import Policy
 from trimtab.spark.program import SparkProgram
 from trimtab.spark.session import Session
 
@@ -59,7 +59,7 @@ def load_programs(session: Session, queue: QueueFile) -> dict[str, UserProgram]:
 
 
 def run_programs(
-    session: Session, programs: Mapping[str, SparkProgram], queue: QueueFile, policy: DispatchPolicy
+    session: Session, programs: Mapping[str, SparkProgram], queue: QueueFile, policy: Policy
 ) -> JobOutcome:
     """Run every job of `queue` on Spark, one at a time, and return what became of them.
 

@@ -1,16 +1,21 @@
 """The times of the rounds of programs on Spark, as a queue's jobs take them."""
 
+import os
 import statistics
 from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pandas as pd
 
-from trimtab.execution.job_queue import DispatchPolicy
+from trimtab.config.stages import TraceStage
 from trimtab.execution.spark.run import run_trace
-from trimtab.records.measured_rounds import RoundTimes
+from trimtab.policies.priority import Priority
+from trimtab.records.measured_rounds import MeasuredRounds, RoundTimes
 from trimtab.spark.event_log import job_times
 from trimtab.spark.program import SparkProgram, warm_up
-from trimtab.spark.session import Session
+from trimtab.spark.programs.prepare import prepare
+from trimtab.spark.session import Session, spark_session
 
 WARM_UP = 8  # runs of each class before those that count
 _PROFILED = 10
@@ -28,7 +33,7 @@ def round_times(session: Session, programs: Mapping[str, SparkProgram]) -> dict[
         {"job": job, "arrival_s": 0.0, "job_class": name, "priority": 0}
         for job, name in enumerate(names)
     )
-    ran = run_trace(session, trace, programs, DispatchPolicy())
+    ran = run_trace(session, trace, programs, Priority())
     times = job_times(ran.log, ran.attempts).sort_values("job")
     times["processing_s"] = ran.jobs.set_index("job")["execution_s"][times["job"]].to_numpy()
     times["name"] = names
@@ -52,3 +57,13 @@ def _rounds(times: pd.DataFrame, slots: int) -> RoundTimes:
         distribution="deterministic",
         size_scv=statistics.variance(whole_s) / statistics.mean(whole_s) ** 2,
     )
+
+
+def measure_rounds(stage: TraceStage) -> MeasuredRounds:
+    """Return the times of the rounds of each class, every one of which names a program."""
+    with TemporaryDirectory(prefix="trimtab-spark-") as folder:
+        programs = prepare(stage.trace.classes, Path(folder))
+        load_average = os.getloadavg()[0]
+        with spark_session(Path(folder) / "log", stage.cluster.engine_slots) as session:
+            times = round_times(session, programs)
+    return MeasuredRounds(classes=times, load_average_before=load_average)

@@ -9,10 +9,11 @@ import pandas as pd
 
 from trimtab.errors import UserError
 from trimtab.execution.history import jobs_table, stays_table
-from trimtab.execution.job_queue import DispatchPolicy, QueuedJob
+from trimtab.execution.job_queue import QueuedJob
 from trimtab.execution.spark.dispatcher import Dispatcher
 from trimtab.execution.sprinting.choose import find_sprinter
 from trimtab.execution.sprinting.sprinter import Sprinter
+from trimtab.policies.base import Policy
 from trimtab.spark.event_log import EventLog, read_event_log
 from trimtab.spark.program import SparkProgram
 from trimtab.spark.session import CpuClock, Session
@@ -47,7 +48,7 @@ class SparkEngine:
         self,
         session: Session,
         programs: Mapping[str, SparkProgram],
-        drop_ratio: Mapping[int, float],
+        drop_ratio: Mapping[str, float],
         seed: int = 0,
     ) -> None:
         self._session, self._programs = session, programs
@@ -61,7 +62,7 @@ class SparkEngine:
         context, group = self._session.context, self._group(job, attempt)
         # Interrupting its threads would make Spark start all of its Python workers anew.
         context.setJobGroup(group, job.job_class, interruptOnCancel=False)
-        theta = self._drop_ratio.get(job.priority, 0.0)
+        theta = self._drop_ratio.get(job.job_class, 0.0)
         clock, start_s = CpuClock(self._session.processes), time.time()
         try:
             self._programs[job.job_class](context, theta, self._seed + job.job)
@@ -99,7 +100,7 @@ def run_trace(
     session: Session,
     trace: pd.DataFrame,
     programs: Mapping[str, SparkProgram],
-    policy: DispatchPolicy,
+    policy: Policy,
     sprinter: Sprinter | None = None,
 ) -> SparkRun:
     """Run the jobs of `trace` (columns of `tables.TRACE`) on Spark in real time.
@@ -111,7 +112,7 @@ def run_trace(
     """
     if missing := set(trace.job_class) - set(programs):
         raise UserError(f"job classes without a program: {sorted(missing)}, not {list(programs)}")
-    sprinter = sprinter or find_sprinter(bool(policy.sprint_timeout_s))
+    sprinter = sprinter or find_sprinter(bool(policy.timeout_s))
     queued = [
         QueuedJob(row["job"], row["job_class"], row["priority"], row["arrival_s"])
         for row in trace.to_dict("records")

@@ -9,7 +9,7 @@ import os
 from trimtab.errors import UserError
 from trimtab.execution.sprinting.control_groups import make_cpu_group
 from trimtab.execution.sprinting.core_sprinting import AffinitySprinter, QuotaSprinter
-from trimtab.execution.sprinting.frequency_sprinting import FrequencySprinter
+from trimtab.execution.sprinting.frequencies import FrequencySprinter
 from trimtab.execution.sprinting.sprinter import NoSprinter, Sprinter
 
 

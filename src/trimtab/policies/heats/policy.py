@@ -27,7 +27,6 @@ from trimtab.clusters.layout import HEATS, Model
 from trimtab.errors import UserError
 from trimtab.policies.base import NodeState, Placement, Policy, Running, Task
 
-RAND = 0.618  # the fixed weight "rand" of the thesis, section 3.4.5
 _MASK = (1 << 64) - 1
 
 

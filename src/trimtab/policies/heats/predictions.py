@@ -127,22 +127,22 @@ def enough(observations: Sequence[ProbeRun], features: Sequence[str]) -> bool:
 
 
 def _fit_type(
-    node_type: str, observations: Sequence[ProbeRun], kind: type, features: tuple[str, ...]
+    node_type: str, observations: Sequence[ProbeRun], kind: Any, features: tuple[str, ...]
 ) -> tuple[_Regression, _Regression]:
-    if not enough(observations, features):
-        count = len(_counted(observations, features))
+    counted = _counted(observations, features)
+    if len(counted) <= len(features):
         raise UserError(
-            f"node type {node_type}: {count} probes, too few for a regression over "
+            f"node type {node_type}: {len(counted)} probes, too few for a regression over "
             f"{', '.join(features)}; it needs at least {len(features) + 1}: run `trimtab probe`"
         )
-    counted = _counted(observations, features)
     rows = np.array([[float(getattr(run, name)) for name in features] for run in counted])
     targets = np.array([run.wall_s for run in counted]), np.array([run.energy_j for run in counted])
     for key, values in zip(("wall_s", "energy_j"), targets, strict=True):
         if not ((values > 0) & np.isfinite(values)).all():
             raise UserError(f"node type {node_type}: a probe's {key} is not a number above 0")
+    same_each_time = {"random_state": 0} if "random_state" in kind().get_params() else {}
     first, second = (
-        _Regression(_new(kind).fit(rows, values), _SMALLEST_SHARE * float(values.min()))
+        _Regression(kind(**same_each_time).fit(rows, values), _SMALLEST_SHARE * float(values.min()))
         for values in targets
     )
     return first, second
@@ -172,10 +172,3 @@ def _regressor_class(name: str) -> type:
             "example RandomForestRegressor or sklearn.linear_model.Ridge"
         )
     return kind
-
-
-def _new(kind: type) -> Any:
-    regressor = kind()
-    if "random_state" in regressor.get_params():
-        regressor.set_params(random_state=0)
-    return regressor

@@ -1,8 +1,13 @@
-"""HEATS' predictions trained on what was probed, and kept up to date while jobs finish."""
+"""HEATS' predictions trained on what was probed, and kept up to date while jobs finish.
+
+Rocha's thesis, section 3.3.3: what has ended is kept for a sliding window, with what was predicted
+of it. When the model is trained again, those that it predicted well are filtered out, and the rest
+alone is learnt from. A node type with too little left for a regression keeps the one it has.
+"""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,16 +16,15 @@ from numpy.typing import NDArray
 
 from trimtab.clusters.cluster import NodeType
 from trimtab.errors import UserError
-from trimtab.policies.facts import Asked, Facts, ProbeRun
-from trimtab.policies.heats.maintenance import DAY_S, Finished, SlidingWindow, retrained
+from trimtab.policies.facts import Asked, Facts, ProbeRun, active_w
 from trimtab.policies.heats.policy import Heats
 from trimtab.policies.heats.predictions import (
     PUBLISHED_FEATURES,
     PredictionModel,
     by_node_type,
+    enough,
     fit,
 )
-from trimtab.policies.simulated_probes import active_w
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class HeatsParameters:
     idle_in_energy: bool = False
     migration_gain: float = 0.0
     maintenance_s: float | None = None
-    window_s: float = DAY_S
+    window_s: float = 86_400.0
     error_threshold: float = 0.1
 
     def __post_init__(self) -> None:
@@ -53,6 +57,8 @@ class HeatsParameters:
             )
         if self.maintenance_s is not None and not self.maintenance_s > 0:
             raise UserError(f"heats: maintenance_s: {self.maintenance_s} is not above 0 s")
+        if not self.window_s > 0:
+            raise UserError(f"heats: window_s: {self.window_s} is not above 0 s")
 
 
 def train(facts: Facts, given: HeatsParameters) -> PredictionModel:
@@ -77,13 +83,12 @@ def from_model(
     if given.idle_in_energy:
         energy_j = energy_j + run_time_s * _idle_w(facts)[:, :, np.newaxis]
     set_up_s, set_up_j = _set_up_costs(facts) if given.set_up_in_score else (None, None)
-    by_job = isinstance(given.energy_weight, str)
     return Heats(
         run_time_s,
         energy_j,
         facts.levels,
         energy_weight=1.0 if isinstance(given.energy_weight, str) else given.energy_weight,
-        weight_seed=facts.seed if by_job else None,
+        weight_seed=facts.seed if isinstance(given.energy_weight, str) else None,
         choose_level=given.choose_level,
         migration_gain=given.migration_gain,
         tick_s=given.tick_s,
@@ -94,12 +99,43 @@ def from_model(
     )
 
 
+@dataclass(frozen=True)
+class Finished:
+    """A task that has ended: when, what it took where, and what was predicted of that."""
+
+    end_s: float
+    actual: ProbeRun
+    predicted_run_time_s: float
+    predicted_energy_j: float
+
+    @property
+    def error(self) -> float:
+        """The larger of both predictions' errors, relative to what the task really took."""
+        return max(
+            abs(self.predicted_run_time_s - self.actual.wall_s) / self.actual.wall_s,
+            abs(self.predicted_energy_j - self.actual.energy_j) / self.actual.energy_j,
+        )
+
+
+def retrained(
+    model: PredictionModel, finished: Iterable[Finished], *, error_threshold: float
+) -> PredictionModel:
+    """Return `model` with the regressions of each node type trained on what it predicted badly.
+
+    Tasks whose error is below `error_threshold` (a share, 0.1 for 10 %) are left out.
+    """
+    badly = by_node_type(task.actual for task in finished if not task.error < error_threshold)
+    learnt = {name: tasks for name, tasks in badly.items() if enough(tasks, model.features)}
+    again = fit(learnt, regressor=model.regressor, features=model.features)
+    return replace(model, by_type={**model.by_type, **again.by_type})
+
+
 class Maintenance:
-    """Trains `model` again on finished jobs (Rocha's thesis, section 3.3.3); the policy asks it."""
+    """Trains `model` again on finished jobs; the policy asks it."""
 
     def __init__(self, model: PredictionModel, facts: Facts, given: HeatsParameters) -> None:
         self._model, self._facts, self._given = model, facts, given
-        self._window = SlidingWindow(given.window_s)
+        self._finished: list[Finished] = []
         types = facts.cluster.type_of_node
         self._type_names = [facts.cluster.node_types[number].name for number in types]
         names = (job_class.name for job_class in facts.job_classes)
@@ -112,13 +148,14 @@ class Maintenance:
             # A job that moved or began again took what it took on several nodes.
             whole = row.evictions == 0 and row.migrations == 0
             if whole and row.execution_s > row.set_up_s and row.energy_j > 0:
-                self._window.record(self._finished(row))
-        recent = self._window.finished(now_s)
+                self._finished.append(self._what_it_took(row))
+        since_s = now_s - self._given.window_s
+        self._finished = [task for task in self._finished if task.end_s > since_s]
         threshold = self._given.error_threshold
-        self._model = retrained(self._model, recent, error_threshold=threshold)
+        self._model = retrained(self._model, self._finished, error_threshold=threshold)
         return from_model(self._model, self._facts, self._given, maintenance=self)
 
-    def _finished(self, row: Any) -> Finished:
+    def _what_it_took(self, row: Any) -> Finished:
         node_type, asked = self._type_names[row.node], self._asked[row.job_class]
         wall_s = row.execution_s - row.set_up_s
         actual = ProbeRun(

@@ -8,7 +8,7 @@ alone.
 """
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from trimtab.profiling.tracing.kernel_records import KernelRecord, LoadedModule,
 from trimtab.records.usage import UsedGpu, UsedModule
 
 _NOT_TRACED = "not_traced.txt"
+_ASKS_FOR_GPU = ("cuDeviceGet", "cuDevicePrimaryCtxRetain", "cuCtxCreate", "cuCtxCreate_v2")
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,15 @@ def kernel_tracing_environment(
         "CUDA_INJECTION64_PATH": str(native_path("libtrimtab-kernels.so")),
         "TRIMTAB_CUPTI": str(cupti),
     }
+
+
+def asks_for_gpu(driver_functions: Iterable[str | None]) -> bool:
+    """Return whether a program that ran these functions of the driver may have used a GPU.
+
+    Nothing runs without a context, nor a context without a device. A program that finds no GPU, as
+    where CUDA_VISIBLE_DEVICES hides all, starts the driver (cuInit) and goes no further.
+    """
+    return not set(driver_functions).isdisjoint(_ASKS_FOR_GPU)
 
 
 def read_kernel_trace(*folders: Path) -> KernelTrace:

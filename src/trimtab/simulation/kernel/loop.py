@@ -14,7 +14,7 @@ from trimtab.clusters.compiled import inlined, lean
 from trimtab.clusters.layout import NOBODY, KernelOutput, Model, State, index, never
 from trimtab.simulation.kernel.capacity import refresh
 from trimtab.simulation.kernel.heap import KIND_SHIFT
-from trimtab.simulation.kernel.moves import draw_event, draw_there_event, reconsider, switch
+from trimtab.simulation.kernel.moves import draw_event, reconsider, switch
 from trimtab.simulation.kernel.places import place
 from trimtab.simulation.kernel.queues import fits, join, leave_head, next_shape, unblock
 from trimtab.simulation.kernel.running import evict, fail, finish, sprint, start, stop_sprints
@@ -110,10 +110,8 @@ def _own_event(m: Model, s: State, out: KernelOutput) -> None:
     kind = s.heap[0].order >> KIND_SHIFT
     if kind == layout.FINISH:
         finish(m, s, out, slot)
-    elif kind == layout.DRAW:
-        draw_event(m, s, slot)
-    elif kind == layout.DRAW_THERE:
-        draw_there_event(m, s, slot)
+    elif kind == layout.DRAW or kind == layout.DRAW_THERE:
+        draw_event(m, s, slot, kind == layout.DRAW_THERE)
     elif kind == layout.SWITCH:
         job = s.jobs[index(slot)]
         kind_there = s.nodes[index(job.there)].type

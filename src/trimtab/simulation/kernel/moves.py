@@ -3,12 +3,11 @@
 from trimtab.clusters import layout
 from trimtab.clusters.compiled import lean
 from trimtab.clusters.layout import NOBODY, KernelOutput, Model, State, index, never
-from trimtab.simulation.kernel.budget import end_sprint
 from trimtab.simulation.kernel.capacity import bring_image, give_back, take
 from trimtab.simulation.kernel.energy import draw_here, draw_there, stop_here, stop_there
 from trimtab.simulation.kernel.heap import schedule
 from trimtab.simulation.kernel.places import place_again
-from trimtab.simulation.kernel.running import advance, change_level, write_stay
+from trimtab.simulation.kernel.running import advance, change_level, end_sprint, write_stay
 
 
 @lean
@@ -63,24 +62,18 @@ def move(m: Model, s: State, out: KernelOutput, slot: int, number: int, level: i
 
 
 @lean
-def draw_event(m: Model, s: State, slot: int) -> None:
-    """Have the image, or the state, arrive at a job's node."""
+def draw_event(m: Model, s: State, slot: int, there: bool) -> None:
+    """Have the image, or the state, arrive at a job's node, or at the one that it moves to."""
     job = s.jobs[index(slot)]
-    job.draw_s = never
     shape = s.shapes[index(job.shape)]
-    bring_image(s, job.node, shape.job_class)
-    draw_here(m, s, job, shape)
-    schedule(s, slot)
-
-
-@lean
-def draw_there_event(m: Model, s: State, slot: int) -> None:
-    """Have the image arrive at the node that a job moves to."""
-    job = s.jobs[index(slot)]
-    job.there_draw_s = never
-    shape = s.shapes[index(job.shape)]
-    bring_image(s, job.there, shape.job_class)
-    draw_there(m, s, job, shape)
+    if there:
+        job.there_draw_s = never
+        bring_image(s, job.there, shape.job_class)
+        draw_there(m, s, job, shape)
+    else:
+        job.draw_s = never
+        bring_image(s, job.node, shape.job_class)
+        draw_here(m, s, job, shape)
     schedule(s, slot)
 
 

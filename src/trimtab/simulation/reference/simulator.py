@@ -23,8 +23,6 @@ from trimtab.simulation.kernel.model import outage_events
 from trimtab.simulation.reference.system import Job, Place, System
 
 _BATCH = 1 << 14
-_KINDS = {"finish": layout.FINISH, "draw": layout.DRAW, "draw there": layout.DRAW_THERE}
-_KINDS |= {"switch": layout.SWITCH, "sprint": layout.SPRINT}
 
 
 class ReferenceSimulator:
@@ -91,7 +89,8 @@ class ReferenceSimulator:
                 tick_s += self._policy.tick_s
                 changed = True
             elif what == 5:
-                self._sample()
+                counts = len(self._waiting), len(self._running)
+                self._load.append(self._system.load(time_s, *counts))
                 sample_s += self._demand.sample_s
             else:
                 batch = self._batch()
@@ -195,8 +194,12 @@ class ReferenceSimulator:
         nodes = self._system.with_room(job.task)
         if nodes:
             return self._policy.place(job.task, nodes)
-        candidates = [self._view(other) for other in self._running.values()]
-        candidates = [one for one in candidates if self._makes_room(one, job.task)]
+        candidates = [
+            self._view(other)
+            for other in self._running.values()
+            if other.here
+            and self._system.state(other.here.node, job.task, without=other).has_room(job.task)
+        ]
         victim = self._policy.evict(job.task, candidates)
         if victim is None:
             return None
@@ -206,10 +209,6 @@ class ReferenceSimulator:
     def _view(self, job: Job) -> Running:
         assert job.here
         return Running(job.task, job.here.node.number, job.here.level, job.begun_s)
-
-    def _makes_room(self, running: Running, task: Task) -> bool:
-        job, node = self._jobs[running.task.job], self._system.nodes[running.node]
-        return self._system.state(node, task, without=job).has_room(task)
 
     def _start(self, job: Job, placement: Placement) -> None:
         job.times = {}
@@ -385,10 +384,6 @@ class ReferenceSimulator:
         self._at(job, layout.FINISH, job.ready_s + job.left_s / self._system.speed(job))
 
     # Output
-
-    def _sample(self) -> None:
-        counts = (len(self._waiting), len(self._running))
-        self._load.append(self._system.load(self._now_s, *counts))
 
     def _batch(self) -> Batch:
         rows, stays = (

@@ -69,10 +69,10 @@ class TriangleCount:
         """
         partitions = self._partitions()
         lines = context.textFile(input_name(self.folder), 1)
-        read = drop(lines, theta, seed).map(canonical).filter(_is_no_loop)
-        distinct = read.map(_keyed).reduceByKey(_first, partitions)
+        read = drop(lines, theta, seed).map(canonical).filter(lambda edge: edge[0] != edge[1])
+        distinct = read.map(lambda edge: (edge, None)).reduceByKey(lambda one, _: one, partitions)
         edges = drop(distinct, theta, seed + 1)
-        corners = edges.keys().map(_from_higher).groupByKey(partitions)
+        corners = edges.keys().map(lambda edge: (edge[1], edge[0])).groupByKey(partitions)
         pairs = drop(corners, theta, seed + 2).flatMap(pairs_of)
         return int(edges.join(pairs, partitions).count())
 
@@ -100,19 +100,3 @@ def pairs_of(corner: tuple[int, Iterable[int]]) -> Iterator[tuple[Edge, int]]:
     node, neighbours = corner
     for pair in combinations(sorted(neighbours), 2):
         yield pair, node
-
-
-def _is_no_loop(edge: Edge) -> bool:
-    return edge[0] != edge[1]
-
-
-def _keyed(edge: Edge) -> tuple[Edge, None]:
-    return edge, None
-
-
-def _first(one: None, other: None) -> None:
-    return one
-
-
-def _from_higher(edge: Edge) -> Edge:
-    return edge[1], edge[0]

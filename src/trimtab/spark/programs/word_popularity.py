@@ -46,7 +46,7 @@ class WordPopularity:
         # Lines of the file in about equal splits of bytes; a little below it may be one more.
         lines = context.textFile(input_name(self.path), self.partitions)
         words = drop(lines, theta, seed).flatMap(words_of)
-        counts = words.map(_once).reduceByKey(add, self.reduce_tasks)
+        counts = words.map(lambda word: (word, 1)).reduceByKey(add, self.reduce_tasks)
         return dict(counts.collect())
 
     def error_pct(self, found: dict[str, int], exact: dict[str, int], theta: float) -> float:
@@ -75,7 +75,3 @@ def words_of(line: str) -> Iterator[str]:
     body = ElementTree.fromstring(line).get("Body", "")
     for match in _WORD.finditer(html.unescape(_MARKUP.sub(" ", body)).lower()):
         yield match.group()
-
-
-def _once(word: str) -> tuple[str, int]:
-    return word, 1

@@ -12,9 +12,8 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from trimtab.traces.arrival_order import sorted_by_arrival
 from trimtab.traces.formats.csv_table import read_csv
-from trimtab.traces.jobs import as_trace, jobs_frame, usable
+from trimtab.traces.jobs import jobs_frame
 
 _EXPECTED = "batch_task.csv of Alibaba's cluster trace of 2018: 9 columns without a header"
 _NAMES = "task_name instance_num job_name task_type status start_time end_time plan_cpu plan_mem"
@@ -29,7 +28,7 @@ _TYPES = {
 def read_alibaba_2018(
     path: Path, skipped: Counter[str], machine_memory_bytes: int
 ) -> Iterator[pd.DataFrame]:
-    """Yield the instances of the tasks that ended well as chunks of tables.TRACE.
+    """Yield the instances of the tasks that ended well.
 
     Each of a task's instances is a job; the table has no submission, so that it arrives when the
     task started, and no times of instances, so that it works as long as the task did: an upper
@@ -37,18 +36,14 @@ def read_alibaba_2018(
     of another status than Terminated are counted in `skipped`. Raises UserError that names the
     file and the row.
     """
-
-    def tasks() -> Iterator[pd.DataFrame]:
-        for frame in read_csv(path, _TYPES, _EXPECTED, _NAMES.split()):
-            done = frame["status"] == "Terminated"
-            skipped["not terminated well"] += int((~done).sum())
-            task = frame[done]
-            yield jobs_frame(
-                arrival_s=task["start_time"],
-                work_s=task["end_time"] - task["start_time"],
-                cpu_milli=task["plan_cpu"] * 10,
-                memory_bytes=task["plan_mem"] / 100 * machine_memory_bytes,
-                copies=task["instance_num"],
-            )
-
-    yield from as_trace(sorted_by_arrival(usable(tasks(), skipped)))
+    for frame in read_csv(path, _TYPES, _EXPECTED, _NAMES.split()):
+        done = frame["status"] == "Terminated"
+        skipped["not terminated well"] += int((~done).sum())
+        task = frame[done]
+        yield jobs_frame(
+            arrival_s=task["start_time"],
+            work_s=task["end_time"] - task["start_time"],
+            cpu_milli=task["plan_cpu"] * 10,
+            memory_bytes=task["plan_mem"] / 100 * machine_memory_bytes,
+            copies=task["instance_num"],
+        )

@@ -13,9 +13,8 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from trimtab.traces.arrival_order import sorted_by_arrival
 from trimtab.traces.formats.csv_table import read_csv
-from trimtab.traces.jobs import as_trace, jobs_frame, usable
+from trimtab.traces.jobs import jobs_frame
 
 _TASKS = "pai_task_table.csv of Alibaba's GPU trace of 2020: 10 columns without a header"
 _JOBS = "pai_job_table.csv of Alibaba's GPU trace of 2020: 6 columns without a header"
@@ -34,7 +33,7 @@ _JOB_TYPES = {"job_name": pa.string(), "start_time": pa.float64()}
 def read_alibaba_gpu_2020(
     task_path: Path, job_path: Path, skipped: Counter[str]
 ) -> Iterator[pd.DataFrame]:
-    """Yield the instances of the tasks that ended well as chunks of tables.TRACE.
+    """Yield the instances of the tasks that ended well.
 
     Each of a task's instances is a job; it arrives when its PAI job was submitted, and works as
     long as the task did. An empty plan_gpu is none. All have priority 0. Tasks of another status
@@ -43,21 +42,17 @@ def read_alibaba_gpu_2020(
     """
     jobs = pd.concat(read_csv(job_path, _JOB_TYPES, _JOBS, _JOB_NAMES.split()))
     submitted_s = jobs.drop_duplicates("job_name").set_index("job_name")["start_time"]
-
-    def tasks() -> Iterator[pd.DataFrame]:
-        for frame in read_csv(task_path, _TASK_TYPES, _TASKS, _TASK_NAMES.split()):
-            done = frame["status"] == "Terminated"
-            skipped["not terminated well"] += int((~done).sum())
-            known = frame["job_name"].isin(submitted_s.index)
-            skipped["of an unknown job"] += int((done & ~known).sum())
-            task = frame[done & known]
-            yield jobs_frame(
-                arrival_s=task["job_name"].map(submitted_s),
-                work_s=task["end_time"] - task["start_time"],
-                cpu_milli=task["plan_cpu"] * 10,
-                gpu_milli=task["plan_gpu"].fillna(0) * 10,
-                memory_bytes=task["plan_mem"] * 2**30,
-                copies=task["inst_num"],
-            )
-
-    yield from as_trace(sorted_by_arrival(usable(tasks(), skipped)))
+    for frame in read_csv(task_path, _TASK_TYPES, _TASKS, _TASK_NAMES.split()):
+        done = frame["status"] == "Terminated"
+        skipped["not terminated well"] += int((~done).sum())
+        known = frame["job_name"].isin(submitted_s.index)
+        skipped["of an unknown job"] += int((done & ~known).sum())
+        task = frame[done & known]
+        yield jobs_frame(
+            arrival_s=task["job_name"].map(submitted_s),
+            work_s=task["end_time"] - task["start_time"],
+            cpu_milli=task["plan_cpu"] * 10,
+            gpu_milli=task["plan_gpu"].fillna(0) * 10,
+            memory_bytes=task["plan_mem"] * 2**30,
+            copies=task["inst_num"],
+        )

@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from trimtab.traces.arrival_order import sorted_by_arrival
 from trimtab.traces.formats.csv_table import read_csv
-from trimtab.traces.jobs import as_trace, jobs_frame, usable
+from trimtab.traces.jobs import jobs_frame
 
 _PODS = "openb_pod_list_*.csv of Alibaba's GPU trace of 2023"
 _POD_NUMBERS = ["cpu_milli", "memory_mib", "num_gpu", "gpu_milli"]
@@ -28,7 +27,7 @@ PRIORITY = {"BE": 0, "Burstable": 1, "LS": 2, "Guaranteed": 3}
 
 
 def read_alibaba_gpu_2023(path: Path, skipped: Counter[str]) -> Iterator[pd.DataFrame]:
-    """Yield the pods of a list as chunks of tables.TRACE.
+    """Yield the pods of a list.
 
     A pod works from scheduled_time to deletion_time. Its priority is its quality of service:
     best effort 0, burstable 1, latency-sensitive 2, guaranteed 3. Pods in phase Pending (never
@@ -36,19 +35,15 @@ def read_alibaba_gpu_2023(path: Path, skipped: Counter[str]) -> Iterator[pd.Data
     models of GPU a pod asks for (gpu_spec) is not part of a trace. Raises UserError that names
     the file, missing columns, or the row.
     """
-
-    def pods() -> Iterator[pd.DataFrame]:
-        for frame in read_csv(path, _POD_TYPES, _PODS):
-            for phase in ("Pending", "Failed"):
-                skipped[phase.lower()] += int((frame["pod_phase"] == phase).sum())
-            pod = frame[~frame["pod_phase"].isin(["Pending", "Failed"])]
-            yield jobs_frame(
-                arrival_s=pod["creation_time"],
-                work_s=pod["deletion_time"] - pod["scheduled_time"],
-                cpu_milli=pod["cpu_milli"],
-                gpu_milli=pod["num_gpu"] * pod["gpu_milli"],
-                memory_bytes=pod["memory_mib"] * 2**20,
-                priority=pod["qos"].map(PRIORITY).astype(np.float64),
-            )
-
-    yield from as_trace(sorted_by_arrival(usable(pods(), skipped)))
+    for frame in read_csv(path, _POD_TYPES, _PODS):
+        for phase in ("Pending", "Failed"):
+            skipped[phase.lower()] += int((frame["pod_phase"] == phase).sum())
+        pod = frame[~frame["pod_phase"].isin(["Pending", "Failed"])]
+        yield jobs_frame(
+            arrival_s=pod["creation_time"],
+            work_s=pod["deletion_time"] - pod["scheduled_time"],
+            cpu_milli=pod["cpu_milli"],
+            gpu_milli=pod["num_gpu"] * pod["gpu_milli"],
+            memory_bytes=pod["memory_mib"] * 2**20,
+            priority=pod["qos"].map(PRIORITY).astype(np.float64),
+        )

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from trimtab.errors import UserError
 from trimtab.traces.formats.csv_table import read_csv
-from trimtab.traces.jobs import as_trace, jobs_frame, usable
+from trimtab.traces.jobs import jobs_frame
 
 _COUNTS = "invocations_per_function_md.anon.dNN.csv of the Azure Functions dataset of 2019"
 _DURATIONS = "function_durations_percentiles.anon.dNN.csv of the Azure Functions dataset of 2019"
@@ -39,7 +39,7 @@ def read_azure_functions_2019(
     memory_bytes: int,
     seed: int,
 ) -> Iterator[pd.DataFrame]:
-    """Yield the invocations as chunks of tables.TRACE, of priority 0.
+    """Yield the invocations, of priority 0.
 
     The two sequences name each day's two files, in order of the days. The dataset counts
     invocations by minute: each gets a random time of its minute, and a random duration by linear
@@ -55,23 +55,19 @@ def read_azure_functions_2019(
             "expected a pair for each day"
         )
     rng = np.random.default_rng(seed)
-
-    def invocations() -> Iterator[pd.DataFrame]:
-        pairs = zip(invocation_paths, duration_paths, strict=True)
-        for day, (invocation_path, duration_path) in enumerate(pairs):
-            counts, quantiles_s = _day(invocation_path, duration_path, skipped)
-            for minute in range(len(_MINUTES)):
-                function = np.repeat(np.arange(len(counts)), counts[:, minute])
-                offset_s = np.sort(rng.uniform(0.0, _MINUTE_S, function.size))
-                function = rng.permutation(function)
-                yield jobs_frame(
-                    arrival_s=day * _DAY_S + minute * _MINUTE_S + offset_s,
-                    work_s=_interpolated(quantiles_s, function, rng.uniform(0, 100, function.size)),
-                    cpu_milli=cpu_milli,
-                    memory_bytes=memory_bytes,
-                )
-
-    yield from as_trace(usable(invocations(), skipped))
+    pairs = zip(invocation_paths, duration_paths, strict=True)
+    for day, (invocation_path, duration_path) in enumerate(pairs):
+        counts, quantiles_s = _day(invocation_path, duration_path, skipped)
+        for minute in range(len(_MINUTES)):
+            function = np.repeat(np.arange(len(counts)), counts[:, minute])
+            offset_s = np.sort(rng.uniform(0.0, _MINUTE_S, function.size))
+            function = rng.permutation(function)
+            yield jobs_frame(
+                arrival_s=day * _DAY_S + minute * _MINUTE_S + offset_s,
+                work_s=_interpolated(quantiles_s, function, rng.uniform(0, 100, function.size)),
+                cpu_milli=cpu_milli,
+                memory_bytes=memory_bytes,
+            )
 
 
 def _interpolated(

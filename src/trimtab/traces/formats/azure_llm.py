@@ -12,9 +12,8 @@ import pandas as pd
 import pyarrow as pa
 
 from trimtab.errors import UserError
-from trimtab.traces.arrival_order import sorted_by_arrival
 from trimtab.traces.formats.csv_table import read_csv
-from trimtab.traces.jobs import as_trace, jobs_frame, usable
+from trimtab.traces.jobs import jobs_frame
 
 _EXPECTED = "AzureLLMInferenceTrace_*.csv: TIMESTAMP,ContextTokens,GeneratedTokens"
 _TOKENS = ["ContextTokens", "GeneratedTokens"]
@@ -30,31 +29,27 @@ def read_azure_llm(
     gpu_milli: int,
     memory_bytes: int,
 ) -> Iterator[pd.DataFrame]:
-    """Yield the requests as chunks of tables.TRACE, of priority 0.
+    """Yield the requests, of priority 0.
 
     The trace has tokens, no times: a request works `context_token_s` for each token of its
     context (prefill) and `generated_token_s` for each that it generates (decode), and demands
     `cpu_milli`, `gpu_milli` and `memory_bytes`. Raises UserError that names the file, missing
     columns, or the row.
     """
-
-    def requests() -> Iterator[pd.DataFrame]:
-        origin: pd.Timestamp | None = None
-        for frame in read_csv(path, _TYPES, _EXPECTED):
-            try:
-                times = pd.to_datetime(frame["TIMESTAMP"], utc=True, format="ISO8601")
-            except ValueError as error:
-                raise UserError(f"{path}: {error}; expected {_EXPECTED}") from None
-            # Seconds since the first request keep all the digits that those since 1970 lose.
-            origin = times.min() if origin is None else origin
-            tokens = frame[_TOKENS].where(frame[_TOKENS] >= 0)
-            context_s = tokens["ContextTokens"] * context_token_s
-            yield jobs_frame(
-                arrival_s=(times - origin).dt.total_seconds(),
-                work_s=context_s + tokens["GeneratedTokens"] * generated_token_s,
-                cpu_milli=cpu_milli,
-                gpu_milli=gpu_milli,
-                memory_bytes=memory_bytes,
-            )
-
-    yield from as_trace(sorted_by_arrival(usable(requests(), skipped)))
+    origin: pd.Timestamp | None = None
+    for frame in read_csv(path, _TYPES, _EXPECTED):
+        try:
+            times = pd.to_datetime(frame["TIMESTAMP"], utc=True, format="ISO8601")
+        except ValueError as error:
+            raise UserError(f"{path}: {error}; expected {_EXPECTED}") from None
+        # Seconds since the first request keep all the digits that those since 1970 lose.
+        origin = times.min() if origin is None else origin
+        tokens = frame[_TOKENS].where(frame[_TOKENS] >= 0)
+        context_s = tokens["ContextTokens"] * context_token_s
+        yield jobs_frame(
+            arrival_s=(times - origin).dt.total_seconds(),
+            work_s=context_s + tokens["GeneratedTokens"] * generated_token_s,
+            cpu_milli=cpu_milli,
+            gpu_milli=gpu_milli,
+            memory_bytes=memory_bytes,
+        )

@@ -15,10 +15,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from trimtab.traces.arrival_order import sorted_by_arrival
 from trimtab.traces.formats.csv_table import read_csv
-from trimtab.traces.formats.task_events import EVENT_COLUMNS, TaskEvent, check_order, finished_tasks
-from trimtab.traces.jobs import as_trace, usable
+from trimtab.traces.formats.task_events import TaskEvent, finished_tasks, whole_events
 
 _EXPECTED = "task_events of Google's cluster trace of 2011: 13 columns without a header"
 _NAMES = (
@@ -47,23 +45,17 @@ def read_google_2011(
     machine_cpu_milli: int,
     machine_memory_bytes: int,
 ) -> Iterator[pd.DataFrame]:
-    """Yield the finished tasks of task_events files as chunks of tables.TRACE.
+    """Yield the finished tasks of task_events files.
 
     `paths` are `part-?????-of-00500.csv.gz` or some of them; they are read in the order of their
     names, which is that of time. Demands are relative to the largest machine, whose size the
     trace hides: `machine_cpu_milli` and `machine_memory_bytes` say it. What is skipped is counted
     by reason; see finished_tasks. Raises UserError that names the file and the row.
     """
-
-    def events() -> Iterator[pd.DataFrame]:
-        last_us = 0
-        for path in sorted(paths):
-            for frame in read_csv(path, _TYPES, _EXPECTED, _NAMES.split()):
-                whole = frame.dropna()
-                skipped["event without a request"] += len(frame) - len(whole)
-                last_us = check_order(path, whole["time_us"].to_numpy(np.int64), last_us)
-                kind = _EVENTS[np.clip(whole["type"].to_numpy(np.int64), 0, 8)]
-                yield whole.assign(event=kind)[EVENT_COLUMNS]
-
-    tasks = finished_tasks(events(), machine_cpu_milli, machine_memory_bytes, skipped)
-    yield from as_trace(sorted_by_arrival(usable(tasks, skipped)))
+    frames = (
+        (path, frame)
+        for path in sorted(paths)
+        for frame in read_csv(path, _TYPES, _EXPECTED, _NAMES.split())
+    )
+    events = whole_events(frames, _EVENTS, skipped)
+    return finished_tasks(events, machine_cpu_milli, machine_memory_bytes, skipped)

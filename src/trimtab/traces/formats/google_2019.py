@@ -24,10 +24,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from trimtab.errors import UserError
-from trimtab.traces.arrival_order import ROWS_PER_CHUNK, sorted_by_arrival
+from trimtab.traces.arrival_order import ROWS_PER_CHUNK
 from trimtab.traces.formats.csv_table import csv_header, read_csv
-from trimtab.traces.formats.task_events import EVENT_COLUMNS, TaskEvent, check_order, finished_tasks
-from trimtab.traces.jobs import as_trace, usable
+from trimtab.traces.formats.task_events import TaskEvent, finished_tasks, whole_events
 
 _EXPECTED = "instance_events of Google's cluster traces of 2019, as .json, .csv or .parquet"
 _REQUEST = "resource_request."
@@ -45,7 +44,7 @@ def read_google_2019(
     machine_cpu_milli: int,
     machine_memory_bytes: int,
 ) -> Iterator[pd.DataFrame]:
-    """Yield the finished tasks of instance_events files as chunks of tables.TRACE.
+    """Yield the finished tasks of instance_events files.
 
     `paths` end in .json, .csv (either also .gz) or .parquet, and are read in the order of their
     names; events have to be sorted by time over all of them. Demands are relative to the largest
@@ -53,21 +52,17 @@ def read_google_2019(
     Reservations (alloc sets) are left out. What is skipped is counted by reason; see
     finished_tasks. Raises UserError that names the file, missing columns, or the line.
     """
+    frames = (
+        (path, frame.rename(columns=_RENAMED)) for path in sorted(paths) for frame in _frames(path)
+    )
 
     def events() -> Iterator[pd.DataFrame]:
-        last_us = 0
-        for path in sorted(paths):
-            for frame in _frames(path):
-                whole = frame.dropna()
-                skipped["event without a request"] += len(frame) - len(whole)
-                last_us = check_order(path, whole["time"].to_numpy(np.int64), last_us)
-                kind = _EVENTS[np.clip(whole["type"].to_numpy(np.int64), 0, 10)]
-                task = whole["collection_type"].to_numpy() == 0
-                skipped["reservation"] += int((~task & (kind == TaskEvent.SUBMIT)).sum())
-                yield whole.assign(event=kind).rename(columns=_RENAMED)[EVENT_COLUMNS][task]
+        for frame in whole_events(frames, _EVENTS, skipped):
+            task = frame["collection_type"] == 0
+            skipped["reservation"] += int((~task & (frame["event"] == TaskEvent.SUBMIT)).sum())
+            yield frame[task]
 
-    tasks = finished_tasks(events(), machine_cpu_milli, machine_memory_bytes, skipped)
-    yield from as_trace(sorted_by_arrival(usable(tasks, skipped)))
+    return finished_tasks(events(), machine_cpu_milli, machine_memory_bytes, skipped)
 
 
 def _frames(path: Path) -> Iterator[pd.DataFrame]:

@@ -17,9 +17,8 @@ import pandas as pd
 import pyarrow as pa
 
 from trimtab.errors import UserError
-from trimtab.traces.arrival_order import sorted_by_arrival
 from trimtab.traces.formats.csv_table import read_csv
-from trimtab.traces.jobs import as_trace, jobs_frame, usable
+from trimtab.traces.jobs import jobs_frame
 
 _TABLE = "a Philly table: timestamp,duration,num_gpus,gpu_time,cluster"
 _LOG = "cluster_job_log of the Philly trace: a JSON list of jobs"
@@ -29,30 +28,26 @@ _TYPES = {"timestamp": pa.timestamp("s"), "duration": pa.float64(), "num_gpus": 
 def read_philly_table(
     path: Path, skipped: Counter[str], cpu_milli_per_gpu: int, memory_bytes_per_gpu: int
 ) -> Iterator[pd.DataFrame]:
-    """Yield the jobs of the derived table as chunks of tables.TRACE, of priority 0.
+    """Yield the jobs of the derived table, of priority 0.
 
     The trace has no demand but GPUs: `cpu_milli_per_gpu` and `memory_bytes_per_gpu` go with each.
     Raises UserError that names the file, missing columns, or the row.
     """
-
-    def jobs() -> Iterator[pd.DataFrame]:
-        for frame in read_csv(path, _TYPES, _TABLE):
-            arrival = frame["timestamp"].to_numpy("datetime64[s]")
-            yield _jobs(
-                np.where(np.isnat(arrival), np.nan, arrival.astype(np.float64)),
-                frame["duration"],
-                frame["num_gpus"],
-                cpu_milli_per_gpu,
-                memory_bytes_per_gpu,
-            )
-
-    yield from as_trace(sorted_by_arrival(usable(jobs(), skipped)))
+    for frame in read_csv(path, _TYPES, _TABLE):
+        arrival = frame["timestamp"].to_numpy("datetime64[s]")
+        yield _jobs(
+            np.where(np.isnat(arrival), np.nan, arrival.astype(np.float64)),
+            frame["duration"],
+            frame["num_gpus"],
+            cpu_milli_per_gpu,
+            memory_bytes_per_gpu,
+        )
 
 
 def read_philly_log(
     path: Path, skipped: Counter[str], cpu_milli_per_gpu: int, memory_bytes_per_gpu: int
 ) -> Iterator[pd.DataFrame]:
-    """Yield the jobs of cluster_job_log that passed as chunks of tables.TRACE, of priority 0.
+    """Yield the jobs of cluster_job_log that passed, of priority 0.
 
     A job arrives at its submitted_time and works as long as its last attempt, on the GPUs of
     that attempt; earlier attempts, which failed or were preempted, are ignored. Times are local
@@ -76,8 +71,7 @@ def read_philly_log(
         if row is not None:
             rows.append(row)
     arrival_s, work_s, gpus = np.array(rows, np.float64).reshape(-1, 3).T
-    jobs = _jobs(arrival_s, work_s, gpus, cpu_milli_per_gpu, memory_bytes_per_gpu)
-    yield from as_trace(sorted_by_arrival(usable([jobs], skipped)))
+    yield _jobs(arrival_s, work_s, gpus, cpu_milli_per_gpu, memory_bytes_per_gpu)
 
 
 def _jobs(

@@ -9,6 +9,7 @@ from typing import Any, get_type_hints
 import pandas as pd
 
 from trimtab.errors import UserError
+from trimtab.traces.arrival_order import sorted_by_arrival
 from trimtab.traces.formats.alibaba_2018 import read_alibaba_2018
 from trimtab.traces.formats.alibaba_gpu_2020 import read_alibaba_gpu_2020
 from trimtab.traces.formats.alibaba_gpu_2023 import read_alibaba_gpu_2023
@@ -19,7 +20,9 @@ from trimtab.traces.formats.google_2011 import read_google_2011
 from trimtab.traces.formats.google_2019 import read_google_2019
 from trimtab.traces.formats.philly import read_philly_log, read_philly_table
 from trimtab.traces.formats.swf import read_swf
+from trimtab.traces.jobs import as_trace, usable
 
+# Each yields what it finds as `jobs_frame` has it, in any order.
 READERS: dict[str, Callable[..., Iterator[pd.DataFrame]]] = {
     "swf": read_swf,
     "google_2011": read_google_2011,
@@ -33,6 +36,7 @@ READERS: dict[str, Callable[..., Iterator[pd.DataFrame]]] = {
     "philly_table": read_philly_table,
     "philly_log": read_philly_log,
 }
+_IN_ORDER = {"azure_functions_2019"}  # of arrival already, and far more than fit into memory
 
 
 def read_format(
@@ -55,7 +59,8 @@ def read_format(
         if hints[key] is Path and len(paths) != 1:
             raise UserError(f"trace of the format {name}: files: {key}: one file, {paths} given")
         arguments[key] = Path(paths[0]) if hints[key] is Path else [Path(path) for path in paths]
-    return reader(skipped=skipped, **arguments)
+    jobs = usable(reader(skipped=skipped, **arguments), skipped)
+    return as_trace(jobs if name in _IN_ORDER else sorted_by_arrival(jobs))
 
 
 def _check(name: str, what: str, given: Mapping[str, Any], expected: Sequence[str]) -> None:

@@ -18,8 +18,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from trimtab.errors import UserError
-from trimtab.traces.arrival_order import ROWS_PER_CHUNK, sorted_by_arrival
-from trimtab.traces.jobs import as_trace, jobs_frame, usable
+from trimtab.traces.arrival_order import ROWS_PER_CHUNK
+from trimtab.traces.jobs import jobs_frame
 
 _FIELDS = 18
 _EXPECTED = "Standard Workload Format: 18 numbers a line, comments after a semicolon"
@@ -27,17 +27,13 @@ _STATUS = {0: "failed", 2: "part of a job", 3: "part of a job", 4: "part of a jo
 
 
 def read_swf(path: Path, skipped: Counter[str]) -> Iterator[pd.DataFrame]:
-    """Yield the jobs of the log at `path` (.swf or .swf.gz) as chunks of tables.TRACE.
+    """Yield the jobs of the log at `path` (.swf or .swf.gz).
 
     A job is one demand for all its processors, requested or else allocated, a core each; its
     memory is that requested, or else used, 0 where neither is known. A status of -1 counts as
     completed. All have priority 0: queue numbers are not ordered. What is left out is counted in
     `skipped` by reason. Raises UserError that names the file and the line.
     """
-    yield from as_trace(sorted_by_arrival(usable(_jobs(path, skipped), skipped)))
-
-
-def _jobs(path: Path, skipped: Counter[str]) -> Iterator[pd.DataFrame]:
     for fields in _numbers(path):
         status = fields[:, 10]
         for code, reason in _STATUS.items():

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from trimtab.errors import UserError
 from trimtab.traces.jobs import jobs_frame
 
-EVENT_COLUMNS = ["event", "collection", "index", "time_us", "priority", "cpus", "memory"]
+_COLUMNS = ["event", "collection", "index", "time_us", "priority", "cpus", "memory"]
 
 
 class TaskEvent(IntEnum):
@@ -26,21 +26,32 @@ class TaskEvent(IntEnum):
     END = 5  # failed, killed or lost
 
 
-def check_order(path: Path, time_us: NDArray[np.int64], last_us: int) -> int:
-    """Return the time of the last event at `path` so far; UserError when time goes back.
+def whole_events(
+    frames: Iterable[tuple[Path, pd.DataFrame]],
+    kinds: NDArray[np.int64],
+    skipped: Counter[str],
+) -> Iterator[pd.DataFrame]:
+    """Yield the events that have a request, with the TaskEvent that `kinds` gives to each `type`.
 
-    `time_us` are the next events' times, and `last_us` is that of the last one before them, also
-    in another file.
+    `frames` come with the path of their file and have `time_us` and `type`, of which those past
+    the end of `kinds` count as its last. Raises UserError where time goes back, also from file to
+    file.
     """
-    times_us = np.concatenate([[last_us], time_us])
-    back = np.flatnonzero(np.diff(times_us) < 0)
-    if back.size:
-        before, after = times_us[back[0]], times_us[back[0] + 1]
-        raise UserError(
-            f"{path}: time goes back from {before} to {after} us; expected events sorted by time, "
-            "also from file to file in the order of their names"
-        )
-    return int(times_us[-1])
+    last_us = 0
+    for path, frame in frames:
+        whole = frame.dropna()
+        skipped["event without a request"] += len(frame) - len(whole)
+        times_us = np.concatenate([[last_us], whole["time_us"].to_numpy(np.int64)])
+        back = np.flatnonzero(np.diff(times_us) < 0)
+        if back.size:
+            before, after = times_us[back[0]], times_us[back[0] + 1]
+            raise UserError(
+                f"{path}: time goes back from {before} to {after} us; expected events sorted by "
+                "time, also from file to file in the order of their names"
+            )
+        last_us = int(times_us[-1])
+        number = np.clip(whole["type"].to_numpy(np.int64), 0, len(kinds) - 1)
+        yield whole.assign(event=kinds[number])
 
 
 def finished_tasks(
@@ -51,7 +62,8 @@ def finished_tasks(
 ) -> Iterator[pd.DataFrame]:
     """Yield the tasks that finished, as trimtab.traces.jobs.jobs_frame has them.
 
-    `frames` have EVENT_COLUMNS, by rising time; cpus and memory are relative to the largest
+    `frames` have `event`, `collection`, `index`, `time_us`, `priority`, `cpus` and `memory`, by
+    rising time; cpus and memory are relative to the largest
     machine, whose size is given. A task arrives with its first SUBMIT, works from its last
     SCHEDULE to its FINISH, and demands what that SCHEDULE says. Evictions are ignored: the
     policy that is simulated makes its own. A task that failed, was killed or was lost counts
@@ -62,7 +74,7 @@ def finished_tasks(
     running: dict[tuple[int, int], tuple[int, int, float, float]] = {}
     for frame in frames:
         frame = frame[frame["event"] != TaskEvent.OTHER]
-        columns = [frame[name].tolist() for name in EVENT_COLUMNS]
+        columns = [frame[name].tolist() for name in _COLUMNS]
         rows: list[tuple[float, float, int, float, float]] = []
         for event, collection, index, time_us, priority, cpus, memory in zip(*columns, strict=True):
             task = (collection, index)

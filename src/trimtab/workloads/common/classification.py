@@ -1,5 +1,6 @@
 """Training and inference of image classifiers."""
 
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,14 +10,14 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from trimtab.workloads.common.command import mark_epoch, mark_first_iteration
-from trimtab.workloads.common.program import Options, load_weights, save_weights
-from trimtab.workloads.data import Images
+from trimtab.workloads.common.program import load_weights, save_weights
+from trimtab.workloads.data import Bytes, Images, Labels
 
 _LEARNING_RATE = 1e-3
 Loader = Callable[[Path | None, int | None, int | None], Images]
 
 
-def run(options: Options, build: Callable[[], Any], load: Loader) -> dict[str, Any]:
+def run(options: Namespace, build: Callable[[], Any], load: Loader) -> dict[str, Any]:
     """Train the model that `build` returns, or only classify the test images with it.
 
     The model maps float32 images [batch, channels, height, width] from -1 to 1 to logits
@@ -42,11 +43,9 @@ def run(options: Options, build: Callable[[], Any], load: Loader) -> dict[str, A
     return metrics | test
 
 
-def train(model: Any, images: Images, options: Options) -> list[float]:
+def train(model: Any, images: Images, options: Namespace) -> list[float]:
     """Train `model` with Adam, where it lies, and return the mean cross-entropy of each epoch."""
-    dataset = TensorDataset(
-        torch.from_numpy(images.train_images), torch.from_numpy(images.train_labels)
-    )
+    dataset = labelled(images.train_images, images.train_labels)
     order = torch.Generator().manual_seed(options.seed)
     batches = DataLoader(dataset, options.batch_size, shuffle=True, generator=order)
     optimiser = torch.optim.Adam(model.parameters(), lr=_LEARNING_RATE)
@@ -74,9 +73,7 @@ def evaluate(model: Any, images: Images, batch_size: int, mark: bool) -> tuple[f
 
     With `mark` the first batch is announced as the program's first iteration.
     """
-    dataset = TensorDataset(
-        torch.from_numpy(images.test_images), torch.from_numpy(images.test_labels)
-    )
+    dataset = labelled(images.test_images, images.test_labels)
     loss, correct = 0.0, 0
     device = next(model.parameters()).device
     model.eval()
@@ -89,6 +86,11 @@ def evaluate(model: Any, images: Images, batch_size: int, mark: bool) -> tuple[f
             if mark and number == 0:
                 mark_first_iteration()
     return loss / len(dataset), correct / len(dataset)
+
+
+def labelled(images: Bytes, labels: Labels) -> Any:
+    """Return images with their labels as a data set of PyTorch."""
+    return TensorDataset(torch.from_numpy(images), torch.from_numpy(labels))
 
 
 def scaled(pixels: Any) -> Any:

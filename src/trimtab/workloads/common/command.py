@@ -7,18 +7,21 @@ a mistake on the command line answer at once, with or without the framework.
 import argparse
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from trimtab.workloads.data import InputError
 
-DEVICES = ("cpu", "cuda")
 
+def parser(description: str, devices: Sequence[str] = ("cpu", "cuda")) -> argparse.ArgumentParser:
+    """Return a parser of what every program takes: the seed, and where the metrics go.
 
-def parser(description: str) -> argparse.ArgumentParser:
-    """Return a parser of what every program takes: the seed, and where the metrics go."""
+    Where the program may run on either of `devices`, which one too.
+    """
     made = argparse.ArgumentParser(description=description)
+    if devices:
+        made.add_argument("--device", choices=devices, default=devices[0])
     made.add_argument("--seed", type=int, default=0, help="of all that is drawn at random")
     made.add_argument("--output", type=Path, required=True, help="where to write the metrics, JSON")
     return made

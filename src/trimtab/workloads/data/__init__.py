@@ -42,6 +42,11 @@ class Images:
         )
 
 
+def channels_last(images: Bytes) -> npt.NDArray[np.float32]:
+    """Return images as float32 [samples, height, width, channels] from -1 to 1."""
+    return images.transpose(0, 2, 3, 1).astype(np.float32) / 127.5 - 1
+
+
 def package_folder(package: str, carried: str) -> Path:
     """Return the folder of an installed package without importing it.
 

@@ -322,5 +322,5 @@ def test_a_library_without_gpu_code_has_nothing_to_decide() -> None:
 
 
 def test_a_target_is_needed() -> None:
-    with pytest.raises(ValueError, match="at least one target GPU"):
+    with pytest.raises(ValueError, match="expected a target GPU"):
         decide(np.zeros(0, np.uint8), GpuCode((), ()), [], None)

@@ -1,6 +1,7 @@
 """GPU code of libraries that nvcc compiled: spans, patches, and what NVIDIA's tool finds then."""
 
 import hashlib
+import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from cuda_sources import KERNELS, library, listed_elements, needs_cuda_tools
 
 from trimtab.binaries.elf.functions import read_functions
+from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.gpu.fatbin import Kind, cubin_bytes, find_gpu_code
 from trimtab.binaries.rewriting.compact import rewrite
@@ -17,7 +19,7 @@ from trimtab.binaries.rewriting.spans import GPU_REMOVED, SpanReason
 from trimtab.config.groups.debloat import Debloat
 from trimtab.debloating.gpu.gpu_code import GpuScope, gpu_scope_of, locate_gpu_code
 from trimtab.errors import UserError
-from trimtab.records.usage import Usage, UsedGpu, UsedModule
+from trimtab.records.usage import Usage, UsedGpu, UsedLibrary, UsedModule
 
 MODES = ("zero", "punch", "compact")
 
@@ -107,7 +109,7 @@ def test_unused_kernels_are_pruned_when_asked(tmp_path: Path) -> None:
     element = find_gpu_code(elf).regions[0].elements[0]
     assert element.compression == "zstd"
     used = module(cubin_bytes(elf.data, element), "scale")
-    options = Debloat(name="x", kernels="prune")
+    options = Debloat(name="x", kernels="prune", fallback="none")
     target = gpu_scope_of(options, [usage(used, gpus=(element.architecture.number,))], [])
     _, pruned = slim(compiled, target, tmp_path / "pruned.so", "compact")
     whole = GpuScope(target.gpus, target.use)
@@ -123,9 +125,31 @@ def test_what_gpu_code_is_kept_for() -> None:
     assert gpu_scope_of(Debloat(name="x", gpu="architecture"), traced, []).use is None
     for kept in (
         gpu_scope_of(Debloat(name="x", gpu="keep"), traced, []),
-        gpu_scope_of(Debloat(name="x"), [usage(gpus=())], []),
+        gpu_scope_of(Debloat(name="x", gpu="architecture"), [usage(gpus=())], []),
+        gpu_scope_of(Debloat(name="x", fallback="none"), [usage(gpus=())], []),
         gpu_scope_of(Debloat(name="x"), [usage(), usage(traced=False)], []),
     ):
-        assert kept.gpus == () and kept.why_all
+        assert kept.keeps_all and kept.why_all
     with pytest.raises(UserError, match="nine"):
         gpu_scope_of(Debloat(name="x"), traced, ["nine"])
+
+
+@pytest.mark.parametrize("function", ["cuInit", "cuDeviceGet"])
+def test_programs_that_asked_for_no_gpu_used_no_gpu_code(tmp_path: Path, function: str) -> None:
+    """The function tracer tells what of the driver ran, wherever the kernel tracer had no GPU."""
+    driver, code = tmp_path / "libcuda.so.1", tmp_path / "driver.c"
+    code.write_text("int cuInit(void) { return 0; } int cuDeviceGet(void) { return 0; }")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", driver, code], check=True)
+    elf = read_elf(driver)
+    names, starts = function_names(elf), read_functions(elf).start.tolist()
+    ran = [start for start in starts if names.of(start) == function]
+    library = UsedLibrary(
+        path=str(driver), build_id=elf.build_id, size_bytes=elf.size_bytes, traced=True,
+        not_traced_because="", functions_total=len(starts), functions_used=1, used_functions=ran,
+    )  # fmt: skip
+    without_gpu = usage(gpus=(), traced=False)
+    scope = gpu_scope_of(
+        Debloat(name="x"), [without_gpu.model_copy(update={"libraries": [library]})], []
+    )
+    assert scope.keeps_all == (function == "cuDeviceGet")
+    assert scope.gpus == () and scope.put_back != scope.keeps_all

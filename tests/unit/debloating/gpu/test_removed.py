@@ -36,12 +36,17 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return library(tmp_path_factory.mktemp("big") / "libbig.so", "compressed_default", BIG)
 
 
-def located(path: Path, use: GpuUse | None, touched: list[int] | None = None) -> Located:
+def located(
+    path: Path,
+    use: GpuUse | None,
+    touched: list[int] | None = None,
+    gpus: tuple[int, ...] = (80, 90),
+) -> Located:
     elf = read_elf(path)
     used = read_functions(elf).start.astype(np.int64)
     data = np.array(touched or [], np.int64)
     target = ProfiledLibrary("libbig.so", path, elf.build_id, elf.size_bytes, used, "", data)
-    return locate_used(target, OPTIONS, GpuScope((80, 90), use, put_back=True))
+    return locate_used(target, OPTIONS, GpuScope(gpus, use, put_back=True))
 
 
 def removed_of(path: Path, found: Located) -> RemovedPages:
@@ -107,6 +112,23 @@ def test_what_comes_back_is_what_the_driver_would_have_found(
     fits = {element.offset for element in elements} & set(found.gpu.placed)
     assert len(after) == len(fits) and set(after) <= set(before)
     assert {a for _, kind, a, _ in after if kind is Kind.ELF} == {80, 90}
+
+
+@needs_cuda_tools
+def test_all_gpu_code_that_no_program_asked_for_comes_back_as_it_was(
+    compiled: Path, tmp_path: Path
+) -> None:
+    elf = read_elf(compiled)
+    none = GpuUse.of([], [], linked=False)
+    found = located(compiled, none, gpus=())
+    assert found.gpu.bytes_kept == 0 < found.gpu.bytes_total
+    slim = tmp_path / "slim.so"
+    rewrite(elf, found.spans, "compact", slim, 4096, patches=found.patches)
+    back = with_pages_back(elf, slim, removed_of(compiled, found))
+    regions = sorted(registered_regions(elf))
+    assert programs(back, regions) == programs(elf.data.tobytes(), regions) != []
+    again = located(compiled, none, [find_gpu_code(elf).regions[0].elements[0].offset + 100], ())
+    assert again.gpu.elements_kept == 1
 
 
 @needs_cuda_tools

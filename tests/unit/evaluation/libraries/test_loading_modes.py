@@ -7,8 +7,7 @@ import pytest
 
 from trimtab.evaluation.inputs.measurements import Measurements, WorkloadFacts
 from trimtab.evaluation.inputs.read import load
-from trimtab.evaluation.libraries.libraries_total import LibrariesTotal
-from trimtab.evaluation.libraries.loading_modes import SizesByLoadingMode
+from trimtab.evaluation.libraries.target_sizes import LibrariesTotal, SizesByLoadingMode
 from trimtab.evaluation.report.tables import Row, Table, is_published
 from trimtab.evaluation.runs.run_cost import RunCost, RunCostByLoadingMode
 
@@ -67,5 +66,5 @@ def test_a_mode_says_nothing_where_there_is_no_gpu_code(tmp_path: Path) -> None:
     ):
         assert ours(table) == []
         assert len(table.rows) == 4
-        assert not table.is_measured
+        assert not table.ours
         assert "CUDA_MODULE_LOADING" in table.missing

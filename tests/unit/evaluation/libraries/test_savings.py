@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.inputs.read import load
-from trimtab.evaluation.libraries.savings import Savings, pareto
+from trimtab.evaluation.libraries.by_library import Savings, pareto
 
 
 def test_the_pareto_chart_ranks_and_accumulates(tmp_path: Path) -> None:

@@ -8,10 +8,7 @@ import pytest
 
 from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.inputs.read import load
-from trimtab.evaluation.libraries.similarity import (
-    SimilarityOfTargets,
-    SimilarityOfTensorflowTargets,
-)
+from trimtab.evaluation.libraries.similarity import Similarity
 from trimtab.evaluation.report.tables import Table
 from trimtab.records.used import UsedCode
 
@@ -35,9 +32,8 @@ def tables(
 
 
 def of(measurements: Measurements) -> tuple[Table, Table]:
-    return SimilarityOfTargets(measurements).tables[0], SimilarityOfTensorflowTargets(
-        measurements
-    ).tables[0]
+    torch, tensorflow = Similarity(measurements).tables
+    return torch, tensorflow
 
 
 def cells(table: Table) -> list[list[object]]:
@@ -82,7 +78,7 @@ def test_addresses_of_different_builds_are_not_compared(
 
 def test_code_of_a_library_that_could_not_be_traced_is_not_known(tmp_path: Path) -> None:
     measurements = load(files.write_gpu_experiment(tmp_path))
-    assert cells(SimilarityOfTargets(measurements).tables[0])[0] == [None, 0.5, None]
+    assert cells(Similarity(measurements).tables[0])[0] == [None, 0.5, None]
     (rows,) = [target for target in measurements.targets if target.label == "lenet5_train"]
     assert rows.used == {}
 

@@ -7,9 +7,8 @@ from typing import Any
 import experiment_files as files
 import pytest
 
-from trimtab.evaluation.evaluate import evaluate
+from trimtab.evaluation.evaluate import evaluate, merged
 from trimtab.evaluation.inputs.measurements import Inputs
-from trimtab.evaluation.report.metrics import merged
 
 
 def metrics(inputs: Inputs, folder: Path) -> Any:

@@ -20,7 +20,7 @@ from trimtab.evaluation.report.section import Section, find_sections
 MODULE = """
 from functools import cached_property
 
-from trimtab.evaluation.report.chapters import RUNS
+from trimtab.evaluation.report.section import RUNS
 from trimtab.evaluation.report.key_figures import KeyFigure
 from trimtab.evaluation.report.section import Chapter, TargetSection
 from trimtab.evaluation.report.tables import Column, Table

@@ -8,9 +8,8 @@ import pytest
 
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.report.tables import energy_source, is_published
-from trimtab.evaluation.runs.effort import DebloatingTime
-from trimtab.evaluation.runs.epochs import Epochs
-from trimtab.evaluation.runs.run_cost import RunCost
+from trimtab.evaluation.runs.effort import Effort
+from trimtab.evaluation.runs.run_cost import Epochs, RunCost
 
 
 def test_runs_are_compared_pair_by_pair(tmp_path: Path) -> None:
@@ -66,7 +65,7 @@ def test_a_debloated_environment_that_never_ran_has_no_figures(tmp_path: Path) -
 
 
 def test_the_debloating_time_is_the_sum_of_its_steps(tmp_path: Path) -> None:
-    row = DebloatingTime(load(files.write_experiment(tmp_path))).tables[0].rows[0]
+    row = Effort(load(files.write_experiment(tmp_path))).tables[0].rows[0]
     assert (row["trace_s"], row["locate_s"], row["rewrite_s"]) == (30, 4, 5.5)
     assert (row["end_to_end_s"], row["libraries"]) == (39.5, 4)
 

@@ -8,12 +8,13 @@ import pytest
 
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.report.tables import Row, is_published
-from trimtab.evaluation.runs.effort import Tracing
+from trimtab.evaluation.runs.effort import Effort
 
 
 def rows_of(tmp_path: Path, runs: list[dict[str, Any]] | None = None) -> list[Row]:
     profile = files.write_profile(tmp_path / "p", runs=runs)
-    table = Tracing(load(files.inputs([profile], [files.write_debloat(tmp_path / "d")]))).tables[0]
+    inputs = files.inputs([profile], [files.write_debloat(tmp_path / "d")])
+    _, table = Effort(load(inputs)).tables
     assert [row["wall_overhead_pct"] for row in table.rows if is_published(row)] == [41, 126]
     return [row for row in table.rows if not is_published(row)]
 

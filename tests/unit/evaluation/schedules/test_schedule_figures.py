@@ -15,8 +15,8 @@ from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.inputs.schedules import Schedules
 from trimtab.evaluation.report.figures import Figure
 from trimtab.evaluation.schedules.against_baseline import energy_values
-from trimtab.evaluation.schedules.charts import PALETTE
 from trimtab.evaluation.schedules.drop_ratios import series
+from trimtab.evaluation.schedules.section import PALETTE
 from trimtab.evaluation.schedules.traces import arrival_values
 from trimtab.files import read_json, write_json
 from trimtab.records.tables import LOAD, write_table

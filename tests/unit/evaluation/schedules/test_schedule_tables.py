@@ -7,9 +7,9 @@ import experiment_files as files
 import pytest
 import schedule_files
 
+from trimtab.evaluation.evaluate import merged
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.inputs.schedules import Schedules
-from trimtab.evaluation.report.metrics import merged
 from trimtab.evaluation.report.tables import Row, Table, is_published
 from trimtab.evaluation.schedules.by_class import spread_keys
 from trimtab.evaluation.schedules.deflator import DeflatorCandidates

@@ -16,16 +16,19 @@ from real_queue import Gate, alive, queued
 
 from trimtab.errors import UserError
 from trimtab.execution.history import JobOutcome
-from trimtab.execution.job_queue import DispatchPolicy, QueuedJob
+from trimtab.execution.job_queue import QueuedJob
 from trimtab.execution.local.dispatch import run_commands
 from trimtab.execution.local.executions import CANNOT_START, living
 from trimtab.execution.sprinting.sprinter import Sprinter
+from trimtab.policies.base import Policy
+from trimtab.policies.dias import Dias
+from trimtab.policies.priority import Priority
 from trimtab.profiling.meters.active_energy import ActiveEnergyMeter
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.records.tables import SCHEDULED, STAYS, read_table, write_table
 
 HARDWARE = HardwareModel("test_machine", 2, 2.0, 10.0, 0.5, 4.0, 0.2, "a test")
-NP, P = DispatchPolicy(), DispatchPolicy(preemptive=True)
+NP, P = Priority(), Priority("repeat")
 BURN = "import time\nwhile time.process_time() < 0.3: pass"
 
 
@@ -50,9 +53,7 @@ def nothing() -> None:
     return None
 
 
-def run(
-    folder: Path, jobs: list[QueuedJob], policy: DispatchPolicy, log: Log | None = None
-) -> JobOutcome:
+def run(folder: Path, jobs: list[QueuedJob], policy: Policy, log: Log | None = None) -> JobOutcome:
     return run_commands(jobs, policy, log_dir=folder / "log", on_event=log or Log())
 
 
@@ -188,8 +189,9 @@ def test_signals_leave_nothing_behind(tmp_path: Path, number: int) -> None:
 import sys
 from pathlib import Path
 from trimtab.execution.local.dispatch import *
+from trimtab.policies.priority import Priority
 job = QueuedJob(0, "only", 0, 0.0, {gate.command!r})
-run_commands([job], DispatchPolicy(), log_dir=Path({str(tmp_path / "log")!r}))
+run_commands([job], Priority(), log_dir=Path({str(tmp_path / "log")!r}))
 """
     queue = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.DEVNULL)
     job = gate.hear()
@@ -223,7 +225,7 @@ def test_failures_are_reported_and_the_rest_runs(tmp_path: Path) -> None:
 
 def test_the_drop_ratio_reaches_the_command(tmp_path: Path) -> None:
     show = ("sh", "-c", "echo $TRIMTAB_DROP_RATIO")
-    policy = DispatchPolicy(drop_ratio={0: 0.2})
+    policy = Dias(drop_ratio={"class0": 0.2})
     run(tmp_path, [queued(0, 0, show), queued(1, 1, show)], policy)
     ratios = [float((tmp_path / f"log/{job}.stdout").read_text()) for job in (0, 1)]
     assert ratios == [0.2, 0.0]
@@ -250,7 +252,7 @@ class RecordingSprinter(Sprinter):
 def test_a_sprint_ends_with_its_budget_and_the_job_goes_on(tmp_path: Path) -> None:
     gate, sprinter = Gate(tmp_path, "job"), RecordingSprinter()
     log = Log({("rests", 0): [gate.let_go]})
-    policy = DispatchPolicy(sprint_timeout_s={0: 0.02}, budget_s=0.05)
+    policy = Dias(timeout_s={"class0": 0.02}, budget_s=0.05)
     outcome = run_commands(
         [queued(0, 0, gate.command), queued(1, 0)],
         policy,
@@ -281,7 +283,7 @@ def test_a_sprint_ends_with_its_budget_and_the_job_goes_on(tmp_path: Path) -> No
 
 def test_the_timer_is_ignored_when_the_job_ends_sooner(tmp_path: Path) -> None:
     sprinter = RecordingSprinter()
-    policy = DispatchPolicy(sprint_timeout_s={0: 1000.0})
+    policy = Dias(timeout_s={"class0": 1000.0})
     run_commands([queued(0, 0), queued(1, 1)], policy, log_dir=tmp_path / "log", sprinter=sprinter)
     assert sprinter.asked == ["rest", "restore"]
 
@@ -289,6 +291,8 @@ def test_the_timer_is_ignored_when_the_job_ends_sooner(tmp_path: Path) -> None:
 def test_an_eviction_ends_the_sprint(tmp_path: Path) -> None:
     """The low job sprints at once; the high one, which never does, must not find it so."""
     low, sprinter = Gate(tmp_path, "low"), RecordingSprinter()
+    policy = Priority("repeat")
+    policy.timeout_s = {"class0": 0.0}
 
     def finish() -> None:
         low.hear()
@@ -297,7 +301,7 @@ def test_an_eviction_ends_the_sprint(tmp_path: Path) -> None:
     log = Log({("sprints", 0): [low.hear, finish]})
     run_commands(
         [queued(0, 0, low.command), queued(1, 1, arrival_s=0.2)],
-        DispatchPolicy(preemptive=True, sprint_timeout_s={0: 0.0}),
+        policy,
         log_dir=tmp_path / "log",
         on_event=log,
         sprinter=sprinter,
@@ -371,7 +375,7 @@ def test_no_job_is_lost_and_one_runs_at_a_time(
 ) -> None:
     jobs = [queued(job, priority, arrival_s=at) for job, (priority, at) in enumerate(drawn)]
     with tempfile.TemporaryDirectory() as folder:
-        outcome = run(Path(folder), jobs, DispatchPolicy(preemptive))
+        outcome = run(Path(folder), jobs, P if preemptive else NP)
     assert sorted(outcome.jobs["job"]) == list(range(len(jobs)))
     assert (outcome.stays["end"] == "finished").sum() == len(jobs)
     assert preemptive or not outcome.jobs["evictions"].any()
@@ -400,18 +404,6 @@ def test_wrong_jobs_stop_everything(tmp_path: Path, jobs: list[QueuedJob], words
     with pytest.raises(UserError, match=words):
         run(tmp_path, jobs, NP, log)
     assert log.events == []
-
-
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        ({"drop_ratio": {0: 1.5}}, "drop_ratio of priority 0: 1.5"),
-        ({"sprint_timeout_s": {1: -1.0}}, "sprint_timeout_s of priority 1"),
-    ],
-)
-def test_wrong_policies(wrong: dict[str, object], words: str) -> None:
-    with pytest.raises(UserError, match=words):
-        DispatchPolicy(**wrong)  # type: ignore[arg-type]
 
 
 def test_marks_are_whole_entries() -> None:

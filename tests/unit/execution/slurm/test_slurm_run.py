@@ -14,8 +14,8 @@ from trimtab.clusters.cluster import Cluster, JobClass
 from trimtab.errors import TrimtabError, UserError
 from trimtab.execution.history import JobOutcome
 from trimtab.execution.slurm.cluster import SlurmCluster
+from trimtab.execution.slurm.jobs import jobs_of
 from trimtab.execution.slurm.run import run_policy
-from trimtab.execution.slurm.trace import jobs_of
 from trimtab.policies.base import NodeState, Placement, Policy, Running, Task
 from trimtab.policies.priority import Priority
 

@@ -5,9 +5,11 @@ from itertools import pairwise
 import pytest
 
 from trimtab.execution.history import Stay
-from trimtab.execution.job_queue import DispatchPolicy, QueuedJob
+from trimtab.execution.job_queue import QueuedJob
 from trimtab.execution.spark.dispatcher import Dispatcher
 from trimtab.execution.sprinting.sprinter import Sprinter
+from trimtab.policies.dias import Dias
+from trimtab.policies.priority import Priority
 
 
 class Timed:
@@ -57,7 +59,7 @@ def check(stays: Sequence[Stay], jobs: Sequence[QueuedJob]) -> None:
 def test_the_highest_buffer_first_and_in_order_within_it() -> None:
     jobs = arrivals((0.0, 0), (0.1, 0), (0.2, 0), (0.2, 1), (0.2, 2), (0.2, 1))
     engine = Timed({0: 0.5, **dict.fromkeys(range(1, 6), 0.01)})
-    stays = Dispatcher(engine, jobs, DispatchPolicy()).run()
+    stays = Dispatcher(engine, jobs, Priority()).run()
     check(stays, jobs)
     assert [stay.job for stay in stays] == [0, 4, 3, 5, 1, 2]
     assert {stay.end for stay in stays} == {"finished"}
@@ -66,7 +68,7 @@ def test_the_highest_buffer_first_and_in_order_within_it() -> None:
 def test_an_evicted_job_starts_again_at_the_head_of_its_buffer() -> None:
     jobs = arrivals((0.0, 0), (0.05, 0), (0.2, 1), (0.25, 2), (0.3, 1))
     engine = Timed({0: 0.4, 1: 0.01, 2: 0.4, 3: 0.01, 4: 0.01})
-    stays = Dispatcher(engine, jobs, DispatchPolicy(preemptive=True)).run()
+    stays = Dispatcher(engine, jobs, Priority("repeat")).run()
     check(stays, jobs)
     assert engine.begun == [(0, 0), (2, 0), (3, 0), (2, 1), (4, 0), (0, 1), (1, 0)]
     ends = [(stay.job, stay.end) for stay in stays if stay.end == "evicted"]
@@ -78,14 +80,14 @@ def test_an_evicted_job_starts_again_at_the_head_of_its_buffer() -> None:
 def test_a_job_of_equal_priority_is_not_evicted() -> None:
     jobs = arrivals((0.0, 1), (0.1, 1))
     engine = Timed({0: 0.3, 1: 0.01})
-    stays = Dispatcher(engine, jobs, DispatchPolicy(preemptive=True)).run()
+    stays = Dispatcher(engine, jobs, Priority("repeat")).run()
     assert [(stay.job, stay.end) for stay in stays] == [(0, "finished"), (1, "finished")]
 
 
 def test_a_job_sprints_after_its_timeout_until_the_budget_is_used_up() -> None:
     jobs = arrivals((0.0, 0), (0.1, 1))
     engine, switch = Timed({0: 0.3, 1: 0.9}), Switch()
-    policy = DispatchPolicy(sprint_timeout_s={1: 0.2}, budget_s=0.3)
+    policy = Dias(timeout_s={"p1": 0.2}, budget_s=0.3)
     stays = Dispatcher(engine, jobs, policy, switch).run()
     assert [(stay.job, stay.level, stay.end) for stay in stays] == [
         (0, 0, "finished"), (1, 0, "level"), (1, 1, "level"), (1, 0, "finished"),
@@ -97,7 +99,7 @@ def test_a_job_sprints_after_its_timeout_until_the_budget_is_used_up() -> None:
 
 def test_a_job_that_ends_in_its_sprint_slows_the_engine_down() -> None:
     engine, switch = Timed({0: 0.3}), Switch()
-    policy = DispatchPolicy(sprint_timeout_s={0: 0.05})
+    policy = Dias(timeout_s={"p0": 0.05})
     stays = Dispatcher(engine, arrivals((0.0, 0)), policy, switch).run()
     assert [(stay.level, stay.end) for stay in stays] == [(0, "level"), (1, "finished")]
     assert switch.turned == [True, False]
@@ -109,8 +111,8 @@ def test_what_a_job_raises_is_raised() -> None:
             raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
-        Dispatcher(Broken({}), arrivals((0.0, 0)), DispatchPolicy()).run()
+        Dispatcher(Broken({}), arrivals((0.0, 0)), Priority()).run()
 
 
 def test_no_jobs() -> None:
-    assert Dispatcher(Timed({}), [], DispatchPolicy()).run() == []
+    assert Dispatcher(Timed({}), [], Priority()).run() == []

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from trimtab.errors import UserError
-from trimtab.execution.job_queue import DispatchPolicy
 from trimtab.execution.queue_file import QueueFile, read_queue
 from trimtab.execution.spark.queue import load_programs, run_programs
+from trimtab.policies.dias import Dias
+from trimtab.policies.priority import Priority
 from trimtab.spark.frames import write_partitions
 from trimtab.spark.session import Session
 
@@ -50,7 +51,7 @@ def documented(spark: Session, tmp_path: Path) -> QueueFile:
 def test_the_documented_queue(spark: Session, documented: QueueFile, tmp_path: Path) -> None:
     """A quarter of the low job's map tasks is left out, and so is a quarter of the words."""
     programs = load_programs(spark, documented)
-    outcome = run_programs(spark, programs, documented, DispatchPolicy(drop_ratio={0: 0.25}))
+    outcome = run_programs(spark, programs, documented, Dias(drop_ratio={"indexing": 0.25}))
     words = json.loads((tmp_path / "words.json").read_text())
     assert words["two"] == 2 * words["one"]
     assert words["one"] == pytest.approx(0.75 * LINES, rel=0.02)
@@ -102,14 +103,14 @@ def test_a_program_that_fails(
     (tmp_path / "queue.yaml").write_text(QUEUE % f"{file}.py:go")
     queue = read_queue(tmp_path / "queue.yaml")
     with pytest.raises(UserError, match=expected):
-        run_programs(spark, load_programs(spark, queue), queue, DispatchPolicy())
+        run_programs(spark, load_programs(spark, queue), queue, Priority())
 
 
 def test_a_program_that_asks_nothing_of_spark(spark: Session, tmp_path: Path) -> None:
     (tmp_path / "idle.py").write_text("def go(context, theta, seed):\n    pass\n")
     (tmp_path / "queue.yaml").write_text(QUEUE % "idle.py:go")
     queue = read_queue(tmp_path / "queue.yaml")
-    outcome = run_programs(spark, load_programs(spark, queue), queue, DispatchPolicy())
+    outcome = run_programs(spark, load_programs(spark, queue), queue, Priority())
     assert outcome.jobs["dropped_tasks"].tolist() == [0]
 
 
@@ -144,5 +145,5 @@ def test_a_job_of_data_frames_is_evicted(spark: Session, tmp_path: Path, arrival
     )
     queue = read_queue(tmp_path / "queue.yaml")
     programs = load_programs(spark, queue)
-    jobs = run_programs(spark, programs, queue, DispatchPolicy(preemptive=True)).jobs
+    jobs = run_programs(spark, programs, queue, Priority("repeat")).jobs
     assert jobs.set_index("job_class")["evictions"].to_dict() == {"low": 1, "high": 0}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from trimtab.execution.spark.rounds import round_times
-from trimtab.spark.programs.posts import write_documentation_posts
+from trimtab.spark.programs.prepare import write_documentation_posts
 from trimtab.spark.programs.word_popularity import WordPopularity
 from trimtab.spark.session import Session
 

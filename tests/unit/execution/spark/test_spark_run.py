@@ -8,10 +8,11 @@ import pandas as pd
 import pytest
 
 from trimtab.errors import UserError
-from trimtab.execution.job_queue import DispatchPolicy
 from trimtab.execution.spark.run import run_trace
 from trimtab.execution.sprinting.control_groups import group_of, make_cpu_group
 from trimtab.execution.sprinting.core_sprinting import AffinitySprinter, QuotaSprinter
+from trimtab.policies.dias import Dias
+from trimtab.policies.priority import Priority
 from trimtab.records.tables import SCHEDULED, STAYS, write_table
 from trimtab.spark.dropping import drop
 from trimtab.spark.program import SparkProgram
@@ -82,7 +83,7 @@ def test_priorities_are_kept_and_tasks_dropped(spark: Session, tmp_path: Path) -
     # The first job lasts until the last has come, and all but it wait meanwhile.
     trace = trace_of((0.0, "wait", 0), (0.2, "low", 0), (0.3, "high", 1), (0.4, "low", 0))
     programs: dict[str, SparkProgram] = {"wait": Sum(4, 0.4), "low": Sum(10), "high": Sum(10)}
-    ran = run_trace(spark, trace, programs, DispatchPolicy(drop_ratio={0: 0.25}))
+    ran = run_trace(spark, trace, programs, Dias(drop_ratio={"wait": 0.25, "low": 0.25}))
     assert ran.jobs.job.tolist() == [0, 2, 1, 3]
     assert ran.jobs.dropped_tasks.tolist() == [1, 0, 2, 2]
     assert ran.jobs.evictions.sum() == 0 and ran.jobs.wasted_s.sum() == 0
@@ -102,7 +103,7 @@ def test_an_evicted_job_repeats_and_its_time_is_wasted(spark: Session, tmp_path:
         "high": Relay(flag, waits=False),
     }
     trace = trace_of((0.0, "low", 0), (0.3, "high", 1))
-    ran = run_trace(spark, trace, programs, DispatchPolicy(preemptive=True))
+    ran = run_trace(spark, trace, programs, Priority("repeat"))
     assert ran.jobs.job.tolist() == [1, 0]
     high, low = ran.jobs.iloc[0], ran.jobs.iloc[1]
     assert (high.evictions, low.evictions) == (0, 1)
@@ -123,7 +124,7 @@ def test_an_evicted_job_repeats_and_its_time_is_wasted(spark: Session, tmp_path:
 def test_a_job_sprints_on_more_cores(spark: Session) -> None:
     trace = trace_of((0.0, "high", 1))
     programs: dict[str, SparkProgram] = {"high": Cores()}
-    policy = DispatchPolicy(sprint_timeout_s={1: 0.2})
+    policy = Dias(timeout_s={"high": 0.2})
     ran = run_trace(spark, trace, programs, policy, AffinitySprinter())
     assert ran.stays.level.tolist() == [0, 1]
     assert ran.jobs.sprint_s[0] > 0 and "affinity" in ran.sprinter
@@ -159,7 +160,7 @@ def test_a_job_sprints_on_a_larger_quota(spark: Session) -> None:
         pytest.skip(str(error))
     before = {process.pid: group_of(process.pid, sprinter._group) for process in spark.processes()}
     program = Groups(sprinter._file)
-    policy = DispatchPolicy(sprint_timeout_s={1: 0.2})
+    policy = Dias(timeout_s={"high": 0.2})
     ran = run_trace(spark, trace_of((0.0, "high", 1)), {"high": program}, policy, sprinter)
     assert ran.stays.level.tolist() == [0, 1] and "quota" in ran.sprinter
     assert all(f"/{sprinter._group.name}\n" in groups for groups in program.seen)
@@ -172,9 +173,9 @@ def test_a_job_sprints_on_a_larger_quota(spark: Session) -> None:
 def test_a_job_that_fails_is_no_evicted_job(spark: Session) -> None:
     # Of what type depends on whether the session has had data frames.
     with pytest.raises(Exception, match="ZeroDivisionError"):
-        run_trace(spark, trace_of((0.0, "low", 0)), {"low": Fails()}, DispatchPolicy())
+        run_trace(spark, trace_of((0.0, "low", 0)), {"low": Fails()}, Priority())
 
 
 def test_a_class_without_a_program(spark: Session) -> None:
     with pytest.raises(UserError, match=r"without a program: \['low'\]"):
-        run_trace(spark, trace_of((0.0, "low", 0)), {"other": Sum(2)}, DispatchPolicy())
+        run_trace(spark, trace_of((0.0, "low", 0)), {"other": Sum(2)}, Priority())

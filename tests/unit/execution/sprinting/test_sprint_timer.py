@@ -2,7 +2,7 @@
 
 from math import inf
 
-from trimtab.execution.sprinting.sprint_timer import SprintTimer
+from trimtab.execution.job_queue import SprintTimer
 from trimtab.policies.sprint_budget import SprintBudget
 
 

@@ -9,13 +9,13 @@ import pytest
 from real_queue import Gate, queued
 
 from trimtab.errors import UserError
-from trimtab.execution.job_queue import DispatchPolicy
 from trimtab.execution.local.dispatch import run_commands
 from trimtab.execution.local.executions import Execution
 from trimtab.execution.sprinting.choose import find_sprinter
 from trimtab.execution.sprinting.control_groups import cpu_parents, group_of, make_cpu_group
 from trimtab.execution.sprinting.core_sprinting import AffinitySprinter, QuotaSprinter
-from trimtab.execution.sprinting.frequency_sprinting import FrequencySprinter
+from trimtab.execution.sprinting.frequencies import FrequencySprinter
+from trimtab.policies.dias import Dias
 
 # What Linux shows of one core of an Intel Xeon E5-2680 v3 under acpi-cpufreq.
 CPUFREQ = {
@@ -172,7 +172,7 @@ def test_a_sprint_lifts_the_quota_of_the_job(tmp_path: Path, quota: QuotaSprinte
 
     run_commands(
         [queued(0, 0, gate.command)],
-        DispatchPolicy(sprint_timeout_s={0: 0.0}),
+        Dias(timeout_s={"class0": 0.0}),
         log_dir=tmp_path / "log",
         on_event=look,
         sprinter=quota,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from trimtab.errors import UserError
 from trimtab.policies.base import NodeState, Placement, Running, Task
-from trimtab.policies.heats.policy import RAND, Candidate, Heats, best_of, random_weight
+from trimtab.policies.heats.policy import Candidate, Heats, best_of, random_weight
 
 TASK = Task(job=7, job_class=0, priority=0, cpu_milli=2000, gpu_milli=0, memory_bytes=1 << 29)
 # Figure 3.1: the AMD node takes 69 s and 565 J, the ARM node 8.785 times the time and 225 J.
@@ -29,7 +29,7 @@ AMD, ARM = node(0, 0), node(1, 1)
     [
         (0.0, 1.0, 69 / 606),
         (1.0, 0.0, 1 - 225 / 565),
-        (RAND, 0.382, 0.618 * (1 - 225 / 565) + 0.382 * 69 / 606),
+        (0.618, 0.382, 0.618 * (1 - 225 / 565) + 0.382 * 69 / 606),
     ],
 )
 def test_scores_by_hand(weight: float, amd: float, arm: float) -> None:

@@ -6,11 +6,10 @@ import pytest
 
 from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType
 from trimtab.errors import UserError
-from trimtab.policies.facts import Asked, Facts
+from trimtab.policies.facts import Asked, Facts, probe_nodes
 from trimtab.policies.heats.policy import Heats
 from trimtab.policies.heats.training import HeatsParameters, Maintenance, train
 from trimtab.policies.registry import build_policy
-from trimtab.policies.simulated_probes import probe_nodes
 from trimtab.records.tables import SCHEDULED
 from trimtab.simulation.simulate import simulate
 

@@ -1,11 +1,17 @@
+import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from trimtab.errors import UserError
+from trimtab.execution.dispatch_policy import machine_facts
 from trimtab.policies.facts import Asked, ProbeRun
-from trimtab.policies.heats.maintenance import DAY_S, Finished, SlidingWindow, retrained
 from trimtab.policies.heats.predictions import PredictionModel, fit
+from trimtab.policies.heats.training import (
+    Finished,
+    HeatsParameters,
+    Maintenance,
+    retrained,
+    train,
+)
 
 GRID = [(cores, memory) for cores in (1, 2, 4) for memory in (0.5, 1.0)]
 
@@ -72,20 +78,21 @@ def test_a_new_node_type_is_added() -> None:
     assert again.predict("new", asking(2, 0.5), 0) == pytest.approx((8.5, 9.0))
 
 
-@given(st.lists(st.floats(0, 1e6), max_size=40), st.floats(1.0, 1e5))
-def test_window_holds_the_last_hours(ends: list[float], window_s: float) -> None:
-    ends.sort()
-    window = SlidingWindow(window_s)
-    for count, end_s in enumerate(ends, 1):
-        window.record(Finished(end_s, ProbeRun("a", 1, 1, 0, 1, 1), 1, 1))
-        assert len(window) == sum(end > end_s - window_s for end in ends[:count])
-    now_s = (ends[-1] if ends else 0.0) + window_s / 2
-    assert [task.end_s for task in window.finished(now_s)] == [
-        end_s for end_s in ends if end_s > now_s - window_s
+def test_only_the_last_hours_are_learnt_from() -> None:
+    """Jobs an hour apart, seen at once; of a window of two hours the last two are left."""
+    facts = machine_facts({"only": 0})
+    given = HeatsParameters(maintenance_s=1.0, window_s=7200.0)
+    maintenance = Maintenance(train(facts, given), facts, given)
+    rows = [
+        {"finish_s": 3600.0 * hour, "execution_s": 5.0, "set_up_s": 0.0, "energy_j": 7.0}
+        | {"evictions": 0, "migrations": 0, "node": 0, "level": 0, "job_class": "only"}
+        for hour in range(1, 6)
     ]
+    maintenance(pd.DataFrame(rows), now_s=5.5 * 3600)
+    assert [task.end_s for task in maintenance._finished] == [4 * 3600.0, 5 * 3600.0]
 
 
 def test_window_is_a_day_by_default() -> None:
-    assert SlidingWindow().window_s == DAY_S == 24 * 3600
+    assert HeatsParameters().window_s == 24 * 3600
     with pytest.raises(UserError, match="window_s"):
-        SlidingWindow(0.0)
+        HeatsParameters(window_s=0.0)

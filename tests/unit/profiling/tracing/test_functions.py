@@ -294,6 +294,31 @@ int main(void) {{ return call("used") + call("in_child") == 14 ? 0 : 1; }}""",
     assert "unused" not in names_used(of(trace, library))
 
 
+def test_a_function_that_is_first_called_when_its_library_is_finished(
+    tmp_path: Path, library: Path
+) -> None:
+    """At the end of a process the loader closes one library after another, and unmaps none."""
+    last = compile_c(
+        """
+int (*callback)(int);
+__attribute__((destructor)) static void finish(void) { if (callback(1) != 4) __builtin_trap(); }
+""",
+        tmp_path / "last.so", "-shared", "-fPIC",
+    )  # fmt: skip
+    binary = compile_c(
+        f"""
+#include <dlfcn.h>
+int main(void) {{
+  void *first = dlopen("{library}", RTLD_NOW), *last = dlopen("{last}", RTLD_NOW);
+  *(void **)dlsym(last, "callback") = dlsym(first, "used");
+  return 0;
+}}""",
+        tmp_path / "opener", "-ldl",
+    )  # fmt: skip
+    assert run([binary], tmp_path / "record") == 0
+    assert "used" in names_used(of(read_function_trace(tmp_path / "record"), library))
+
+
 def test_exceptions_cold_parts_and_jump_tables_are_entered_in_their_middle(
     tmp_path: Path,
 ) -> None:

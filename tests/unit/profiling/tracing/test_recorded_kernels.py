@@ -3,15 +3,18 @@
 `mobilenetv2_training_h200`: three steps of torchvision's MobileNetV2 with Adam, PyTorch 2.11.
 `cupy_raw_kernel_h200`: a kernel of the program's own, `twice_of_ours`, compiled by NVRTC, and a
 few array operations, CuPy 14.2. The files are as the processes left them, but compressed.
+`driver_functions.json`: which functions of the driver ran, in programs of PyTorch, CuPy, JAX, Numba
+and Triton that used a GPU (H100), asked for one, or had all GPUs hidden from them.
 """
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
 
 from trimtab.profiling.tracing.kernel_records import read_kernel_records
-from trimtab.profiling.tracing.kernels import KernelTrace, read_kernel_trace
+from trimtab.profiling.tracing.kernels import KernelTrace, asks_for_gpu, read_kernel_trace
 from trimtab.records.usage import UsedGpu
 
 DATA = Path(__file__).parent / "data"
@@ -57,3 +60,14 @@ def test_a_kernel_compiled_at_run_time_is_a_module_of_its_own(tmp_path: Path) ->
     trace = recorded("cupy_raw_kernel", tmp_path)
     assert [m.kernels for m in trace.modules if "twice_of_ours" in m.kernels] == [["twice_of_ours"]]
     assert all(module.sha256 for module in trace.modules)
+
+
+@pytest.mark.parametrize(
+    ("program", "functions"), json.loads((DATA / "driver_functions.json").read_text()).items()
+)
+def test_a_program_from_which_gpus_are_hidden_asks_for_none(
+    program: str, functions: list[str]
+) -> None:
+    used = program.endswith(("gpu", "asked only"))
+    assert "cuInit" in functions
+    assert asks_for_gpu([None, *functions]) == used

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from trimtab.errors import UserError
-from trimtab.spark.programs.posts import resize_posts, write_documentation_posts
+from trimtab.spark.programs.prepare import resize_posts, write_documentation_posts
 
 REAL = """\ufeff<?xml version="1.0" encoding="utf-8"?>
 <posts>

@@ -5,8 +5,8 @@ import pytest
 
 from trimtab.errors import UserError
 from trimtab.spark.event_log import read_event_log
+from trimtab.spark.programs.prepare import write_web_graph
 from trimtab.spark.programs.triangles import SAMPLED, TriangleCount, pairs_of, partition_edges
-from trimtab.spark.programs.web_graph import write_web_graph
 from trimtab.spark.session import Session
 
 

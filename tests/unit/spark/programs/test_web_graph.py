@@ -1,7 +1,7 @@
 from collections import Counter
 from pathlib import Path
 
-from trimtab.spark.programs.web_graph import write_web_graph
+from trimtab.spark.programs.prepare import write_web_graph
 
 
 def edges_of(path: Path) -> list[tuple[int, int]]:

@@ -7,7 +7,7 @@ import pytest
 
 from trimtab.errors import UserError
 from trimtab.spark.dropping import kept_partitions
-from trimtab.spark.programs.posts import write_documentation_posts
+from trimtab.spark.programs.prepare import write_documentation_posts
 from trimtab.spark.programs.word_popularity import WordPopularity, words_of
 from trimtab.spark.session import Session
 

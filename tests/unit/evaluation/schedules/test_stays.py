@@ -10,9 +10,8 @@ import schedule_files
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab.evaluation.clusters.gantt import gantt_name, layout
+from trimtab.evaluation.clusters.gantt import first_stays, gantt_name, lane_height, lanes, layout
 from trimtab.evaluation.inputs.read import read_cells
-from trimtab.evaluation.inputs.stays import first_stays, lane_height, lanes
 
 STAY = st.tuples(
     st.integers(0, 5), st.integers(0, 20), st.integers(1, 9), st.sampled_from([0, 500, 1000, 2500])
