@@ -162,9 +162,10 @@ def varied_runs(pair: Pair, workload: Workload, count: int) -> Counts:
         run = pair.restored(workload, varied(number, own / "slim" if own else None))
         equal = run.equals(usual)
         if not equal:
-            pair.keep_logs(workload, f"condition-{number}")
             same = pair.original(workload, varied(number, own / "original" if own else None))
             equal = run.equals(same)
+        if not equal:
+            pair.keep_logs(workload, f"condition-{number}")
         counts.add(f"condition {number}", run, equal=equal)
     shutil.rmtree(pair.folder / "caches", ignore_errors=True)
     return counts
@@ -181,9 +182,9 @@ def strict_runs(pair: Pair, workload: Workload, count: int) -> Counts:
             break
         run = pair.strict(workload, varied(number))
         equal = bool(run.missed) or run.equals(usual)
+        equal = equal or run.equals(pair.original(workload, varied(number)))
         if not equal or run.missed:
             pair.keep_logs(workload, f"strict-condition-{number}")
-        equal = equal or run.equals(pair.original(workload, varied(number)))
         counts.add(f"strict condition {number}", run, equal=equal)
     return counts
 
