@@ -102,11 +102,10 @@ def bars(rows: list[CsvRow], others: list[CsvRow]) -> list[tuple[str, str, str, 
 
 def _untraced(others: list[CsvRow]) -> tuple[str, str, str, bool]:
     """Other programs: medians of each are added up, and once more by the number of the turn."""
-    times = [
-        ([float(word) for word in row[key].split()] for key in ("original_s", "slim_s"))
-        for row in others
-    ]
-    originals, slims = zip(*times, strict=True) if times else ([], [])
+    originals, slims = (
+        [[float(word) for word in row[key].split()] for row in others]
+        for key in ("original_s", "slim_s")
+    )
     ratio = _ratio(map(statistics.median, slims), map(statistics.median, originals))
     turns = min(map(len, originals), default=0)
     spread = [

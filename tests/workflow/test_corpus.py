@@ -8,6 +8,7 @@ import subprocess
 import sys
 import venv
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import yaml
 
 CORPUS = Path("benchmarks/corpus").resolve()
 PROGRAMS = ["numpy_linear_algebra", "pandas_tables", "pillow_images"]
+ROW = {"program": "spacy_tests", "runs": "20", "strict_runs": "20"}
 PACKAGES = ["numpy", "pandas", "PIL", "dateutil", "six"]
 
 
@@ -96,6 +98,17 @@ def test_a_program_that_has_its_row_is_not_measured_again(tmp_path: Path) -> Non
     (tmp_path / "corpus.csv").write_text(row)
     assert measure(tmp_path / "data", tmp_path, "spacy_tests")["runs"] == "20"
     assert not (tmp_path / "data" / "venvs").exists()
+
+
+def test_the_times_of_all_other_programs_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(CORPUS.parent)
+    both = {"runs": "3", "equal": "3", "slim_environment_of": "spacy_tests"}
+    rows = [
+        {**both, "program": "slow", "original_s": "9.0 9.1 9.2", "slim_s": "9.1 9.2 9.3"},
+        {**both, "program": "quick", "original_s": "0.9 0.8 0.7", "slim_s": "1.9 1.8 1.7"},
+    ]
+    *_, (_, _, measured, _), _, _ = import_module("corpus_table").bars([ROW], rows)
+    assert measured.endswith("2 slim environments, 6 of 6 runs; 1.11x (1.11 to 1.11) the time")
 
 
 def test_every_program_names_what_is_there_and_holds_inputs_out() -> None:
