@@ -2,11 +2,14 @@
 #include "memory.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "give_up.h"
+#include "open_file.h"
 
 /* The kernel reads a signal mask before it looks at `how`, and writes nothing. */
 int is_readable(const uint8_t *address) {
@@ -36,3 +39,31 @@ void move_pages(uint8_t *place, uint8_t *pages, size_t bytes, int executable) {
 }
 
 void drop_pages(uint8_t *pages, size_t bytes) { munmap(pages, bytes); }
+
+/* The lines of a file, and its first number; 0 where it cannot be read. */
+static unsigned long lines_of(const char *path, unsigned long *number) {
+  static char text[1 << 16];
+  unsigned long lines = 0;
+  *number = 0;
+  int file = open_file(path, O_RDONLY);
+  if (file < 0) return 0;
+  for (ssize_t got; (got = read(file, text, sizeof text - 1)) > 0;) {
+    text[got] = 0;
+    if (!lines) *number = strtoul(text, NULL, 10);
+    for (ssize_t i = 0; i < got; i++) lines += text[i] == '\n';
+  }
+  close(file);
+  return lines;
+}
+
+/* Counted now and then only, as the kernel takes milliseconds to list thousands. */
+int has_many_mappings(void) {
+  enum { UNTIL_NEXT = 512 };
+  static unsigned long limit, count;
+  static unsigned asked;
+  unsigned long number;
+  if (!limit && (lines_of("/proc/sys/vm/max_map_count", &limit), !limit)) limit = 65530;
+  if (asked++ % UNTIL_NEXT == 0) count = lines_of("/proc/self/maps", &number);
+  else count += 2;
+  return count > limit / 2;
+}

@@ -17,4 +17,9 @@ uint8_t *new_pages(size_t bytes);
 void move_pages(uint8_t *place, uint8_t *pages, size_t bytes, int executable);
 void drop_pages(uint8_t *pages, size_t bytes);
 
+/* Whether the process has more than half of the mappings that it may have (max_map_count of
+ * proc_sys_vm(5)). A page that is moved into a hole makes two more of it; one that fills the hole makes
+ * none. The lock is held. */
+int has_many_mappings(void);
+
 #endif

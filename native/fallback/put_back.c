@@ -12,7 +12,7 @@
 #include "place.h"
 #include "sidecar.h"
 
-enum { NAME_BYTES = 4096, FARTHEST_NAME = 64 };
+enum { NAME_BYTES = 4096, FARTHEST_NAME = 64, PART_BYTES = 1 << 22 };
 static char name[NAME_BYTES], near_name[NAME_BYTES];
 
 /* No sidecar: either nothing was removed of this library, or the sidecars were left out. */
@@ -55,8 +55,9 @@ static int begins_function(const struct sidecar *sidecar, uint64_t address) {
 }
 
 /* A call brings its page back, and where pages hold traps those that its functions go on to: an
- * instruction over the end of a page would end with traps, and run. GPU code is read as a whole: it comes back at once, as far as
- * it lies in this hole. */
+ * instruction over the end of a page would end with traps, and run. GPU code is read as a whole: it
+ * comes back at once, as far as it lies in this hole. Where mappings are becoming scarce a hole is
+ * filled, a large one in parts. */
 static void choose_pages(const struct sidecar *sidecar, const struct hole *hole, uint64_t address,
                          uint64_t *low, uint64_t *high) {
   *low = address & ~(uint64_t)(PAGE_BYTES - 1);
@@ -75,6 +76,14 @@ static void choose_pages(const struct sidecar *sidecar, const struct hole *hole,
     end = ((uint64_t)piece->address + piece->size + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
   *low = begin;
   *high = end;
+}
+
+static void choose_more_pages(const struct hole *hole, uint64_t *low, uint64_t *high) {
+  uint64_t end = hole->address + (uint64_t)(hole->size & ~1u);
+  *low &= ~(uint64_t)(PART_BYTES - 1);
+  *high = (*high + PART_BYTES - 1) & ~(uint64_t)(PART_BYTES - 1);
+  if (*low < hole->address) *low = hole->address;
+  if (*high > end) *high = end;
 }
 
 static void name_function(const struct sidecar *sidecar, uint64_t address, struct miss *miss) {
@@ -117,6 +126,8 @@ static int put_back_in(const struct sidecar *sidecar, const struct place *place,
   }
   if (!hole || (executing && !(hole->size & 1))) return 0;
   choose_pages(sidecar, hole, at, &low, &high);
+  if (!(sidecar->header->flags & HOLDS_TRAPS) && has_many_mappings())
+    choose_more_pages(hole, &low, &high);
   uint8_t *place_of_page = place->base + (at & ~(uint64_t)(PAGE_BYTES - 1));
   size_t bytes = (size_t)(high - low), page = (size_t)(at - low) & ~(size_t)(PAGE_BYTES - 1);
   uint8_t *pages = new_pages(bytes);

@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,9 @@ OnProgress = Callable[[str, int, int], None]  # the library that is done, how ma
 # The work is reading and writing; numpy and zstd release the interpreter's lock. Each worker
 # holds a few chunks of a library.
 _WORKERS = min(8, len(os.sched_getaffinity(0)))
+# Half of what a process may have by default; the other half is for the program and for what comes
+# back. All libraries that PyTorch for CUDA 13 loads have 12,000 holes together.
+_MOST_HOLES = 65_530 // 4  # each costs two mappings
 
 
 def locate_in(library: ProfiledLibrary, options: Debloat, gpu: GpuScope, spans: Path) -> Located:
@@ -56,7 +60,8 @@ class Slimming:
     ) -> list[SlimLibrary]:
         """Return the slim libraries by name; those whose used code is as it was are not made anew.
 
-        Each file is read once more, for its sizes.
+        Each file is read once more, for its sizes. Where those that a program loads would have more
+        holes together than a process can bear, all are made again with larger ones only.
         """
         begun_s = time.perf_counter()
         changed = [library for library in libraries if not self._is_done(library)]
@@ -73,7 +78,14 @@ class Slimming:
         share = (time.perf_counter() - begun_s) / max(locating_s + rewriting_s, 1e-9)
         self.locate_s += locating_s * share
         self.rewrite_s += rewriting_s * share
-        return [self._done[name] for name in sorted(library.name for library in libraries)]
+        made = [self._done[name] for name in sorted(library.name for library in libraries)]
+        holes = sum(slim.rewritten.holes for slim in made if slim.profiled.loaded)
+        if self.options.mode == Mode.COMPACT and holes > _MOST_HOLES:
+            smallest = 2 * self.options.minimum_hole_bytes
+            self.options = replace(self.options, minimum_hole_bytes=smallest)
+            self._done.clear()
+            return self.rewrite(libraries, on_progress)
+        return made
 
     def _is_done(self, library: ProfiledLibrary) -> bool:
         slim = self._done.get(library.name)

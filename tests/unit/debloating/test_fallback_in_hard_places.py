@@ -297,3 +297,34 @@ def test_a_server_whose_worker_thread_misses_something(slim: Path, record: Path)
     strict = run(slim, record, SERVER, "strict")
     assert (strict.returncode, strict.stdout.split()) == (70, ["22", "22"])
     assert len(strict.stderr.splitlines()) == 1  # and nothing of the event loop's
+
+
+MANY = 2000
+
+
+def test_with_nearly_as_many_mappings_as_the_program_may_have(tmp_path: Path, record: Path) -> None:
+    """Each page that comes back alone into a hole costs two more."""
+    names = range(2 * MANY)
+    text = "".join(
+        f".p2align 12\n.globl f{i}\n.type f{i}, @function\nf{i}:\n.cfi_startproc\n"
+        f"mov ${i}, %eax\nret\n.cfi_endproc\n.size f{i}, . - f{i}\n"
+        for i in names
+    )
+    origin = tmp_path / "original"
+    (origin / "lib").mkdir(parents=True)
+    library = origin / "lib/libmine.so"
+    command = ["gcc", "-x", "assembler", "-", "-shared", "-o", library]
+    subprocess.run(command, input=text, text=True, check=True)
+    environment = make_slim(origin, tmp_path)
+    done = run(environment, record, f"""
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+limit = int(open("/proc/sys/vm/max_map_count").read())
+held = limit - {MANY}
+region = libc.mmap(None, held * 4096, 0, 0x22, -1, 0)
+for page in range(0, held, 2):
+    assert libc.mprotect(ctypes.c_void_p(region + page * 4096), 4096, 1) == 0
+print(sum(mine["f%d" % i]() for i in range(0, {2 * MANY}, 2)))
+""")  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout) == sum(names[::2])

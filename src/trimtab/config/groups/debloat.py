@@ -53,7 +53,9 @@ class Debloat:
         default=StartUpOnly.KEEP,
     )
     minimum_hole_bytes: Annotated[Whole, Field(ge=4096)] = about(
-        "Shorter runs of unused bytes stay in the file: every hole costs a memory mapping.",
+        "Shorter runs of unused bytes stay in the file: every hole costs two memory mappings. It "
+        "is doubled until all libraries of a target together take no more than half of the 65,530 "
+        "that a process may have.",
         default=8192,
         unit="bytes",
     )

@@ -1,0 +1,81 @@
+"""The options of `trimtab debloat` and of the single steps of it: what becomes of libraries."""
+
+from typing import Annotated
+
+import typer
+
+from trimtab.config.groups.debloat import (
+    Fallback,
+    Gpu,
+    Kernels,
+    Mode,
+    Share,
+    StartUpOnly,
+    Symbols,
+    Unloaded,
+)
+
+ModeOption = Annotated[Mode, typer.Option(help="What becomes of unused bytes.")]
+SymbolsOption = Annotated[Symbols, typer.Option(help="What becomes of symbol tables.")]
+GpuOption = Annotated[
+    Gpu, typer.Option(help="GPU code that stays; architecture: what a GPU can load.")
+]
+KernelsOption = Annotated[
+    Kernels,
+    typer.Option(
+        help="What becomes of unused kernels beside used ones in a module; prune only with"
+        " --fallback none."
+    ),
+]
+StartUpOnlyOption = Annotated[
+    StartUpOnly,
+    typer.Option(
+        help="Libraries of which nothing but start-up code ran: keep that code, or remove all code."
+    ),
+]
+For = Annotated[
+    list[str] | None,
+    typer.Option("--for", help="Compute capability to keep GPU code for, as 9.0; by default this"
+                 " machine's GPUs."),
+]  # fmt: skip
+ShareOption = Annotated[Share, typer.Option(help="How unchanged files are taken over.")]
+FallbackOption = Annotated[
+    Fallback,
+    typer.Option(
+        help="Where the code of removed functions is found when one is called: original (in the"
+        " original environment), packed (in the slim one), store (in --store) or none."
+    ),
+]
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="With --fallback store: where the original libraries are kept, compressed.",
+    ),
+]
+StoreAddressOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="How programs reach that folder where they run: another path, or http://...",
+    ),
+]
+UnloadedOption = Annotated[
+    Unloaded,
+    typer.Option(
+        help="Libraries that no run loaded: keep them, or remove their code, which comes back when"
+        " it is called."
+    ),
+]
+SettleOption = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        help="Runs in a row in which the slim environment has to miss nothing; what it misses is"
+        " kept in the next one.",
+    ),
+]
+Runs = Annotated[
+    int,
+    typer.Option("--runs", min=1, help="Traced runs; all that any of them used is kept."),
+]

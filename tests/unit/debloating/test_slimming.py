@@ -1,0 +1,47 @@
+"""Libraries that are made anew: together they leave a program room for mappings."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from trimtab.binaries.elf.functions import read_functions
+from trimtab.binaries.elf.headers import PAGE_BYTES
+from trimtab.binaries.elf.reader import read_elf
+from trimtab.config.groups.debloat import Debloat
+from trimtab.debloating import slimming
+from trimtab.debloating.gpu.gpu_code import GpuScope
+from trimtab.debloating.libraries import ProfiledLibrary
+from trimtab.debloating.slimming import Slimming
+from trimtab.records.library_spans import LibrarySpans, spans_file
+
+
+def with_holes(folder: Path) -> ProfiledLibrary:
+    """A library of four holes, of 4 to 64 KiB, between functions that are used."""
+    path = folder / "libholes.so"
+    text = "".join(
+        f".p2align 12\n.globl {name}\n.type {name}, @function\n{name}:\n.cfi_startproc\n"
+        f".fill {size}, 1, 0x90\nret\n.cfi_endproc\n.size {name}, . - {name}\n"
+        for pages in (1, 2, 4, 8, 16)
+        for name, size in ((f"used{pages}", 8), (f"unused{pages}", pages * PAGE_BYTES - 8))
+    )
+    command: list[str | Path] = ["gcc", "-x", "assembler", "-", "-shared", "-o", path]
+    subprocess.run([*command, "-Wl,--build-id"], input=text, text=True, check=True)
+    elf = read_elf(path)
+    starts = read_functions(elf).start.astype("int64")
+    return ProfiledLibrary(path.name, path, elf.build_id, elf.size_bytes, starts[::2], "")
+
+
+@pytest.mark.parametrize(("most", "smallest_bytes"), [(4, 4096), (3, 8192), (1, 32768)])
+def test_the_smallest_holes_go_where_there_are_too_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, smallest_bytes: int
+) -> None:
+    monkeypatch.setattr(slimming, "_MOST_HOLES", most)
+    library = with_holes(tmp_path)
+    options = Debloat(name="x", minimum_hole_bytes=4096)
+    made = Slimming(options, GpuScope(), tmp_path / "slim", tmp_path / "spans")
+    (slim,) = made.rewrite([library], lambda name, done, total: None)
+    assert slim.rewritten.holes == most
+    document = LibrarySpans.read(spans_file(tmp_path / "spans", library.name))
+    assert document.minimum_hole_bytes == smallest_bytes
+    assert read_elf(slim.path).build_id == library.build_id
