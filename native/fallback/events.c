@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,6 +40,14 @@ void start_events(void) {
     *record_path = 0;
 }
 
+/* A process that writes beyond RLIMIT_FSIZE is sent SIGXFSZ. */
+static int may_grow(int file, size_t bytes) {
+  struct rlimit limit;
+  struct stat status;
+  return !getrlimit(RLIMIT_FSIZE, &limit) && !fstat(file, &status) &&
+         (limit.rlim_cur == RLIM_INFINITY || (size_t)status.st_size + bytes <= limit.rlim_cur);
+}
+
 /* One write a line, so that the lines of several processes do not mix. */
 __attribute__((format(printf, 1, 2))) static void append_line(const char *format, ...) {
   static char line[3 * PATH_MAX];
@@ -52,7 +62,7 @@ __attribute__((format(printf, 1, 2))) static void append_line(const char *format
   if ((size_t)length >= sizeof line) return;
   int file = open_file(record_path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK);
   if (file < 0) return; /* an environment that cannot be written has no record */
-  ssize_t written = write(file, line, (size_t)length);
+  ssize_t written = may_grow(file, (size_t)length) ? write(file, line, (size_t)length) : 0;
   (void)written;
   close(file);
 }

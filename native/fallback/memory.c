@@ -26,8 +26,25 @@ __attribute__((noreturn)) static void refused(void) {
           "have as many mappings as /proc/sys/vm/max_map_count says)");
 }
 
+enum { RESERVE_BYTES = 8 << 20 }; /* more than the sidecar of any library that is known */
+static void *reserve;
+
+void keep_reserve(void) {
+  if (reserve) return;
+  reserve = mmap(NULL, RESERVE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserve == MAP_FAILED) reserve = NULL;
+}
+
+void *map_memory(size_t bytes, int protection, int flags, int file) {
+  void *at = mmap(NULL, bytes, protection, flags | MAP_PRIVATE, file, 0);
+  if (at != MAP_FAILED || errno != ENOMEM || !reserve) return at;
+  munmap(reserve, RESERVE_BYTES);
+  reserve = NULL;
+  return mmap(NULL, bytes, protection, flags | MAP_PRIVATE, file, 0);
+}
+
 uint8_t *new_pages(size_t bytes) {
-  uint8_t *pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  uint8_t *pages = map_memory(bytes, PROT_READ | PROT_WRITE, MAP_ANONYMOUS, -1);
   if (pages == MAP_FAILED) refused();
   return pages;
 }

@@ -9,6 +9,13 @@ enum { TRAP = 0xcc, PAGE_BYTES = 4096 };
 
 int is_readable(const uint8_t *address);
 
+/* Address space that is given up where the process may have no more (RLIMIT_AS): what comes back takes
+ * the place of a hole and needs none in the end. Kept anew by who gave it up. */
+void keep_reserve(void);
+
+/* As mmap(2) with MAP_PRIVATE anywhere, if need be from the reserve. The lock is held. */
+void *map_memory(size_t bytes, int protection, int flags, int file);
+
 /* Pages of this library's own, zeros, to be filled and then moved to their place. */
 uint8_t *new_pages(size_t bytes);
 

@@ -152,5 +152,6 @@ int put_back_at(const struct loaded *loaded, uint8_t *address, int executing, st
   if (sidecar.header->flags & NOT_STARTED && executing) refuse_to_start(address, &place);
   int found = put_back_in(&sidecar, &place, address, executing, miss);
   unmap_sidecar(&sidecar);
+  keep_reserve();
   return found;
 }

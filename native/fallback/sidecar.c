@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "give_up.h"
+#include "memory.h"
 #include "open_file.h"
 
 _Static_assert(sizeof(struct sidecar_header) == 4096, "a page");
@@ -52,7 +53,7 @@ int map_sidecar(const char *library, struct sidecar *sidecar) {
   int file = open_file(path, O_RDONLY);
   if (file < 0 || fstat(file, &status)) cannot_read(path);
   if (status.st_size < (off_t)sizeof(struct sidecar_header)) give_up("%s: damaged; debloat again", path);
-  const uint8_t *bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
+  const uint8_t *bytes = map_memory((size_t)status.st_size, PROT_READ, 0, file);
   if (bytes == MAP_FAILED) cannot_read(path);
   close(file);
   const struct sidecar_header *header = (const struct sidecar_header *)bytes;

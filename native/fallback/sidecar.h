@@ -27,7 +27,7 @@ struct sidecar_header {
   uint64_t library_bytes; /* of the original */
   uint8_t library_sha256[32];
   uint32_t holes, pieces, functions, kernels, chunks, text_bytes;
-  uint64_t layout; /* of the slim library's segments, as layout_of in place.c has it */
+  uint64_t layout; /* of the slim library's segments, as layout_of in loaded.c has it */
   char location[4008]; /* "" for the store in the environment itself */
 };
 

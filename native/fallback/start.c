@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include "events.h"
+#include "loaded.h"
 #include "mapped.h"
+#include "memory.h"
 #include "original.h"
 #include "place.h"
 #include "sidecar.h"
@@ -31,6 +33,8 @@ static void load_gpu_code_when_needed(void) {
 
 __attribute__((constructor)) static void start(void) {
   find_environment();
+  learn_linker();
+  keep_reserve();
   start_events();
   choose_store();
   load_gpu_code_when_needed();

@@ -174,7 +174,7 @@ def _write_sidecar(
 
 
 def _layout_of(slim: Path) -> int:
-    """Return what a program knows a library's segments by, as layout_of in place.c has it."""
+    """Return what a program knows a library's segments by, as layout_of in loaded.c has it."""
     layout = 0xCBF29CE484222325
     for segment in read_elf(slim).segments:
         for word in (segment.address, segment.file_bytes):
