@@ -249,6 +249,27 @@ def test_a_program_with_handlers_of_its_own(
     assert {"crash", "far", "outer", "threaded", "work_1", "work_2"} <= set(called(record))
 
 
+REPLACES = r"""
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int far(int), work_1(int);
+int munmap(void *at, size_t bytes) { return syscall(SYS_munmap, at, bytes) + work_1(0) - 1; }
+int main(void) { printf("%d\n", far(7)); }
+"""
+
+
+def test_a_program_that_replaces_functions_of_the_c_library(
+    slim: Path, prefix: Path, record: Path, tmp_path: Path
+) -> None:
+    """By others, which are missed when they are called: as memray does with mmap and munmap."""
+    done = run_program(linked(tmp_path, REPLACES, prefix, slim), record)
+    assert (done.returncode, done.stdout) == (0, "9\n")
+    assert called(record) == ["far"]
+
+
 @pytest.mark.parametrize("of", ["a thread", "the main thread, with a stack for its handler"])
 def test_a_stack_that_overflows_ends_as_in_the_original(slim: Path, record: Path, of: str) -> None:
     handled = "handler" in of
