@@ -15,6 +15,7 @@ from trimtab.profiling.runs.from_workload import absolute, moved, program_of
 from trimtab.profiling.runs.program import Program
 
 _SCRIPT_BYTES = 1 << 20
+_FIRST_LINE_BYTES = 127  # that Linux before 5.1 reads of a script
 # Files beside those in `bin` that name the environment: import paths, what editable installs of
 # projects inside it left, and how Jupyter starts its kernels.
 _NAME_IT = (
@@ -100,8 +101,18 @@ def _rename(copy: Path, olds: set[Path], new: Path) -> None:
         if b"\0" not in text and whole.search(text):
             status = path.stat()
             path.unlink()  # it may be shared with the original
-            path.write_bytes(whole.sub(lambda _: bytes(new), text))
+            path.write_bytes(_startable(whole.sub(lambda _: bytes(new), text), bytes(new)))
             path.chmod(status.st_mode)
+
+
+def _startable(script: bytes, environment: bytes) -> bytes:
+    """Where Linux starts no interpreter, by a path that is long or has a space, a shell does."""
+    line, _, rest = script.partition(b"\n")
+    python = re.match(rb"#!(" + re.escape(environment) + rb"/bin/python[\w.]*)(.*)", line)
+    if not python or (b" " not in environment and len(line) <= _FIRST_LINE_BYTES):
+        return script
+    start = b"'''exec' \"" + python[1] + b'"' + python[2] + b' "$0" "$@"\n'
+    return b"#!/bin/sh\n" + start + b"' '''\n" + rest
 
 
 def _load_fallback(environment: Path) -> None:

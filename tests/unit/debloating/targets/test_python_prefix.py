@@ -107,6 +107,21 @@ def test_on_another_file_system_pages_of_zeros_become_holes(
     assert (built.shared_bytes, built.linked) == (0, {})
 
 
+@pytest.mark.parametrize("name", ["mit Lücke", "long" * 40])
+def test_a_script_starts_wherever_the_environment_is(venv: Path, tmp_path: Path, name: str) -> None:
+    with_options = venv / "bin/with_options"
+    with_options.write_text(
+        f"#!{venv}/bin/python -E\nimport sys; print(sys.argv[1:], sys.flags.ignore_environment)\n"
+    )
+    with_options.chmod(0o755)
+    slim(venv, tmp_path, b"\x7fELF")
+    env = tmp_path / name
+    build(venv, env)
+    commands = [env / "bin/hello"], [env / "bin/with_options", "one word", "2"]
+    printed = [subprocess.check_output(one, text=True) for one in commands]
+    assert printed == [f"{env}\n", "['one word', '2'] 1\n"]
+
+
 def test_an_earlier_environment_is_replaced(venv: Path, tmp_path: Path) -> None:
     env = tmp_path / "env"
     for content in (b"first", b"second"):
