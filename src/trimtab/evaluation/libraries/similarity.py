@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget
-from trimtab.evaluation.libraries.target_sizes import core_library, is_tensorflow
+from trimtab.evaluation.libraries.core_library import core_library, is_tensorflow
 from trimtab.evaluation.report.published import published, titled
 from trimtab.evaluation.report.section import IN_COMMON, TargetSection
 from trimtab.evaluation.report.tables import (

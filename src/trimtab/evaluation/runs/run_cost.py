@@ -1,18 +1,17 @@
-"""Memory, time, start-up and energy: of the interleaved runs of each target, and of epochs."""
+"""Memory, time, start-up and energy of the interleaved runs of each target."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 
 import altair as alt
 
-from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements, Profile
+from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
+from trimtab.evaluation.libraries.loading_modes import MODES, NO_MODE
 from trimtab.evaluation.libraries.size_columns import NO_GPU_CODE
-from trimtab.evaluation.libraries.target_sizes import MODES, NO_MODE
 from trimtab.evaluation.report.figures import AFTER, BEFORE, Figure, data, scaled, specification
 from trimtab.evaluation.report.key_figures import KeyFigure, less
 from trimtab.evaluation.report.section import GPU_CODE, RUNS, TargetSection
 from trimtab.evaluation.report.tables import (
-    HARDWARE_COLUMN,
     MB,
     MEASURED,
     Column,
@@ -21,7 +20,6 @@ from trimtab.evaluation.report.tables import (
     Value,
     compared,
     energy_source,
-    number,
 )
 from trimtab.evaluation.runs.pairs import DEBLOATED, ORIGINAL, compare, spread_column
 
@@ -33,7 +31,6 @@ _QUANTITIES = {
     "start_up_s": ("start_up_s", "Start-up, s", 1.0, 2),
     "energy_j": ("energy_j", "Energy, J", 1.0, 1),
 }
-_OF_EPOCHS = ("duration_s", "cpu_s", "energy_j", "energy_low_j", "energy_high_j")
 
 
 def _stem(key: str) -> str:
@@ -193,50 +190,3 @@ def _run_times(measurements: Measurements) -> Figure:
         "axis does not start at zero.",
         specification(chart),
     )
-
-
-class Epochs(TargetSection):
-    """Medians over the repeats of each epoch."""
-
-    order = 410
-    chapter = RUNS
-
-    def make_tables(self) -> Iterator[Table]:
-        """A row for each workload, condition and epoch."""
-        yield Table(
-            "epochs",
-            "Epochs and energy",
-            "Medians over the repeats of each profiled workload. The energy's interval stands "
-            "below it: its width says how sure the meter or the model is.",
-            (
-                Column("name", "Workload"),
-                HARDWARE_COLUMN,
-                Column("condition", "Condition"),
-                Column("epoch", "Epoch", 0),
-                Column("repeats", "Repeats", 0),
-                Column("duration_s", "Duration, s", 2),
-                Column("cpu_s", "CPU time, s", 2),
-                Column("energy_j", "Energy, J", 1, ("energy_low_j", "energy_high_j")),
-                Column("energy_source", "Energy is"),
-                Column("energy_method", "By"),
-            ),
-            tuple(row for profile in self.measurements.profiles for row in _epoch_rows(profile)),
-        )
-
-
-def _epoch_rows(profile: Profile) -> Iterator[Row]:
-    for key, frame in profile.epochs.groupby(["condition", "epoch"]):
-        condition, epoch = cast(tuple[str, int], key)
-        median = {quantity: number(frame[quantity].median()) for quantity in _OF_EPOCHS}
-        methods = frame["energy_method"].dropna()
-        is_metered = median["energy_j"] is not None
-        yield {
-            "name": profile.workload,
-            "hardware": profile.hardware,
-            "condition": condition,
-            "epoch": int(epoch),
-            "repeats": len(frame),
-            **median,
-            "energy_source": energy_source(frame["energy_source"]) if is_metered else None,
-            "energy_method": ", ".join(sorted(set(methods))) if is_metered else None,
-        }

@@ -7,7 +7,7 @@ import pytest
 
 from trimtab.evaluation.inputs.measurements import WorkloadFacts
 from trimtab.evaluation.inputs.read import load
-from trimtab.evaluation.libraries.target_sizes import LargeModels
+from trimtab.evaluation.libraries.large_models import LargeModels
 from trimtab.evaluation.report.tables import Row, Table, is_published
 
 

@@ -8,8 +8,9 @@ import pytest
 from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.libraries.by_library import ByLibrary
+from trimtab.evaluation.libraries.core_library import CoreLibrary
+from trimtab.evaluation.libraries.libraries_total import LibrariesTotal
 from trimtab.evaluation.libraries.sizes import Sizes
-from trimtab.evaluation.libraries.target_sizes import CoreLibrary, LibrariesTotal
 from trimtab.evaluation.libraries.whole_environment import WholeEnvironment
 from trimtab.evaluation.report.section import Section
 from trimtab.evaluation.report.tables import Row, Table, is_published

@@ -7,7 +7,8 @@ import pytest
 
 from trimtab.evaluation.inputs.measurements import Measurements, WorkloadFacts
 from trimtab.evaluation.inputs.read import load
-from trimtab.evaluation.libraries.target_sizes import LibrariesTotal, SizesByLoadingMode
+from trimtab.evaluation.libraries.libraries_total import LibrariesTotal
+from trimtab.evaluation.libraries.loading_modes import SizesByLoadingMode
 from trimtab.evaluation.report.tables import Row, Table, is_published
 from trimtab.evaluation.runs.run_cost import RunCost, RunCostByLoadingMode
 

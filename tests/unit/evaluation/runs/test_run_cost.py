@@ -9,7 +9,8 @@ import pytest
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.report.tables import energy_source, is_published
 from trimtab.evaluation.runs.effort import Effort
-from trimtab.evaluation.runs.run_cost import Epochs, RunCost
+from trimtab.evaluation.runs.epochs import Epochs
+from trimtab.evaluation.runs.run_cost import RunCost
 
 
 def test_runs_are_compared_pair_by_pair(tmp_path: Path) -> None:
