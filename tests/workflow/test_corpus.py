@@ -17,7 +17,10 @@ import yaml
 
 CORPUS = Path("benchmarks/corpus").resolve()
 PROGRAMS = ["numpy_linear_algebra", "pandas_tables", "pillow_images"]
-ROW = {"program": "spacy_tests", "runs": "20", "strict_runs": "20"}
+ROW = {
+    "program": "spacy_tests", "runs": "20", "strict_runs": "20",
+    "libraries_before_bytes": "100", "libraries_after_bytes": "40",
+}  # fmt: skip
 PACKAGES = ["numpy", "pandas", "PIL", "dateutil", "six"]
 
 
@@ -107,8 +110,11 @@ def test_the_times_of_all_other_programs_are_added_up(monkeypatch: pytest.Monkey
         {**both, "program": "slow", "original_s": "9.0 9.1 9.2", "slim_s": "9.1 9.2 9.3"},
         {**both, "program": "quick", "original_s": "0.9 0.8 0.7", "slim_s": "1.9 1.8 1.7"},
     ]
-    *_, (_, _, measured, _), _, _ = import_module("corpus_table").bars([ROW], rows)
+    table = import_module("corpus_table")
+    runs, *_, (_, _, measured, _), _, sizes = table.bars([ROW, {**ROW, "runs": "19"}], rows)
     assert measured.endswith("2 slim environments, 6 of 6 runs; 1.11x (1.11 to 1.11) the time")
+    assert "1 of 2 programs ran 20 times" in runs[2] and runs[3] == "**missed**"
+    assert sizes[2].startswith("60.0%") and sizes[3] == "met"
 
 
 def test_every_program_names_what_is_there_and_holds_inputs_out() -> None:
