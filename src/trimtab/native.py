@@ -1,5 +1,9 @@
-"""Where the native tools and libraries lie that `make native` builds."""
+"""The native tools and libraries that `make native` builds, and how programs load them."""
 
+import hashlib
+import tempfile
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from trimtab.errors import UserError
@@ -17,3 +21,36 @@ def native_path(name: str) -> Path:
     if not path.is_file():
         raise UserError(f"{path}: not built yet; run `make native` in {PROJECT}")
     return path
+
+
+def with_preload(environment: Mapping[str, str], library: Path) -> dict[str, str]:
+    """Return `environment` with `library` preloaded, before what it preloads already."""
+    preloaded = environment.get("LD_PRELOAD")
+    first = loadable(library)
+    return {**environment, "LD_PRELOAD": f"{first}:{preloaded}" if preloaded else first}
+
+
+def loadable(library: Path) -> str:
+    """Return a path of `library` as the dynamic linker's variables can hold it.
+
+    They separate paths by spaces and colons (ld.so(8)). A link to a library whose path has one is
+    made for as long as this process lives. Raises UserError where temporary files have such a path.
+    """
+    path = str(library)
+    if not _separates(path):
+        return path
+    link = Path(_links().name, f"{hashlib.sha256(path.encode()).hexdigest()[:16]}.so")
+    if _separates(str(link)):
+        raise UserError(f"{link.parent}: TMPDIR has to be a path without spaces and colons")
+    if not link.is_symlink():
+        link.symlink_to(library)
+    return str(link)
+
+
+def _separates(path: str) -> bool:
+    return any(character in ":;" or character.isspace() for character in path)
+
+
+@cache
+def _links() -> "tempfile.TemporaryDirectory[str]":
+    return tempfile.TemporaryDirectory(prefix="trimtab-")

@@ -15,6 +15,7 @@ from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
 from trimtab.debloating.targets.folder import OF_THE_SYSTEM, Folder
 from trimtab.errors import UserError
+from trimtab.native import with_preload
 from trimtab.profiling.runs.from_workload import absolute, moved, program_of
 from trimtab.profiling.runs.program import Program
 
@@ -52,9 +53,7 @@ class NativeFolder(Folder):
         fallback = absolute(slim / FALLBACK_LIBRARY)
         if not fallback.is_file():
             return program
-        preloaded = program.environment.get("LD_PRELOAD")
-        libraries = f"{fallback}:{preloaded}" if preloaded else str(fallback)
-        return replace(program, environment={**program.environment, "LD_PRELOAD": libraries})
+        return replace(program, environment=with_preload(program.environment, fallback))
 
     def adapt(self, copy: Path, destination: Path) -> None:
         """Leave the copy as it is: `program` names it, and preloads the fallback."""

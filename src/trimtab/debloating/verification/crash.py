@@ -8,7 +8,7 @@ from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.errors import ElfError
-from trimtab.native import native_path
+from trimtab.native import native_path, with_preload
 from trimtab.profiling.runs.launch import followed
 from trimtab.profiling.runs.program import Program
 from trimtab.records.verdict import Crash
@@ -24,13 +24,8 @@ def find_crash(program: Program, folder: Path, slim: Path, original: Path) -> Cr
     folder.mkdir(parents=True, exist_ok=True)
     record = folder / "crash.txt"
     record.unlink(missing_ok=True)
-    preloaded = program.environment.get("LD_PRELOAD")
-    reporter = str(native_path("libtrimtab-crash.so"))
-    environment = {
-        **program.environment,
-        "LD_PRELOAD": f"{reporter}:{preloaded}" if preloaded else reporter,
-        "TRIMTAB_CRASH": str(record.resolve()),
-    }
+    environment = with_preload(program.environment, native_path("libtrimtab-crash.so"))
+    environment["TRIMTAB_CRASH"] = str(record.resolve())
     reporting = replace(program, environment=environment)
     for _ in followed(reporting, folder / "diagnosis.out", folder / "diagnosis.err"):
         continue

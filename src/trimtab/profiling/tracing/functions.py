@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.errors import ElfError
-from trimtab.native import native_path
+from trimtab.native import loadable, native_path, with_preload
 from trimtab.profiling.tracing.function_records import (
     ObjectRecord,
     ProcessRecord,
@@ -65,14 +65,10 @@ def tracing_environment(environment: Mapping[str, str], record: Path) -> dict[st
     """
     shutil.rmtree(record, ignore_errors=True)
     record.mkdir(parents=True)
-    preload = [str(native_path("libtrimtab-guard.so"))]
-    if environment.get("LD_PRELOAD"):
-        preload.append(environment["LD_PRELOAD"])
     return {
-        **environment,
+        **with_preload(environment, native_path("libtrimtab-guard.so")),
         "TRIMTAB_RECORD": str(record.resolve()),
-        "LD_AUDIT": str(native_path("libtrimtab-functions.so")),
-        "LD_PRELOAD": ":".join(preload),
+        "LD_AUDIT": loadable(native_path("libtrimtab-functions.so")),
     }
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trimtab.errors import TrimtabError
-from trimtab.native import native_path
+from trimtab.native import native_path, with_preload
 from trimtab.profiling.tracing.cupti import NoGpuError, cuda_major, find_cupti
 from trimtab.profiling.tracing.handed_regions import read_handed_region
 from trimtab.profiling.tracing.kernel_records import KernelRecord, LoadedModule, read_kernel_records
@@ -64,8 +64,7 @@ def kernel_tracing_environment(
         "CUDA_MODULE_LOADING": "LAZY",
     }
     if own_profiler or cupti is None or "CUDA_INJECTION64_PATH" in environment:
-        preload = [str(native_path("libtrimtab-driver.so")), environment.get("LD_PRELOAD", "")]
-        return {**traced, "LD_PRELOAD": ":".join(filter(None, preload))}
+        return with_preload(traced, native_path("libtrimtab-driver.so"))
     return {
         **traced,
         "CUDA_INJECTION64_PATH": str(native_path("libtrimtab-kernels.so")),
