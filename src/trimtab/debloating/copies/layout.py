@@ -137,7 +137,7 @@ class Layout:
         before, last = os.path.split(text.rstrip("/"))
         if last in ("", ".", ".."):
             before, last = text, ""
-        whole = f"{folder}/{before}"
+        whole = str(Path(folder, before))
         if whole not in self._real:
             self._real[whole] = os.path.realpath(whole)
         return Path(self._real[whole], last)
