@@ -50,8 +50,11 @@ class Renaming:
 
     def __init__(self, olds: Collection[Path], new: Path, *, in_json: bool = False) -> None:
         self._found: list[tuple[re.Pattern[bytes], bytes]] = []
-        for spelling in (_in_url, _in_json, _in_ascii) if in_json else (_in_url, _plain, _in_shell):
-            longest = sorted(map(bytes, olds), key=len, reverse=True)
+        longest = sorted(map(bytes, olds), key=len, reverse=True)
+        spellings = [_in_json, _in_ascii] if in_json else [_plain, _in_shell]
+        if [spellings[0](old) for old in longest] == [spellings[1](old) for old in longest]:
+            spellings = spellings[:1]
+        for spelling in (_in_url, *spellings):
             paths = [re.escape(spelling(old)) + _no_longer(old, spelling) for old in longest]
             any_path = b"(?:" + b"|".join(paths) + b")"
             if spelling is _in_url:
