@@ -89,10 +89,10 @@ def _linked_libraries(layout: Layout) -> dict[str, str]:
     """
     linked: dict[str, str] = {}
     for entry in layout.entries():
-        if entry.is_link and ".so" in entry.name.name:
-            target = entry.path.resolve()
+        if entry.is_link and ".so" in entry.base:
+            target = Path(entry.path).resolve()
             if target.is_file() and layout.name_of(target) is None:
-                linked.setdefault(str(target), str(entry.name))
+                linked.setdefault(str(target), entry.name)
     return linked
 
 
@@ -139,14 +139,14 @@ def unloaded_libraries(folder: Path, usages: Iterable[Usage]) -> list[UsedLibrar
 
 def _libraries_below(folder: Path) -> Iterator[tuple[Path, Elf]]:
     for entry in Layout.of(folder.resolve()).entries():
-        if ".so" in entry.name.name and stat.S_ISREG(entry.status.st_mode):
+        if ".so" in entry.base and stat.S_ISREG(entry.status.st_mode):
             try:
-                elf = read_elf(entry.path)
+                elf = read_elf(Path(entry.path))
             except UnreadableError:
                 raise
             except ElfError:
                 continue  # linker scripts and libraries for other machines
-            yield entry.path, elf
+            yield elf.path, elf
 
 
 def _unused(path: Path, elf: Elf, not_traced_because: str = "") -> UsedLibrary:

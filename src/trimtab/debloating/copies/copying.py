@@ -72,7 +72,7 @@ def copy_tree(
     one are one there. Sockets, pipes and devices stay behind, as do the bits that have a program
     run as its owner, which may be another one here. Raises OSError for what cannot be read.
     """
-    folders: dict[PurePath, _Folder] = {}
+    folders: dict[str, _Folder] = {}
     first: dict[tuple[int, int], Entry] = {}
     twins: list[tuple[Entry, Entry]] = []
     with HeldFolder.make(destination) as top, ExitStack() as stack:
@@ -80,12 +80,12 @@ def copy_tree(
             if entry.is_folder:
                 folders[entry.name] = _Folder(entry)
                 top.folder(entry.name, make=True).close()
-            elif str(entry.name) in left_out:
+            elif entry.name in left_out:
                 continue  # a link too: what is written there is not written where it leads
             elif _is_twin(entry, first):
                 twins.append((entry, first[entry.status.st_dev, entry.status.st_ino]))
             else:
-                folders[entry.name.parent].files.append(entry)
+                folders[entry.parent].files.append(entry)
         before = stack.enter_context(HeldFolder.at(earlier)) if earlier else None
         taking = _Taking(layout, top, share, before)
         with ThreadPoolExecutor(_WORKERS) as pool:
@@ -131,38 +131,38 @@ class _Taking:
     def take_twin(self, entry: Entry, first: Entry) -> None:
         """Make a file one with the copy of another, with which it is one."""
         folder = self.top.folder
-        with folder(entry.name.parent) as held, folder(first.name.parent) as other:
-            if not link(first.name.name, held, entry.name.name, other):
+        with folder(entry.parent) as held, folder(first.parent) as other:
+            if not link(first.base, held, entry.base, other):
                 self._take(entry, held, None)
-            elif str(first.name) in self.linked:
-                self.linked[str(entry.name)] = self.linked[str(first.name)]
+            elif first.name in self.linked:
+                self.linked[entry.name] = self.linked[first.name]
 
     def _take(self, entry: Entry, held: HeldFolder, before: HeldFolder | None) -> None:
-        name, path, status = entry.name.name, entry.path, entry.status
+        name, path, status = entry.base, entry.path, entry.status
         if entry.is_link:
             held.symlink(self.layout.link_text(entry), name)
         elif not stat.S_ISREG(status.st_mode):
             return  # a socket or pipe of a program that ran
         elif self.share != Share.COPY and _reflink(entry, held):
-            self.reflinked[str(entry.name)] = status.st_blocks * 512
+            self.reflinked[entry.name] = status.st_blocks * 512
         elif self.share == Share.AUTO and (head := _compiled(path)) and link(path, held, name):
             if head.startswith(_MACHINE_CODE):  # Python itself checks what it compiled
-                self.linked[str(entry.name)] = LinkedFile(status.st_size, status.st_mtime_ns)
+                self.linked[entry.name] = LinkedFile(status.st_size, status.st_mtime_ns)
         elif before is None or not _link_same(before, entry, held):
             _copy(entry, held)  # keeps the time stamp that a .pyc names
 
 
 @contextmanager
-def _regular(path: Path) -> Iterator[IO[bytes]]:
+def _regular(path: str) -> Iterator[IO[bytes]]:
     """Open a file for reading that was a regular one a moment ago."""
     with open(os.open(path, _READ), "rb", buffering=0) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "is no regular file any more", str(path))
+            raise OSError(errno.EINVAL, "is no regular file any more", path)
         yield file
 
 
 def _copy(entry: Entry, held: HeldFolder) -> None:
-    with _regular(entry.path) as old, held.new_file(entry.name.name, None) as new:
+    with _regular(entry.path) as old, held.new_file(entry.base, None) as new:
         try:
             while os.sendfile(new.fileno(), old.fileno(), None, _SENT_BYTES):
                 pass
@@ -175,7 +175,7 @@ def _copy(entry: Entry, held: HeldFolder) -> None:
 
 
 def _copy_status(
-    source: Path | int, copy: int, status: os.stat_result, mode: int | None = None
+    source: str | int, copy: int, status: os.stat_result, mode: int | None = None
 ) -> None:
     """Give a copy, by its descriptor, what its original has besides content."""
     for attribute in _attributes(source):
@@ -188,7 +188,7 @@ def _copy_status(
     os.utime(copy, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def _attributes(source: Path | int) -> list[str]:
+def _attributes(source: str | int) -> list[str]:
     try:
         return [name for name in os.listxattr(source) if name.startswith(_ATTRIBUTES)]
     except OSError as error:
@@ -198,7 +198,7 @@ def _attributes(source: Path | int) -> list[str]:
 
 
 def _reflink(entry: Entry, held: HeldFolder) -> bool:
-    name = entry.name.name
+    name = entry.base
     with _regular(entry.path) as old, held.new_file(name, None) as new:
         try:
             fcntl.ioctl(new.fileno(), _FICLONE, old.fileno())
@@ -212,11 +212,11 @@ def _reflink(entry: Entry, held: HeldFolder) -> bool:
     return False
 
 
-def _compiled(path: Path) -> bytes:
+def _compiled(path: str) -> bytes:
     """Return the first bytes of objects, libraries, archives of objects and bytecode, else b""."""
     with _regular(path) as file:
         head = file.read(8)
-    bytecode = path.suffix == ".pyc" and head[2:4] == _BYTECODE_MARK
+    bytecode = path.endswith(".pyc") and head[2:4] == _BYTECODE_MARK
     return head if bytecode or head.startswith(_MACHINE_CODE) else b""
 
 
@@ -239,7 +239,7 @@ def _link_same(earlier: HeldFolder, original: Entry, held: HeldFolder) -> bool:
     Dates of contents can be set, and some installers give all files one; those of a file's last
     change of any kind (ctime) cannot.
     """
-    name = original.name.name
+    name = original.base
     try:
         status = earlier.status(name)
     except OSError:

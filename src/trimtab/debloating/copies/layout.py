@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import Self
+from typing import NamedTuple, Self
 
 from trimtab.errors import UserError
 
@@ -23,16 +23,26 @@ _SYSTEMS_OWN = OF_THE_SYSTEM | {
 _TOP = PurePath()
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """A file, link or folder: its path in the environment, where it is, and what it is.
 
-    A folder that is a link whose place a copy takes is told of as what it leads to.
+    A folder that is a link whose place a copy takes is told of as what it leads to. The paths are
+    texts, as there are many.
     """
 
-    name: PurePath
-    path: Path
+    name: str
+    path: str
     status: os.stat_result
+
+    @property
+    def parent(self) -> str:
+        """The path in the environment of the folder that it is in; "" for the environment."""
+        return self.name.rpartition("/")[0]
+
+    @property
+    def base(self) -> str:
+        """The last component of its path."""
+        return self.name.rpartition("/")[2]
 
     @property
     def is_folder(self) -> bool:
@@ -94,22 +104,19 @@ class Layout:
 
         Raises OSError for what cannot be read.
         """
-        opened = {name: folder for folder, name in self.folders.items()}
-        waiting = [(_TOP, opened[_TOP])]
+        opened = {str(name): str(folder) for folder, name in self.folders.items()}
+        waiting = [("", opened.pop("."))]
         while waiting:
-            name, folder = waiting.pop()
-            yield Entry(name, folder, folder.stat())
-            with os.scandir(folder) as found:
+            folder, path = waiting.pop()
+            yield Entry(folder, path, Path(path).stat())
+            with os.scandir(path) as found:
                 inner = sorted(found, key=lambda each: each.name)
             for each in inner:
-                path = opened.get(name / each.name, Path(each.path))
-                status = (
-                    path.lstat() if path != Path(each.path) else each.stat(follow_symlinks=False)
-                )
-                if stat.S_ISDIR(status.st_mode):
-                    waiting.append((name / each.name, path))
+                name = f"{folder}/{each.name}" if folder else each.name
+                if each.is_dir(follow_symlinks=False) or name in opened:
+                    waiting.append((name, opened.get(name, each.path)))
                 else:
-                    yield Entry(name / each.name, path, status)
+                    yield Entry(name, each.path, each.stat(follow_symlinks=False))
 
     def link_text(self, link: Entry) -> str:
         """Return the text of a link in a copy.
@@ -118,7 +125,7 @@ class Layout:
         leads out leads to where it led. What dangled still does.
         """
         text = os.readlink(link.path)
-        here, parts = link.name.parent, PurePath(text).parts
+        here, parts = link.parent or ".", PurePath(text).parts
         up = next((number for number, part in enumerate(parts) if part != ".."), len(parts))
         if ".." not in parts[up:]:
             if not text.startswith("/") and up <= self._depth(link):
@@ -126,7 +133,7 @@ class Layout:
             for spelling in self._spellings:
                 if text.startswith("/") and PurePath(text).is_relative_to(spelling):
                     return os.path.relpath(PurePath(text).relative_to(spelling), here)
-        place = self._place_of(str(link.path.parent), text)
+        place = self._place_of(str(Path(link.path).parent), text)
         name = self.name_of(place)
         if name is not None:
             return os.path.relpath(name, here)
@@ -144,7 +151,7 @@ class Layout:
 
     def _depth(self, link: Entry) -> int:
         """How many folders above the link's are in the same real folder."""
-        real = link.path.parent
+        real = Path(link.path).parent
         folder = max(
             (f for f in self.folders if real.is_relative_to(f)), key=lambda f: len(f.parts)
         )

@@ -76,7 +76,7 @@ class Folder(Target):
             if source.kind != Fallback.NONE and manifest.mode != Mode.PUNCH:
                 add_fallback(partial, self.root, manifest, debloated / "spans", source)
             self.adapt(partial, destination)
-            before, after = disk_use(layout), disk_use(Layout.of(partial))
+            before, after = disk_use(layout.folders), disk_use([partial])
         except BaseException:
             remove_tree(partial)
             raise

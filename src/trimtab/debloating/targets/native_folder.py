@@ -63,7 +63,7 @@ class NativeFolder(Folder):
 
 def _finds_others_in(entry: Entry, root: Path) -> bool:
     try:
-        elf = read_elf(entry.path) if stat.S_ISREG(entry.status.st_mode) else None
+        elf = read_elf(Path(entry.path)) if stat.S_ISREG(entry.status.st_mode) else None
     except UnreadableError:
         raise
     except ElfError:
