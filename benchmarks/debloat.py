@@ -13,7 +13,7 @@ from pathlib import Path
 
 from common import save
 
-from trimtab.debloating.disk_use import disk_use
+from trimtab.debloating.copies.disk_use import disk_use
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.misses.settling import Settling
 
@@ -37,14 +37,14 @@ class Watch(threading.Thread):
 
     def __init__(self, folder: Path, original: Path) -> None:
         super().__init__()
-        self.folder, self.original = folder, disk_use(original).keys()
+        self.folder, self.original = folder, disk_use([original]).keys()
         self.peak_bytes = 0
         self.ended = threading.Event()
 
     def extra_bytes(self) -> int:
         """The bytes on disk now."""
         try:
-            now = disk_use(self.folder)
+            now = disk_use([self.folder])
         except FileNotFoundError:
             return 0  # a folder went while it was looked at: the next look tells
         return sum(now[file] for file in now.keys() - self.original)

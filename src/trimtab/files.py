@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,15 +27,31 @@ def replace_folder(new: Path, destination: Path) -> None:
     rename = ctypes.CDLL(None, use_errno=True).renameat2
     names = (_AT_FDCWD, os.fsencode(new), _AT_FDCWD, os.fsencode(destination), _RENAME_EXCHANGE)
     if not rename(*names):
-        shutil.rmtree(new)
+        remove_tree(new)
     elif (number := ctypes.get_errno()) not in _NO_EXCHANGE:
         raise OSError(number, os.strerror(number), str(destination))
     else:
         if destination.exists():
-            shutil.rmtree(outdated, ignore_errors=True)
+            remove_tree(outdated)
             destination.rename(outdated)
         new.rename(destination)
-    shutil.rmtree(outdated, ignore_errors=True)
+    remove_tree(outdated)
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder of ours, if it is there, also where it or others in it are read-only."""
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        pass
+    except PermissionError:
+        folder.chmod(stat.S_IRWXU)
+        for path, inner, _, descriptor in os.fwalk(folder):
+            os.fchmod(descriptor, stat.S_IRWXU)
+            for name in inner:
+                if not Path(path, name).is_symlink():
+                    Path(path, name).chmod(stat.S_IRWXU)
+        shutil.rmtree(folder)
 
 
 @contextmanager

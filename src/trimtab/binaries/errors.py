@@ -10,3 +10,7 @@ class ElfError(UserError):
 
     def __init__(self, path: Path, problem: str):
         super().__init__(f"{path}: {problem}")
+
+
+class UnreadableError(ElfError):
+    """A file that may be an ELF file cannot be read, or not any more."""

@@ -5,7 +5,6 @@ is written here, in the layout of `native/fallback/sidecar.h`.
 """
 
 import os
-import shutil
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,11 +16,17 @@ from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.rewriting.spans import SpanReason
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode
 from trimtab.config.stages import EnvironmentStage
+from trimtab.debloating.copies.held_folder import HeldFolder
 from trimtab.debloating.removed import RemovedPages, removed_pages
 from trimtab.debloating.span_document import spans_of
-from trimtab.debloating.store import CHUNK_BYTES, LibraryDigests, add_to_store, digests_of
+from trimtab.debloating.store import (
+    CHUNK_BYTES,
+    LibraryDigests,
+    add_to_store,
+    digests_of,
+    pack_into,
+)
 from trimtab.errors import UserError
-from trimtab.files import whole_file
 from trimtab.native import native_path
 from trimtab.records.library_spans import LibrarySpans, spans_file
 from trimtab.records.manifest import Manifest
@@ -37,9 +42,8 @@ class Behaviour(StrEnum):
 # In a slim environment: the library finds the folder by its own place.
 FALLBACK_LIBRARY = Path("trimtab/libtrimtab-fallback.so")
 _FETCHER = Path("trimtab/trimtab-fetch")
-_REMOVED = Path("trimtab/removed")
-_STORE = Path("trimtab/store")
-_GPU_CODE_REMOVED = Path("trimtab/gpu_code_removed")
+# In the folder that these are in.
+_REMOVED, _STORE, _GPU_CODE_REMOVED = "removed", "store", "gpu_code_removed"
 _MAGIC = b"TRIMTAB3"
 _NOT_STARTED, _HOLDS_TRAPS = 1, 2
 _LOCATION_BYTES = 4008
@@ -83,30 +87,30 @@ def add_fallback(
             "mode punch leaves zeros where code was, which run instead of stopping; a fallback"
             " needs mode compact or zero"
         )
-    removed = environment / _REMOVED
-    shutil.rmtree(removed.parent, ignore_errors=True)
-    removed.mkdir(parents=True)
+    with HeldFolder.at(environment) as top:
+        top.remove(FALLBACK_LIBRARY.parent.name)  # of an environment that is slim itself
+        with top.folder(FALLBACK_LIBRARY.parent, make=True) as ours:
+            ours.folder(_REMOVED, make=True).close()
 
-    def add(name: str) -> bool:
-        document = LibrarySpans.read(spans_file(spans, name))
-        sidecar = spans_file(removed, name).with_suffix(".removed")
-        digest = manifest.files[name].sha256_before
-        flags = (not document.started) * _NOT_STARTED + (manifest.mode == Mode.ZERO) * _HOLDS_TRAPS
-        place = (sidecar, original / name, environment, name)
-        return _add_sidecar(*place, document, digest, source, flags)
+            def add(name: str) -> bool:
+                document = LibrarySpans.read(spans_file(spans, name))
+                digest = manifest.files[name].sha256_before
+                flags = (not document.started) * _NOT_STARTED
+                flags += (manifest.mode == Mode.ZERO) * _HOLDS_TRAPS
+                libraries = (original / name, environment / name, name)
+                return _add_sidecar(ours, *libraries, document, digest, source, flags)
 
-    with ThreadPoolExecutor(_WORKERS) as pool:
-        if any(list(pool.map(add, manifest.files))):
-            (environment / _GPU_CODE_REMOVED).touch()
-    for program in (FALLBACK_LIBRARY, _FETCHER):
-        with whole_file(environment / program, 0o755) as temporary:
-            shutil.copyfile(native_path(program.name), temporary)
+            with ThreadPoolExecutor(_WORKERS) as pool:
+                if any(list(pool.map(add, manifest.files))):
+                    ours.write(_GPU_CODE_REMOVED, b"")
+            for program in (FALLBACK_LIBRARY, _FETCHER):
+                ours.write(program.name, native_path(program.name).read_bytes(), 0o755)
 
 
 def _add_sidecar(
-    path: Path,
+    ours: HeldFolder,
     original: Path,
-    environment: Path,
+    slim: Path,
     name: str,
     document: LibrarySpans,
     sha256: str,
@@ -135,23 +139,24 @@ def _add_sidecar(
         )
     if source.kind == Fallback.PACKED:
         wanted = pages.source_bytes(elf.size_bytes, CHUNK_BYTES)
-        add_to_store(environment / _STORE, original, digests, wanted)
+        with ours.folder(_STORE, make=True) as store:
+            pack_into(store, original, digests, wanted)
     elif source.kind == Fallback.STORE and source.store is not None:
         add_to_store(source.store, original, digests)
-    layout = _layout_of(environment / name)
-    _write_sidecar(path, pages, digests, layout, location, source.kind, flags)
+    sidecar = _sidecar(pages, digests, _layout_of(slim), location, source.kind, flags)
+    with ours.folder(_REMOVED) as removed:
+        removed.write(spans_file(Path(), name).with_suffix(".removed").name, sidecar)
     return pages.gpu_code
 
 
-def _write_sidecar(
-    path: Path,
+def _sidecar(
     pages: RemovedPages,
     digests: LibraryDigests,
     layout: int,
     location: str,
     kind: Fallback,
     flags: int,
-) -> None:
+) -> bytes:
     numbers = [len(pages.holes), len(pages.pieces), len(pages.functions), len(pages.kernels)]
     numbers += [len(digests.chunks), len(pages.text)]
     header = b"".join(
@@ -166,11 +171,8 @@ def _write_sidecar(
             os.fsencode(location).ljust(_LOCATION_BYTES, b"\0"),
         )
     )
-    with whole_file(path) as temporary, temporary.open("wb") as file:
-        file.write(header)
-        for rows in (pages.holes, pages.pieces, pages.functions, pages.kernels):
-            file.write(rows.tobytes())
-        file.write(b"".join(digests.chunks) + pages.text)
+    rows = (pages.holes, pages.pieces, pages.functions, pages.kernels)
+    return b"".join((header, *(row.tobytes() for row in rows), *digests.chunks, pages.text))
 
 
 def _layout_of(slim: Path) -> int:

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from trimtab.binaries.elf.functions import Functions, read_functions
 from trimtab.binaries.elf.reader import Elf, read_elf
-from trimtab.binaries.errors import ElfError
+from trimtab.binaries.errors import ElfError, UnreadableError
 from trimtab.binaries.relations.likely import with_likely
 from trimtab.binaries.rewriting.locate import locate
 from trimtab.binaries.rewriting.not_started import stop_patches, without_start
@@ -22,6 +23,7 @@ from trimtab.binaries.rewriting.spans import Spans
 from trimtab.binaries.rewriting.start_up import why_started
 from trimtab.binaries.rewriting.whole_pages import whole_pages
 from trimtab.config.groups.debloat import Debloat, Mode, StartUpOnly, Symbols
+from trimtab.debloating.copies.layout import Layout
 from trimtab.debloating.gpu.gpu_code import (
     GpuScope,
     LocatedGpuCode,
@@ -55,40 +57,42 @@ class ProfiledLibrary:
     loaded: bool = True
 
 
-def profiled_libraries(usages: Iterable[Usage], folder: Path) -> list[ProfiledLibrary]:
+def profiled_libraries(
+    usages: Iterable[Usage], folder: Path, own: Iterable[str] = ()
+) -> list[ProfiledLibrary]:
     """Return the libraries below `folder` that the workloads loaded, by name.
+
+    Folders that the patterns `own` match belong to it also where they are links out of it.
 
     A file elsewhere that a link below `folder` leads to is one of them, by the link's name.
     A library used by several workloads keeps the union of what they used. Executables are left
     out. Raises UserError when two records disagree about a file, or the file was changed since.
     """
-    root = folder.resolve()
-    linked = _linked_libraries(root)
+    layout = Layout.of(folder, own)
+    linked = _linked_libraries(layout)
     by_path: dict[str, list[UsedLibrary]] = {}
     for usage in usages:
         for library in usage.libraries:
-            if Path(library.path).is_relative_to(root) or library.path in linked:
+            if layout.name_of(Path(library.path)) is not None or library.path in linked:
                 by_path.setdefault(library.path, []).append(library)
     libraries = (
-        _library(Path(path), linked.get(path) or str(Path(path).relative_to(root)), records)
+        _library(Path(path), linked.get(path) or str(layout.name_of(Path(path))), records)
         for path, records in sorted(by_path.items())
     )
     return [library for library in libraries if library is not None]
 
 
-def _linked_libraries(root: Path) -> dict[str, str]:
-    """Return the files outside `root` that links below it lead to, with the names of the links.
+def _linked_libraries(layout: Layout) -> dict[str, str]:
+    """Return the files outside that links inside lead to, with the names of the links.
 
     Some installers link the files of a package into their cache.
     """
     linked: dict[str, str] = {}
-    for folder, _, names in os.walk(root):
-        for name in names:
-            link = Path(folder, name)
-            if ".so" in name and link.is_symlink():
-                target = link.resolve()
-                if target.is_file() and not target.is_relative_to(root):
-                    linked.setdefault(str(target), str(link.relative_to(root)))
+    for entry in layout.entries():
+        if entry.is_link and ".so" in entry.base:
+            target = Path(entry.path).resolve()
+            if target.is_file() and layout.name_of(target) is None:
+                linked.setdefault(str(target), entry.name)
     return linked
 
 
@@ -134,13 +138,15 @@ def unloaded_libraries(folder: Path, usages: Iterable[Usage]) -> list[UsedLibrar
 
 
 def _libraries_below(folder: Path) -> Iterator[tuple[Path, Elf]]:
-    for path in sorted(folder.resolve().rglob("*.so*")):
-        try:
-            elf = read_elf(path) if path.is_file() and not path.is_symlink() else None
-        except ElfError:
-            continue  # linker scripts and libraries for other machines
-        if elf is not None:
-            yield path, elf
+    for entry in Layout.of(folder.resolve()).entries():
+        if ".so" in entry.base and stat.S_ISREG(entry.status.st_mode):
+            try:
+                elf = read_elf(Path(entry.path))
+            except UnreadableError:
+                raise
+            except ElfError:
+                continue  # linker scripts and libraries for other machines
+            yield elf.path, elf
 
 
 def _unused(path: Path, elf: Elf, not_traced_because: str = "") -> UsedLibrary:

@@ -16,6 +16,7 @@ import lz4.block
 import numpy as np
 from numpy.typing import NDArray
 
+from trimtab.debloating.copies.held_folder import HeldFolder
 from trimtab.files import whole_file
 
 CHUNK_BYTES = 16_384
@@ -47,28 +48,43 @@ def digests_of(path: Path) -> LibraryDigests:
     return LibraryDigests(whole.digest(), chunks, size_bytes)
 
 
-def add_to_store(
-    root: Path, library: Path, digests: LibraryDigests, wanted: NDArray[np.bool_] | None = None
-) -> None:
-    """Store the chunks `wanted` (bool, one a chunk; all where None) of a library below `root`.
-
-    With all of them wanted, an object that is there already stays: it is the same.
-    """
-    folder = root / digests.sha256.hex()[:2] / digests.sha256.hex()
+def add_to_store(root: Path, library: Path, digests: LibraryDigests) -> None:
+    """Store a library below the folder `root`; an object that is there already stays."""
+    folder = root / _place_of(digests)
     folder.mkdir(parents=True, exist_ok=True)
 
     def write(item: tuple[int, bytes]) -> None:
-        number, data = item
-        first = number * _OBJECT_CHUNKS
-        chosen = None if wanted is None else wanted[first : first + _OBJECT_CHUNKS]
-        path = folder / f"{number:06d}"
-        if (chosen is None and path.exists()) or (chosen is not None and not chosen.any()):
-            return
-        with whole_file(path) as temporary:
-            temporary.write_bytes(_object(data, chosen))
+        path = folder / _name_of(item[0])
+        if not path.exists():
+            with whole_file(path) as temporary:
+                temporary.write_bytes(_object(item[1], None))
 
     with ThreadPoolExecutor(len(sched_getaffinity(0))) as pool:
         list(pool.map(write, enumerate(_objects(library))))
+
+
+def pack_into(
+    top: HeldFolder, library: Path, digests: LibraryDigests, wanted: NDArray[np.bool_]
+) -> None:
+    """Store the chunks `wanted` (bool, one a chunk) of a library below `top`, where none is yet."""
+    with top.folder(_place_of(digests), make=True) as folder:
+
+        def write(item: tuple[int, bytes]) -> None:
+            first = item[0] * _OBJECT_CHUNKS
+            chosen = wanted[first : first + _OBJECT_CHUNKS]
+            if chosen.any():
+                folder.write(_name_of(item[0]), _object(item[1], chosen))
+
+        with ThreadPoolExecutor(len(sched_getaffinity(0))) as pool:
+            list(pool.map(write, enumerate(_objects(library))))
+
+
+def _place_of(digests: LibraryDigests) -> str:
+    return f"{digests.sha256.hex()[:2]}/{digests.sha256.hex()}"
+
+
+def _name_of(number: int) -> str:
+    return f"{number:06d}"
 
 
 def _objects(path: Path) -> Iterator[bytes]:

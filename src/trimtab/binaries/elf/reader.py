@@ -31,7 +31,7 @@ from trimtab.binaries.elf.headers import (
     ProgramHeader,
     Section,
 )
-from trimtab.binaries.errors import ElfError
+from trimtab.binaries.errors import ElfError, UnreadableError
 
 _ADDRESS_LIMIT = 1 << 47  # the end of user space; sums of two such numbers fit an int64
 _MOST_LOADS = 4096  # linkers write less than ten, and compaction about a thousand
@@ -180,7 +180,9 @@ def _map(path: Path) -> NDArray[np.uint8]:
                 raise ElfError(path, "is empty; expected an ELF file")
             return np.memmap(file, np.uint8, "r")
     except (OSError, ValueError) as error:
-        raise ElfError(path, f"cannot be read: {getattr(error, 'strerror', error)}") from None
+        raise UnreadableError(
+            path, f"cannot be read: {getattr(error, 'strerror', error)}"
+        ) from None
 
 
 def _check_range(path: Path, what: str, offset: int, length: int, size: int) -> None:

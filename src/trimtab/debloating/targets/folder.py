@@ -1,34 +1,36 @@
 """Targets that are a folder: the slim environment is a copy of it with slim libraries in it."""
 
 import os
-import shutil
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
 from trimtab.config.groups.debloat import Fallback, Mode, Share
-from trimtab.debloating.copying import copy_tree, take_over
-from trimtab.debloating.disk_use import disk_use
+from trimtab.debloating.copies.copying import copy_tree, take_over
+from trimtab.debloating.copies.disk_use import disk_use
+from trimtab.debloating.copies.layout import Layout
 from trimtab.debloating.fallback import Source, add_fallback
 from trimtab.debloating.libraries import ProfiledLibrary, profiled_libraries
 from trimtab.debloating.targets.base import Target
 from trimtab.errors import UserError
-from trimtab.files import replace_folder
+from trimtab.files import remove_tree, replace_folder
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.manifest import Environment, Manifest
 from trimtab.records.usage import Usage
 
-# Folders that hold far more than what a program came with.
-OF_THE_SYSTEM = {Path("/"), Path("/usr"), Path("/usr/local")}
-
 
 @dataclass(frozen=True)
 class Folder(Target):
-    """A target that is the folder `root`: its libraries are those that lie below."""
+    """A target that is the folder `root`: its libraries are those that lie below.
+
+    `own` are patterns of folders that belong to it also where they are links out of it: the slim
+    environment has copies of what these lead to.
+    """
 
     root: Path
+    own: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def at(cls, location: str) -> Self:
@@ -41,7 +43,7 @@ class Folder(Target):
 
     def libraries(self, usages: Sequence[Usage]) -> list[ProfiledLibrary]:
         """Return the libraries below the folder that were loaded."""
-        return profiled_libraries(usages, self.root)
+        return profiled_libraries(usages, self.root, self.own)
 
     def build(
         self,
@@ -56,25 +58,27 @@ class Folder(Target):
 
         They are one file with those in `debloated`/libraries. With mode punch there is no fallback.
         An earlier `destination` is replaced when the new one is whole. Raises UserError when
-        `destination` lies inside the folder, and as Target.build does.
+        `destination` lies inside the folder, or a folder of it cannot be copied, and as
+        Target.build does.
         """
         manifest = Manifest.read(debloated / "manifest.json")
         destination = Path(os.path.abspath(destination))
-        self._check(manifest, destination)
+        layout = Layout.of(self.root, self.own)
+        self._check(manifest, layout, destination)
         destination.parent.mkdir(parents=True, exist_ok=True)
         partial = destination.with_name(f".{destination.name}.partial")
         if partial.exists():  # of a build that was killed
-            shutil.rmtree(partial)
+            remove_tree(partial)
         try:
             earlier = destination if again else None
-            shared = copy_tree(self.root, partial, set(manifest.files), share, earlier)
+            shared = copy_tree(layout, partial, set(manifest.files), share, earlier)
             take_over(debloated / "libraries", partial, manifest.files)
             if source.kind != Fallback.NONE and manifest.mode != Mode.PUNCH:
                 add_fallback(partial, self.root, manifest, debloated / "spans", source)
             self.adapt(partial, destination)
-            before, after = disk_use(self.root), disk_use(partial)
+            before, after = disk_use(layout.folders), disk_use([partial])
         except BaseException:
-            shutil.rmtree(partial, ignore_errors=True)
+            remove_tree(partial)
             raise
         replace_folder(partial, destination)
         linked_bytes = sum(after[file] for file in after.keys() & before.keys())
@@ -90,8 +94,13 @@ class Folder(Target):
     def adapt(self, copy: Path, destination: Path) -> None:
         """Make `copy` fit to run as `destination`, and have its programs load the fallback."""
 
-    def _check(self, manifest: Manifest, destination: Path) -> None:
-        if destination.is_relative_to(self.root) or self.root.is_relative_to(destination):
+    def _check(self, manifest: Manifest, layout: Layout, destination: Path) -> None:
+        place = destination.parent.resolve() / destination.name
+        if layout.name_of(place) is not None or any(
+            folder.is_relative_to(spelling)
+            for folder in (self.root, *layout.folders)
+            for spelling in (destination, place)
+        ):
             raise UserError(f"{destination}: inside the environment {self.root} that it copies")
         for name, file in manifest.files.items():
             original = self.root / name

@@ -5,15 +5,17 @@ LD_LIBRARY_PATH. Its compacted libraries have the fallback loaded (docs/methods/
 verification it is preloaded too, for those of other modes.
 """
 
+import stat
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
 from trimtab.binaries.elf.reader import read_elf
-from trimtab.binaries.errors import ElfError
+from trimtab.binaries.errors import ElfError, UnreadableError
 from trimtab.config.groups.workload import Workload
+from trimtab.debloating.copies.layout import OF_THE_SYSTEM, Entry, Layout
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
-from trimtab.debloating.targets.folder import OF_THE_SYSTEM, Folder
+from trimtab.debloating.targets.folder import Folder
 from trimtab.errors import UserError
 from trimtab.native import with_preload
 from trimtab.profiling.runs.from_workload import absolute, moved, program_of
@@ -36,11 +38,11 @@ class NativeFolder(Folder):
                 f"workload {workload.name}: target.location: {workload.target.location!r} given,"
                 " expected a folder of its own that holds a program and its libraries"
             )
-        for path in sorted(root.rglob("*")):
-            if _finds_others_in(path, root):
+        for entry in Layout.of(root).entries():
+            if _finds_others_in(entry, root):
                 raise UserError(
-                    f"{path}: finds libraries by the path {root}, also in a copy of it; link it"
-                    " with a run path from $ORIGIN, as -Wl,-rpath,'$ORIGIN/../lib'"
+                    f"{root / entry.name}: finds libraries by the path {root}, also in a copy of"
+                    " it; link it with a run path from $ORIGIN, as -Wl,-rpath,'$ORIGIN/../lib'"
                 )
         return cls(root)
 
@@ -59,9 +61,11 @@ class NativeFolder(Folder):
         """Leave the copy as it is: `program` names it, and preloads the fallback."""
 
 
-def _finds_others_in(path: Path, root: Path) -> bool:
+def _finds_others_in(entry: Entry, root: Path) -> bool:
     try:
-        elf = read_elf(path) if path.is_file() and not path.is_symlink() else None
+        elf = read_elf(Path(entry.path)) if stat.S_ISREG(entry.status.st_mode) else None
+    except UnreadableError:
+        raise
     except ElfError:
         return False
     names = elf.section(".dynstr") if elf else None

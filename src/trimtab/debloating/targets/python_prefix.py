@@ -1,27 +1,29 @@
 """A Python environment, such as a venv, one of uv's or of conda's: the folder above its `bin`."""
 
 import os
-import re
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Self
 
 from trimtab.config.groups.workload import Workload
+from trimtab.debloating.copies.held_folder import HeldFolder
+from trimtab.debloating.copies.layout import OF_THE_SYSTEM
+from trimtab.debloating.copies.renaming import rename_in
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
-from trimtab.debloating.targets.folder import OF_THE_SYSTEM, Folder
+from trimtab.debloating.targets.folder import Folder
 from trimtab.errors import UserError
-from trimtab.files import whole_file
 from trimtab.profiling.runs.from_workload import absolute, moved, program_of
 from trimtab.profiling.runs.program import Program
 
-_SCRIPT_BYTES = 1 << 20
-_FIRST_LINE_BYTES = 127  # that Linux before 5.1 reads of a script
-# Files beside those in `bin` that name the environment: import paths, what editable installs of
-# projects inside it left, and how Jupyter starts its kernels.
+_PACKAGES = "lib/python3*/site-packages"
+# Files that name the environment: scripts, import paths, what installs of projects inside it left,
+# and how Jupyter starts its kernels.
 _NAME_IT = (
-    "lib/python3*/site-packages/*.pth",
-    "lib/python3*/site-packages/*.egg-link",
-    "lib/python3*/site-packages/__editable__*.py",
+    "bin/*",
+    f"{_PACKAGES}/*.pth",
+    f"{_PACKAGES}/*.egg-link",
+    f"{_PACKAGES}/__editable__*.py",
+    f"{_PACKAGES}/*.dist-info/direct_url.json",
     "share/jupyter/kernels/*/kernel.json",
 )
 _HOOK = "00_trimtab_fallback.pth"  # before the other hooks, in the order that Python runs them
@@ -31,6 +33,8 @@ _MODULE = "trimtab_fallback.abi3.so"
 
 class PythonPrefix(Folder):
     """The environment of a workload's interpreter, `python`."""
+
+    own = tuple(str(PurePath(pattern).parent) for pattern in _NAME_IT)
 
     @classmethod
     def of(cls, workload: Workload) -> Self:
@@ -80,47 +84,22 @@ class PythonPrefix(Folder):
 
         Raises UserError when there is a fallback and no `site-packages`.
         """
-        _rename(copy, {self.root, self.root.resolve()}, destination)
-        if (copy / FALLBACK_LIBRARY).is_file():
-            _load_fallback(copy)
+        with HeldFolder.at(copy) as top:
+            rename_in(top, _NAME_IT, {self.root, self.root.resolve()}, destination)
+            if (copy / FALLBACK_LIBRARY).is_file():
+                _load_fallback(top)
 
 
 def _of_base(prefix: Path) -> Iterator[Path]:
     return (prefix / name for name in ("envs", "pkgs"))
 
 
-def _rename(copy: Path, olds: set[Path], new: Path) -> None:
-    """Scripts name their environment: `#!ENV/bin/python`, `VIRTUAL_ENV=ENV` in `activate`."""
-    names = b"|".join(re.escape(bytes(old)) for old in sorted(olds, reverse=True))
-    whole = re.compile(rb"(?<![\w.-])(?:" + names + rb")(?![\w.-])")  # and no longer path
-    others = (path for pattern in _NAME_IT for path in copy.glob(pattern))
-    for path in (*(copy / "bin").iterdir(), *others):
-        if path.is_symlink() or not path.is_file() or path.stat().st_size > _SCRIPT_BYTES:
-            continue
-        text = path.read_bytes()
-        if b"\0" not in text and whole.search(text):
-            status = path.stat()
-            path.unlink()  # it may be shared with the original
-            path.write_bytes(_startable(whole.sub(lambda _: bytes(new), text), bytes(new)))
-            path.chmod(status.st_mode)
-
-
-def _startable(script: bytes, environment: bytes) -> bytes:
-    """Where Linux starts no interpreter, by a path that is long or has a space, a shell does."""
-    line, _, rest = script.partition(b"\n")
-    python = re.match(rb"#!(" + re.escape(environment) + rb"/bin/python[\w.]*)(.*)", line)
-    if not python or (b" " not in environment and len(line) <= _FIRST_LINE_BYTES):
-        return script
-    start = b"'''exec' \"" + python[1] + b'"' + python[2] + b' "$0" "$@"\n'
-    return b"#!/bin/sh\n" + start + b"' '''\n" + rest
-
-
-def _load_fallback(environment: Path) -> None:
-    packages = sorted(environment.glob("lib/python3*/site-packages"))
+def _load_fallback(environment: HeldFolder) -> None:
+    packages = list(environment.matching(_PACKAGES))
     if not packages:
-        raise UserError(f"{environment}: no lib/python3*/site-packages, so no Python to fall back")
+        raise UserError(f"{environment.path}: no {_PACKAGES}, so no Python to fall back")
     for package in packages:
-        (package / _MODULE).unlink(missing_ok=True)
-        (package / _MODULE).symlink_to(os.path.relpath(environment / FALLBACK_LIBRARY, package))
-        with whole_file(package / _HOOK) as temporary:
-            temporary.write_text("import trimtab_fallback\n")
+        with environment.folder(package) as folder:
+            folder.remove(_MODULE)
+            folder.symlink(os.path.relpath(FALLBACK_LIBRARY, package), _MODULE)
+            folder.write(_HOOK, b"import trimtab_fallback\n")

@@ -113,3 +113,49 @@ def test_a_link_to_an_interpreter_is_no_environment(tmp_path: Path) -> None:
     link.symlink_to(Path(sys.executable).resolve())
     with pytest.raises(UserError, match=f"{link} is a link to .*name the interpreter itself"):
         PythonPrefix.of(Workload("w", ["python"], python=str(link)))
+
+
+@pytest.mark.parametrize(
+    ("moved", "by"),
+    [
+        ("bin", "relative"), ("lib", "absolute"), (f"lib/{VERSION}", "relative"),
+        (f"lib/{VERSION}/site-packages", "absolute"),
+    ],
+)  # fmt: skip
+def test_folders_that_lead_out_are_copied_and_never_written_to(
+    moved: str, by: str, uv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The slim environment has its own, with what was changed in them."""
+    prefix = in_place(uv)
+    for link in [path for path in prefix.rglob("markupsafe/*") if path.is_symlink()]:
+        led_to = link.resolve()  # by any path, also from elsewhere
+        link.unlink()
+        link.symlink_to(led_to)
+    place = tmp_path / "elsewhere/of others"
+    place.parent.mkdir()
+    shutil.move(prefix / moved, place)
+    start = (prefix / moved).parent.resolve()
+    (prefix / moved).symlink_to(place if by == "absolute" else os.path.relpath(place, start))
+    monkeypatch.chdir(tmp_path)
+    everywhere = [path for path in tmp_path.rglob("*") if not path.is_dir()]
+    before = {path: (path.lstat(), path.is_file() and sha256_of(path)) for path in everywhere}
+    folders = {path: sorted(path.iterdir()) for path in tmp_path.rglob("*") if path.is_dir()}
+    folder = tmp_path.with_name(f"{tmp_path.name}-workspace")
+    workspace.trace(folder, ["mine"], ProgramOptions(python=prefix / "bin/python"), 1)
+    workspace.debloat(folder, Debloat(name="x"), [], 0, lambda *_: None, lambda *_: None)
+    assert {path: sorted(path.iterdir()) for path in folders} == folders
+    for path, (status, digest) in before.items():
+        now = path.lstat()
+        assert (now.st_mode, now.st_mtime_ns, now.st_ino) == (
+            status.st_mode, status.st_mtime_ns, status.st_ino)  # fmt: skip
+        assert not digest or sha256_of(path) == digest
+    slim = folder / "env"
+    assert not (slim / moved).is_symlink()
+    for folder_of in (tmp_path / "cache", prefix / "src", place):
+        if folder_of.name != "cache":
+            shutil.move(folder_of, folder_of.with_name("gone"))
+    ran = subprocess.run([slim / "bin/mine"], capture_output=True, text=True)
+    assert ran.stdout == f"&lt; src/mine.py {slim}\n", ran.stderr
+    [library] = slim.rglob("markupsafe/_speedups*.so")
+    [original] = (tmp_path / "cache").rglob("_speedups*.so")
+    assert not library.is_symlink() and library.stat().st_size < original.stat().st_size

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from trimtab.config.groups.debloat import Share
-from trimtab.debloating.copying import copy_tree
+from trimtab.debloating.copies.copying import copy_tree
+from trimtab.debloating.copies.layout import Layout
 from trimtab.debloating.verification.linked import check_linked
 from trimtab.errors import UserError
 from trimtab.records.built_environment import BuiltEnvironment
@@ -22,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
             ["gcc", "-shared", "-x", "c", "-", "-o", tmp_path / "original" / name],
             input=b"int f(void) { return 1; }", check=True,
         )  # fmt: skip
-    shared = copy_tree(tmp_path / "original", tmp_path / "slim", set(), Share.AUTO)
+    shared = copy_tree(Layout.of(tmp_path / "original"), tmp_path / "slim", set(), Share.AUTO)
     assert len(shared.linked) == 3
     built = BuiltEnvironment(
         target="t", before_bytes=1, after_bytes=1, shared_bytes=1, linked=shared.linked

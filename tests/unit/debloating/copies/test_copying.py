@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from trimtab.config.groups.debloat import Share
-from trimtab.debloating.copying import copy_tree
+from trimtab.debloating.copies.copying import copy_tree
+from trimtab.debloating.copies.layout import Layout
 from trimtab.records.built_environment import LinkedFile
 
 EDITED = {
@@ -44,7 +45,7 @@ def source(tmp_path: Path) -> Path:
 def copied(source: Path, share: Share = Share.AUTO) -> Path:
     copy = source.parent / "copy"
     shutil.rmtree(copy, ignore_errors=True)
-    copy_tree(source, copy, {"module.so"}, share)
+    copy_tree(Layout.of(source), copy, {"module.so"}, share)
     return copy
 
 
@@ -65,7 +66,7 @@ def test_compiled_code_is_one_file(source: Path) -> None:
 
 
 def test_what_is_one_with_the_original_is_told(source: Path) -> None:
-    linked = copy_tree(source, source.parent / "copy", set(), Share.AUTO).linked
+    linked = copy_tree(Layout.of(source), source.parent / "copy", set(), Share.AUTO).linked
     assert linked.keys() == {"mine.so", "mine.o", "libmine.a"}  # Python checks its bytecode
     status = (source / "mine.so").stat()
     assert linked["mine.so"] == LinkedFile(status.st_size, status.st_mtime_ns)
@@ -100,7 +101,7 @@ def test_sockets_and_pipes_are_left_behind(source: Path, monkeypatch: pytest.Mon
 
 def test_another_file_system_gets_copies(source: Path, other_file_system: Path) -> None:
     copy = other_file_system / "copy"
-    shared = copy_tree(source, copy, set(), Share.AUTO)
+    shared = copy_tree(Layout.of(source), copy, set(), Share.AUTO)
     assert (shared.linked, shared.reflinked_bytes) == ({}, 0)
     for path in filter(Path.is_file, source.iterdir()):
         assert (copy / path.name).read_bytes() == path.read_bytes()
@@ -133,7 +134,7 @@ def test_only_what_is_as_it_was_is_taken_from_an_earlier_copy(source: Path) -> N
     (source / "dated").write_bytes(b"two")
     os.utime(source / "dated", (1, 1))  # as of every file of some installers
     copy = source.parent / "again"
-    copy_tree(source, copy, set(), Share.AUTO, earlier)
+    copy_tree(Layout.of(source), copy, set(), Share.AUTO, earlier)
     for path in filter(Path.is_file, source.iterdir()):
         assert (copy / path.name).read_bytes() == path.read_bytes(), path
         assert not (copy / path.name).is_symlink()
@@ -163,7 +164,7 @@ def test_what_cannot_be_read_is_named(source: Path, name: str) -> None:
         os.seteuid(65534)
     try:
         with pytest.raises(PermissionError) as error:
-            copy_tree(place / "source", place / "copy", set(), Share.AUTO)
+            copy_tree(Layout.of(place / "source"), place / "copy", set(), Share.AUTO)
     finally:
         os.seteuid(user)
         (place / "source" / name).chmod(0o700)

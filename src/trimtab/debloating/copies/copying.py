@@ -1,0 +1,285 @@
+"""Copying an environment: what stays is shared with the original where that is safe."""
+
+import errno
+import fcntl
+import os
+import shutil
+import stat
+from collections.abc import Callable, Container, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import IO
+
+from trimtab.config.groups.debloat import Share
+from trimtab.debloating.copies.held_folder import HeldFolder
+from trimtab.debloating.copies.layout import Entry, Layout
+from trimtab.errors import TrimtabError
+from trimtab.files import sha256_of
+from trimtab.records.built_environment import LinkedFile
+from trimtab.records.manifest import DebloatedFile
+
+_FICLONE = 0x40049409  # ioctl_ficlonerange(2): share the blocks of another file
+_NO_REFLINK = {errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS}
+# Other file systems, files of others (fs.protected_hardlinks), and as many links as there may be.
+_NO_LINK = {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.EOPNOTSUPP}
+_NO_SENDFILE = {errno.EINVAL, errno.ENOSYS}
+_NO_ATTRIBUTE = {errno.EOPNOTSUPP, errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENODATA}
+# Lists of who may what, and what people keep with their files; no capability of a program.
+_ATTRIBUTES = ("user.", "system.posix_acl_")
+# What compilers write, Python's too: no tool edits it in place, each writes it anew and renames it.
+_MACHINE_CODE = (b"\x7fELF", b"!<arch>\n")
+_BYTECODE_MARK = b"\r\n"  # behind two bytes of a version
+_PAGE_BYTES = 4096
+_SENT_BYTES = 1 << 30
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe would block
+_WORKERS = min(8, len(os.sched_getaffinity(0)))
+
+
+@dataclass(frozen=True)
+class SharedFiles:
+    """What a copy of an environment has in common with it.
+
+    `linked` are the files with machine code that are one with the original's, by path;
+    `reflinked_bytes` of others are on disk once.
+    """
+
+    linked: dict[str, LinkedFile]
+    reflinked_bytes: int
+
+
+@dataclass
+class _Folder:
+    """A folder of the environment, with the files and links that the copy has in it."""
+
+    entry: Entry
+    files: list[Entry] = field(default_factory=list)
+
+
+def copy_tree(
+    layout: Layout,
+    destination: Path,
+    left_out: Container[str],
+    share: Share,
+    earlier: Path | None = None,
+) -> SharedFiles:
+    """Copy an environment, but for the files of `left_out`, to the new folder `destination`.
+
+    Unchanged files are shared as `share` says; `auto` links none that anybody edits. Those that are
+    copied are taken from `earlier`, a copy of the same folder that is about to go, where neither
+    was changed since. Links that lead into the environment lead into the copy, and files that are
+    one are one there. Sockets, pipes and devices stay behind, as do the bits that have a program
+    run as its owner, which may be another one here. Raises OSError for what cannot be read.
+    """
+    folders: dict[str, _Folder] = {}
+    first: dict[tuple[int, int], Entry] = {}
+    twins: list[tuple[Entry, Entry]] = []
+    with HeldFolder.make(destination) as top, ExitStack() as stack:
+        for entry in layout.entries():
+            if entry.is_folder:
+                folders[entry.name] = _Folder(entry)
+                top.folder(entry.name, make=True).close()
+            elif entry.name in left_out:
+                continue  # a link too: what is written there is not written where it leads
+            elif _is_twin(entry, first):
+                twins.append((entry, first[entry.status.st_dev, entry.status.st_ino]))
+            else:
+                folders[entry.parent].files.append(entry)
+        before = stack.enter_context(HeldFolder.at(earlier)) if earlier else None
+        taking = _Taking(layout, top, share, before)
+        with ThreadPoolExecutor(_WORKERS) as pool:
+            list(pool.map(taking.take_over, folders.values()))
+        for entry, original in twins:
+            taking.take_twin(entry, original)
+        for folder in folders.values():  # now that nothing is written there any more
+            with top.folder(folder.entry.name) as held:
+                mode = stat.S_IMODE(folder.entry.status.st_mode) | stat.S_IRWXU
+                _copy_status(folder.entry.path, held.descriptor, folder.entry.status, mode)
+    return SharedFiles(taking.linked, sum(taking.reflinked.values()))
+
+
+def _is_twin(entry: Entry, first: dict[tuple[int, int], Entry]) -> bool:
+    """Whether it is one file with one that was seen before."""
+    status = entry.status
+    if status.st_nlink == 1 or not stat.S_ISREG(status.st_mode):
+        return False
+    return first.setdefault((status.st_dev, status.st_ino), entry) is not entry
+
+
+class _Taking:
+    """Takes files of `layout` over into its copy `top`."""
+
+    def __init__(
+        self, layout: Layout, top: HeldFolder, share: Share, earlier: HeldFolder | None
+    ) -> None:
+        self.layout, self.top, self.share, self.earlier = layout, top, share, earlier
+        self.linked: dict[str, LinkedFile] = {}
+        self.reflinked: dict[str, int] = {}
+
+    def take_over(self, folder: _Folder) -> None:
+        """Take over the files of a folder."""
+        with ExitStack() as stack:
+            held = stack.enter_context(self.top.folder(folder.entry.name))
+            before = None
+            with suppress(OSError):  # it had none of that name, or has a link there by now
+                if self.earlier is not None:
+                    before = stack.enter_context(self.earlier.folder(folder.entry.name))
+            for entry in folder.files:
+                self._take(entry, held, before)
+
+    def take_twin(self, entry: Entry, first: Entry) -> None:
+        """Make a file one with the copy of another, with which it is one."""
+        folder = self.top.folder
+        with folder(entry.parent) as held, folder(first.parent) as other:
+            if not link(first.base, held, entry.base, other):
+                self._take(entry, held, None)
+            elif first.name in self.linked:
+                self.linked[entry.name] = self.linked[first.name]
+
+    def _take(self, entry: Entry, held: HeldFolder, before: HeldFolder | None) -> None:
+        name, path, status = entry.base, entry.path, entry.status
+        if entry.is_link:
+            held.symlink(self.layout.link_text(entry), name)
+        elif not stat.S_ISREG(status.st_mode):
+            return  # a socket or pipe of a program that ran
+        elif self.share != Share.COPY and _reflink(entry, held):
+            self.reflinked[entry.name] = status.st_blocks * 512
+        elif self.share == Share.AUTO and (head := _compiled(path)) and link(path, held, name):
+            if head.startswith(_MACHINE_CODE):  # Python itself checks what it compiled
+                self.linked[entry.name] = LinkedFile(status.st_size, status.st_mtime_ns)
+        elif before is None or not _link_same(before, entry, held):
+            _copy(entry, held)  # keeps the time stamp that a .pyc names
+
+
+@contextmanager
+def _regular(path: str) -> Iterator[IO[bytes]]:
+    """Open a file for reading that was a regular one a moment ago."""
+    with open(os.open(path, _READ), "rb", buffering=0) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "is no regular file any more", path)
+        yield file
+
+
+def _copy(entry: Entry, held: HeldFolder) -> None:
+    with _regular(entry.path) as old, held.new_file(entry.base, None) as new:
+        try:
+            while os.sendfile(new.fileno(), old.fileno(), None, _SENT_BYTES):
+                pass
+        except OSError as error:
+            if error.errno not in _NO_SENDFILE or os.lseek(old.fileno(), 0, os.SEEK_CUR):
+                raise
+            shutil.copyfileobj(old, new)
+            new.flush()
+        _copy_status(old.fileno(), new.fileno(), os.fstat(old.fileno()))
+
+
+def _copy_status(
+    source: str | int, copy: int, status: os.stat_result, mode: int | None = None
+) -> None:
+    """Give a copy, by its descriptor, what its original has besides content."""
+    for attribute in _attributes(source):
+        try:
+            os.setxattr(copy, attribute, os.getxattr(source, attribute))
+        except OSError as error:
+            if error.errno not in _NO_ATTRIBUTE:
+                raise
+    os.fchmod(copy, status.st_mode & 0o1777 if mode is None else mode)
+    os.utime(copy, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def _attributes(source: str | int) -> list[str]:
+    try:
+        return [name for name in os.listxattr(source) if name.startswith(_ATTRIBUTES)]
+    except OSError as error:
+        if error.errno in _NO_ATTRIBUTE:
+            return []
+        raise
+
+
+def _reflink(entry: Entry, held: HeldFolder) -> bool:
+    name = entry.base
+    with _regular(entry.path) as old, held.new_file(name, None) as new:
+        try:
+            fcntl.ioctl(new.fileno(), _FICLONE, old.fileno())
+        except OSError as error:
+            if error.errno not in _NO_REFLINK:
+                raise
+        else:
+            _copy_status(old.fileno(), new.fileno(), os.fstat(old.fileno()))
+            return True
+    held.remove(name)
+    return False
+
+
+def _compiled(path: str) -> bytes:
+    """Return the first bytes of objects, libraries, archives of objects and bytecode, else b""."""
+    with _regular(path) as file:
+        head = file.read(8)
+    bytecode = path.endswith(".pyc") and head[2:4] == _BYTECODE_MARK
+    return head if bytecode or head.startswith(_MACHINE_CODE) else b""
+
+
+def link(
+    source: Path | str, held: HeldFolder, name: str, source_folder: HeldFolder | None = None
+) -> bool:
+    """Make `name` one file with `source`, a path or a name in a folder; False where none can."""
+    try:
+        held.link(source, name, source_folder)
+    except OSError as error:
+        if error.errno in _NO_LINK:
+            return False
+        raise
+    return True
+
+
+def _link_same(earlier: HeldFolder, original: Entry, held: HeldFolder) -> bool:
+    """Take over the `earlier` copy of a file if it is as the original is.
+
+    Dates of contents can be set, and some installers give all files one; those of a file's last
+    change of any kind (ctime) cannot.
+    """
+    name = original.base
+    try:
+        status = earlier.status(name)
+    except OSError:
+        return False
+    same = ("st_mode", "st_size", "st_mtime_ns")
+    return (
+        all(getattr(status, key) == getattr(original.status, key) for key in same)
+        and original.status.st_ctime_ns < status.st_ctime_ns
+        and link(name, held, name, earlier)
+    )
+
+
+def take_over(libraries: Path, destination: Path, files: Mapping[str, DebloatedFile]) -> None:
+    """Have the slim libraries of the folder `libraries` in `destination` too, by their path.
+
+    They are the same files where the file system allows. Raises TrimtabError unless they are what
+    `files` says.
+    """
+    with HeldFolder.at(destination) as top:
+        for name, file in files.items():
+            slim, path = libraries / name, PurePath(name)
+            if not slim.is_file():
+                raise TrimtabError(f"{slim}: missing; debloat again")
+            if (slim.stat().st_size, sha256_of(slim)) != (file.size_after_bytes, file.sha256_after):
+                raise TrimtabError(f"{slim}: was damaged; debloat again")
+            with top.folder(path.parent) as folder:
+                folder.remove(path.name)
+                if not link(slim, folder, path.name):
+                    mode = slim.stat().st_mode & 0o777
+                    with slim.open("rb") as old, folder.new_file(path.name, mode) as copy:
+                        _write_sparsely(old.read, copy, file.size_after_bytes)
+
+
+def _write_sparsely(read: Callable[[int], bytes], file: IO[bytes], size_bytes: int) -> None:
+    """Pages of zeros become holes again, which reading does not show."""
+    while chunk := read(1 << 22):
+        for start in range(0, len(chunk), _PAGE_BYTES):
+            page = chunk[start : start + _PAGE_BYTES]
+            if page.count(0) == len(page):
+                file.seek(len(page), os.SEEK_CUR)
+            else:
+                file.write(page)
+    file.truncate(size_bytes)

@@ -1,0 +1,119 @@
+"""Files that name the environment they are in name the copy there: scripts, import paths, URLs."""
+
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
+from urllib.parse import quote
+
+from trimtab.debloating.copies.held_folder import HeldFolder
+
+_SCRIPT_BYTES = 1 << 20
+_FIRST_LINE_BYTES = 127  # that Linux before 5.1 reads of a script
+# What a path follows, and what follows one: all else, also bytes that are not of ASCII, may be of a
+# longer component. A space, and what a backslash is before, may be of it too where it is escaped.
+_BEFORE = rb"(?:^|(?<=[\n\r\t\"'`=:;,(\[{<>|&!])|(?<=(?<!\\) ))"
+_AFTER = rb"(?=$|[/\s\"'`=:;,)\]}<>|&]|\\[nrt\"'])"
+_IN_URL = rb"(?:(?<=file://)|(?<=file://localhost))"
+_AFTER_IN_URL = rb"(?=$|[/\s\"'`;,)\]}<>|&#?]|\\[nrt\"'])"
+_A_WORD = rb"(?<=[= ])%b(?=$|[\r\n;])"  # of a shell's script, where nothing quotes it
+
+Spelling = Callable[[bytes], bytes]
+
+
+def rename_in(copy: HeldFolder, patterns: Iterable[str], olds: Collection[Path], new: Path) -> None:
+    """Have the files of `copy` that match a pattern say `new` where they say one of `olds`.
+
+    These are paths of one environment, which is still there. Scripts, as `#!ENV/bin/python` or
+    `VIRTUAL_ENV=ENV` in `activate`, texts, JSON, and URLs have them spelled as each does.
+    """
+    texts, documents = Renaming(olds, new), Renaming(olds, new, in_json=True)
+    for pattern in patterns:
+        for path in copy.matching(pattern):
+            with copy.folder(path.parent) as folder:
+                status = folder.status(path.name)
+                if stat.S_ISREG(status.st_mode) and status.st_size <= _SCRIPT_BYTES:
+                    before = folder.read(path.name)
+                    after = (documents if path.suffix == ".json" else texts)(before)
+                    if after != before:  # anew, as it may be shared with the original
+                        mode = stat.S_IMODE(status.st_mode)
+                        folder.write(path.name, _startable(after, bytes(new)), mode)
+
+
+class Renaming:
+    """Says `new` in a text that says one of `olds`: whole paths, and those of what is below.
+
+    A folder beside it whose name only begins like it, as `env (old)`, is another one.
+    """
+
+    def __init__(self, olds: Collection[Path], new: Path, *, in_json: bool = False) -> None:
+        self._found: list[tuple[re.Pattern[bytes], bytes]] = []
+        longest = sorted(map(bytes, olds), key=len, reverse=True)
+        spellings = [_in_json, _in_ascii] if in_json else [_plain, _in_shell]
+        if [spellings[0](old) for old in longest] == [spellings[1](old) for old in longest]:
+            spellings = spellings[:1]
+        for spelling in (_in_url, *spellings):
+            paths = [re.escape(spelling(old)) + _no_longer(old, spelling) for old in longest]
+            any_path = b"(?:" + b"|".join(paths) + b")"
+            if spelling is _in_url:
+                patterns = [(_IN_URL + any_path + _AFTER_IN_URL, spelling)]
+            else:
+                patterns = [(_BEFORE + any_path + _AFTER, spelling)]
+            if spelling is _plain:
+                patterns.insert(0, (_A_WORD % any_path, _in_shell))
+            self._found += [(re.compile(each), how(bytes(new))) for each, how in patterns]
+
+    def __call__(self, text: bytes) -> bytes:
+        """Return `text` renamed; what holds a byte of zero is no text."""
+        if b"\0" in text:
+            return text
+        for pattern, new in self._found:
+            text = pattern.sub(lambda _, new=new: new, text)  # type: ignore[misc]
+        return text
+
+
+def _no_longer(old: bytes, spelling: Spelling) -> bytes:
+    """A pattern of nothing, where none of the folders beside `old` is meant that begin like it."""
+    parent, name = os.path.split(old)
+    try:
+        beside = os.listdir(parent)
+    except OSError:
+        return b""
+    longer = [each[len(name) :] for each in beside if each.startswith(name) and each != name]
+    if not longer:
+        return b""
+    rests = b"|".join(re.escape(spelling(rest)) for rest in sorted(longer))
+    return b"(?!(?:" + rests + b")" + _AFTER + b")"
+
+
+def _plain(path: bytes) -> bytes:
+    return path
+
+
+def _in_url(path: bytes) -> bytes:
+    return quote(path).encode()
+
+
+def _in_json(path: bytes) -> bytes:
+    return os.fsencode(json.dumps(os.fsdecode(path), ensure_ascii=False)[1:-1])
+
+
+def _in_ascii(path: bytes) -> bytes:
+    return json.dumps(os.fsdecode(path))[1:-1].encode()
+
+
+def _in_shell(path: bytes) -> bytes:
+    """With a backslash before what a shell would take for something else."""
+    return re.sub(rb"[^\w@%+=:,./\x80-\xff-]", rb"\\\g<0>", path)
+
+
+def _startable(script: bytes, environment: bytes) -> bytes:
+    """Where Linux starts no interpreter, by a path that is long or has a space, a shell does."""
+    line, _, rest = script.partition(b"\n")
+    python = re.match(rb"#!(" + re.escape(environment) + rb"/bin/python[\w.]*)(.*)", line)
+    if not python or (b" " not in environment and len(line) <= _FIRST_LINE_BYTES):
+        return script
+    start = b"'''exec' \"" + python[1] + b'"' + python[2] + b' "$0" "$@"\n'
+    return b"#!/bin/sh\n" + start + b"' '''\n" + rest
