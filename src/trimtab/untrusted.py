@@ -10,8 +10,8 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader, FileIO
 from pathlib import Path
-from typing import BinaryIO
 
 from trimtab.errors import TrimtabError, UserError
 
@@ -24,7 +24,9 @@ class UntrustedFileError(UserError):
 
 
 @contextmanager
-def open_untrusted(path: Path, most_bytes: int, *, follow: bool = False) -> Iterator[BinaryIO]:
+def open_untrusted(
+    path: Path, most_bytes: int, *, follow: bool = False
+) -> Iterator[BufferedReader]:
     """Yield the regular file at `path`, open for reading, of at most `most_bytes`.
 
     A link in the last component is followed only with `follow`. Raises FileNotFoundError where
@@ -58,16 +60,15 @@ def lines_of_untrusted(path: Path, most_bytes: int, most_lines: int) -> Iterator
     A last line that is not whole is left out: its writer was killed. Raises as `read_untrusted`
     does, and UntrustedFileError past `most_bytes` or `most_lines`.
     """
-    left_bytes = most_bytes
+    left_bytes, left_lines = most_bytes, most_lines
     with open_untrusted(path, most_bytes) as file:
-        for number, line in enumerate(iter(lambda: file.readline(left_bytes + 1), b"")):
+        while (line := file.readline(left_bytes + 1)).endswith(b"\n") or len(line) > left_bytes:
             left_bytes -= len(line)
-            if left_bytes < 0 or number >= most_lines:
+            left_lines -= 1
+            if left_bytes < 0 or left_lines < 0:
                 raise UntrustedFileError(
                     f"{path}: more than {most_bytes} bytes or {most_lines} lines"
                 )
-            if not line.endswith(b"\n"):
-                return
             yield line[:-1]
 
 
@@ -138,10 +139,10 @@ def new_folder(path: Path) -> None:
     path.mkdir(parents=True)
 
 
-def new_file(path: Path) -> BinaryIO:
+def new_file(path: Path) -> FileIO:
     """Open a new file at `path` for writing, without a buffer, whatever was there before."""
     make_way(path)
-    return open(path, "xb", buffering=0)  # type: ignore[return-value]
+    return open(path, "xb", buffering=0)
 
 
 def _descriptor(path: Path, follow: bool) -> int:

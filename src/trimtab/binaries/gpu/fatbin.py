@@ -247,8 +247,8 @@ def cubin_bytes(
     """Return the program of an element or frame, decompressed: a cubin, PTX text or LTO-IR.
 
     `data` is the whole file, uint8; `expansion` what may be decompressed of it. Raises FatbinError
-    where it does not decompress to the size that its header declares, FatbinTooLargeError where that
-    is too much, and FatbinError for LTO-IR that only NVIDIA's linker can read.
+    where it does not decompress to the size that its header declares and for LTO-IR that only
+    NVIDIA's linker can read, and FatbinTooLargeError where it becomes too much.
     """
     if isinstance(piece, Frame):
         stored = data[piece.offset : piece.end].tobytes()

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from trimtab.errors import UserError
 from trimtab.native import native_path
-from trimtab.untrusted import UntrustedFileError, is_plain_path, lines_of_untrusted
+from trimtab.untrusted import UntrustedFileError, is_plain_path, lines_of_untrusted, make_way
 
 USES = frozenset(
     {
@@ -79,11 +79,12 @@ class FileTrace:
 
 
 def tracing_command(command: Sequence[str], record: Path) -> tuple[str, ...]:
-    """Return `command` run by the file tracer, which writes the log `record`.
+    """Return `command` run by the file tracer, which writes the log `record`; an old one goes.
 
     It ends as the command does, by the same signal too, with 125 when it cannot trace, and with
     126 or 127 when the command cannot be started (native/file_tracer/record.h).
     """
+    make_way(record)
     return (str(native_path("trimtab-file-tracer")), str(record.resolve()), "--", *command)
 
 
@@ -113,16 +114,18 @@ def read_file_trace(record: Path) -> FileTrace:
     3,000,000 lines or a GiB. Raises UserError when the file is missing or is no such record.
     """
     trace = _Reading()
-    number = 0
     try:
         for number, line in _lines(record):
-            trace.add(line)
+            try:
+                trace.add(line)
+            except _RecordError as error:
+                raise UserError(
+                    f"{record}: line {number}: not a record of a file trace: {error}"
+                ) from None
     except FileNotFoundError:
         raise UserError(f"{record}: no such record of a file trace") from None
     except UntrustedFileError as error:
         trace.reasons.append(str(error))
-    except _RecordError as error:
-        raise UserError(f"{record}: line {number}: not a record of a file trace: {error}") from None
     return trace.result()
 
 

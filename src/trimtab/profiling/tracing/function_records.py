@@ -118,15 +118,15 @@ def _word(words: dict[int, str], number: int, record: Path) -> str:
 class _Left:
     """What may still be read and kept of one run's records."""
 
-    bytes: int = _MOST_BYTES
+    size_bytes: int = _MOST_BYTES
     marked: int = _MOST_MARKED
 
     def read(self, path: Path, most_bytes: int = _MOST_RECORD_BYTES) -> bytes:
         try:
-            data = read_untrusted(path, min(most_bytes, max(self.bytes, 0)))
+            data = read_untrusted(path, min(most_bytes, max(self.size_bytes, 0)))
         except FileNotFoundError:
             raise UntrustedFileError(f"{path}: went away while the records were read") from None
-        self.bytes -= len(data)
+        self.size_bytes -= len(data)
         return data
 
     def mark(self, used: NDArray[np.uint32], path: Path) -> NDArray[np.uint32]:

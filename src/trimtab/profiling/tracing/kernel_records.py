@@ -108,16 +108,16 @@ def _begin(line: list[str], lost: bool) -> KernelRecord:
 class _Left:
     """What may still be read of one run's records."""
 
-    bytes: int = _MOST_BYTES
+    size_bytes: int = _MOST_BYTES
     words: int = _MOST_WORDS
 
 
 def _read(path: Path, left: _Left) -> KernelRecord | None:
     """The record in `path`, or None where its process was killed while it wrote the first line."""
     record = None
-    for number, line in enumerate(lines_of_untrusted(path, left.bytes, left.words), start=1):
+    for number, line in enumerate(lines_of_untrusted(path, left.size_bytes, left.words), start=1):
         parts = line.split(b" ", left.words)
-        left.bytes -= len(line) + 1
+        left.size_bytes -= len(line) + 1
         left.words -= len(parts)
         if left.words < 0:
             raise UntrustedFileError(f"{path}: the records of a run have over {_MOST_WORDS} words")
