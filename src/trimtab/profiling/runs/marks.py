@@ -35,15 +35,20 @@ class MarkLog:
         self.epoch_scores: list[dict[str, str]] = []
         self._first = re.compile(marks.first_iteration) if marks.first_iteration else None
         self._epoch = re.compile(marks.epoch) if marks.epoch else None
-        self._unfinished = b""
+        self._unfinished = bytearray()
 
     def feed(self, data: bytes, time_s: float) -> None:
         """Look at the lines that `data`, which arrived at `time_s`, completes.
 
-        Of a line without end the last MiB is looked at; marks beyond a million are not counted.
+        Of a line without end the last MiB or two is looked at, and a million epochs are counted.
         """
-        *lines, rest = (self._unfinished + data).split(b"\n")
-        self._unfinished = rest[-_LONGEST_LINE_BYTES:]
+        end = data.rfind(b"\n") + 1
+        lines = (self._unfinished + data[:end]).split(b"\n")[:-1] if end else []
+        if end:
+            self._unfinished.clear()
+        self._unfinished += data[end:]
+        if len(self._unfinished) > 2 * _LONGEST_LINE_BYTES:
+            del self._unfinished[:-_LONGEST_LINE_BYTES]
         for line in lines:
             text = line.decode(errors="replace")
             if self.first_iteration_s is None and self._first and self._first.search(text):

@@ -67,8 +67,8 @@ class FileTrace:
     """The files and processes of a run, sorted by path and in order of start.
 
     `complete` is false when something may be missing from `files`; `incomplete_because` says what,
-    one reason an element. `exit_status` is the command's as a shell gives it (128 + signal), None
-    when the record has no end.
+    one reason an element, and `told` which of it the tracer noticed while it ran. `exit_status` is
+    the command's as a shell gives it (128 + signal), None when the record has no end.
     """
 
     files: tuple[FileUse, ...]
@@ -76,6 +76,7 @@ class FileTrace:
     complete: bool
     incomplete_because: tuple[str, ...]
     exit_status: int | None
+    told: tuple[str, ...] = ()
 
 
 def tracing_command(command: Sequence[str], record: Path) -> tuple[str, ...]:
@@ -158,8 +159,8 @@ class _Reading:
                 self._replaced(pid, end="exit", status=_number(line, "exit", 255))
             del self._running[pid]
         elif "incomplete" in line or "error" in line:
-            reason = line.get("incomplete") or line["error"]
-            if not isinstance(reason, str) or len(reason) > _LONGEST_REASON:
+            reason = line.get("incomplete", line.get("error"))
+            if not isinstance(reason, str) or not 0 < len(reason) <= _LONGEST_REASON:
                 raise _RecordError("a reason that is none")
             self.reasons.append(reason)
         elif line.get("end") is True:
@@ -169,7 +170,8 @@ class _Reading:
 
     def result(self) -> FileTrace:
         """Return the trace; what is missing at the record's end makes it incomplete."""
-        reasons = self.reasons[:_MOST_REASONS]
+        told = tuple(self.reasons[:_MOST_REASONS])
+        reasons = list(told)
         if self._exit_status is None:
             reasons.append("the record has no end: the tracer was killed or its disk was full")
         unknown = [self._processes[index].pid for index in self._running.values()]
@@ -180,7 +182,12 @@ class _Reading:
             FileUse(path, self._real_paths[path], self._uses[path]) for path in sorted(self._uses)
         )
         return FileTrace(
-            tuple(files), tuple(self._processes), not reasons, tuple(reasons), self._exit_status
+            tuple(files),
+            tuple(self._processes),
+            not reasons,
+            tuple(reasons),
+            self._exit_status,
+            told,
         )
 
     def _add_use(self, line: dict[str, Any]) -> None:

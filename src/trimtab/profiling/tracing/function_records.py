@@ -118,8 +118,8 @@ def _word(words: dict[int, str], number: int, record: Path) -> str:
 class _Left:
     """What may still be read and kept of one run's records."""
 
-    size_bytes: int = _MOST_BYTES
-    marked: int = _MOST_MARKED
+    size_bytes: int
+    marked: int
 
     def read(self, path: Path, most_bytes: int = _MOST_RECORD_BYTES) -> bytes:
         try:
@@ -203,7 +203,7 @@ def read_records(directory: Path) -> Records:
     Raises TrimtabError for a file that is no record, and for records that are more than 100,000, a
     GiB or 24,000,000 used functions together.
     """
-    left = _Left()
+    left = _Left(_MOST_BYTES, _MOST_MARKED)
     by_kind: dict[str, list[Path]] = {"process": [], "object": [], "exec": []}
     for name in names_in_untrusted(directory, _MOST_RECORDS):
         by_kind.get(name.partition("-")[0], []).append(directory / name)

@@ -136,7 +136,8 @@ def _problems(records: Records) -> list[str]:
         if process.lost_records:
             problems.append(
                 f"process {process.pid} ({process.executable}): {process.lost_records} records"
-                " could not be written; is the disk full?"
+                " could not be written: the disk is full, or the process may write or open no more"
+                " files"
             )
     begun = Counter(process.pid for process in records.processes if not process.by_fork)
     for pid, program in records.expected:

@@ -108,14 +108,16 @@ def _begin(line: list[str], lost: bool) -> KernelRecord:
 class _Left:
     """What may still be read of one run's records."""
 
-    size_bytes: int = _MOST_BYTES
-    words: int = _MOST_WORDS
+    size_bytes: int
+    words: int
 
 
 def _read(path: Path, left: _Left) -> KernelRecord | None:
     """The record in `path`, or None where its process was killed while it wrote the first line."""
     record = None
-    for number, line in enumerate(lines_of_untrusted(path, left.size_bytes, left.words), start=1):
+    for number, line in enumerate(
+        lines_of_untrusted(path, left.size_bytes, left.words + 1), start=1
+    ):
         parts = line.split(b" ", left.words)
         left.size_bytes -= len(line) + 1
         left.words -= len(parts)
@@ -147,7 +149,7 @@ def read_kernel_records(folder: Path) -> list[KernelRecord]:
     Raises TrimtabError, with file and line, for a file that is no such record, and for records that
     are more than 100,000, 128 MiB or 4,000,000 words together.
     """
-    left = _Left()
+    left = _Left(_MOST_BYTES, _MOST_WORDS)
     names = names_in_untrusted(folder, _MOST_RECORDS)
     records = [_read(folder / name, left) for name in names if name.startswith("kernels-")]
     return [record for record in records if record is not None]
