@@ -21,6 +21,7 @@ struct tracee {
     const struct call *call; /* whose result is awaited, or NULL */
     struct target targets[2];
     bool redirects; /* the call changes where paths lead that are on record */
+    bool to_be_traced; /* it has asked for its parent to trace it */
 };
 
 /* A stop at the entry of a call. Sets `tracee->call` where the result is needed. */

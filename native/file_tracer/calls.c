@@ -86,8 +86,7 @@ const struct call calls[] = {
     [SYS_unshare] = {NOTE, .name = "made a mount namespace of its own"},
     [SYS_mount] = {NOTE, .name = "mounted a file system"},
     [SYS_open_by_handle_at] = {NOTE, .name = "opened a file by handle"},
-    [SYS_ptrace] = {NOTE, .name = "called ptrace, which cannot work while it is traced"},
-    [SYS_clone] = {NOTE, .name = "started a process that refuses to be traced"},
+    [SYS_ptrace] = {NOTE, .name = "called ptrace, which cannot work while its files are traced"},
 };
 
 const size_t call_count = sizeof calls / sizeof *calls;

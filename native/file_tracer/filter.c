@@ -43,6 +43,9 @@ static const struct sock_filter head[] = {
     RETURN(SECCOMP_RET_TRACE | STOP_CALL),
     RETURN(SECCOMP_RET_ALLOW),
 
+    EQUAL(SYS_clone3, 0, 1), /* its flags are in memory */
+    RETURN(SECCOMP_RET_TRACE | STOP_CALL),
+
     /* Files that are used through io_uring are not seen: programs do without, as on older kernels. */
     EQUAL(SYS_io_uring_setup, 0, 1),
     RETURN(SECCOMP_RET_ERRNO | ENOSYS),

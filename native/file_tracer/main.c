@@ -4,19 +4,26 @@
  * threads at the calls that concern files and at no others; ptrace reads what they ask for.
  * It ends as the command does, by the same signal too.
  */
+#define _GNU_SOURCE
 #include <err.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "accesses.h"
+#include "calls.h"
 #include "exit_status.h"
 #include "launch.h"
 #include "processes.h"
@@ -27,6 +34,35 @@ static void resume(const struct tracee *tracee, int signal) {
     ptrace(tracee->call ? PTRACE_SYSCALL : PTRACE_CONT, tracee->tid, NULL, signal);
 }
 
+/* A process that is to be traced by its own parent waits, stopped, for what that never learns of. */
+static const char tracing_itself[] =
+    "a process of it is traced by the program itself (ptrace): files cannot be traced";
+static bool given_up;
+
+static void give_up(void) {
+    given_up = true;
+    record_incomplete("%s", tracing_itself);
+    signal_processes(SIGKILL);
+}
+
+/* The call is clone or clone3 with CLONE_UNTRACED, or may be: what it starts is traced all the same.
+ * Left alone it could use no file, for the filter stays and has nobody to ask. */
+static void keep_child_traced(struct tracee *tracee, uint64_t number, uint64_t argument) {
+    uint64_t flags = argument;
+    struct iovec here = {&flags, sizeof flags}, there = {(void *)(uintptr_t)argument, sizeof flags};
+    bool changed;
+    if (number == SYS_clone3 && process_vm_readv(tracee->tid, &here, 1, &there, 1, 0) < 0) return;
+    if (!(flags & CLONE_UNTRACED)) return;
+    flags &= ~(uint64_t)CLONE_UNTRACED;
+    if (number == SYS_clone3)
+        changed = process_vm_writev(tracee->tid, &here, 1, &there, 1, 0) == sizeof flags;
+    else
+        changed = !ptrace(PTRACE_POKEUSER, tracee->tid, offsetof(struct user_regs_struct, rdi),
+                          flags);
+    if (!changed)
+        record_incomplete("process %d started a process that refuses to be traced", tracee->tgid);
+}
+
 static void at_filter(struct tracee *tracee) {
     struct __ptrace_syscall_info info;
     if (ptrace(PTRACE_GET_SYSCALL_INFO, tracee->tid, sizeof info, &info) < 0) return;
@@ -34,7 +70,11 @@ static void at_filter(struct tracee *tracee) {
     if (info.seccomp.ret_data == STOP_FOREIGN)
         record_incomplete("process %d made 32-bit system calls, which are not recorded",
                           tracee->tgid);
-    else if (call)
+    else if (call == call_of(SYS_ptrace) && info.seccomp.args[0] == PTRACE_TRACEME)
+        tracee->to_be_traced = true;
+    else if (info.seccomp.nr == SYS_clone || info.seccomp.nr == SYS_clone3)
+        keep_child_traced(tracee, info.seccomp.nr, info.seccomp.args[0]);
+    if (info.seccomp.ret_data != STOP_FOREIGN && call)
         call_entered(tracee, call, (const uint64_t *)info.seccomp.args);
 }
 
@@ -75,6 +115,7 @@ static void stopped(pid_t tid, int status) {
         case PTRACE_EVENT_CLONE: at_new_child(tracee); break;
         case PTRACE_EVENT_STOP:
             if (signal != SIGTRAP) { /* stopped by a signal, until SIGCONT */
+                if (tracee->to_be_traced) give_up();
                 ptrace(PTRACE_LISTEN, tid, NULL, 0);
                 return;
             }
@@ -104,6 +145,7 @@ static int trace(pid_t command) {
     double killed_at = 0;
     for (;;) {
         pass_on_termination();
+        if (given_up) signal_processes(SIGKILL); /* what has been started since, too */
         if (killed_at > 0 && now_s() >= killed_at) signal_processes(SIGKILL);
         pid_t tid = waitpid(-1, &status, __WALL);
         if (tid < 0 && errno == EINTR) continue;
@@ -141,6 +183,10 @@ int main(int argc, char **argv) {
     pid_t command = launch(argv + 3);
     int status = trace(command);
     int failure = launch_failure(argv[3]);
+    if (given_up) {
+        warnx("%s", tracing_itself);
+        failure = TRACER_FAILED;
+    }
     int exit_status = failure                ? failure
                       : WIFSIGNALED(status) ? 128 + WTERMSIG(status)
                                             : WEXITSTATUS(status);

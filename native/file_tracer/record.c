@@ -1,6 +1,8 @@
+#define _GNU_SOURCE
 #include "record.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +23,10 @@ static struct table files, reasons;
 static int write_error; /* errno of the first flush that failed */
 
 bool record_open(const char *path) {
-    output = fopen(path, "we");
+    /* What another program put there is not waited for, nor written through. */
+    int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    int file = open(path, flags, 0644);
+    output = file < 0 ? NULL : fdopen(file, "w");
     return output && !setvbuf(output, NULL, _IOFBF, 1 << 16);
 }
 

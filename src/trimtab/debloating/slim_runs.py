@@ -17,6 +17,7 @@ from trimtab.profiling.runs.measured import MeasuredRun
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
 from trimtab.records.removed_calls import RemovedCall, read_removed_calls
+from trimtab.untrusted import make_way
 
 # The machine as it is first, then conditions that few traced runs had.
 _FIRST_VARIED = 5
@@ -63,7 +64,7 @@ class SlimRuns:
     ) -> list[RemovedCall]:
         folder = self.folder / workload.name
         record = folder / "removed_calls.jsonl"
-        record.unlink(missing_ok=True)
+        make_way(record)
         program = self.target.program(workload, folder / "output", self.slim)
         run = self._measured(condition.apply(restoring(program, record)), "slim", folder)
         if run.failure or (run.exit_code and (workload.name, run.exit_code) not in self._good_ends):

@@ -31,6 +31,7 @@ def document_of(
         name=name,
         build_id=spans.build_id,
         note=spans.note,
+        gpu_note="" if gpu is None else gpu.code.problem,
         started=started,
         size_bytes=spans.size_bytes,
         minimum_hole_bytes=minimum_hole_bytes,

@@ -9,6 +9,7 @@ from trimtab.binaries.elf.reader import read_elf
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.workload import Workload
 from trimtab.config.root import Profiling
+from trimtab.errors import UserError
 from trimtab.native import BUILD
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
 from trimtab.profiling.runs.comparable import check_steady
@@ -83,10 +84,19 @@ def model_of(hardware: Hardware) -> HardwareModel:
 
 
 def follow_files(program: Program, hardware: HardwareModel, folder: Path) -> MeasuredRun:
-    """Run `program`, its code as it is, with its files followed; the record stays in `folder`."""
-    command = tracing_command(program.command, folder / _FILES)
+    """Run `program`, its code as it is, with its files followed; the record stays in `folder`.
+
+    Raises UserError when the run fails, with what the tracer could not follow.
+    """
+    record = folder / _FILES
+    command = tracing_command(program.command, record)
     followed = replace(program, command=command, by_tracer=True)
-    return _run(followed, "traced_files", 0, hardware, folder)
+    try:
+        return _run(followed, "traced_files", 0, hardware, folder)
+    except UserError as error:
+        told = read_file_trace(record).told if record.exists() else ()
+        because = f"\nits files cannot be followed: {told[0]}" if told else ""
+        raise UserError(f"{error}{because}") from None
 
 
 def trace_program(
@@ -103,10 +113,10 @@ def trace_program(
     `plain` is a run as it is, and `followed` one of `follow_files` into `folder`, where these were
     made before. Returns the runs that were made with them. Raises UserError when one fails.
     """
-    traced = trace_runs(workload, program, hardware, folder, traced_runs)
-    if traced[0].run is not None:
-        program = program.ending_as(traced[0].run.exit_code)
+    # First, as it says in a word where a program is none that can be traced.
     files_run = followed or follow_files(program, hardware, folder)
+    program = program.ending_as(files_run.exit_code)
+    traced = trace_runs(workload, program, hardware, folder, traced_runs)
     functions = read_functions(traced)
     kernels = read_kernel_trace(*(each.kernels for each in traced if each.kernels))
     files = read_file_trace(folder / _FILES)

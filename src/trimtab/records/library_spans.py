@@ -49,8 +49,8 @@ class LibrarySpans(Document):
 
     `spans` tile the file of `size_bytes`: [start, end, place in `reasons`]; whole pages leave it in
     runs of at least `minimum_hole_bytes`. `note` says why code is
-    kept whole, if it is. A library that is not `started` has lost all its code. `gpu_code` is there
-    where any was decided on.
+    kept whole, if it is, and `gpu_note` why GPU code is. A library that is not `started` has lost
+    all its code. `gpu_code` is there where any was decided on.
     """
 
     stage: ClassVar[str] = "debloat"
@@ -59,6 +59,7 @@ class LibrarySpans(Document):
     name: str
     build_id: str | None
     note: str = ""
+    gpu_note: str = ""
     started: bool = True
     size_bytes: int
     minimum_hole_bytes: int

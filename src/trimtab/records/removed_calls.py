@@ -1,14 +1,23 @@
 """`fallback.jsonl`: the removed functions that were called, as the fallback library writes them."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from trimtab.errors import UserError
 from trimtab.records.document import PART
+from trimtab.untrusted import lines_of_untrusted
+
+# A program that calls every function that was removed of PyTorch leaves 300,000 lines of 60 MB.
+_MOST_BYTES, _MOST_LINES = 1 << 28, 1_000_000
+_Address = Annotated[int, Field(ge=0, lt=1 << 47)]
+_Pid = Annotated[int, Field(gt=0, le=1 << 22)]
+_Text = Annotated[str, Field(max_length=3 * 4096, pattern=r"^[^\x00-\x1f]*$")]
 
 
 @dataclass(frozen=True, config=PART)
@@ -29,18 +38,18 @@ class RemovedCall:
 class _Call:
     """A line of the behaviours `strict` and `restore`; `time_s` is since 1970."""
 
-    pid: int
+    pid: _Pid
     time_s: float
-    library: str
-    address: int
-    function: str
+    library: _Text
+    address: _Address
+    function: _Text
 
 
 @dataclass(frozen=True, config=PART)
 class _Count:
     """A line of the behaviour `report`: how many functions a process called."""
 
-    pid: int
+    pid: _Pid
     time_s: float
     functions: int
 
@@ -54,19 +63,21 @@ def read_removed_calls(path: Path) -> list[RemovedCall]:
     They are what a new profile has to include; without a record there are none. Lines of the
     behaviour `report` hold only a number and add nothing. Raises UserError for a line that the
     fallback did not write; a last line that is not whole is of a process that was killed while it
-    wrote it.
+    wrote it. Raises UserError, too, for what is no regular file, and above 256 MiB or a million
+    lines: whoever runs the environment may have written it.
     """
-    if not path.exists():
-        return []
     processes: dict[tuple[str, int, str], set[int]] = {}
-    for number, text in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
-        try:
-            line = _LINE.validate_json(text, strict=True)
-        except ValidationError:
-            raise UserError(f"{path}: line {number} is no record of a removed function") from None
-        if isinstance(line, _Call):
-            key = (line.library, line.address, line.function)
-            processes.setdefault(key, set()).add(line.pid)
+    with suppress(FileNotFoundError):
+        for number, text in enumerate(lines_of_untrusted(path, _MOST_BYTES, _MOST_LINES), 1):
+            try:
+                line = _LINE.validate_json(text, strict=True)
+            except ValidationError:
+                raise UserError(
+                    f"{path}: line {number} is no record of a removed function"
+                ) from None
+            if isinstance(line, _Call):
+                key = (line.library, line.address, line.function)
+                processes.setdefault(key, set()).add(line.pid)
     return [RemovedCall(*key, len(pids)) for key, pids in processes.items()]
 
 

@@ -1,24 +1,35 @@
 """The two compressions of GPU code: LZ4 blocks, and zstd frames (RFC 8878).
 
 What a payload decompresses to is bounded by its own bytes before anything is allocated, so that a
-damaged or hostile size field costs nothing.
+damaged or hostile size field costs nothing; and what all payloads of a file do, by the file's size.
 """
 
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
+from typing import Self
 
 import lz4.block
 import zstandard
 
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-MOST_UNCOMPRESSED_BYTES = 1 << 30
+# The largest program in the libraries of CUDA 13 has 134 MB (NCCL), and all programs of one library
+# together 18.9 times its size (NVSHMEM; cuDNN 11.2, PyTorch 10.3).
+MOST_UNCOMPRESSED_BYTES = 1 << 28
+MOST_EXPANSION = 32
 _LZ4_MOST_RATIO = 255  # one byte of a match length stands for at most 255 bytes
-_ZSTD_BLOCK_BYTES = 128 << 10  # Block_Maximum_Size, RFC 8878 section 3.1.1.2.4
+ZSTD_BLOCK_BYTES = 128 << 10  # Block_Maximum_Size, RFC 8878 section 3.1.1.2.4
 _ZSTD_HEADER_BYTES = 18
+_LEAST_BLOCK_WORK_BYTES = 64  # an empty block takes 3 bytes, and as long to read as many
+_FEW_BLOCKS_BYTES = 1024 * _LEAST_BLOCK_WORK_BYTES
 _RLE, _COMPRESSED = 1, 2
 
 
 class CompressionError(ValueError):
     """Compressed bytes are damaged; the message says what is wrong and not where."""
+
+
+class TooLargeError(CompressionError):
+    """A payload would bring what is decompressed of its file above the limit."""
 
 
 class TooMuchWorkError(Exception):
@@ -36,6 +47,33 @@ class WorkLimit:
         self.left_bytes -= walked_bytes
         if self.left_bytes < 0:
             raise TooMuchWorkError
+
+
+@dataclass(slots=True)
+class Expansion:
+    """How many bytes the compressed parts of one file may still become, in all threads together.
+
+    The limit is `MOST_EXPANSION` times the file's size, and one largest program more, so that a
+    damaged one cannot take what the others need.
+    """
+
+    left_bytes: int
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @classmethod
+    def of(cls, file_bytes: int) -> Self:
+        """Return what a file of this size may become."""
+        return cls(MOST_EXPANSION * file_bytes + MOST_UNCOMPRESSED_BYTES)
+
+    def take(self, uncompressed_bytes: int) -> None:
+        """Count bytes that are about to be decompressed. Raises TooLargeError past the limit."""
+        with self._lock:
+            if uncompressed_bytes > min(self.left_bytes, MOST_UNCOMPRESSED_BYTES):
+                raise TooLargeError(
+                    f"becomes {uncompressed_bytes} bytes; one program may be"
+                    f" {MOST_UNCOMPRESSED_BYTES}, and all {MOST_EXPANSION} times their file"
+                )
+            self.left_bytes -= uncompressed_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +111,18 @@ def walk_zstd(data: memoryview, start: int, work: WorkLimit) -> ZstdFrame:
             raise CompressionError("is a zstd frame cut off before a block header")
         header = int.from_bytes(data[position : position + 3], "little")
         last, kind, size = bool(header & 1), header >> 1 & 3, header >> 3
-        if kind > _COMPRESSED or size > _ZSTD_BLOCK_BYTES:
+        if kind > _COMPRESSED or size > ZSTD_BLOCK_BYTES:
             raise CompressionError("is a zstd frame with a block of no known kind or size")
         block_bytes = 3 + (1 if kind == _RLE else size)
-        work.spend(block_bytes)
+        if block_bytes > limit - position:
+            raise CompressionError("is a zstd frame cut off within a block")
+        work.spend(max(block_bytes, _LEAST_BLOCK_WORK_BYTES))
         position += block_bytes
-        most += _ZSTD_BLOCK_BYTES if kind == _COMPRESSED else size
+        most += ZSTD_BLOCK_BYTES if kind == _COMPRESSED else size
         first_block_end = first_block_end or position
     position += 4 if parameters.has_checksum else 0
     if position > limit:
-        raise CompressionError("is a zstd frame cut off within a block")
+        raise CompressionError("is a zstd frame cut off before its checksum")
     # The binding reports an absent content size as -1 or as 2**64 - 1, by version.
     declared = None if content in (-1, zstandard.CONTENTSIZE_UNKNOWN, (1 << 64) - 1) else content
     return ZstdFrame(first_block_end, position, declared, most)
@@ -97,14 +137,17 @@ def zstd_beginning(data: memoryview, start: int, frame: ZstdFrame) -> bytes:
         raise CompressionError(f"does not decompress ({error})") from None
 
 
-def decompress_zstd(stored: bytes, declared_bytes: int) -> bytes:
+def decompress_zstd(stored: bytes, declared_bytes: int, expansion: Expansion) -> bytes:
     """Return the content of one zstd frame, which must be `declared_bytes` long.
 
-    Raises CompressionError where it is damaged or of another length.
+    Raises CompressionError where it is damaged, of another length or more than `expansion` has.
     """
-    frame = walk_zstd(memoryview(stored), 0, WorkLimit(len(stored)))
+    try:
+        frame = walk_zstd(memoryview(stored), 0, WorkLimit(len(stored) + _FEW_BLOCKS_BYTES))
+    except TooMuchWorkError:
+        raise CompressionError("is a zstd frame of too many blocks for its length") from None
     # The binding allocates what the frame itself declares.
-    _check_bound(max(declared_bytes, frame.content_bytes or 0), frame.most_bytes)
+    _check_bound(max(declared_bytes, frame.content_bytes or 0), frame.most_bytes, expansion)
     try:
         content = zstandard.ZstdDecompressor().decompress(
             stored[: frame.end], max_output_size=declared_bytes, allow_extra_data=False
@@ -114,12 +157,12 @@ def decompress_zstd(stored: bytes, declared_bytes: int) -> bytes:
     return _checked(bytes(content), declared_bytes)
 
 
-def decompress_lz4(stored: bytes, declared_bytes: int) -> bytes:
+def decompress_lz4(stored: bytes, declared_bytes: int, expansion: Expansion) -> bytes:
     """Return the content of one LZ4 block, which must be `declared_bytes` long.
 
-    Raises CompressionError where it is damaged or of another length.
+    Raises CompressionError where it is damaged, of another length or more than `expansion` has.
     """
-    _check_bound(declared_bytes, len(stored) * _LZ4_MOST_RATIO)
+    _check_bound(declared_bytes, len(stored) * _LZ4_MOST_RATIO, expansion)
     try:
         content = lz4.block.decompress(stored, uncompressed_size=declared_bytes)
     except lz4.block.LZ4BlockError as error:
@@ -127,12 +170,12 @@ def decompress_lz4(stored: bytes, declared_bytes: int) -> bytes:
     return _checked(bytes(content), declared_bytes)
 
 
-def _check_bound(declared_bytes: int, most_bytes: int) -> None:
-    most_bytes = min(most_bytes, MOST_UNCOMPRESSED_BYTES)
+def _check_bound(declared_bytes: int, most_bytes: int, expansion: Expansion) -> None:
     if declared_bytes > most_bytes:
         raise CompressionError(
             f"declares {declared_bytes} bytes, but its compressed bytes hold at most {most_bytes}"
         )
+    expansion.take(declared_bytes)
 
 
 def _checked(content: bytes, declared_bytes: int) -> bytes:

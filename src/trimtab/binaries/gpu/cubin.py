@@ -21,6 +21,8 @@ _FIRST_ACCELERATED = 90  # cuBLAS has the flag on hand-written code for older GP
 _ACCELERATED_ATTRIBUTE = 9  # of .nv.compat, where ptxas 13 no longer sets the flag
 _VALUE_WITH_SIZE = 4  # an attribute's format; each other one takes 4 bytes
 _MOST_NAME_REUSE = 16  # times that symbols may point into the same string table
+_MOST_ROWS = 1 << 18  # of sections or symbols; 8,752 and 7,208 are the most in CUDA's libraries
+_MOST_OVERLAP = 8  # times its size that a cubin's sections may add up to; 1.95 is the most
 _SYMTAB = 2
 # NOBITS, and NVIDIA's kinds of it: global, local, shared and reserved shared memory.
 _NOT_STORED = (8, 0x70000007, 0x70000009, 0x7000000A, 0x70000015)
@@ -141,6 +143,8 @@ def _read_sections(data: bytes) -> tuple[NDArray[np.void], tuple[str, ...]]:
         stored["offset"] > len(data) - stored["size"].astype(np.int64)
     ).any():
         raise CubinError("has a section past its end")
+    if stored["size"].sum(dtype=np.float64) > _MOST_OVERLAP * len(data):
+        raise CubinError("has sections that overlap")
     if names >= count:
         raise CubinError(f"names section {names} as its string table but has {count}")
     return sections, tuple(_Names(data, sections[names]).at(sections["name"]))
@@ -176,6 +180,8 @@ def _is_accelerated(
 
 
 def _table(data: bytes, row: np.dtype[np.void], offset: int, count: int) -> NDArray[np.void]:
+    if count > _MOST_ROWS:
+        raise CubinError(f"has a table of {count} rows; expected at most {_MOST_ROWS}")
     if offset + count * row.itemsize > len(data):
         raise CubinError(f"has a table of {count} rows past its end")
     return np.frombuffer(data, row, count, offset)

@@ -13,6 +13,7 @@ _RELOCATION = {
     _RELA: RELOCATION,
 }
 _CALL_GRAPH = 0x70000001  # SHT_CUDA_CALLGRAPH
+_MOST_CALL_GRAPH_BYTES = 8 << 20  # a million pairs; 2,583 are the most in CUDA's libraries
 # The call graph is pairs of symbols in four lists; (0, -1) to (0, -4) begin them.
 _CALLS, _ADDRESS_TAKEN, _INDIRECT_CALLERS, _TAKES_ADDRESS = -1, -2, -3, -4
 
@@ -52,6 +53,8 @@ def _edges(cubin: Cubin, code: set[int]) -> dict[int, set[int]] | None:
         kind = int(row["type"])
         if kind == _CALL_GRAPH:
             has_call_graph = True
+            if int(row["size"]) > _MOST_CALL_GRAPH_BYTES:
+                raise CubinError(f"has a call graph of {int(row['size'])} bytes")
             pairs = np.frombuffer(cubin.content(index)[: int(row["size"]) & ~7], "<i4")
             calls = _direct_calls(pairs.reshape(-1, 2).tolist())
             if calls is None:

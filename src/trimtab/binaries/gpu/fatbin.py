@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.binaries.elf.reader import Elf
-from trimtab.binaries.errors import ElfError
 from trimtab.binaries.gpu.architecture import Architecture, Variant
 from trimtab.binaries.gpu.compression import (
+    ZSTD_BLOCK_BYTES,
     ZSTD_MAGIC,
     CompressionError,
+    Expansion,
+    TooLargeError,
     TooMuchWorkError,
     WorkLimit,
     decompress_lz4,
@@ -51,6 +53,10 @@ class FatbinError(UserError):
 
     def __init__(self, offset: int, problem: str):
         super().__init__(f"the GPU code at file offset {offset:#x} {problem}")
+
+
+class FatbinTooLargeError(FatbinError):
+    """A program would bring what is decompressed of its file above the limit."""
 
 
 class Kind(IntEnum):
@@ -123,20 +129,24 @@ class Frame:
 
 @dataclass(frozen=True)
 class GpuCode:
-    """All GPU code of one file, by offset; nothing overlaps."""
+    """All GPU code of one file, by offset; nothing overlaps.
+
+    `problem` says why none was looked for to the end, and is empty otherwise.
+    """
 
     regions: tuple[Region, ...]
     frames: tuple[Frame, ...]
+    problem: str = ""
 
 
 def find_gpu_code(elf: Elf) -> GpuCode:
     """Return the regions and bare frames of the whole file, in whichever sections they are.
 
-    Bytes that look like a region or a frame but do not hold together as one are not GPU code.
-    Raises ElfError for a file that is made to be read over and over.
+    Bytes that look like a region or a frame but do not hold together as one are not GPU code. A
+    file that is made to be read over and over has none, and a `problem`.
     """
     data = elf.data.data
-    work = WorkLimit(_MOST_READINGS * elf.size_bytes)
+    work, expansion = WorkLimit(_MOST_READINGS * elf.size_bytes), Expansion.of(elf.size_bytes)
     regions: list[Region] = []
     frames: list[Frame] = []
 
@@ -148,7 +158,7 @@ def find_gpu_code(elf: Elf) -> GpuCode:
         return region.end
 
     def frame_end(offset: int) -> int | None:
-        frame = _read_frame(data, offset, work)
+        frame = _read_frame(data, offset, work, expansion)
         if frame is None:
             return None
         frames.append(frame)
@@ -157,12 +167,15 @@ def find_gpu_code(elf: Elf) -> GpuCode:
     try:
         scan_file(elf, {REGION_MAGIC: region_end, ZSTD_MAGIC: frame_end})
     except TooMuchWorkError:
-        raise ElfError(elf.path, "has GPU code that overlaps; it is damaged") from None
+        return GpuCode((), (), "its GPU code overlaps, as only damaged code does")
     return GpuCode(tuple(regions), tuple(frames))
 
 
 def read_region(data: memoryview, offset: int, work: WorkLimit) -> Region | None:
-    """Return the region at `offset` of a file's bytes, or None where its parts do not add up."""
+    """Return the region at `offset` of a file's bytes, or None where its parts do not add up.
+
+    Raises TooMuchWorkError past the limit `work`.
+    """
     if offset + REGION_HEADER_BYTES > len(data):
         return None
     magic, version, header_bytes, size = _REGION_HEADER.unpack_from(data, offset)
@@ -211,25 +224,31 @@ def _read_element(data: memoryview, offset: int, end: int) -> Element | None:
     )
 
 
-def _read_frame(data: memoryview, offset: int, work: WorkLimit) -> Frame | None:
+def _read_frame(
+    data: memoryview, offset: int, work: WorkLimit, expansion: Expansion
+) -> Frame | None:
     """Return the zstd frame at `offset` if it holds a cubin of a declared size, else None."""
     try:
         walked = walk_zstd(data, offset, work)
         size = walked.content_bytes
         if size is None or size > _MOST_FRAME_RATIO * (walked.end - offset):
             return None
+        expansion.take(min(size, ZSTD_BLOCK_BYTES))
         cubin_architecture(zstd_beginning(data, offset, walked)[:CUBIN_HEADER_BYTES])
-        cubin = read_cubin(decompress_zstd(bytes(data[offset : walked.end]), size))
+        cubin = read_cubin(decompress_zstd(bytes(data[offset : walked.end]), size, expansion))
     except (CompressionError, CubinError):
         return None
     return Frame(offset, walked.end, size, cubin.architecture)
 
 
-def cubin_bytes(data: NDArray[np.uint8], piece: Element | Frame) -> bytes:
+def cubin_bytes(
+    data: NDArray[np.uint8], piece: Element | Frame, expansion: Expansion | None = None
+) -> bytes:
     """Return the program of an element or frame, decompressed: a cubin, PTX text or LTO-IR.
 
-    `data` is the whole file, uint8. Raises FatbinError where it does not decompress to the size
-    that its header declares, and for LTO-IR that only NVIDIA's linker can read.
+    `data` is the whole file, uint8; `expansion` what may be decompressed of it. Raises FatbinError
+    where it does not decompress to the size that its header declares and for LTO-IR that only
+    NVIDIA's linker can read, and FatbinTooLargeError where it becomes too much.
     """
     if isinstance(piece, Frame):
         stored = data[piece.offset : piece.end].tobytes()
@@ -240,11 +259,14 @@ def cubin_bytes(data: NDArray[np.uint8], piece: Element | Frame) -> bytes:
         start = piece.offset + piece.header_bytes
         stored = data[start : start + piece.stored_bytes].tobytes()
         compression = piece.compression
+    expansion = expansion or Expansion.of(data.size)
     try:
         if compression == "lz4":
-            return decompress_lz4(stored, piece.uncompressed_bytes)
+            return decompress_lz4(stored, piece.uncompressed_bytes, expansion)
         if compression == "zstd":
-            return decompress_zstd(stored, piece.uncompressed_bytes)
+            return decompress_zstd(stored, piece.uncompressed_bytes, expansion)
+    except TooLargeError as error:
+        raise FatbinTooLargeError(piece.offset, str(error)) from None
     except CompressionError as error:
         raise FatbinError(piece.offset, str(error)) from None
     return stored

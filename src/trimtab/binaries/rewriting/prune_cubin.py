@@ -9,6 +9,7 @@ import numpy as np
 import zstandard
 from numpy.typing import NDArray
 
+from trimtab.binaries.gpu.compression import Expansion
 from trimtab.binaries.gpu.cubin import Cubin, read_cubin
 from trimtab.binaries.gpu.cubin_reach import reachable_sections
 from trimtab.binaries.gpu.fatbin import Compression, Element, Kind, cubin_bytes
@@ -30,7 +31,10 @@ class Pruned:
 
 
 def prune_element(
-    data: NDArray[np.uint8], element: Element, used: Collection[str]
+    data: NDArray[np.uint8],
+    element: Element,
+    used: Collection[str],
+    expansion: Expansion | None = None,
 ) -> Pruned | None:
     """Return `element` of the file `data` (uint8) without the kernels that are not `used`.
 
@@ -39,11 +43,11 @@ def prune_element(
     cudaErrorSymbolNotFound (500). All else keeps its place. The module has another digest then: a
     later trace names it by that one. Returns None where nothing is gained: no kernel goes, or the
     element is not compressed or becomes no smaller. Raises FatbinError or CubinError where it is
-    damaged.
+    damaged, or more than `expansion` leaves.
     """
     if element.compression == "none" or element.kind is not Kind.ELF:
         return None
-    cubin = read_cubin(cubin_bytes(data, element))
+    cubin = read_cubin(cubin_bytes(data, element, expansion))
     kept = reachable_sections(cubin, set(used) & cubin.kernel_sections.keys())
     removed = [
         name

@@ -2,21 +2,32 @@
 
 import hashlib
 import os
-import re
+import threading
 from collections.abc import Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trimtab.binaries.gpu.compression import Expansion
 from trimtab.binaries.gpu.cubin import CubinError, read_cubin
-from trimtab.binaries.gpu.fatbin import Element, FatbinError, Frame, Kind, cubin_bytes
+from trimtab.binaries.gpu.fatbin import (
+    Element,
+    FatbinError,
+    FatbinTooLargeError,
+    Frame,
+    Kind,
+    cubin_bytes,
+)
+from trimtab.binaries.gpu.ptx import PtxError, ptx_kernels
 
 Piece = Element | Frame
 _ELF_TYPE, _ET_REL = slice(16, 18), b"\1\0"
-# PTX ISA, ".entry": the name follows the directive; identifiers may hold $ and begin with %.
-_PTX_ENTRY = re.compile(rb"\.entry\s+([\w$%]+)")
+# Of programs above this size one is in memory at a time; CUDA's libraries have 11 such in 30,000.
+_LARGE_BYTES = 32 << 20
+_large = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -25,7 +36,7 @@ class GpuProgram:
 
     `sha256` is that of the decompressed cubin, or empty where it was not asked for. `relocatable`
     cubins are for linking and cannot be loaded as they are. `readable` is false where the bytes
-    are damaged or no such program.
+    are damaged or no such program; `too_large` says that they would be too much to decompress.
     """
 
     sha256: str = ""
@@ -33,6 +44,7 @@ class GpuProgram:
     has_globals: bool = False
     relocatable: bool = False
     readable: bool = True
+    too_large: bool = False
 
 
 def kind_of(piece: Piece) -> Kind:
@@ -49,22 +61,26 @@ def read_programs(
     leave the interpreter to other threads; no more programs are in memory at a time than there
     are processors.
     """
-    chosen = list(pieces)
+    chosen, expansion = list(pieces), Expansion.of(data.size)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        programs = pool.map(lambda piece: _read(data, piece, hashed_sizes), chosen)
+        programs = pool.map(lambda piece: _read(data, piece, hashed_sizes, expansion), chosen)
         return {piece.offset: program for piece, program in zip(chosen, programs, strict=True)}
 
 
-def _read(data: NDArray[np.uint8], piece: Piece, hashed_sizes: Collection[int]) -> GpuProgram:
+def _read(
+    data: NDArray[np.uint8], piece: Piece, hashed_sizes: Collection[int], expansion: Expansion
+) -> GpuProgram:
     try:
-        program = cubin_bytes(data, piece)
-        if kind_of(piece) is Kind.PTX:
-            names = frozenset(name.decode() for name in _PTX_ENTRY.findall(program))
-            return GpuProgram(kernels=names)
-        cubin = read_cubin(program)
-        hashed = len(program) in hashed_sizes
-        digest = hashlib.sha256(program).hexdigest() if hashed else ""
-        relocatable = program[_ELF_TYPE] == _ET_REL
-        return GpuProgram(digest, frozenset(cubin.kernels), bool(cubin.globals), relocatable)
-    except (FatbinError, CubinError):
+        with _large if piece.uncompressed_bytes > _LARGE_BYTES else nullcontext():
+            program = cubin_bytes(data, piece, expansion)
+            if kind_of(piece) is Kind.PTX:
+                return GpuProgram(kernels=ptx_kernels(program))
+            cubin = read_cubin(program)
+            hashed = len(program) in hashed_sizes
+            digest = hashlib.sha256(program).hexdigest() if hashed else ""
+            relocatable = program[_ELF_TYPE] == _ET_REL
+            return GpuProgram(digest, frozenset(cubin.kernels), bool(cubin.globals), relocatable)
+    except FatbinTooLargeError:
+        return GpuProgram(readable=False, too_large=True)
+    except (FatbinError, CubinError, PtxError):
         return GpuProgram(readable=False)

@@ -26,6 +26,7 @@ class ElementReason(IntEnum):
     NO_KERNELS = 6
     UNREADABLE = 7
     FITS = 8
+    TOO_LARGE = 9
 
     @property
     def text(self) -> str:
@@ -47,6 +48,7 @@ _TEXTS = {
     ElementReason.GLOBALS: "holds variables and no kernels",
     ElementReason.NO_KERNELS: "holds no kernels",
     ElementReason.UNREADABLE: "what it holds cannot be told",
+    ElementReason.TOO_LARGE: "what it holds would be too much to decompress",
     ElementReason.FITS: "a target GPU loads it; what is used was not traced",
 }
 
@@ -276,7 +278,7 @@ def _reason_of_used(modules: Sequence[UsedModule]) -> ElementReason:
 
 def _reason_of_unused(piece: Piece, program: GpuProgram, linked: bool) -> ElementReason:
     if not program.readable:
-        return ElementReason.UNREADABLE
+        return ElementReason.TOO_LARGE if program.too_large else ElementReason.UNREADABLE
     if not program.kernels and (linked or not program.relocatable):
         return ElementReason.GLOBALS if program.has_globals else ElementReason.NO_KERNELS
     return ElementReason.PTX if kind_of(piece) is Kind.PTX else ElementReason.UNUSED

@@ -9,7 +9,9 @@ import numpy as np
 from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.gpu.architecture import parse_architecture
-from trimtab.binaries.gpu.fatbin import GpuCode, find_gpu_code
+from trimtab.binaries.gpu.compression import Expansion
+from trimtab.binaries.gpu.cubin import CubinError
+from trimtab.binaries.gpu.fatbin import FatbinError, GpuCode, find_gpu_code
 from trimtab.binaries.gpu.wrappers import registered_regions
 from trimtab.binaries.rewriting.gpu_spans import with_gpu_code
 from trimtab.binaries.rewriting.prune_cubin import prune_element
@@ -136,9 +138,9 @@ class LocatedGpuCode:
 
 
 def has_gpu_code(elf: Elf) -> bool:
-    """Whether a library holds any GPU code."""
+    """Whether a library holds any GPU code, or what only looks like it."""
     code = find_gpu_code(elf)
-    return bool(code.regions or code.frames)
+    return bool(code.regions or code.frames or code.problem)
 
 
 def locate_gpu_code(
@@ -191,13 +193,19 @@ def _listed(code: GpuCode, decisions: Decisions, registered: Collection[int]) ->
 
 
 def _pruned(elf: Elf, code: GpuCode, decisions: Decisions) -> dict[int, bytes]:
-    """Return the new bytes of the used elements that hold unused kernels too, by offset."""
+    """Return the new bytes of the used elements that hold unused kernels too, by offset.
+
+    A damaged one stays as it is.
+    """
     used = set(decisions.offset[decisions.reason == ElementReason.USED].tolist())
     chosen = [e for region in code.regions for e in region.elements if e.offset in used]
-    pruned = {}
+    pruned, expansion = {}, Expansion.of(elf.size_bytes)
     for element in chosen:
         kernels = decisions.used_kernels.get(element.offset, frozenset())
-        result = prune_element(elf.data, element, kernels) if kernels else None
+        try:
+            result = prune_element(elf.data, element, kernels, expansion) if kernels else None
+        except (FatbinError, CubinError):
+            continue  # it stays whole
         if result is not None:
             pruned[element.offset] = result.element
     return pruned

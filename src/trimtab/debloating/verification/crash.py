@@ -1,5 +1,7 @@
 """Where a program died in a slim environment: which library, and which function of the original."""
 
+import os
+import re
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +14,12 @@ from trimtab.native import native_path, with_preload
 from trimtab.profiling.runs.launch import followed
 from trimtab.profiling.runs.program import Program
 from trimtab.records.verdict import Crash
+from trimtab.untrusted import UntrustedFileError, lines_of_untrusted, make_way
+
+_MOST_BYTES, _MOST_LINES = 1 << 20, 1000
+# native/crash_reporter/crash.c: process, signal, address in the library, address, library
+_LINE = re.compile(rb"\d+\t(\d{1,2})\t([0-9a-f]{1,12})\t[0-9a-f]{1,16}\t([^\0]*)")
+_SIGNALS = {int(each): each.name for each in signal.Signals}
 
 
 def find_crash(program: Program, folder: Path, slim: Path, original: Path) -> Crash | None:
@@ -23,21 +31,26 @@ def find_crash(program: Program, folder: Path, slim: Path, original: Path) -> Cr
     """
     folder.mkdir(parents=True, exist_ok=True)
     record = folder / "crash.txt"
-    record.unlink(missing_ok=True)
+    make_way(record)
     environment = with_preload(program.environment, native_path("libtrimtab-crash.so"))
     environment["TRIMTAB_CRASH"] = str(record.resolve())
     reporting = replace(program, environment=environment)
     for _ in followed(reporting, folder / "diagnosis.out", folder / "diagnosis.err"):
         continue
-    if not record.exists():
+    try:
+        line = next(lines_of_untrusted(record, _MOST_BYTES, _MOST_LINES), b"")
+    except (FileNotFoundError, UntrustedFileError):
         return None
     # The first line is the first process that died; others may have died of it.
-    _, number, address, _, path = record.read_text().splitlines()[0].split("\t")
+    match = _LINE.fullmatch(line)
+    if match is None or int(match[1]) not in _SIGNALS:
+        return None
+    path, address = os.fsdecode(match[3]), int(match[2], 16)
     return Crash(
-        signal=signal.Signals(int(number)).name,
+        signal=_SIGNALS[int(match[1])],
         library=path,
-        address=int(address, 16),
-        function=_function_at(path, int(address, 16), slim, original),
+        address=address,
+        function=_function_at(path, address, slim, original),
     )
 
 

@@ -6,16 +6,22 @@ library notes them in every process that loads it, when it starts and when it en
 """
 
 import os
+import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from trimtab.errors import TrimtabError
+from trimtab.untrusted import lines_of_untrusted
 
 RECORD = "TRIMTAB_MAPPED_RECORD"
 
 _File = tuple[int, int]  # device and inode
+# A thousand processes with a thousand libraries each.
+_MOST_BYTES, _MOST_LINES = 1 << 28, 1_000_000
+_LINE = re.compile(rb"\d+\t(\d{1,20})\t(\d{1,20})\t(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -77,16 +83,13 @@ def file_of(path: Path) -> _File:
 
 def _mapped(record: Path) -> dict[_File, str]:
     """Return the paths of the files that a run had mapped to be executed, by file."""
-    if not record.exists():
-        return {}
     mapped = {}
-    # A last line that is not whole is of a process that was killed while it wrote it.
-    for line in os.fsdecode(record.read_bytes()).split("\n")[:-1]:
-        try:
-            _, device, inode, path = line.split("\t", 3)
-            mapped[int(device), int(inode)] = path
-        except ValueError:
-            raise TrimtabError(f"{record}: not a record of mapped files: {line!r}") from None
+    with suppress(FileNotFoundError):
+        for number, line in enumerate(lines_of_untrusted(record, _MOST_BYTES, _MOST_LINES), 1):
+            match = _LINE.fullmatch(line)
+            if match is None:
+                raise TrimtabError(f"{record}: line {number}: not a record of mapped files")
+            mapped[int(match[1]), int(match[2])] = os.fsdecode(match[3])
     return mapped
 
 

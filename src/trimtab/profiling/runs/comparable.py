@@ -11,10 +11,12 @@ from trimtab.errors import UserError
 from trimtab.profiling.runs.compare import compare_outputs, steady_lines, whole_numbers
 from trimtab.profiling.runs.measured import MeasuredRun
 from trimtab.profiling.runs.program import Program
+from trimtab.untrusted import UntrustedFileError, read_untrusted
 
 # Sums in another order differ by less, results that anybody would call different by more.
 RELATIVE_TOLERANCE, ABSOLUTE_TOLERANCE = 1e-5, 1e-8
 _MANY_PATTERNS = 1000
+_MOST_BYTES = 16 << 20
 _SHOWN_PATTERNS = 3
 _DIGITS = re.compile(r"\d+")
 _TIME_OR_DATE = re.compile(r"\d+([-:/.])\d+\1\d+")
@@ -104,9 +106,10 @@ def _candidates(before: Path, after: Path, path: str | None) -> Iterator[Output]
 
 
 def _is_text(output: Path) -> bool:
+    """Whether it is text, and short enough for its lines to be told apart in a few seconds."""
     try:
-        return "\0" not in output.read_text()
-    except UnicodeDecodeError:
+        return "\0" not in read_untrusted(output, _MOST_BYTES).decode()
+    except (UnicodeDecodeError, UntrustedFileError):
         return False
 
 

@@ -1,9 +1,11 @@
 """Whether two runs of a program gave the same output, and where they first differ."""
 
 import csv
+import hashlib
 import json
 import math
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,9 +15,14 @@ from typing import Any
 
 from trimtab.config.groups.workload import Comparison, Output
 from trimtab.errors import UserError
-from trimtab.files import sha256_of
+from trimtab.files import whole_file
+from trimtab.untrusted import UntrustedFileError, open_untrusted, read_untrusted
 
 _CHUNK_BYTES = 1 << 20
+# A program may write anything. Text is compared in memory, which holds a few times as much.
+MOST_OUTPUT_BYTES = 16 << 30
+_MOST_TEXT_BYTES = 64 << 20
+_MOST_LINES = 1_000_000
 _SHOWN_CHARACTERS = 80
 _ABSENT = "(nothing)"
 _LAST_CHARACTERS = 500
@@ -40,11 +47,33 @@ class Difference:
 def output_digest(output: Path) -> str:
     """Return the SHA-256, in hexadecimal, of what a run wrote to be compared.
 
-    Raises UserError when the program has not written the file it should.
+    Raises UserError when the program has not written the file it should, or above 16 GiB.
     """
-    if not output.is_file():
-        raise UserError(f"output.path: {output}: the run did not write this file")
-    return sha256_of(output)
+    try:
+        with open_untrusted(output, MOST_OUTPUT_BYTES) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        raise UserError(f"output.path: {output}: the run did not write this file") from None
+
+
+def save_output(output: Path, copy: Path) -> Path:
+    """Copy the file that a run wrote to be compared, and return `copy`.
+
+    A link is followed, as programs name their latest result by one. Raises UserError when there is
+    none, or what is there is no regular file of at most 16 GiB.
+    """
+    try:
+        with (
+            open_untrusted(output, MOST_OUTPUT_BYTES, follow=True) as file,
+            whole_file(copy) as temporary,
+            temporary.open("wb") as target,
+        ):
+            shutil.copyfileobj(file, target, _CHUNK_BYTES)
+    except FileNotFoundError:
+        raise UserError(f"output.path: {output}: the run did not write this file") from None
+    except UntrustedFileError as error:
+        raise UserError(f"output.path: {error}") from None
+    return copy
 
 
 def compare_outputs(before: Path, after: Path, comparison: Output) -> Difference | None:
@@ -54,7 +83,8 @@ def compare_outputs(before: Path, after: Path, comparison: Output) -> Difference
     everything else exactly. It reads JSON (nested), JSON lines, CSV, and numbers between blanks.
     Two NaN are equal.
 
-    Raises UserError when what is numeric is not text, or a command cannot be run.
+    Raises UserError when what is numeric is not text, or a command cannot be run, and where text is
+    longer than 64 MiB or a million lines.
     """
     match comparison.compare:
         case Comparison.EXIT_CODE:
@@ -76,12 +106,21 @@ def whole_numbers(output: Path, comparison: Comparison) -> list[int]:
 def steady_lines(output: Path, changing: Sequence[str]) -> list[tuple[int, str]]:
     """Return the lines of a file, with their numbers, in which no pattern of `changing` is."""
     pattern = re.compile("|".join(f"(?:{each})" for each in changing)) if changing else None
-    lines = output.read_text(errors="backslashreplace").splitlines()
+    lines = _text_of(output, errors="backslashreplace").splitlines()
+    if len(lines) > _MOST_LINES:
+        raise UserError(
+            f"output.compare: lines, but {output} has {len(lines)} lines, expected at most"
+            f" {_MOST_LINES}"
+        )
     return [
         (number, line)
         for number, line in enumerate(lines, start=1)
         if not (pattern and pattern.search(line))
     ]
+
+
+def _text_of(path: Path, errors: str = "strict") -> str:
+    return read_untrusted(path, _MOST_TEXT_BYTES).decode(errors=errors)
 
 
 def _different_lines(before: Path, after: Path, changing: Sequence[str]) -> Difference | None:
@@ -146,7 +185,7 @@ def _close(old: Scalar, new: Scalar, relative: float, absolute: float) -> bool:
 def _values(path: Path, comparison: Comparison) -> Iterator[tuple[str, Scalar]]:
     """Yield every scalar of a file with the place it stands at."""
     try:
-        text = path.read_text()
+        text = _text_of(path)
     except UnicodeDecodeError as error:
         raise UserError(
             f"output.compare: {comparison}, but {path} is not text ({error}); use"
@@ -157,6 +196,8 @@ def _values(path: Path, comparison: Comparison) -> Iterator[tuple[str, Scalar]]:
         return
     except ValueError:
         pass
+    except RecursionError:
+        raise UserError(f"output.compare: {comparison}, but {path} is nested too deeply") from None
     for number, line in enumerate(text.splitlines(), start=1):
         yield from _line_values(line, f"line {number}")
 
@@ -166,7 +207,7 @@ def _line_values(line: str, where: str) -> Iterator[tuple[str, Scalar]]:
         try:
             yield from _flatten(json.loads(line), where)
             return
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
     try:
         cells = next(csv.reader([line])) if "," in line else line.split()
@@ -203,7 +244,10 @@ def _flatten(document: Any, where: str) -> Iterator[tuple[str, Scalar]]:
 
 def _different_bytes(before: Path, after: Path) -> Difference | None:
     offset, line = 0, 1
-    with before.open("rb") as old_file, after.open("rb") as new_file:
+    with (
+        open_untrusted(before, MOST_OUTPUT_BYTES) as old_file,
+        open_untrusted(after, MOST_OUTPUT_BYTES) as new_file,
+    ):
         while True:
             old, new = old_file.read(_CHUNK_BYTES), new_file.read(_CHUNK_BYTES)
             if old == new:

@@ -15,11 +15,14 @@ from typing import IO
 from trimtab.errors import UserError
 from trimtab.profiling.meters.processes import children_of
 from trimtab.profiling.runs.program import Driver, Program, ended
+from trimtab.untrusted import UntrustedFileError, new_file, open_untrusted
 
 _POLL_S = 0.01
 _CONNECT_S = 1.0
 _STOP_PATIENCE_S = 30.0
 _DRIVER_PATIENCE_S = 5.0
+_LARGEST_LOG_BYTES = 1 << 62
+_LONGEST_LINE_BYTES, _MOST_AT_A_TIME_BYTES = 1 << 20, 1 << 26
 
 
 class Driving(threading.Thread):
@@ -67,7 +70,14 @@ class Driving(threading.Thread):
             sign = f"{self._driver.address} took no connection"
         self.problem = f"was never ready: {sign}"
         with ExitStack() as stack:
-            logs = [stack.enter_context(log.open("rb")) for log in self._logs]
+            try:
+                logs = [
+                    stack.enter_context(open_untrusted(log, _LARGEST_LOG_BYTES))
+                    for log in self._logs
+                ]
+            except (OSError, UntrustedFileError) as error:
+                self.problem = f"cannot be seen to be ready: {error}"
+                return False
             while not self._given_up.wait(_POLL_S):
                 ended = self._has_ended()  # asked first: what it wrote before is all there then
                 if self._says_so(logs):
@@ -87,8 +97,8 @@ class Driving(threading.Thread):
 
     def _drive(self) -> None:
         with (
-            driver_output(self._stem).open("wb") as out,
-            Path(f"{self._stem}.driver.stderr").open("wb") as err,
+            new_file(driver_output(self._stem)) as out,
+            new_file(Path(f"{self._stem}.driver.stderr")) as err,
         ):
             try:
                 driver = subprocess.Popen(
@@ -158,7 +168,14 @@ def accepts(address: str) -> bool:
 
 
 def _whole_lines(log: IO[bytes]) -> Iterator[str]:
-    """Yield the lines that have been written since; one without its end is read again later."""
-    while (line := log.readline()).endswith(b"\n"):
+    """Yield the lines that have been written since, at most 64 MiB at a time.
+
+    One without its end is read again later; above a MiB it counts as several.
+    """
+    stop = log.tell() + _MOST_AT_A_TIME_BYTES
+    while log.tell() < stop:
+        line = log.readline(_LONGEST_LINE_BYTES)
+        if not line.endswith(b"\n") and len(line) < _LONGEST_LINE_BYTES:
+            log.seek(-len(line), os.SEEK_CUR)
+            return
         yield line.decode(errors="replace")
-    log.seek(-len(line), os.SEEK_CUR)

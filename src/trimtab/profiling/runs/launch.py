@@ -13,6 +13,7 @@ from trimtab.profiling.meters.processes import RunProcesses, adopting_orphans
 from trimtab.profiling.runs.drive import Driving, check_address
 from trimtab.profiling.runs.marks import ExitWatcher, FileFollower, MarkLog, PipeReader
 from trimtab.profiling.runs.program import Program
+from trimtab.untrusted import new_file
 
 
 class Launched:
@@ -69,8 +70,8 @@ def launched(program: Program, stdout: Path, stderr: Path) -> Iterator[Launched]
     run = Launched(program)
     from_pipe = program.marks.wanted and program.marks.file is None
     with ExitStack() as stack:
-        out = stack.enter_context(stdout.open("wb", buffering=0))
-        err = stack.enter_context(stderr.open("wb", buffering=0))
+        out = stack.enter_context(new_file(stdout))
+        err = stack.enter_context(new_file(stderr))
         if program.marks.wanted and program.marks.file is not None:
             follower = FileFollower(program.workdir / program.marks.file, run.arrived)
         else:

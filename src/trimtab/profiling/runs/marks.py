@@ -11,8 +11,14 @@ from typing import IO
 
 from trimtab.config.groups.workload import Marks
 from trimtab.errors import TrimtabError
+from trimtab.untrusted import UntrustedFileError, open_untrusted
 
 _LONGEST_LINE_BYTES = 1 << 20
+_LONGEST_SCORE = 400  # characters; float() reads no longer number any better
+_MOST_EPOCHS = 1_000_000
+_MOST_FILE_BYTES = 1 << 28  # that a file may grow between two looks at it
+_LARGEST_FILE_BYTES = 1 << 62
+_PIPE_PATIENCE_S = 5.0
 _CHUNK_BYTES = 1 << 16
 _FILE_POLL_S = 0.005
 
@@ -29,18 +35,30 @@ class MarkLog:
         self.epoch_scores: list[dict[str, str]] = []
         self._first = re.compile(marks.first_iteration) if marks.first_iteration else None
         self._epoch = re.compile(marks.epoch) if marks.epoch else None
-        self._unfinished = b""
+        self._unfinished = bytearray()
 
     def feed(self, data: bytes, time_s: float) -> None:
-        """Look at the lines that `data`, which arrived at `time_s`, completes."""
-        *lines, rest = (self._unfinished + data).split(b"\n")
-        self._unfinished = rest[-_LONGEST_LINE_BYTES:]
+        """Look at the lines that `data`, which arrived at `time_s`, completes.
+
+        Of a line without end the last MiB or two is looked at, and a million epochs are counted.
+        """
+        end = data.rfind(b"\n") + 1
+        lines = (self._unfinished + data[:end]).split(b"\n")[:-1] if end else []
+        if end:
+            self._unfinished.clear()
+        self._unfinished += data[end:]
+        if len(self._unfinished) > 2 * _LONGEST_LINE_BYTES:
+            del self._unfinished[:-_LONGEST_LINE_BYTES]
         for line in lines:
             text = line.decode(errors="replace")
             if self.first_iteration_s is None and self._first and self._first.search(text):
                 self.first_iteration_s = time_s
             if self._epoch and (mark := self._epoch.search(text)):
-                captured = {name: score for name, score in mark.groupdict().items() if score}
+                if len(self.epoch_ends_s) == _MOST_EPOCHS:
+                    self._epoch = None
+                    continue
+                scores = mark.groupdict().items()
+                captured = {name: score[:_LONGEST_SCORE] for name, score in scores if score}
                 self.epoch_scores.append(captured)
                 self.epoch_ends_s.append(time_s)
 
@@ -64,8 +82,16 @@ class PipeReader(threading.Thread):
                 self._failure = error
 
     def close(self) -> None:
-        """Wait for the end of the pipe; raise TrimtabError when the copy is not whole."""
-        self.join()
+        """Wait for the end of the pipe; raise TrimtabError when the copy is not whole.
+
+        All processes of the run have ended; who else has the pipe got it from one of them.
+        """
+        self.join(_PIPE_PATIENCE_S)
+        if self.is_alive():
+            raise TrimtabError(
+                f"{self._copy.name}: a process that is not of the run holds its standard output"
+                f" open, {_PIPE_PATIENCE_S:g} s after its end"
+            )
         if self._failure is not None:
             raise TrimtabError(f"{self._copy.name}: standard output not saved: {self._failure}")
 
@@ -74,14 +100,16 @@ class FileFollower(threading.Thread):
     """Hands on what is appended to a file after this object is made.
 
     What the file holds already is left out, unless the program empties the file first. It is
-    looked at every 5 ms.
+    looked at every 5 ms. What is no regular file has no marks; of more than 256 MiB that are
+    appended between two looks nothing is read, nor later.
     """
 
     def __init__(self, path: Path, on_data: Callable[[bytes], None]) -> None:
         super().__init__(daemon=True)
         self._path, self._on_data = path, on_data
-        self._offset = path.stat().st_size if path.exists() else 0
+        self._offset = path.stat().st_size if path.is_file() else 0
         self._ended = threading.Event()
+        self._too_much = False
 
     def run(self) -> None:
         """Follow the file until `close`."""
@@ -93,19 +121,26 @@ class FileFollower(threading.Thread):
         """Read what is left and stop."""
         self._ended.set()
         self.join()
+        if self._too_much:
+            raise TrimtabError(
+                f"marks.file: {self._path}: grew by more than {_MOST_FILE_BYTES} bytes at once"
+            )
 
     def _read(self) -> None:
         try:
-            size = self._path.stat().st_size
-            if size < self._offset:
-                self._offset = 0
-            if size == self._offset:
-                return
-            with self._path.open("rb") as file:
+            with open_untrusted(self._path, _LARGEST_FILE_BYTES, follow=True) as file:
+                size = os.fstat(file.fileno()).st_size
+                if size < self._offset:
+                    self._offset = 0
+                self._too_much |= size > self._offset + _MOST_FILE_BYTES
+                if size == self._offset or self._too_much:
+                    return
                 file.seek(self._offset)
-                data = file.read()
+                data = file.read(size - self._offset)
         except FileNotFoundError:
             self._offset = 0
+            return
+        except UntrustedFileError:
             return
         self._offset += len(data)
         self._on_data(data)

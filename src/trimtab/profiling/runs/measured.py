@@ -14,8 +14,9 @@ from trimtab.profiling.meters.energy import Energy
 from trimtab.profiling.meters.os_counters import Counts
 from trimtab.profiling.runs.program import ended
 from trimtab.records.tables import EPOCHS, RUNS
+from trimtab.untrusted import last_bytes_of
 
-_LAST_LINES = 20
+_LAST_LINES, _LAST_BYTES = 20, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def failure_of(run: MeasuredRun, command: Sequence[str]) -> str | None:
 
 def last_lines(log: Path) -> list[str]:
     """Return the last 20 lines of a run's log that are not blank."""
-    lines = log.read_text(errors="replace").splitlines()
+    lines = last_bytes_of(log, _LAST_BYTES).decode(errors="replace").splitlines()
     return [line for line in lines if line.strip()][-_LAST_LINES:]
 
 

@@ -7,7 +7,6 @@ twentieth of one core: the more processes there are, the rarer it happens, down 
 """
 
 import os
-import shutil
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -16,13 +15,12 @@ import pandas as pd
 
 from trimtab.config.groups.workload import Comparison
 from trimtab.errors import UserError
-from trimtab.files import whole_file
 from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.hardware_counters import HardwareCounters
 from trimtab.profiling.meters.os_counters import OS_COUNTERS
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.meters.processes import adopting_orphans
-from trimtab.profiling.runs.compare import output_digest
+from trimtab.profiling.runs.compare import output_digest, save_output
 from trimtab.profiling.runs.drive import driver_output
 from trimtab.profiling.runs.launch import Launched, launched
 from trimtab.profiling.runs.measured import MeasuredRun, with_scores
@@ -105,12 +103,16 @@ def measure_run(
         return measured
     _check_marks(program, run)
     _check_written(program.output_file, written_before)
-    output = program.output_file or (driver_output(stem) if program.driver else stdout)
+    output = driver_output(stem) if program.driver else stdout
+    if program.output_file:
+        output = save_output(
+            program.output_file, Path(f"{stem}.output{program.output_file.suffix}")
+        )
     steady = program.output.compare != Comparison.EXIT_CODE
     return replace(
         measured,
         output_digest=output_digest(output) if steady else None,
-        output=_saved(output, stem) if program.output_file else output,
+        output=output,
     )
 
 
@@ -195,10 +197,3 @@ def _check_written(path: Path | None, before: tuple[int, ...] | None) -> None:
         raise UserError(
             f"output.path: {path}: the run left this file as it was; name the file that it writes"
         )
-
-
-def _saved(path: Path, stem: Path) -> Path:
-    copy = Path(f"{stem}.output{path.suffix}")
-    with whole_file(copy) as temporary:
-        shutil.copyfile(path, temporary)
-    return copy

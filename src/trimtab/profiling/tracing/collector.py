@@ -4,9 +4,10 @@ It traverses the containers that live when it runs, so that which types' functio
 on its moments. An eager one visits nearly every type that a program creates.
 """
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
+
+from trimtab.untrusted import new_folder
 
 # Python's `site` imports the first module of this name; the environment's own follows.
 _HOOK = """\
@@ -24,8 +25,7 @@ def eager_collection(environment: Mapping[str, str], folder: Path) -> dict[str, 
     A hook for Python's start is written to `folder`, which is emptied. Programs that set a
     threshold themselves keep theirs; those that ignore PYTHONPATH (`-I`, `-E`, `-S`) are left out.
     """
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    new_folder(folder)
     (folder / "sitecustomize.py").write_text(_HOOK)
     others = environment.get("PYTHONPATH")
     return {**environment, "PYTHONPATH": f"{folder.resolve()}{f':{others}' if others else ''}"}

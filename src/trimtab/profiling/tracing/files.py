@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from trimtab.errors import UserError
 from trimtab.native import native_path
+from trimtab.untrusted import UntrustedFileError, is_plain_path, lines_of_untrusted, make_way
 
 USES = frozenset(
     {
@@ -24,8 +25,14 @@ USES = frozenset(
     }
 )
 
+# A program that reads each of ImageNet's 1,281,167 images leaves one line for each.
+_MOST_LINES = 3_000_000
+_MOST_BYTES = 1 << 30
+_LONGEST_REASON, _MOST_REASONS = 10_000, 100
+_LARGEST_PID = 1 << 22  # PID_MAX_LIMIT of 64-bit Linux
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class FileUse:
     """A path as it was looked up, and the ways in which the processes of a run used it.
 
@@ -60,8 +67,8 @@ class FileTrace:
     """The files and processes of a run, sorted by path and in order of start.
 
     `complete` is false when something may be missing from `files`; `incomplete_because` says what,
-    one reason an element. `exit_status` is the command's as a shell gives it (128 + signal), None
-    when the record has no end.
+    one reason an element, and `told` which of it the tracer noticed while it ran. `exit_status` is
+    the command's as a shell gives it (128 + signal), None when the record has no end.
     """
 
     files: tuple[FileUse, ...]
@@ -69,84 +76,154 @@ class FileTrace:
     complete: bool
     incomplete_because: tuple[str, ...]
     exit_status: int | None
+    told: tuple[str, ...] = ()
 
 
 def tracing_command(command: Sequence[str], record: Path) -> tuple[str, ...]:
-    """Return `command` run by the file tracer, which writes the log `record`.
+    """Return `command` run by the file tracer, which writes the log `record`; an old one goes.
 
     It ends as the command does, by the same signal too, with 125 when it cannot trace, and with
     126 or 127 when the command cannot be started (native/file_tracer/record.h).
     """
+    make_way(record)
     return (str(native_path("trimtab-file-tracer")), str(record.resolve()), "--", *command)
 
 
-def _lines(record: Path) -> Iterator[dict[str, Any]]:
-    """Yield the record's lines; a last one that was cut off is left out."""
-    try:
-        content = record.read_bytes()
-    except FileNotFoundError:
-        raise UserError(f"{record}: no such record of a file trace") from None
-    for number, line in enumerate(content.split(b"\n")[:-1], start=1):
+class _RecordError(ValueError):
+    """A line is none that the file tracer writes; the message says what is wrong with it."""
+
+
+def _lines(record: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the record's lines with their numbers; a last one that was cut off is left out."""
+    lines = lines_of_untrusted(record, _MOST_BYTES, _MOST_LINES)
+    for number, line in enumerate(lines, start=1):
         try:
             # Paths are bytes; those that are not UTF-8 become what os.fsdecode makes of them.
             document = json.loads(line.decode("utf-8", "surrogateescape"))
-        except ValueError:
+        except (ValueError, RecursionError):
             document = None
         if not isinstance(document, dict):
-            raise UserError(f"{record}: line {number}: not a line of a file trace") from None
-        yield document
+            raise UserError(f"{record}: line {number}: not a line of a file trace")
+        yield number, document
 
 
 def read_file_trace(record: Path) -> FileTrace:
     """Return the trace that the file tracer wrote to `record`.
 
     The format is described in `native/file_tracer/record.h`. A record without its last line, as
-    of a tracer that was killed, gives a trace that is not complete. Raises UserError when the
-    file is missing or is no such record.
+    of a tracer that was killed, gives a trace that is not complete; so does one of more than
+    3,000,000 lines or a GiB. Raises UserError when the file is missing or is no such record.
     """
-    uses: dict[str, set[str]] = {}
-    real_paths: dict[str, str | None] = {}
-    processes: list[TracedProcess] = []
-    running: dict[int, int] = {}  # pid -> its latest index in `processes`
-    reasons: list[str] = []
-    exit_status: int | None = None
+    trace = _Reading()
     try:
-        for line in _lines(record):
-            if "path" in line:
-                uses.setdefault(line["path"], set()).update(line["uses"])
-                if not USES.issuperset(line["uses"]):
-                    raise KeyError(line["uses"])
-                real_paths[line["path"]] = line["real"]
-            elif "process" in line:
-                running[line["process"]] = len(processes)
-                processes.append(_started(line["process"], line["parent"], line["executable"]))
-            elif "exec" in line:
-                index = running[line["exec"]]
-                before = processes[index]
-                processes[index] = replace(before, end="exec")
-                running[before.pid] = len(processes)
-                processes.append(_started(before.pid, before.parent_pid, line["executable"]))
-            elif "ended" in line:
-                index = running.pop(line["ended"])
-                processes[index] = (
-                    replace(processes[index], end="killed", status=line["signal"])
-                    if "signal" in line
-                    else replace(processes[index], end="exit", status=line["exit"])
-                )
-            elif "incomplete" in line or "error" in line:
-                reasons.append(line.get("incomplete") or line["error"])
+        for number, line in _lines(record):
+            try:
+                trace.add(line)
+            except _RecordError as error:
+                raise UserError(
+                    f"{record}: line {number}: not a record of a file trace: {error}"
+                ) from None
+    except FileNotFoundError:
+        raise UserError(f"{record}: no such record of a file trace") from None
+    except UntrustedFileError as error:
+        trace.reasons.append(str(error))
+    return trace.result()
+
+
+class _Reading:
+    """The trace as far as its record has been read."""
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+        self._uses: dict[str, frozenset[str]] = {}
+        self._real_paths: dict[str, str | None] = {}
+        self._processes: list[TracedProcess] = []
+        self._running: dict[int, int] = {}  # pid -> its latest index in `_processes`
+        self._exit_status: int | None = None
+        self._every_use: dict[frozenset[str], frozenset[str]] = {}  # each kept once
+
+    def add(self, line: dict[str, Any]) -> None:
+        """Add a line. Raises _RecordError where the tracer writes none like it."""
+        if "path" in line:
+            self._add_use(line)
+        elif "process" in line:
+            self._start(_pid(line, "process"), _pid(line, "parent"), line)
+        elif "exec" in line:
+            before = self._replaced(_pid(line, "exec"), end="exec")
+            self._start(before.pid, before.parent_pid, line)
+        elif "ended" in line:
+            pid = _pid(line, "ended")
+            if "signal" in line:
+                self._replaced(pid, end="killed", status=_number(line, "signal", 64))
             else:
-                exit_status = line["exit"] if line["end"] else None
-    except (KeyError, TypeError) as error:
-        raise UserError(f"{record}: not a record of a file trace: {error!r}") from None
-    if exit_status is None:
-        reasons.append("the record has no end: the tracer was killed or its disk was full")
-    reasons.extend(
-        f"it is not known how process {processes[index].pid} ended" for index in running.values()
-    )
-    files = (FileUse(path, real_paths[path], frozenset(uses[path])) for path in sorted(uses))
-    return FileTrace(tuple(files), tuple(processes), not reasons, tuple(reasons), exit_status)
+                self._replaced(pid, end="exit", status=_number(line, "exit", 255))
+            del self._running[pid]
+        elif "incomplete" in line or "error" in line:
+            reason = line.get("incomplete", line.get("error"))
+            if not isinstance(reason, str) or not 0 < len(reason) <= _LONGEST_REASON:
+                raise _RecordError("a reason that is none")
+            self.reasons.append(reason)
+        elif line.get("end") is True:
+            self._exit_status = _number(line, "exit", 255)
+        else:
+            raise _RecordError("unknown words")
+
+    def result(self) -> FileTrace:
+        """Return the trace; what is missing at the record's end makes it incomplete."""
+        told = tuple(self.reasons[:_MOST_REASONS])
+        reasons = list(told)
+        if self._exit_status is None:
+            reasons.append("the record has no end: the tracer was killed or its disk was full")
+        unknown = [self._processes[index].pid for index in self._running.values()]
+        reasons.extend(
+            f"it is not known how process {pid} ended" for pid in unknown[:_MOST_REASONS]
+        )
+        files = (
+            FileUse(path, self._real_paths[path], self._uses[path]) for path in sorted(self._uses)
+        )
+        return FileTrace(
+            tuple(files),
+            tuple(self._processes),
+            not reasons,
+            tuple(reasons),
+            self._exit_status,
+            told,
+        )
+
+    def _add_use(self, line: dict[str, Any]) -> None:
+        path, real_path, uses = line["path"], line.get("real", ""), line.get("uses")
+        if not is_plain_path(path) or not (real_path is None or is_plain_path(real_path)):
+            raise _RecordError("no path")
+        if not isinstance(uses, list) or not all(isinstance(use, str) for use in uses):
+            raise _RecordError("no uses")
+        if not USES.issuperset(uses):
+            raise _RecordError("a use that is unknown")
+        united = self._uses.get(path, frozenset()).union(uses)
+        self._uses[path] = self._every_use.setdefault(united, united)
+        self._real_paths[path] = path if real_path == path else real_path
+
+    def _start(self, pid: int, parent_pid: int, line: dict[str, Any]) -> None:
+        executable = line.get("executable")
+        if executable != "" and not is_plain_path(executable):
+            raise _RecordError("no path of a program")
+        self._running[pid] = len(self._processes)
+        process = TracedProcess(pid, parent_pid, str(executable), "unknown", None)
+        self._processes.append(process)
+
+    def _replaced(self, pid: int, **changes: Any) -> TracedProcess:
+        if pid not in self._running:
+            raise _RecordError(f"process {pid} was never started")
+        index = self._running[pid]
+        self._processes[index] = replace(self._processes[index], **changes)
+        return self._processes[index]
 
 
-def _started(pid: int, parent_pid: int, executable: str) -> TracedProcess:
-    return TracedProcess(pid, parent_pid, executable, "unknown", None)
+def _number(line: dict[str, Any], key: str, largest: int) -> int:
+    value = line.get(key)
+    if type(value) is not int or not 0 <= value <= largest:
+        raise _RecordError(f"{key}: no number from 0 to {largest}")
+    return value
+
+
+def _pid(line: dict[str, Any], key: str) -> int:
+    return _number(line, key, _LARGEST_PID)

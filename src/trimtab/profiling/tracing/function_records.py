@@ -4,6 +4,7 @@ Layout: `native/records/functions.h`. A file is a shared mapping of the traced p
 is whole up to the process' last instruction however that process ended.
 """
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.errors import TrimtabError
+from trimtab.untrusted import (
+    MOST_PATH_BYTES,
+    UntrustedFileError,
+    is_plain_path,
+    names_in_untrusted,
+    read_untrusted,
+)
 
 _PATH_BYTES = 3072
+# All records of a run together. A hundred processes that each load PyTorch for CUDA leave 40,000
+# files of 770 MB, in which 8,000,000 functions are marked.
+_MOST_RECORDS = 100_000
+_MOST_BYTES = 1 << 30
+_MOST_MARKED = 24_000_000
+_MOST_RECORD_BYTES = 1 << 28
+_LARGEST_FILE_BYTES = 1 << 47
 _PROCESS = np.dtype(
     [
         ("magic", "S8"),
@@ -66,14 +81,14 @@ class ProcessRecord:
 
 @dataclass(frozen=True)
 class ObjectRecord:
-    """A loaded object: `starts` are the ELF addresses of its functions, `used` the mask."""
+    """A loaded object: how many functions it has, and the ELF addresses of those `used`."""
 
     path: str
     size_bytes: int
     inode: int
     not_watched_because: str
-    starts: NDArray[np.uint32]
-    used: NDArray[np.bool_]
+    functions: int
+    used: NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
@@ -85,8 +100,42 @@ class Records:
     expected: list[tuple[int, str]]
 
 
-def _text(raw: bytes) -> str:
-    return raw.decode(errors="surrogateescape")
+def _path(raw: bytes, record: Path) -> str:
+    """The path in a record, as the kernel named it; empty where it did not."""
+    text = os.fsdecode(raw)
+    if text and not is_plain_path(text):
+        raise TrimtabError(f"{record}: not a record of the function tracer: no path of a file")
+    return text
+
+
+def _word(words: dict[int, str], number: int, record: Path) -> str:
+    if number not in words:
+        raise TrimtabError(f"{record}: not a record of the function tracer: unknown word {number}")
+    return words[number]
+
+
+@dataclass
+class _Left:
+    """What may still be read and kept of one run's records."""
+
+    size_bytes: int
+    marked: int
+
+    def read(self, path: Path, most_bytes: int = _MOST_RECORD_BYTES) -> bytes:
+        try:
+            data = read_untrusted(path, min(most_bytes, max(self.size_bytes, 0)))
+        except FileNotFoundError:
+            raise UntrustedFileError(f"{path}: went away while the records were read") from None
+        self.size_bytes -= len(data)
+        return data
+
+    def mark(self, used: NDArray[np.uint32], path: Path) -> NDArray[np.uint32]:
+        self.marked -= used.size
+        if self.marked < 0:
+            raise UntrustedFileError(
+                f"{path}: the records of a run mark more than {_MOST_MARKED} functions"
+            )
+        return used
 
 
 def _head(data: bytes, layout: np.dtype[np.void], magic: bytes, path: Path) -> np.void | None:
@@ -103,51 +152,65 @@ def _head(data: bytes, layout: np.dtype[np.void], magic: bytes, path: Path) -> n
     return head  # type: ignore[no-any-return]
 
 
-def _read_process(path: Path) -> ProcessRecord | None:
-    head = _head(path.read_bytes(), _PROCESS, b"TRIMTABP", path)
+def _read_process(path: Path, left: _Left) -> ProcessRecord | None:
+    head = _head(left.read(path), _PROCESS, b"TRIMTABP", path)
     if head is None:
         return None
     return ProcessRecord(
         pid=int(head["pid"]),
         parent_pid=int(head["parent_pid"]),
         started_ns=int(head["started_ns"]),
-        executable=_text(head["executable"]),
-        end=_ENDS[int(head["end"])],
+        executable=_path(head["executable"], path),
+        end=_word(_ENDS, int(head["end"]), path),
         by_fork=bool(head["by_fork"]),
         lost_records=int(head["lost"]),
     )
 
 
-def _read_object(path: Path) -> ObjectRecord | None:
-    data = path.read_bytes()
+def _read_object(path: Path, left: _Left) -> ObjectRecord | None:
+    data = left.read(path)
     head = _head(data, _OBJECT, b"TRIMTABO", path)
     if head is None:
         return None
     count = int(head["function_count"])
     if len(data) < _OBJECT.itemsize + 5 * count:
         raise TrimtabError(f"{path}: cut short, {count} functions do not fit in {len(data)} bytes")
+    if int(head["size_bytes"]) > _LARGEST_FILE_BYTES:
+        raise TrimtabError(f"{path}: not a record of the function tracer: no size of a file")
+    starts = np.frombuffer(data, "<u4", count, _OBJECT.itemsize)
+    mask = np.frombuffer(data, "u1", count, _OBJECT.itemsize + 4 * count) != 0
     return ObjectRecord(
-        path=_text(head["path"]),
+        path=_path(head["path"] or b"\0", path),  # an object has one
         size_bytes=int(head["size_bytes"]),
         inode=int(head["inode"]),
-        not_watched_because=_NOT_WATCHED[int(head["status"])],
-        starts=np.frombuffer(data, "<u4", count, _OBJECT.itemsize),
-        used=np.frombuffer(data, "u1", count, _OBJECT.itemsize + 4 * count) != 0,
+        not_watched_because=_word(_NOT_WATCHED, int(head["status"]), path),
+        functions=count,
+        used=left.mark(starts[mask], path),
     )
+
+
+def _read_expected(path: Path, left: _Left) -> tuple[int, str]:
+    """The number of a process, and the program it was about to become as it named that."""
+    pid, program = path.name.split("-")[1], os.fsdecode(left.read(path, MOST_PATH_BYTES))
+    if not (pid.isascii() and pid.isdecimal() and len(pid) <= 7) or "\0" in program:
+        raise TrimtabError(f"{path}: not a record of the function tracer: no process or program")
+    return int(pid), program
 
 
 def read_records(directory: Path) -> Records:
     """Return what a traced run left in `directory`.
 
-    Raises TrimtabError for a file that is no record.
+    Raises TrimtabError for a file that is no record, and for records that are more than 100,000, a
+    GiB or 24,000,000 used functions together.
     """
-    processes = [_read_process(path) for path in sorted(directory.glob("process-*"))]
-    objects = [_read_object(path) for path in sorted(directory.glob("object-*"))]
+    left = _Left(_MOST_BYTES, _MOST_MARKED)
+    by_kind: dict[str, list[Path]] = {"process": [], "object": [], "exec": []}
+    for name in names_in_untrusted(directory, _MOST_RECORDS):
+        by_kind.get(name.partition("-")[0], []).append(directory / name)
+    processes = [_read_process(path, left) for path in by_kind["process"]]
+    objects = [_read_object(path, left) for path in by_kind["object"]]
     return Records(
         processes=[process for process in processes if process is not None],
         objects=[each for each in objects if each is not None],
-        expected=[
-            (int(path.name.split("-")[1]), _text(path.read_bytes()))
-            for path in sorted(directory.glob("exec-*"))
-        ],
+        expected=[_read_expected(path, left) for path in by_kind["exec"]],
     )

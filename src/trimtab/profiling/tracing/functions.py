@@ -25,6 +25,7 @@ from trimtab.profiling.tracing.function_records import (
     Records,
     read_records,
 )
+from trimtab.untrusted import new_folder
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,7 @@ def tracing_environment(environment: Mapping[str, str], record: Path) -> dict[st
 
     `record` is emptied: the files of an earlier run would count for this one.
     """
-    shutil.rmtree(record, ignore_errors=True)
-    record.mkdir(parents=True)
+    new_folder(record)
     return {
         **with_preload(environment, native_path("libtrimtab-guard.so")),
         "TRIMTAB_RECORD": str(record.resolve()),
@@ -110,7 +110,7 @@ def _killed(records: Records) -> list[ProcessRecord]:
 
 def _unite(path: str, objects: list[ObjectRecord]) -> TracedLibrary:
     reasons = [each.not_watched_because for each in objects if each.not_watched_because]
-    used = np.unique(np.concatenate([each.starts[each.used] for each in objects]))
+    used = np.unique(np.concatenate([each.used for each in objects]))
     try:
         build_id = read_elf(Path(path)).build_id
     except (ElfError, OSError):
@@ -120,7 +120,7 @@ def _unite(path: str, objects: list[ObjectRecord]) -> TracedLibrary:
         build_id=build_id,
         size_bytes=objects[0].size_bytes,
         not_traced_because=reasons[0] if reasons else "",
-        functions_total=max(len(each.starts) for each in objects),
+        functions_total=max(each.functions for each in objects),
         used_functions=used,
     )
 
@@ -136,7 +136,8 @@ def _problems(records: Records) -> list[str]:
         if process.lost_records:
             problems.append(
                 f"process {process.pid} ({process.executable}): {process.lost_records} records"
-                " could not be written; is the disk full?"
+                " could not be written: the disk is full, or the process may write or open no more"
+                " files"
             )
     begun = Counter(process.pid for process in records.processes if not process.by_fork)
     for pid, program in records.expected:

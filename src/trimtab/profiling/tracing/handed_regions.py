@@ -6,7 +6,6 @@ driver makes of PTX has another digest than anything in the file.
 
 import hashlib
 import mmap
-import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,14 +13,15 @@ from pathlib import Path
 import numpy as np
 
 from trimtab.binaries.gpu.architecture import can_load
-from trimtab.binaries.gpu.compression import WorkLimit
+from trimtab.binaries.gpu.compression import Expansion, TooMuchWorkError, WorkLimit
 from trimtab.binaries.gpu.cubin import read_cubin
 from trimtab.binaries.gpu.fatbin import Element, Kind, cubin_bytes, read_region
-from trimtab.errors import TrimtabError, UserError
+from trimtab.binaries.gpu.ptx import ptx_kernels
+from trimtab.errors import TrimtabError
 from trimtab.profiling.tracing.kernel_records import LoadedModule
+from trimtab.untrusted import open_untrusted
 
-# PTX ISA, ".entry": the name follows the directive; identifiers may hold $ and begin with %.
-_PTX_ENTRY = re.compile(rb"\.entry\s+([\w$%]+)")
+_MOST_LIBRARY_BYTES = 1 << 36  # it is mapped, never read whole
 
 
 @dataclass(frozen=True)
@@ -37,31 +37,49 @@ class HandedRegion:
         return self.ptx_kernels.union(*(cubin.symbols for cubin in self.cubins))
 
 
-def read_handed_region(path: Path, offset: int, gpus: Collection[int]) -> HandedRegion:
-    """Return what the region at `offset` of a file holds for `gpus`, compute capabilities.
+class HandedRegions:
+    """The regions of one file, which runs handed over; each is read once.
 
-    Raises TrimtabError where the file is not there, or holds no such region.
+    `path` is the file that a traced program named, and may be anything.
     """
-    try:
-        with path.open("rb") as file:
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._read: dict[tuple[int, frozenset[int]], HandedRegion] = {}
+        self._limits: tuple[WorkLimit, Expansion] | None = None
+
+    def at(self, offset: int, gpus: Collection[int]) -> HandedRegion:
+        """Return what the region at `offset` holds for `gpus`, compute capabilities.
+
+        Raises TrimtabError where the file is not there, holds no such region, or was made to be
+        decompressed to more than its size warrants.
+        """
+        key = offset, frozenset(gpus)
+        if key not in self._read:
+            try:
+                self._read[key] = self._region(offset, gpus)
+            except (OSError, ValueError, TrimtabError, TooMuchWorkError) as error:
+                raise TrimtabError(
+                    f"{self.path}: the GPU code at file offset {offset:#x}, which a run loaded,"
+                    f" cannot be read: {error or 'it overlaps'}"
+                ) from None
+        return self._read[key]
+
+    def _region(self, offset: int, gpus: Collection[int]) -> HandedRegion:
+        with open_untrusted(self.path, _MOST_LIBRARY_BYTES, follow=True) as file:
             whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        region = read_region(memoryview(whole), offset, WorkLimit(2 * len(whole)))
+        if self._limits is None:
+            self._limits = WorkLimit(2 * len(whole)), Expansion.of(len(whole))
+        work, expansion = self._limits
+        region = read_region(memoryview(whole), offset, work)
         if region is None:
             raise ValueError("it does not hold together")
         data = np.frombuffer(whole, np.uint8)
-        cubins = [
-            _cubin(cubin_bytes(data, element))
-            for element in region.elements
-            if element.kind is Kind.ELF and _fits(element, gpus)
-        ]
-        texts = [cubin_bytes(data, e) for e in region.elements if e.kind is Kind.PTX]
-    except (OSError, ValueError, UserError) as error:
-        raise TrimtabError(
-            f"{path}: the GPU code at file offset {offset:#x}, which a run loaded, cannot be read:"
-            f" {error}"
-        ) from None
-    names = (name.decode() for text in texts for name in _PTX_ENTRY.findall(text))
-    return HandedRegion(cubins, frozenset(names))
+        fitting = [e for e in region.elements if e.kind is Kind.ELF and _fits(e, gpus)]
+        texts = [e for e in region.elements if e.kind is Kind.PTX]
+        cubins = [_cubin(cubin_bytes(data, each, expansion)) for each in fitting]
+        names = (ptx_kernels(cubin_bytes(data, each, expansion)) for each in texts)
+        return HandedRegion(cubins, frozenset[str]().union(*names))
 
 
 def _fits(element: Element, gpus: Collection[int]) -> bool:

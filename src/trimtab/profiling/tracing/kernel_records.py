@@ -10,6 +10,20 @@ from urllib.parse import unquote
 
 from trimtab.errors import TrimtabError
 from trimtab.records.usage import UsedGpu
+from trimtab.untrusted import (
+    UntrustedFileError,
+    is_plain_path,
+    lines_of_untrusted,
+    names_in_untrusted,
+)
+
+# All records of a run together. The largest runs known have a few hundred processes, and modules
+# with a few thousand symbols.
+_MOST_RECORDS = 100_000
+_MOST_BYTES = 1 << 27
+_MOST_WORDS = 4_000_000
+_HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
+_LARGEST = 1 << 47  # of numbers: sizes and offsets within files
 
 
 @dataclass(frozen=True)
@@ -47,8 +61,15 @@ class KernelRecord:
 
 def _module(digest: str, size: str, *symbols: str) -> LoadedModule:
     if len(digest) != 64 or set(digest) - set("0123456789abcdef"):
-        raise ValueError(f"{digest!r} is no SHA-256")
-    return LoadedModule(digest, int(size), frozenset(symbols))
+        raise ValueError("no SHA-256")
+    return LoadedModule(digest, _number(size), frozenset(symbols))
+
+
+def _number(word: str, base: int = 10) -> int:
+    """A number as C prints one: int() takes signs, blanks and other scripts' digits too."""
+    if not word or set(word) - _HEXADECIMAL or len(word) > 16 or int(word, base) > _LARGEST:
+        raise ValueError("no number, or one out of range")
+    return int(word, base)
 
 
 def _add(record: KernelRecord, kind: str, words: list[str]) -> None:
@@ -56,11 +77,13 @@ def _add(record: KernelRecord, kind: str, words: list[str]) -> None:
         record.modules.append(_module(*words))
     elif kind == "gpu":
         bus, architecture, name = words
-        record.gpus[bus] = UsedGpu(name, int(architecture))
+        record.gpus[bus] = UsedGpu(name, _number(architecture))
     elif kind == "region":
         (place,) = words
         offset, path = place.split(":", 1)
-        record.regions.add((path, int(offset, 16)))
+        if not is_plain_path(path):
+            raise ValueError("no path of a file")
+        record.regions.add((path, _number(offset, 16)))
     elif kind in ("kernel", "global", "listed", "failed", "cupti"):
         (word,) = words
         if kind == "failed":
@@ -76,19 +99,35 @@ def _begin(line: list[str], lost: bool) -> KernelRecord:
     kind, pid, parent_pid, way, executable = line
     if kind != "process" or way not in ("cupti", "driver"):
         raise ValueError("the first line names no process")
-    return KernelRecord(int(pid), int(parent_pid), way, executable, lost)
+    if executable and not is_plain_path(executable):
+        raise ValueError("no path of a program")
+    return KernelRecord(_number(pid), _number(parent_pid), way, executable, lost)
 
 
-def _read(path: Path) -> KernelRecord | None:
+@dataclass
+class _Left:
+    """What may still be read of one run's records."""
+
+    size_bytes: int
+    words: int
+
+
+def _read(path: Path, left: _Left) -> KernelRecord | None:
     """The record in `path`, or None where its process was killed while it wrote the first line."""
     record = None
-    whole_lines = path.read_bytes().split(b"\n")[:-1]
-    for number, line in enumerate(whole_lines, start=1):
-        words = [
-            unquote(word, errors="surrogateescape")
-            for word in line.decode(errors="surrogateescape").split(" ")
-        ]
+    for number, line in enumerate(
+        lines_of_untrusted(path, left.size_bytes, left.words + 1), start=1
+    ):
+        parts = line.split(b" ", left.words)
+        left.size_bytes -= len(line) + 1
+        left.words -= len(parts)
+        if left.words < 0:
+            raise UntrustedFileError(f"{path}: the records of a run have over {_MOST_WORDS} words")
+        words = [unquote(part.decode(errors="surrogateescape"), errors="surrogateescape")
+                 for part in parts]  # fmt: skip
         try:
+            if any("\0" in word for word in words):
+                raise ValueError("a zero byte")
             if record is None:
                 record = _begin(words, lost=path.suffix == ".lost")
             else:
@@ -99,14 +138,18 @@ def _read(path: Path) -> KernelRecord | None:
             ) from None
     if record is None and path.suffix == ".lost":
         pid = path.name.split("-")[1]
-        return KernelRecord(int(pid) if pid.isdecimal() else 0, 0, "", "", lost=True)
+        known = pid.isascii() and pid.isdecimal() and len(pid) <= 7
+        return KernelRecord(int(pid) if known else 0, 0, "", "", lost=True)
     return record
 
 
 def read_kernel_records(folder: Path) -> list[KernelRecord]:
     """Return what the processes of one traced run left in `folder`, by the names of the files.
 
-    Raises TrimtabError, with file and line, for a file that is no such record.
+    Raises TrimtabError, with file and line, for a file that is no such record, and for records that
+    are more than 100,000, 128 MiB or 4,000,000 words together.
     """
-    records = [_read(path) for path in sorted(folder.glob("kernels-*"))]
+    left = _Left(_MOST_BYTES, _MOST_WORDS)
+    names = names_in_untrusted(folder, _MOST_RECORDS)
+    records = [_read(folder / name, left) for name in names if name.startswith("kernels-")]
     return [record for record in records if record is not None]

@@ -7,7 +7,6 @@ own, `libtrimtab-driver.so` is preloaded and stands before the driver's lookups;
 alone.
 """
 
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,11 +14,14 @@ from pathlib import Path
 from trimtab.errors import TrimtabError
 from trimtab.native import native_path, with_preload
 from trimtab.profiling.tracing.cupti import NoGpuError, cuda_major, find_cupti
-from trimtab.profiling.tracing.handed_regions import read_handed_region
+from trimtab.profiling.tracing.handed_regions import HandedRegions
 from trimtab.profiling.tracing.kernel_records import KernelRecord, LoadedModule, read_kernel_records
 from trimtab.records.usage import UsedGpu, UsedModule
+from trimtab.untrusted import new_folder, read_untrusted
 
 _NOT_TRACED = "not_traced.txt"
+_MOST_NOTE_BYTES = 4096
+_MOST_LIBRARIES = 1000  # that hand over regions; cuFFT is the only one known
 _ASKS_FOR_GPU = ("cuDeviceGet", "cuDevicePrimaryCtxRetain", "cuCtxCreate", "cuCtxCreate_v2")
 
 
@@ -51,8 +53,7 @@ def kernel_tracing_environment(
     the workload asks for: under eager loading all would seem in use. Without a GPU the environment
     stays as it is, and `record` says why.
     """
-    shutil.rmtree(record, ignore_errors=True)
-    record.mkdir(parents=True)
+    new_folder(record)
     try:
         cupti = find_cupti(python, cuda_major())
     except NoGpuError as error:
@@ -88,8 +89,9 @@ def read_kernel_trace(*folders: Path) -> KernelTrace:
     """
     reasons = [reason for folder in folders if (reason := _not_traced(folder))]
     records = [record for folder in folders for record in read_kernel_records(folder)]
+    libraries: dict[str, HandedRegions] = {}
     for record in records:
-        _add_handed_regions(record)
+        _add_handed_regions(record, libraries)
     reasons += [
         f"process {record.pid} ({record.executable}): {reason}"
         for record in records
@@ -110,24 +112,31 @@ def read_kernel_trace(*folders: Path) -> KernelTrace:
     )
 
 
-def _add_handed_regions(record: KernelRecord) -> None:
+def _add_handed_regions(record: KernelRecord, libraries: dict[str, HandedRegions]) -> None:
     """Count what was handed to the driver as a whole as loaded, and all its kernels as listed."""
     architectures = {gpu.architecture for gpu in record.gpus.values()}
     for path, offset in sorted(record.regions):
+        library = libraries.setdefault(path, HandedRegions(Path(path)))
+        if len(libraries) > _MOST_LIBRARIES:
+            record.failed.append(f"more than {_MOST_LIBRARIES} files are said to hold GPU code")
+            return
         try:
-            region = read_handed_region(Path(path), offset, architectures)
+            region = library.at(offset, architectures)
         except TrimtabError as error:
             record.failed.append(str(error))
-        else:
-            record.modules += region.cubins
-            record.listed |= region.kernels
+            return  # no GPU code goes then
+        record.modules += region.cubins
+        record.listed |= region.kernels
 
 
 def _not_traced(folder: Path) -> str:
     if not folder.is_dir():
         return f"{folder}: no run was traced into this folder"
-    note = folder / _NOT_TRACED
-    return note.read_text().strip() if note.is_file() else ""
+    try:
+        note = read_untrusted(folder / _NOT_TRACED, _MOST_NOTE_BYTES)
+    except FileNotFoundError:
+        return ""
+    return note.decode(errors="replace").strip() or "no reason is given"
 
 
 @dataclass

@@ -1,13 +1,13 @@
 """Decisions over small cubins that are laid out here: the header, names and symbols, no code."""
 
 import hashlib
-import struct
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 import zstandard
+from fatbin_parts import cubin
 
 from trimtab.binaries.gpu.architecture import Architecture, parse_architecture
 from trimtab.binaries.gpu.fatbin import Element, Frame, GpuCode, Kind, Region
@@ -16,43 +16,6 @@ from trimtab.debloating.gpu.elements import Decisions, ElementReason, GpuUse, de
 from trimtab.debloating.gpu.gpu_code import LocatedGpuCode
 from trimtab.debloating.span_document import document_of
 from trimtab.records.usage import UsedModule
-
-FUNCTION, OBJECT, ENTRY = 2, 1, 0x10
-
-
-def cubin(
-    architecture: str, kernels: str = "", variables: str = "", salt: str = "", elf_type: int = 2
-) -> bytes:
-    """A cubin whose symbol table names these kernels and variables; `salt` makes it its own."""
-    sections = ["", ".shstrtab", ".strtab", ".symtab", ".text", ".nv.global"]
-    section_names, strings = b"\0", b"\0" + salt.encode() + b"\0"
-    symbols = bytes(24)
-    for names, kind, other, section in (
-        (kernels, FUNCTION, ENTRY, 4),
-        (variables, OBJECT, 0, 5),
-    ):
-        for name in names.split():
-            info = 16 | kind
-            symbols += struct.pack("<IBBHQQ", len(strings), info, other, section, 0, 16)
-            strings += name.encode() + b"\0"
-    offsets = {}
-    for name in sections[1:]:
-        offsets[name] = len(section_names)
-        section_names += name.encode() + b"\0"
-    contents = {".shstrtab": section_names, ".strtab": strings, ".symtab": symbols}
-    body, headers = b"", bytes(64)
-    for name in sections[1:]:
-        content = contents.get(name, bytes(16))
-        kind = {".shstrtab": 3, ".strtab": 3, ".symtab": 2}.get(name, 1)
-        link = 2 if name == ".symtab" else 0
-        at = 64 + len(body)
-        row = (offsets[name], kind, 0, 0, at, len(content), link, 0, 1, 0)
-        headers += struct.pack("<IIQQQQIIQQ", *row)
-        body += content + bytes(-len(content) % 8)
-    number = parse_architecture(architecture).number
-    ident = b"\x7fELF\x02\x01\x01\x41\x08" + bytes(7)
-    fields = (elf_type, 190, 1, 0, 0, 64 + len(body), number << 8, 64, 56, 0, 64, len(sections), 1)
-    return ident + struct.pack("<HHIQQQIHHHHHH", *fields) + body + headers
 
 
 def ptx(*entries: str) -> bytes:

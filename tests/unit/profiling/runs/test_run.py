@@ -1,6 +1,7 @@
 """Measured runs of real programs whose cost is known in advance."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -12,7 +13,13 @@ from trimtab.errors import UserError
 from trimtab.profiling.meters.os_counters import OS_COUNTERS
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.runs.interleave import measure_interleaved
-from trimtab.profiling.runs.measured import MeasuredRun, epochs_table, runs_table, with_scores
+from trimtab.profiling.runs.measured import (
+    MeasuredRun,
+    epochs_table,
+    last_lines,
+    runs_table,
+    with_scores,
+)
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
 from trimtab.records.tables import EPOCHS, RUNS, read_table, write_table
@@ -174,6 +181,44 @@ def test_the_compared_file_is_kept_and_has_to_be_written(tmp_path: Path) -> None
     with pytest.raises(UserError, match="left this file as it was"):
         measure(tmp_path, "pass", output=output)
     assert (tmp_path / "result").read_text() == "1"
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("os.mkfifo('out')", "no regular file"),
+        ("os.symlink('/dev/zero', 'out')", "no regular file"),
+        ("os.mkdir('out')", "no regular file"),
+        ("os.truncate(os.open('out', os.O_CREAT | os.O_WRONLY), 1 << 40)", "at most 17179869184"),
+        ("pass", "did not write this file"),
+    ],
+)
+@pytest.mark.parametrize("compare", [Comparison.DIGEST_FILE, Comparison.NUMERIC_FILE])
+def test_an_output_may_be_anything(
+    tmp_path: Path, code: str, words: str, compare: Comparison
+) -> None:
+    with pytest.raises(UserError, match=f"output.path: .*out: .*{words}"):
+        measure(tmp_path, f"import os\n{code}", output=Output(compare, "out"))
+
+
+def test_an_output_may_be_a_link_and_logs_may_not(tmp_path: Path) -> None:
+    """A program's latest result is often one."""
+    (tmp_path / "log").mkdir()
+    (tmp_path / "secret").write_text("a secret")
+    (tmp_path / "log/original-0.stderr").symlink_to("../secret")
+    os.mkfifo(tmp_path / "log/original-0.stdout")
+    code = "import os\nopen('run-3', 'w').write('3')\nos.symlink('run-3', 'out')\nprint('said')"
+    run = measure(tmp_path, code, output=Output(Comparison.DIGEST_FILE, "out"))
+    assert run.output is not None and run.output.read_text() == "3"
+    assert run.stdout.read_text() == "said\n"
+    assert (tmp_path / "secret").read_text() == "a secret"
+
+
+def test_of_a_long_log_the_end_is_told(tmp_path: Path) -> None:
+    code = "import sys\nsys.stderr.write('x' * 10_000_000)\nsys.exit('\\nthe end')"
+    run = measure(tmp_path, code)
+    assert last_lines(run.stderr)[-1] == "the end"
+    assert sum(map(len, last_lines(run.stderr))) < 100_000
 
 
 def test_interleaved_runs_turn_round(tmp_path: Path) -> None:

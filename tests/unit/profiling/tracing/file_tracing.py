@@ -52,7 +52,7 @@ def trace_files(
             raise
     if not record.is_file():
         raise TrimtabError(f"{record}: the file tracer could not write its record there")
-    error = next((line for line in _lines(record) if "error" in line), None)
+    error = next((line for _, line in _lines(record) if "error" in line), None)
     if error is not None:
         kind = TrimtabError if error["exit"] == _TRACER_FAILED else UserError
         raise kind(str(error["error"]))

@@ -575,6 +575,60 @@ def test_ptrace_by_the_program_makes_the_record_incomplete(run_python: Run) -> N
     assert trace.exit_status == 0
 
 
+def test_a_process_that_is_traced_by_its_program_ends_the_run_in_a_word(
+    run: Run, compiled: Callable[..., Path], tmp_path: Path
+) -> None:
+    """Its parent would wait for a stop that only the tracer learns of."""
+    program = compiled(
+        "#include <signal.h>\n#include <sys/ptrace.h>\n#include <sys/wait.h>\n"
+        "#include <unistd.h>\nint main(void) { int status; pid_t child = fork();\n"
+        "if (!child) { ptrace(PTRACE_TRACEME, 0, 0, 0); raise(SIGSTOP); _exit(0); }\n"
+        "waitpid(child, &status, 0); return ptrace(PTRACE_CONT, child, 0, 0) != 0; }\n"
+    )
+    assert subprocess.run([program], timeout=60).returncode == 0
+    trace = run(program, timeout_s=60)
+    assert trace.exit_status == 125 and not trace.complete
+    assert "traced by the program itself (ptrace)" in trace.told[-1]
+    assert "traced by the program itself (ptrace)" in (tmp_path / "stderr").read_text()
+    assert {process.end for process in trace.processes} == {"killed"}
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "syscall(SYS_clone, CLONE_UNTRACED | SIGCHLD, 0, 0, 0, 0)",
+        "syscall(SYS_clone3, &arguments, sizeof arguments)",
+    ],
+)
+def test_a_child_that_refuses_to_be_traced_is_traced(
+    start: str, run: Run, compiled: Callable[..., Path], folder: Path
+) -> None:
+    """It could use no file otherwise: the filter stays, and asks a tracer that is not there."""
+    (folder / "data").touch()
+    program = compiled(
+        "#define _GNU_SOURCE\n#include <fcntl.h>\n#include <linux/sched.h>\n#include <signal.h>\n"
+        "#include <sys/syscall.h>\n#include <sys/wait.h>\n#include <unistd.h>\n"
+        "int main(void) { int status; struct clone_args arguments =\n"
+        "{.flags = CLONE_UNTRACED, .exit_signal = SIGCHLD};\n"
+        f"pid_t child = {start}; (void)arguments;\n"
+        'if (!child) _exit(open("data", O_RDONLY) < 0);\n'
+        "return waitpid(child, &status, 0) != child || status; }\n"
+    )
+    trace = run(program)
+    assert trace.exit_status == 0 and trace.complete, trace.incomplete_because
+    assert uses(trace, folder / "data") == {"read"} and len(trace.processes) == 2
+
+
+def test_what_was_put_in_the_record_s_place_is_not_waited_for(tmp_path: Path) -> None:
+    tracer = native_path("trimtab-file-tracer")
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to("secret")
+    for name in ("fifo", "link"):
+        ended = subprocess.run([tracer, tmp_path / name, "--", "true"], timeout=60)
+        assert ended.returncode == 125
+    assert not (tmp_path / "secret").exists()
+
+
 def test_io_uring_is_refused_as_by_a_system_without_it(run_python: Run) -> None:
     setup, no_such_call = 425, 38
     trace = run_python(

@@ -1,0 +1,160 @@
+"""Files that a program may have put where ours are read: a traced program is not trusted.
+
+It may leave a FIFO, a link to /dev/zero, a folder, a file of a terabyte without content, or a
+million files. Nothing here waits, follows a link out of a folder, or reads without a limit.
+"""
+
+import errno
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader, FileIO
+from pathlib import Path
+
+from trimtab.errors import TrimtabError, UserError
+
+_NOT_WAITING = os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+MOST_PATH_BYTES = 4 * 4096  # PATH_MAX is 4096; a relative path may begin at another as long
+
+
+class UntrustedFileError(UserError):
+    """What a program left in place of a file cannot be read; the message begins with its path."""
+
+
+@contextmanager
+def open_untrusted(
+    path: Path, most_bytes: int, *, follow: bool = False
+) -> Iterator[BufferedReader]:
+    """Yield the regular file at `path`, open for reading, of at most `most_bytes`.
+
+    A link in the last component is followed only with `follow`. Raises FileNotFoundError where
+    there is nothing, and UntrustedFileError for what is no such file. What is written to it later
+    may make it longer: whoever reads it has to stop.
+    """
+    with os.fdopen(_descriptor(path, follow), "rb") as file:
+        size_bytes = os.fstat(file.fileno()).st_size
+        if size_bytes > most_bytes:
+            raise UntrustedFileError(
+                f"{path}: {size_bytes} bytes, expected at most {most_bytes}; nothing of it is read"
+            )
+        yield file
+
+
+def read_untrusted(path: Path, most_bytes: int) -> bytes:
+    """Return what the regular file at `path` holds, at most `most_bytes`; no link is followed.
+
+    Raises FileNotFoundError where there is nothing, and UntrustedFileError for anything else.
+    """
+    with open_untrusted(path, most_bytes) as file:
+        data = file.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        raise UntrustedFileError(f"{path}: more than {most_bytes} bytes, and growing")
+    return data
+
+
+def lines_of_untrusted(path: Path, most_bytes: int, most_lines: int) -> Iterator[bytes]:
+    """Yield the whole lines of the regular file at `path`, without their ends.
+
+    A last line that is not whole is left out: its writer was killed. Raises as `read_untrusted`
+    does, and UntrustedFileError past `most_bytes` or `most_lines`.
+    """
+    left_bytes, left_lines = most_bytes, most_lines
+    with open_untrusted(path, most_bytes) as file:
+        while (line := file.readline(left_bytes + 1)).endswith(b"\n") or len(line) > left_bytes:
+            left_bytes -= len(line)
+            left_lines -= 1
+            if left_bytes < 0 or left_lines < 0:
+                raise UntrustedFileError(
+                    f"{path}: more than {most_bytes} bytes or {most_lines} lines"
+                )
+            yield line[:-1]
+
+
+def last_bytes_of(path: Path, count: int) -> bytes:
+    """Return the last `count` bytes of a program's log; none where it is no regular file."""
+    try:
+        with os.fdopen(_descriptor(path, follow=False), "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - count))
+            return file.read(count)
+    except (OSError, UntrustedFileError):
+        return b""
+
+
+def names_in_untrusted(folder: Path, most_names: int) -> list[str]:
+    """Return the names in `folder`, sorted; where `folder` is missing there are none.
+
+    Raises UntrustedFileError where it is a link or no folder, or holds more than `most_names`.
+    """
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | _NOT_WAITING
+    try:
+        descriptor = os.open(folder, flags)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise UntrustedFileError(f"{folder}: cannot be listed: {error.strerror}") from None
+    try:
+        names = []
+        with os.scandir(descriptor) as entries:
+            for entry in entries:
+                names.append(entry.name)
+                if len(names) > most_names:
+                    raise UntrustedFileError(f"{folder}: holds more than {most_names} files")
+    finally:
+        os.close(descriptor)
+    return sorted(names)
+
+
+def is_plain_path(text: object) -> bool:
+    """Whether `text` is an absolute path as the kernel writes one: no NUL, `..`, `.` or `//`."""
+    if not isinstance(text, str) or not text.startswith("/") or "\0" in text:
+        return False
+    try:
+        return len(os.fsencode(text)) < MOST_PATH_BYTES and os.path.normpath(text) == text
+    except UnicodeEncodeError:
+        return False
+
+
+def make_way(path: Path) -> None:
+    """Remove what is at `path`, whatever it is; the target of a link stays.
+
+    Raises TrimtabError where it cannot be removed.
+    """
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise TrimtabError(
+            f"{error.filename or path}: what an earlier run left there cannot be removed:"
+            f" {error.strerror}"
+        ) from None
+
+
+def new_folder(path: Path) -> None:
+    """Make `path` an empty folder, whatever was there before."""
+    make_way(path)
+    path.mkdir(parents=True)
+
+
+def new_file(path: Path) -> FileIO:
+    """Open a new file at `path` for writing, without a buffer, whatever was there before."""
+    make_way(path)
+    return open(path, "xb", buffering=0)
+
+
+def _descriptor(path: Path, follow: bool) -> int:
+    flags = os.O_RDONLY | _NOT_WAITING | (0 if follow else os.O_NOFOLLOW)
+    try:
+        descriptor = os.open(path, flags)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        what = "is a symbolic link" if getattr(error, "errno", 0) == errno.ELOOP else str(error)
+        raise UntrustedFileError(f"{path}: expected a regular file: {what}") from None
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise UntrustedFileError(f"{path}: is no regular file")
