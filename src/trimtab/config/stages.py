@@ -21,6 +21,7 @@ from trimtab.config.groups.trace import TraceConfig
 from trimtab.config.groups.workload import Workload
 from trimtab.config.root import Profiling, Settle, Verify
 from trimtab.config.validate import checked
+from trimtab.files import parse_json
 
 Stage = TypeVar("Stage")
 
@@ -136,15 +137,16 @@ def dump(stage: Any) -> str:
     return json.dumps(_plain(stage, left_out), sort_keys=True)
 
 
-def load(text: str, kind: type[Stage]) -> Stage:
+def load(text: str | bytes, kind: type[Stage], source: str = "--config") -> Stage:
     """Return the configuration of class `kind` that `dump` wrote.
 
-    Raises ConfigError when the text is not JSON or does not fit the class.
+    Raises ConfigError, which names the `source`, when the text is not JSON or does not fit the
+    class.
     """
     try:
-        return checked(json.loads(text), kind)
+        return checked(parse_json(text), kind)
     except ValueError as error:
-        raise ConfigError(f"--config: {' '.join(str(error).split())}") from None
+        raise ConfigError(f"{source}: {' '.join(str(error).split())}") from None
 
 
 def _plain(value: Any, left_out: set[str]) -> Any:

@@ -18,10 +18,10 @@ from trimtab.binaries.rewriting.spans import SpanReason
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode
 from trimtab.config.stages import EnvironmentStage
 from trimtab.debloating.removed import RemovedPages, removed_pages
-from trimtab.debloating.span_document import spans_of
+from trimtab.debloating.span_document import spans_about, spans_of
 from trimtab.debloating.store import CHUNK_BYTES, LibraryDigests, add_to_store, digests_of
 from trimtab.errors import UserError
-from trimtab.files import whole_file
+from trimtab.files import sha256_of_all, whole_file
 from trimtab.native import native_path
 from trimtab.records.library_spans import LibrarySpans, spans_file
 from trimtab.records.manifest import Manifest
@@ -88,7 +88,7 @@ def add_fallback(
     removed.mkdir(parents=True)
 
     def add(name: str) -> bool:
-        document = LibrarySpans.read(spans_file(spans, name))
+        document = spans_about(name, spans_file(spans, name))
         sidecar = spans_file(removed, name).with_suffix(".removed")
         digest = manifest.files[name].sha256_before
         flags = (not document.started) * _NOT_STARTED + (manifest.mode == Mode.ZERO) * _HOLDS_TRAPS
@@ -101,6 +101,22 @@ def add_fallback(
     for program in (FALLBACK_LIBRARY, _FETCHER):
         with whole_file(environment / program, 0o755) as temporary:
             shutil.copyfile(native_path(program.name), temporary)
+
+
+def not_as_debloated(original: Path) -> UserError:
+    """Return the error for a library of the original environment that is not as it was."""
+    return UserError(f"{original}: not the library that was debloated; profile it again")
+
+
+def fallback_digests(environment: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file of the fallback in a slim environment, by its path there.
+
+    The objects of a store are not among them: what the fallback reads it compares with its sidecar.
+    """
+    files = [environment / FALLBACK_LIBRARY, environment / _FETCHER]
+    files += (environment / _REMOVED).glob("*")
+    there = sha256_of_all(path for path in files if path.is_file())
+    return {str(path.relative_to(environment)): digest for path, digest in there.items()}
 
 
 def _add_sidecar(
@@ -116,13 +132,13 @@ def _add_sidecar(
     """Write the sidecar of a library that lost pages; return whether GPU code is among these."""
     elf, spans = read_elf(original), spans_of(document)
     if (elf.build_id, elf.size_bytes) != (spans.build_id, spans.size_bytes):
-        raise UserError(f"{original}: not the library that was debloated; profile it again")
+        raise not_as_debloated(original)
     pages = removed_pages(elf, spans, document)
     if not pages.holes.size and not spans.bytes_of(SpanReason.START_UP_CODE):
         return False
     digests = digests_of(original)
-    if sha256 and digests.sha256.hex() != sha256:
-        raise UserError(f"{original}: was changed since it was debloated; profile it again")
+    if not digests.sha256.hex() == sha256 == document.sha256:
+        raise not_as_debloated(original)
     location = {
         Fallback.ORIGINAL: str(original.resolve()),
         Fallback.PACKED: "",

@@ -1,14 +1,23 @@
 """`fallback.jsonl`: the removed functions that were called, as the fallback library writes them."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from trimtab.errors import UserError
-from trimtab.records.document import PART
+from trimtab.files import parse_json, read_limited
+from trimtab.records.document import PART, first_mistake
+from trimtab.records.values import AboveZero, Amount, PathInside, Text, Whole
+
+_MOST_BYTES = 1 << 26
+_MOST_BYTES_OF_A_LINE = 1 << 14  # the fallback writes up to 12 KiB
+_BYTE = re.compile(r"[\udc80-\udcff]")
+Address = Annotated[int, Field(ge=0, lt=1 << 32)]  # as wide as in the fallback's sidecars
 
 
 @dataclass(frozen=True, config=PART)
@@ -19,33 +28,34 @@ class RemovedCall:
     theirs.
     """
 
-    library: str
-    address: int
-    name: str
-    processes: int
+    library: PathInside
+    address: Address
+    name: Text
+    processes: AboveZero
 
 
 @dataclass(frozen=True, config=PART)
 class _Call:
     """A line of the behaviours `strict` and `restore`; `time_s` is since 1970."""
 
-    pid: int
-    time_s: float
-    library: str
-    address: int
-    function: str
+    pid: Whole
+    time_s: Amount
+    library: PathInside
+    address: Address
+    function: Text
 
 
 @dataclass(frozen=True, config=PART)
 class _Count:
     """A line of the behaviour `report`: how many functions a process called."""
 
-    pid: int
-    time_s: float
-    functions: int
+    pid: Whole
+    time_s: Amount
+    functions: Whole
 
 
-_LINE: TypeAdapter[_Call | _Count] = TypeAdapter(_Call | _Count)
+_CALL: TypeAdapter[_Call | _Count] = TypeAdapter(_Call)
+_COUNT: TypeAdapter[_Call | _Count] = TypeAdapter(_Count)
 
 
 def read_removed_calls(path: Path) -> list[RemovedCall]:
@@ -53,21 +63,39 @@ def read_removed_calls(path: Path) -> list[RemovedCall]:
 
     They are what a new profile has to include; without a record there are none. Lines of the
     behaviour `report` hold only a number and add nothing. Raises UserError for a line that the
-    fallback did not write; a last line that is not whole is of a process that was killed while it
-    wrote it.
+    fallback did not write, and TrimtabError for what is no file or is too large; a last line that
+    is not whole is of a process that was killed while it wrote it.
     """
-    if not path.exists():
+    try:
+        lines = read_limited(path, _MOST_BYTES).split(b"\n")[:-1]
+    except FileNotFoundError:
         return []
     processes: dict[tuple[str, int, str], set[int]] = {}
-    for number, text in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
+    for number, text in enumerate(lines, 1):
         try:
-            line = _LINE.validate_json(text, strict=True)
-        except ValidationError:
-            raise UserError(f"{path}: line {number} is no record of a removed function") from None
+            line = _line_of(text)
+        except ValueError as error:
+            why = first_mistake(error) if isinstance(error, ValidationError) else error
+            raise UserError(
+                f"{path}: line {number} is no record of a removed function: {why}; give a"
+                " fallback.jsonl as the fallback wrote it"
+            ) from None
         if isinstance(line, _Call):
             key = (line.library, line.address, line.function)
             processes.setdefault(key, set()).add(line.pid)
     return [RemovedCall(*key, len(pids)) for key, pids in processes.items()]
+
+
+def _line_of(line: bytes) -> _Call | _Count:
+    if len(line) > _MOST_BYTES_OF_A_LINE:
+        raise ValueError(f"longer than {_MOST_BYTES_OF_A_LINE} bytes")
+    # Names are bytes: those that are no UTF-8 as documents have them.
+    text = _BYTE.sub(
+        lambda found: f"\\\\x{ord(found[0]) - 0xDC00:02x}", line.decode(errors="surrogateescape")
+    )
+    document = parse_json(text)
+    kind = _COUNT if isinstance(document, dict) and "functions" in document else _CALL
+    return kind.validate_json(text, strict=True)
 
 
 def united(calls: Iterable[RemovedCall]) -> list[RemovedCall]:

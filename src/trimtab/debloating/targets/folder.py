@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,11 +12,11 @@ from typing import Self
 from trimtab.config.groups.debloat import Fallback, Mode, Share
 from trimtab.debloating.copying import copy_tree, take_over
 from trimtab.debloating.disk_use import disk_use
-from trimtab.debloating.fallback import Source, add_fallback
+from trimtab.debloating.fallback import Source, add_fallback, fallback_digests, not_as_debloated
 from trimtab.debloating.libraries import ProfiledLibrary, profiled_libraries
 from trimtab.debloating.targets.base import Target
-from trimtab.errors import UserError
-from trimtab.files import replace_folder
+from trimtab.errors import TrimtabError, UserError
+from trimtab.files import replace_folder, sha256_of_all
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.manifest import Environment, Manifest
 from trimtab.records.usage import Usage
@@ -32,8 +33,17 @@ class Folder(Target):
 
     @classmethod
     def at(cls, location: str) -> Self:
-        """Return the target that is the folder `location`."""
-        return cls(Path(location))
+        """Return the target that is the folder `location`.
+
+        Raises UserError for what is no folder, or one of the operating system.
+        """
+        root = Path(location)
+        if not root.is_absolute() or not root.is_dir() or root.resolve() in OF_THE_SYSTEM:
+            raise UserError(
+                f"{location}: not the folder of an environment, as a manifest.json says; debloat"
+                " again"
+            )
+        return cls(root)
 
     def describe(self) -> Environment:
         """Return the kind, and the folder as location."""
@@ -60,7 +70,7 @@ class Folder(Target):
         """
         manifest = Manifest.read(debloated / "manifest.json")
         destination = Path(os.path.abspath(destination))
-        self._check(manifest, destination)
+        self._check(manifest, debloated / "libraries", destination)
         destination.parent.mkdir(parents=True, exist_ok=True)
         partial = destination.with_name(f".{destination.name}.partial")
         if partial.exists():  # of a build that was killed
@@ -72,6 +82,7 @@ class Folder(Target):
             if source.kind != Fallback.NONE and manifest.mode != Mode.PUNCH:
                 add_fallback(partial, self.root, manifest, debloated / "spans", source)
             self.adapt(partial, destination)
+            fallback = fallback_digests(partial)
             before, after = disk_use(self.root), disk_use(partial)
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)
@@ -84,16 +95,32 @@ class Folder(Target):
             after_bytes=sum(after.values()),
             shared_bytes=linked_bytes + shared.reflinked_bytes,
             linked=shared.linked,
+            fallback=fallback,
         ).write(debloated / "environment.json")
 
     @abstractmethod
     def adapt(self, copy: Path, destination: Path) -> None:
         """Make `copy` fit to run as `destination`, and have its programs load the fallback."""
 
-    def _check(self, manifest: Manifest, destination: Path) -> None:
+    def _check(self, manifest: Manifest, libraries: Path, destination: Path) -> None:
         if destination.is_relative_to(self.root) or self.root.is_relative_to(destination):
             raise UserError(f"{destination}: inside the environment {self.root} that it copies")
         for name, file in manifest.files.items():
             original = self.root / name
             if not original.is_file() or original.stat().st_size != file.size_before_bytes:
-                raise UserError(f"{original}: not the library that was debloated; profile it again")
+                raise not_as_debloated(original)
+        digests = sha256_of_all(self.root / name for name in manifest.files)
+        for name, file in manifest.files.items():
+            if digests[self.root / name] != file.sha256_before:
+                raise not_as_debloated(self.root / name)
+            _refuse_more_rights(libraries / name, self.root / name)
+
+
+def _refuse_more_rights(slim: Path, original: Path) -> None:
+    """A slim library is a file as we write it: anybody may have been at it since."""
+    try:
+        mode = slim.lstat().st_mode
+    except FileNotFoundError:
+        raise TrimtabError(f"{slim}: missing; debloat again") from None
+    if not stat.S_ISREG(mode) or stat.S_IMODE(mode) & ~stat.S_IMODE(original.stat().st_mode):
+        raise TrimtabError(f"{slim}: no file of ours, or with more rights; debloat again")
