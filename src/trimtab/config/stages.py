@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic.dataclasses import dataclass
 
-from trimtab.config.fields import CHECKED, ConfigError
+from trimtab.config.fields import CHECKED, ConfigError, Name, Positive, Runs
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.debloat import Debloat, Fallback, Share
 from trimtab.config.groups.experiment import Experiment, Platform
@@ -39,8 +39,8 @@ class ProfileStage:
 class DebloatStage:
     """What debloating the libraries of one target depends on."""
 
-    target: str
-    hardware: str
+    target: Name
+    hardware: Name
     gpus: list[str]
     workloads: list[Workload]
     debloat: Debloat
@@ -61,7 +61,7 @@ class EnvironmentStage:
 class VerifyStage:
     """What verifying a slim environment depends on."""
 
-    target: str
+    target: Name
     workloads: list[Workload]
     hardware: Hardware
     verify: Verify
@@ -81,7 +81,7 @@ class ScheduleStage(TraceStage):
     """What scheduling a trace on a cluster with a policy depends on."""
 
     policy: PolicyConfig
-    replications: int
+    replications: Runs
     baseline: bool
 
 
@@ -97,7 +97,7 @@ class RealStage(ScheduleStage):
     """What running a trace for real depends on."""
 
     platform: Platform
-    scale: float
+    scale: Positive
 
 
 @dataclass(config=CHECKED)

@@ -203,12 +203,11 @@ _MOST_BYTES = 1 << 30  # of a row group
 _BATCH_ROWS = 1 << 18
 _MAY_BE_NEGATIVE = {"exit_code", "priority"}
 _WORDS = {
-    "condition": {"original", "debloated", "traced_functions", "traced_varied", "traced_files"},
     "energy_source": {"measured", "modelled", "unknown"},
     "end": {"finished", "evicted", "migrated", "failed", "level"},
 }
 _NEVER_NULL = {
-    *("workload", "hardware", "condition", "repeat", "wall_s", "epoch", "duration_s"),
+    *("workload", "hardware", "condition", "wall_s", "epoch", "duration_s"),
     *(name for name in LIBRARIES.names if name not in ("build_id", "reason")),
     *(name for name in SCHEDULED.names if name != "energy_j"),
     *("end_s", "end", "busy_core_s", "down_s", "time_s", "pending", "running"),
