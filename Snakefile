@@ -12,6 +12,7 @@ configfile: "params.yaml"
 
 
 from trimtab.config import ConfigError, Configurations
+from trimtab.errors import visible
 
 if not isinstance(config.get("overrides"), list):
     raise WorkflowError(
@@ -21,7 +22,7 @@ try:
     CONFIG = Configurations(Path(workflow.basedir, "conf"), config["overrides"])
     CONFIG.check_paths(Path.cwd())
 except ConfigError as error:
-    raise WorkflowError(str(error))
+    raise WorkflowError(visible(str(error)))
 EXPERIMENT = CONFIG.root.experiment
 
 # The threads of jobs that measure: Snakemake lowers them to --cores, so that nothing runs beside.

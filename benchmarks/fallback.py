@@ -95,12 +95,14 @@ def build(folder: Path, source: Source) -> Path:
     spans = whole_pages(elf, Spans(canvas.end, canvas.reason, elf.build_id), _PAGE)
     rewrite(elf, spans, "compact", slim / NAME, _PAGE)
     unmap_headers(slim / NAME)
-    document_of(library, NAME, spans, _PAGE).write(spans_file(folder / "spans", NAME))
+    digest = sha256_of(library)
+    document = document_of(library, NAME, spans, _PAGE, sha256=digest)
+    document.write(spans_file(folder / "spans", NAME))
     size_bytes = library.stat().st_size
     manifest = Manifest(
         target="t", hardware="h", workloads=["w"], mode="compact", symbols="strip",
         environment=Environment("native_folder", str(original)), timings=Timings(0, 0, 0),
-        files={NAME: DebloatedFile(sha256_of(library), "", size_bytes, size_bytes)},
+        files={NAME: DebloatedFile(digest, digest, size_bytes, size_bytes)},
     )  # fmt: skip
     add_fallback(slim, original, manifest, folder / "spans", source)
     return slim

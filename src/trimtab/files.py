@@ -3,17 +3,22 @@
 import ctypes
 import errno
 import hashlib
+import io
 import json
 import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from trimtab.errors import TrimtabError
+
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # renameat2(2)
+_WORKERS = min(8, len(os.sched_getaffinity(0)))
 _NO_EXCHANGE = {errno.ENOENT, errno.EINVAL, errno.ENOSYS}  # nothing to exchange it with, or no way
 
 
@@ -85,7 +90,81 @@ def read_json(path: Path) -> Any:
     return json.loads(path.read_text())
 
 
+def open_regular(path: Path) -> io.BufferedReader:
+    """Open a file for reading, without waiting for anybody.
+
+    Raises OSError as open(2) does, and TrimtabError for a folder, a pipe, a socket or a device.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise TrimtabError(f"{path}: not a file, but a folder, a pipe, a socket or a device")
+    return open(descriptor, "rb")
+
+
+def read_limited(path: Path, most_bytes: int) -> bytes:
+    """Return the bytes of the file at `path`.
+
+    Raises as `open_regular` does, and TrimtabError where there are more than `most_bytes`.
+    """
+    with open_regular(path) as file:
+        content = b""
+        if os.fstat(file.fileno()).st_size <= most_bytes:
+            content = file.read(most_bytes + 1)
+            if len(content) <= most_bytes:
+                return content
+    raise TrimtabError(f"{path}: larger than {most_bytes:,} bytes, the most that is read of such")
+
+
+def parse_json(text: bytes | str) -> Any:
+    """Return what a JSON text says; raises ValueError with the reason where it is none.
+
+    It has no key twice and is not nested without end.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_unique)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for position, name in enumerate(names) if name in names[:position])
+        raise ValueError(f"the key {twice!r} stands twice in an object")
+    return found
+
+
+_Identity = tuple[int, int, int, int, int]
+_digests: dict[_Identity, str] = {}
+
+
 def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """Return the SHA-256 of a file's bytes in hexadecimal.
+
+    A file is read once by a process, as long as it is not written to: the time of its last change
+    of any kind, which nobody can set, says so.
+    """
+    with open_regular(path) as file:
+        before = _identity(os.fstat(file.fileno()))
+        digest = _digests.get(before)
+        if digest is None:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            if _identity(os.fstat(file.fileno())) == before:
+                _digests[before] = digest
+        return digest
+
+
+def sha256_of_all(paths: Iterable[Path]) -> dict[Path, str]:
+    """Return the SHA-256 of each file, several read at a time; raises OSError as reading does."""
+    every = list(paths)
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        return dict(zip(every, pool.map(sha256_of, every), strict=True))
+
+
+def _identity(status: os.stat_result) -> _Identity:
+    names = ("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
+    dev, inode, size_bytes, modified_ns, changed_ns = (getattr(status, name) for name in names)
+    return dev, inode, size_bytes, modified_ns, changed_ns

@@ -17,11 +17,14 @@ from trimtab.debloating.risk import SlimHistory
 from trimtab.debloating.settling import OnTurn, settle
 from trimtab.debloating.slim_runs import SlimRuns
 from trimtab.debloating.targets.registry import target_of
+from trimtab.debloating.verification.intact import check_intact
 from trimtab.errors import UserError
+from trimtab.files import read_limited
 from trimtab.records.misses.settling import Settling
 from trimtab.records.removed_calls import RemovedCall, read_removed_calls
 from trimtab.records.usage import Usage
 
+_MOST_BYTES = 1 << 24  # of a stage.json
 _BUILT = "built again with what was learned, and not run since"
 
 
@@ -39,7 +42,7 @@ class SlimFolder:
                 f"{folder}: no slim environment; run `trimtab debloat` first, or name an"
                 " experiment's results/debloat/TARGET/HARDWARE with --workspace"
             )
-        self.stage = load(stage.read_text(), DebloatStage)
+        self.stage = load(read_limited(stage, _MOST_BYTES), DebloatStage, str(stage))
         self.target = target_of(self.stage.target, self.stage.workloads)
         self.settling = Settling.read(folder / "settling.json")
         self.learned = folder / "learned.json"
@@ -59,6 +62,7 @@ class SlimFolder:
                 f"{self.environment}: has no fallback, which tells what is missed; debloat with"
                 " --fallback original or packed, and another mode than punch"
             )
+        check_intact(self.folder, self.target.root, self.environment)
         self._keep(self.settling.missed)
         if self.is_workspace:
             stage = replace(self.stage, settle=replace(self.stage.settle, clean_runs=runs))
@@ -79,7 +83,7 @@ class SlimFolder:
         A workspace's environment is made again with them, without a run. Raises UserError for what
         is no record, or one of another environment.
         """
-        if not record.is_file():
+        if not record.exists():
             raise UserError(f"{record}: no such record")
         calls = read_removed_calls(record)
         self._keep(self.settling.missed)

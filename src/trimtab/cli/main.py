@@ -1,15 +1,13 @@
 """`trimtab ...`: one step at a time, on a command of your own, without a YAML."""
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from trimtab.cli import program_options as given
 from trimtab.cli import schedule as queue_cli
@@ -32,6 +30,7 @@ from trimtab.cli.debloat_options import (
 from trimtab.cli.doctor import examine
 from trimtab.cli.learning import SlimFolder
 from trimtab.cli.summary import summary_of
+from trimtab.cli.terminal import Terminal, prints_any_name, say_path
 from trimtab.cli.words import risk_in_words
 from trimtab.config.fields import MistakeError
 from trimtab.config.groups.debloat import (
@@ -48,7 +47,7 @@ from trimtab.config.groups.debloat import (
 from trimtab.config.groups.workload import TargetConfig
 from trimtab.config.validate import checked
 from trimtab.debloating.settling import OnTurn
-from trimtab.errors import TrimtabError, UserError
+from trimtab.errors import TrimtabError, UserError, in_words
 from trimtab.records.usage import Usage
 from trimtab.records.verdict import Verdict
 
@@ -57,7 +56,7 @@ app = typer.Typer(
 )
 app.add_typer(queue_cli.schedule, name="schedule")
 app.command()(queue_cli.probe)
-console = Console(stderr=True)
+console = Terminal(stderr=True)
 
 
 def _target(text: str) -> TargetConfig:
@@ -110,7 +109,7 @@ def _trace(folder: Path, command: list[str], program: given.ProgramOptions, runs
     with console.status(f"{runs + 2} runs of the program: two as it is, the others traced"):
         usage = workspace.trace(folder, command, program, runs)
     for note in usage.notes:
-        console.print(f"[bold]note:[/] {escape(note)}", highlight=False, soft_wrap=True)
+        console.print(Text("note:", "bold"), note, soft_wrap=True)
     return usage
 
 
@@ -153,8 +152,8 @@ def trace(
     elif usage.kernels_not_traced_because:
         console.print(f"kernels not traced: {usage.kernels_not_traced_because}")
     for reason in usage.incomplete_because:
-        console.print(f"[bold red]incomplete:[/] {reason}")
-    print(folder / "usage.json")
+        console.print(Text("incomplete:", "bold red"), reason, soft_wrap=True)
+    say_path(folder / "usage.json")
 
 
 @app.command()
@@ -174,7 +173,7 @@ def locate(
             gpus or [],
             lambda name, done, total: progress.update(task, completed=done, total=total),
         )
-    print(spans)
+    say_path(spans)
 
 
 @app.command()
@@ -245,7 +244,7 @@ def debloat(
     if mode == Mode.PUNCH and fallback != Fallback.NONE:
         console.print("no fallback with mode punch: a call into removed code is a crash")
     console.print(summary_of(folder, settling))
-    print(folder / "env")
+    say_path(folder / "env")
 
 
 def _options(**given: object) -> Debloat:
@@ -273,7 +272,7 @@ def reconstruct(
     mode: ModeOption = Mode.ZERO,
 ) -> None:
     """Rebuild one library from its spans; the original is only read."""
-    print(workspace.reconstruct(span_path, output_dir, mode))
+    say_path(workspace.reconstruct(span_path, output_dir, mode))
 
 
 @app.command()
@@ -302,7 +301,7 @@ def learn(
     )
     if missed and not slim.is_workspace:
         console.print("run the workflow again to have them: `snakemake --cores all debloat`")
-    print(slim.environment if slim.is_workspace else slim.learned)
+    say_path(slim.environment if slim.is_workspace else slim.learned)
 
 
 @app.command()
@@ -314,11 +313,11 @@ def verify(
     with console.status(f"{repeats} runs in each environment"):
         path = workspace.verify(folder, repeats)
     [verified] = Verdict.read(path).workloads
-    console.print("[green]equal output in every run[/]")
+    console.print("equal output in every run", style="green")
     if verified.risk is not None:
         clean = f"{verified.clean_runs} of {verified.slim_runs} runs missed nothing"
         console.print(f"{clean}; {risk_in_words(verified.risk)}")
-    print(path)
+    say_path(path)
 
 
 @app.command()
@@ -327,19 +326,16 @@ def doctor() -> None:
     table = Table("part", "state", "what to do")
     findings = examine()
     for finding in findings:
-        state = "[green]there[/]" if finding.present else "[yellow]missing[/]"
+        state = Text("there", "green") if finding.present else Text("missing", "yellow")
         table.add_row(finding.part, state, finding.advice)
-    Console().print(table)
+    Terminal().print(table)
 
 
 def main() -> None:
     """Run the command line; exits with 2 for a mistake of the user's and 1 for one of ours."""
+    prints_any_name()
     try:
         app()
-    except TrimtabError as error:
-        console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
-        sys.exit(error.exit_code)
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        console.print(f"[bold red]error:[/] {where}{os.strerror(error.errno or 0)}")
-        sys.exit(1)
+    except (TrimtabError, OSError) as error:
+        console.print(Text("error:", "bold red"), in_words(error), soft_wrap=True)
+        sys.exit(getattr(error, "exit_code", 1))

@@ -5,9 +5,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
+from trimtab.cli.terminal import Terminal, say_path
 from trimtab.config import Configurations
 from trimtab.config.groups.hardware import Hardware
 from trimtab.errors import UserError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from trimtab.policies.base import Policy
 
 schedule = typer.Typer(help="Queues of real jobs.", no_args_is_help=True)
-console = Console(stderr=True)
+console = Terminal(stderr=True)
 
 Conf = Annotated[Path, typer.Option(help="The folder of configurations.")]
 Machine = Annotated[
@@ -68,7 +68,7 @@ def probe(
             f"{row['wall_s']:.2f}", f"{row['energy_j']:.1f}",
         )  # fmt: skip
     console.print(table)
-    print(output or conf / "hardware" / f"{name}.yaml")
+    say_path(output or conf / "hardware" / f"{name}.yaml")
 
 
 @schedule.command()
@@ -119,7 +119,7 @@ def run(
         )  # fmt: skip
     console.print(table)
     console.print(f"sprinting: {outcome.sprinter}; energy: {outcome.energy}")
-    print(output / "jobs.parquet")
+    say_path(output / "jobs.parquet")
     failed = [job for job, code in outcome.exit_codes.items() if code]
     if failed:
         numbers = ", ".join(str(job) for job in failed)

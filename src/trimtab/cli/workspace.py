@@ -27,6 +27,7 @@ from trimtab.debloating.targets.base import Target
 from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.verify import verify_environment
 from trimtab.errors import TrimtabError, UserError
+from trimtab.files import sha256_of
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.original import as_it_runs
 from trimtab.records.library_spans import LibrarySpans
@@ -195,7 +196,8 @@ def reconstruct(span_path: Path, output_dir: Path, mode: Mode) -> Path:
         raise UserError(str(error)) from None  # the file is one that was given
     library, spans = Path(document.library), spans_of(document)
     elf = read_elf(library)
-    if (elf.build_id, elf.size_bytes) != (spans.build_id, spans.size_bytes):
+    known_as = (spans.build_id, spans.size_bytes, document.sha256)
+    if (elf.build_id, elf.size_bytes, sha256_of(library)) != known_as:
         raise UserError(f"{span_path}: {library} is not the library that these spans are about")
     destination = output_dir / library.name
     if destination.resolve() == library.resolve():

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.config.fields import ConfigError
+from trimtab.config.groups.trace import ArrivalKind
 from trimtab.config.groups.workload import Workload
 from trimtab.config.root import GROUPS, Root
 from trimtab.config.validate import checked
@@ -102,6 +103,9 @@ class Configurations:
                         f"{facts.workload!r} given, expected a workload of a target of the "
                         f"experiment {experiment.name}, or none"
                     )
+        for cluster in experiment.schedule.clusters:
+            for trace in experiment.schedule.traces:
+                self._check_room(cluster, trace)
         for name in experiment.schedule.objectives:
             for trace in experiment.schedule.traces:
                 missing = set(self.option("trace", trace).classes) - set(
@@ -112,6 +116,26 @@ class Configurations:
                         f"{self._file('objective', name)}: objective.classes: expected the classes "
                         f"of the trace {trace}, {', '.join(sorted(missing))} missing"
                     )
+
+    def _check_room(self, cluster: str, trace: str) -> None:
+        """Raise ConfigError for a job that no node is large enough for, as the files say it."""
+        nodes, given = self.option("cluster", cluster), self.option("trace", trace)
+        if nodes.engine_slots or given.arrivals.kind == ArrivalKind.FILE:
+            return  # jobs have the engine to themselves; a recorded trace says what its jobs ask
+        machines = self.options("hardware", nodes.nodes)
+        for job_class, facts in given.classes.items():
+            memory_gib = 0.0 if facts.workload else facts.memory_gib  # it is measured
+            if not any(
+                facts.cores <= machine.cores
+                and facts.gpus <= machine.gpu_count
+                and memory_gib <= machine.memory_gib
+                for machine in machines
+            ):
+                asked = f"{facts.cores:g} cores, {facts.gpus:g} GPUs and {memory_gib:g} GiB"
+                raise ConfigError(
+                    f"{self._file('trace', trace)}: trace.classes.{job_class}: {asked} given,"
+                    f" expected what a node of the cluster {cluster} has"
+                )
 
     def _root(self) -> Root:
         with self._explained():

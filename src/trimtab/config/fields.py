@@ -80,12 +80,20 @@ def _refusing(kinds: Any, expected: str) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-Number = Annotated[float, _refusing(bool, "a number")]
+# More is a slip of the keyboard: a billion jobs take days, ten thousand runs of a program weeks.
+_LARGEST, _MOST, _MOST_RUNS, _MOST_PHASES = 1e15, 10**9, 10_000, 1_000
+Number = Annotated[float, _refusing(bool, "a number"), Field(ge=-_LARGEST, le=_LARGEST)]
 Positive = Annotated[Number, Field(gt=0)]
 NotNegative = Annotated[Number, Field(ge=0)]
-Whole = Annotated[int, _refusing(bool | float, "a whole number")]
+Whole = Annotated[int, _refusing(bool | float, "a whole number"), Field(ge=-_MOST, le=_MOST)]
 Count = Annotated[Whole, Field(ge=1)]
 CountOrNone = Annotated[Whole, Field(ge=0)]
+Runs = Annotated[Count, Field(le=_MOST_RUNS)]  # of a program or a simulation
+RunsOrNone = Annotated[CountOrNone, Field(le=_MOST_RUNS)]
+Phases = Annotated[Count, Field(le=_MOST_PHASES)]  # of a phase-type distribution
+Parts = Annotated[CountOrNone, Field(le=1_000_000)]  # cores, nodes, tasks of a job
+SomeParts = Annotated[Parts, Field(ge=1)]
+Seed = Annotated[int, _refusing(bool | float, "a whole number"), Field(ge=0, lt=1 << 63)]
 
 Text = Annotated[str, satisfying(str.strip, "a text that is not empty")]
 # What can name a folder and be a Snakemake wildcard.

@@ -24,6 +24,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import GrammarParseError
 
 from trimtab.config.fields import MistakeError
+from trimtab.config.limits import UnreadableFileError, check_values, yaml_text
 from trimtab.config.root import Root
 from trimtab.config.validate import keys_of, kind_at, nearest, steps_of, unknown_key
 
@@ -32,10 +33,6 @@ OmegaConf.register_new_resolver("target", lambda name: {name: [name]}, replace=T
 
 ESCAPED = "write \\${ for a dollar sign and a brace"
 _ABSENT = object()
-
-
-class UnreadableFileError(Exception):
-    """A file of the configuration that cannot be read at all."""
 
 
 @dataclass(frozen=True)
@@ -123,16 +120,16 @@ class _Files(CachingConfigRepository):  # type: ignore[misc]
     def load_config(self, config_path: str) -> Any:
         path = self._conf / f"{config_path}.yaml"
         try:
+            if path.exists():
+                yaml_text(path)
             return super().load_config(config_path)
-        except UnicodeDecodeError as error:
-            problem = f"not UTF-8 text: {error.reason} at byte {error.start}"
-            raise UnreadableFileError(f"{path}: {problem}") from None
         except GrammarParseError as error:
             problem = f"{error.full_key}: {str(error).splitlines()[0]}; {ESCAPED}"
             raise UnreadableFileError(f"{path}: {problem}") from None
 
 
 def _plain(tree: DictConfig) -> dict[str, Any]:
+    check_values(OmegaConf.to_container(tree, resolve=False))
     return cast(dict[str, Any], OmegaConf.to_container(tree, resolve=True))
 
 

@@ -10,7 +10,8 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException
 
 from trimtab.config.fields import ConfigError, MistakeError
-from trimtab.config.layers import ESCAPED, Layers, UnreadableFileError
+from trimtab.config.layers import ESCAPED, Layers
+from trimtab.config.limits import UnreadableFileError, yaml_text
 from trimtab.config.root import GROUPS
 from trimtab.config.validate import nearest, steps_of
 
@@ -30,6 +31,9 @@ def explained(layers: Layers) -> Iterator[None]:
         yield
     except _MISTAKES as error:
         raise ConfigError(explain(error, layers)) from None
+    except RecursionError:
+        problem = "lists of defaults that name each other, or values nested too deeply"
+        raise ConfigError(f"{layers.conf}: {problem}") from None
 
 
 def explain(error: Exception, layers: Layers) -> str:
@@ -77,7 +81,7 @@ def place_of(key: str, layers: Layers) -> str:
 
 def _has(path: Path, steps: list[str]) -> bool:
     """Whether the file says something of the key with these steps."""
-    place: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+    place: Any = yaml.safe_load(yaml_text(path))
     for step in steps:
         if isinstance(place, dict) and step in place:
             place = place[step]

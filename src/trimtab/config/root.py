@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from trimtab.config.fields import CHECKED, Count, CountOrNone, Number, about
+from trimtab.config.fields import CHECKED, Number, Runs, RunsOrNone, about
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.experiment import Experiment
@@ -22,8 +22,8 @@ from trimtab.config.validate import keys_of
 class Profiling:
     """The measured runs of the stage `profile`."""
 
-    repeats: Count = about("Measured runs of each workload.", default=3)
-    traced_runs: Count = about(
+    repeats: Runs = about("Measured runs of each workload.", default=3)
+    traced_runs: Runs = about(
         "Runs in which functions are traced, each with other CPUs, threads and caches; all that "
         "any of them used is kept. Three see a program on one CPU and on several, with cold caches "
         "and with warm ones.",
@@ -38,12 +38,12 @@ class Profiling:
 class Settle:
     """The runs in the slim environment by which it is built again with what they missed."""
 
-    clean_runs: CountOrNone = about(
+    clean_runs: RunsOrNone = about(
         "Runs of each workload in a row, each under another condition, in which the slim "
         "environment has to miss nothing; with 0 there are none.",
         default=5,
     )
-    rebuilds: Count = about(
+    rebuilds: Runs = about(
         "Times that the environment is built again at most; after them it is delivered as it is.",
         default=5,
     )
@@ -53,7 +53,7 @@ class Settle:
 class Verify:
     """The runs that compare the original environment with the slim one."""
 
-    repeats: Count = about("Runs of each workload in each environment, in turn.", default=5)
+    repeats: Runs = about("Runs of each workload in each environment, in turn.", default=5)
 
 
 @dataclass(config=CHECKED)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic.dataclasses import dataclass
 
-from trimtab.config.fields import CHECKED, ConfigError
+from trimtab.config.fields import CHECKED, ConfigError, Name, Positive, Runs
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.debloat import Debloat, Fallback, Share
 from trimtab.config.groups.experiment import Experiment, Platform
@@ -21,6 +21,7 @@ from trimtab.config.groups.trace import TraceConfig
 from trimtab.config.groups.workload import Workload
 from trimtab.config.root import Profiling, Settle, Verify
 from trimtab.config.validate import checked
+from trimtab.files import parse_json
 
 Stage = TypeVar("Stage")
 
@@ -38,8 +39,8 @@ class ProfileStage:
 class DebloatStage:
     """What debloating the libraries of one target depends on."""
 
-    target: str
-    hardware: str
+    target: Name
+    hardware: Name
     gpus: list[str]
     workloads: list[Workload]
     debloat: Debloat
@@ -60,7 +61,7 @@ class EnvironmentStage:
 class VerifyStage:
     """What verifying a slim environment depends on."""
 
-    target: str
+    target: Name
     workloads: list[Workload]
     hardware: Hardware
     verify: Verify
@@ -80,7 +81,7 @@ class ScheduleStage(TraceStage):
     """What scheduling a trace on a cluster with a policy depends on."""
 
     policy: PolicyConfig
-    replications: int
+    replications: Runs
     baseline: bool
 
 
@@ -96,7 +97,7 @@ class RealStage(ScheduleStage):
     """What running a trace for real depends on."""
 
     platform: Platform
-    scale: float
+    scale: Positive
 
 
 @dataclass(config=CHECKED)
@@ -136,15 +137,16 @@ def dump(stage: Any) -> str:
     return json.dumps(_plain(stage, left_out), sort_keys=True)
 
 
-def load(text: str, kind: type[Stage]) -> Stage:
+def load(text: str | bytes, kind: type[Stage], source: str = "--config") -> Stage:
     """Return the configuration of class `kind` that `dump` wrote.
 
-    Raises ConfigError when the text is not JSON or does not fit the class.
+    Raises ConfigError, which names the `source`, when the text is not JSON or does not fit the
+    class.
     """
     try:
-        return checked(json.loads(text), kind)
+        return checked(parse_json(text), kind)
     except ValueError as error:
-        raise ConfigError(f"--config: {' '.join(str(error).split())}") from None
+        raise ConfigError(f"{source}: {' '.join(str(error).split())}") from None
 
 
 def _plain(value: Any, left_out: set[str]) -> Any:

@@ -13,7 +13,7 @@ from trimtab.config.groups.debloat import Unloaded
 from trimtab.config.stages import DebloatStage, dump
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.gpu.gpu_code import gpu_scope_of
-from trimtab.debloating.libraries import unloaded_libraries
+from trimtab.debloating.libraries import unloaded_libraries, with_digests
 from trimtab.debloating.misses import learned_misses, with_misses
 from trimtab.debloating.outcome import (
     files_of,
@@ -113,7 +113,9 @@ class Debloating:
                 for name, library in by_name.items()
                 if self.target.may_remove_unloaded(name)
             ]
-            usage = Usage(workload="unloaded", command=[], complete=True, libraries=removed)
+            usage = Usage(
+                workload="unloaded", command=[], complete=True, libraries=with_digests(removed)
+            )
             self._usages.append(usage)
         return {name: Path(root, name).stat().st_blocks * 512 for name in by_name}
 
@@ -154,8 +156,8 @@ class Debloating:
             hardware=stage.hardware,
             workloads=[workload.name for workload in stage.workloads],
             environment=self.target.describe(),
-            mode=options.mode,
-            symbols=options.symbols,
+            mode=options.mode.value,
+            symbols=options.symbols.value,
             gpus=gpus_of(self._gpu, usages),
             gpu_code_kept_because=self._gpu.why_all,
             modules_made_at_run_time=modules_made_at_run_time(self._gpu, slim),

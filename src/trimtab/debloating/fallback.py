@@ -18,7 +18,7 @@ from trimtab.config.groups.debloat import Debloat, Fallback, Mode
 from trimtab.config.stages import EnvironmentStage
 from trimtab.debloating.copies.held_folder import HeldFolder
 from trimtab.debloating.removed import RemovedPages, removed_pages
-from trimtab.debloating.span_document import spans_of
+from trimtab.debloating.span_document import spans_about, spans_of
 from trimtab.debloating.store import (
     CHUNK_BYTES,
     LibraryDigests,
@@ -27,6 +27,7 @@ from trimtab.debloating.store import (
     pack_into,
 )
 from trimtab.errors import UserError
+from trimtab.files import sha256_of_all
 from trimtab.native import native_path
 from trimtab.records.library_spans import LibrarySpans, spans_file
 from trimtab.records.manifest import Manifest
@@ -93,7 +94,7 @@ def add_fallback(
             ours.folder(_REMOVED, make=True).close()
 
             def add(name: str) -> bool:
-                document = LibrarySpans.read(spans_file(spans, name))
+                document = spans_about(name, spans_file(spans, name))
                 digest = manifest.files[name].sha256_before
                 flags = (not document.started) * _NOT_STARTED
                 flags += (manifest.mode == Mode.ZERO) * _HOLDS_TRAPS
@@ -105,6 +106,22 @@ def add_fallback(
                     ours.write(_GPU_CODE_REMOVED, b"")
             for program in (FALLBACK_LIBRARY, _FETCHER):
                 ours.write(program.name, native_path(program.name).read_bytes(), 0o755)
+
+
+def not_as_debloated(original: Path) -> UserError:
+    """Return the error for a library of the original environment that is not as it was."""
+    return UserError(f"{original}: not the library that was debloated; profile it again")
+
+
+def fallback_digests(environment: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file of the fallback in a slim environment, by its path there.
+
+    The objects of a store are not among them: what the fallback reads it compares with its sidecar.
+    """
+    files = [environment / FALLBACK_LIBRARY, environment / _FETCHER]
+    files += (environment / _REMOVED).glob("*")
+    there = sha256_of_all(path for path in files if path.is_file())
+    return {str(path.relative_to(environment)): digest for path, digest in there.items()}
 
 
 def _add_sidecar(
@@ -120,13 +137,13 @@ def _add_sidecar(
     """Write the sidecar of a library that lost pages; return whether GPU code is among these."""
     elf, spans = read_elf(original), spans_of(document)
     if (elf.build_id, elf.size_bytes) != (spans.build_id, spans.size_bytes):
-        raise UserError(f"{original}: not the library that was debloated; profile it again")
+        raise not_as_debloated(original)
     pages = removed_pages(elf, spans, document)
     if not pages.holes.size and not spans.bytes_of(SpanReason.START_UP_CODE):
         return False
     digests = digests_of(original)
-    if sha256 and digests.sha256.hex() != sha256:
-        raise UserError(f"{original}: was changed since it was debloated; profile it again")
+    if not digests.sha256.hex() == sha256 == document.sha256:
+        raise not_as_debloated(original)
     location = {
         Fallback.ORIGINAL: str(original.resolve()),
         Fallback.PACKED: "",

@@ -1,11 +1,10 @@
 """The shared libraries of an environment: what of each is used, and its slim version."""
 
-import hashlib
 import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +30,7 @@ from trimtab.debloating.gpu.gpu_code import (
     locate_gpu_code,
 )
 from trimtab.errors import UserError
+from trimtab.files import sha256_of, sha256_of_all
 from trimtab.records.usage import Usage, UsedLibrary
 
 _LIBRARY = re.compile(r"\.so(\.\d+)*$")  # and no debugging information split off
@@ -42,8 +42,9 @@ _COMPRESSION_LEVEL = 3  # zstd's default, as in image layers
 class ProfiledLibrary:
     """A library of a target, with the functions that any of its workloads used.
 
-    `name` is its path in the target; `used` are ELF addresses of functions, `used_data` those of
-    what was read and is none. `why_not` says why it is left as it is, and is empty otherwise.
+    `name` is its path in the target, `sha256` that of its file as it was profiled; `used` are ELF
+    addresses of functions, `used_data` those of what was read and is none. `why_not` says why it
+    is left as it is, and is empty otherwise.
     `loaded` is false where no run loaded it.
     """
 
@@ -55,6 +56,7 @@ class ProfiledLibrary:
     why_not: str
     used_data: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     loaded: bool = True
+    sha256: str | None = None
 
 
 def profiled_libraries(
@@ -104,8 +106,9 @@ def _library(path: Path, name: str, records: list[UsedLibrary]) -> ProfiledLibra
     if elf.interpreter is not None:
         return None
     for record in records:
-        if (record.build_id, record.size_bytes) != (elf.build_id, elf.size_bytes):
-            raise UserError(f"{path}: not the file that was profiled; profile the workload again")
+        known_as = (record.build_id, record.size_bytes, record.sha256)
+        if known_as != (elf.build_id, elf.size_bytes, first.sha256):
+            raise changed_since(path)
     used = [np.array(record.used_functions, np.int64) for record in records]
     data = [np.array(record.used_data, np.int64) for record in records]
     return ProfiledLibrary(
@@ -113,19 +116,43 @@ def _library(path: Path, name: str, records: list[UsedLibrary]) -> ProfiledLibra
         path=path,
         build_id=first.build_id,
         size_bytes=first.size_bytes,
+        sha256=first.sha256,
         used=np.unique(np.concatenate(used)),
         why_not=next((r.not_traced_because for r in records if not r.traced), ""),
         used_data=np.unique(np.concatenate(data)),
     )
 
 
+def check_unchanged(library: ProfiledLibrary) -> None:
+    """Raise UserError unless the library's file is, to the byte, the one that was profiled."""
+    if sha256_of(library.path) != library.sha256:
+        raise changed_since(library.path)
+
+
+def changed_since(path: Path) -> UserError:
+    """Return the error for a library that is not as it was when it was profiled."""
+    return UserError(f"{path}: not the file that was profiled; profile the workload again")
+
+
+def with_digests(libraries: Iterable[UsedLibrary]) -> list[UsedLibrary]:
+    """Return records of libraries with the SHA-256 that their files have now."""
+    every = list(libraries)
+    digests = sha256_of_all(Path(library.path) for library in every)
+    return [replace(library, sha256=digests[Path(library.path)]) for library in every]
+
+
 def untraced_libraries(folder: Path) -> list[UsedLibrary]:
     """Return all shared libraries below `folder` as of a run of which nothing was traced."""
-    return [_unused(path, elf, "no program was traced") for path, elf in _libraries_below(folder)]
+    return with_digests(
+        _unused(path, elf, "no program was traced") for path, elf in _libraries_below(folder)
+    )
 
 
 def unloaded_libraries(folder: Path, usages: Iterable[Usage]) -> list[UsedLibrary]:
-    """Return the shared libraries below `folder` that no run loaded: nothing of them was used."""
+    """Return the shared libraries below `folder` that no run loaded: nothing of them was used.
+
+    Their digests are not looked at.
+    """
     loaded: set[str | None] = set()
     for usage in usages:
         loaded |= {library.path for library in usage.libraries}
@@ -152,7 +179,7 @@ def _libraries_below(folder: Path) -> Iterator[tuple[Path, Elf]]:
 def _unused(path: Path, elf: Elf, not_traced_because: str = "") -> UsedLibrary:
     return UsedLibrary(
         path=str(path), build_id=elf.build_id, size_bytes=elf.size_bytes,
-        traced=not not_traced_because, not_traced_because=not_traced_because,
+        sha256=None, traced=not not_traced_because, not_traced_because=not_traced_because,
         functions_total=0, functions_used=0,
     )  # fmt: skip
 
@@ -246,14 +273,13 @@ class FileSize:
 
 
 def size_of(path: Path) -> FileSize:
-    """Measure the file at `path`; it is read once, in chunks of a MiB."""
+    """Measure the file at `path`; it is read in chunks of a MiB."""
     status = path.stat()
-    digest, compressed = hashlib.sha256(), 0
+    compressed = 0
     compressor = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL, threads=-1).compressobj()
     with path.open("rb") as file:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
         while chunk := file.read(_CHUNK_BYTES):
-            digest.update(chunk)
             compressed += len(compressor.compress(chunk))
     compressed += len(compressor.flush())
-    return FileSize(status.st_size, status.st_blocks * 512, compressed, digest.hexdigest())
+    return FileSize(status.st_size, status.st_blocks * 512, compressed, sha256_of(path))

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from trimtab.binaries.elf.functions import read_functions
-from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.errors import UserError
+from trimtab.files import sha256_of
 from trimtab.records.misses.learned import LearnedCode, LearnedLibrary
 from trimtab.records.removed_calls import RemovedCall
 from trimtab.records.usage import Usage, UsedLibrary
@@ -43,7 +44,13 @@ def _with(library: UsedLibrary, addresses: set[int]) -> UsedLibrary:
     inside[inside] = address[inside] < (start + size)[at[inside]]
     used = sorted({*library.used_functions, *start[at[inside]].tolist()})
     data = sorted({*library.used_data, *address[~inside].tolist()})
-    return replace(library, used_functions=used, functions_used=len(used), used_data=data)
+    return replace(
+        library,
+        used_functions=used,
+        functions_used=len(used),
+        functions_total=max(library.functions_total, len(used)),  # 0 where no run loaded it
+        used_data=data,
+    )
 
 
 def learned_misses(path: Path, root: Path) -> list[RemovedCall]:
@@ -65,7 +72,7 @@ def learn(path: Path, target: str, root: Path, misses: Iterable[RemovedCall]) ->
     """Add `misses` of the environment at `root` to `learned.json` at `path`; return how many it had
     not.
 
-    Raises UserError for a library that the environment does not have.
+    Raises UserError for a library, or an address, that the environment does not have.
     """
     kept = LearnedCode.read(path).libraries if path.exists() else {}
     by_library: dict[str, dict[int, RemovedCall]] = defaultdict(dict)
@@ -73,21 +80,31 @@ def learn(path: Path, target: str, root: Path, misses: Iterable[RemovedCall]) ->
         by_library[miss.library][miss.address] = miss
     libraries, added = dict(kept), 0
     for name, new in by_library.items():
-        if not (root / name).is_file():
-            raise UserError(f"{root / name}: missing; was this recorded in another environment?")
-        elf = read_elf(root / name)
+        elf = _recorded(root / name, new)
         known: dict[int, RemovedCall] = {}
         if name in kept and _is_at(root / name, kept[name]):
             known = {miss.address: miss for miss in kept[name].misses}
         added += len(new.keys() - known.keys())
         every = [miss for _, miss in sorted((new | known).items())]
-        libraries[name] = LearnedLibrary(elf.build_id, elf.size_bytes, every)
+        libraries[name] = LearnedLibrary(
+            elf.build_id, elf.size_bytes, sha256_of(root / name), every
+        )
     LearnedCode(target=target, libraries=libraries).write(path)
     return added
 
 
-def _is_at(path: Path, library: LearnedLibrary) -> bool:
+def _recorded(path: Path, addresses: Iterable[int]) -> Elf:
+    """Return the library that a record names, which may be of anybody."""
+    another = "was this recorded in another environment?"
     if not path.is_file():
-        return False
+        raise UserError(f"{path}: missing; {another}")
     elf = read_elf(path)
-    return (elf.build_id, elf.size_bytes) == (library.build_id, library.size_bytes)
+    address = np.array(sorted(addresses), np.int64)
+    outside = address[elf.offsets_of(address) < 0]
+    if outside.size:
+        raise UserError(f"{path}: holds no address {int(outside[0]):#x}; {another}")
+    return elf
+
+
+def _is_at(path: Path, library: LearnedLibrary) -> bool:
+    return path.is_file() and sha256_of(path) == library.sha256

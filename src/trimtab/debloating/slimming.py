@@ -15,7 +15,15 @@ from trimtab.binaries.rewriting.program_headers import unmap_headers
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
 from trimtab.debloating.gpu.gpu_code import GpuScope
-from trimtab.debloating.libraries import FileSize, Located, ProfiledLibrary, locate_used, size_of
+from trimtab.debloating.libraries import (
+    FileSize,
+    Located,
+    ProfiledLibrary,
+    changed_since,
+    check_unchanged,
+    locate_used,
+    size_of,
+)
 from trimtab.debloating.outcome import SlimLibrary
 from trimtab.debloating.span_document import document_of
 from trimtab.records.library_spans import spans_file
@@ -31,13 +39,18 @@ _MOST_HOLES = 65_530 // 4  # each costs two mappings
 
 
 def locate_in(library: ProfiledLibrary, options: Debloat, gpu: GpuScope, spans: Path) -> Located:
-    """Return what of a library is kept and removed, and write it to the folder `spans`."""
+    """Return what of a library is kept and removed, and write it to the folder `spans`.
+
+    Raises UserError where its file is not the one that was profiled.
+    """
+    check_unchanged(library)
     located = locate_used(library, options, gpu)
     document_of(
         library.path,
         library.name,
         located.spans,
         options.minimum_hole_bytes,
+        sha256=library.sha256 or "",
         started=located.started,
         gpu=located.gpu,
     ).write(spans_file(spans, library.name))
@@ -117,6 +130,8 @@ class Slimming:
                 add_companion(path, located.elf, f"$ORIGIN/{to_root}")
         rewritten_s = time.perf_counter()
         before = self._size_before(library)
+        if before.sha256 != library.sha256:
+            raise changed_since(library.path)
         slim = SlimLibrary(library, located, rewritten, path, before, size_of(path))
         return slim, located_s - started_s, rewritten_s - located_s
 

@@ -19,17 +19,20 @@ def document_of(
     spans: Spans,
     minimum_hole_bytes: int,
     *,
+    sha256: str,
     started: bool = True,
     gpu: LocatedGpuCode | None = None,
 ) -> LibrarySpans:
     """Return what is kept and removed of the library at `path`, `name` in its environment.
 
-    Pages leave in runs of at least `minimum_hole_bytes`; `gpu` is what became of its GPU code.
+    Its file has the SHA-256 `sha256`. Pages leave in runs of at least `minimum_hole_bytes`; `gpu`
+    is what became of its GPU code.
     """
     return LibrarySpans(
         library=str(path),
         name=name,
         build_id=spans.build_id,
+        sha256=sha256,
         note=spans.note,
         gpu_note="" if gpu is None else gpu.code.problem,
         started=started,
@@ -55,6 +58,17 @@ def _gpu_code(decisions: Decisions, gpu: LocatedGpuCode) -> GpuCodeSpans:
         placed=sorted(gpu.placed.items()),
         unused_kernels=dict(decisions.unused_kernels),
     )
+
+
+def spans_about(name: str, path: Path) -> LibrarySpans:
+    """Return the document in `path`; raises as reading does, and where it is not about `name`."""
+    document = LibrarySpans.read(path)
+    if document.name != name:
+        raise TrimtabError(
+            f"{path}: name: {document.name!r}, expected {name!r}; run the stage"
+            f" `{document.stage}` again"
+        )
+    return document
 
 
 def spans_of(document: LibrarySpans) -> Spans:

@@ -1,6 +1,8 @@
 """The stage `profile`: what a workload uses, in traced runs, and what it costs, in plain ones."""
 
+import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.workload import Workload
 from trimtab.config.root import Profiling
 from trimtab.errors import UserError
+from trimtab.files import sha256_of_all
 from trimtab.native import BUILD
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
 from trimtab.profiling.runs.comparable import check_steady
@@ -182,6 +185,7 @@ def _usage(
         f"a process of {executable} was killed while its functions were traced, and only then"
         for executable in sorted(functions.killed_in_each - as_untraced)
     ]
+    digests = _digests_of([each.path for each in functions.libraries])
     return Usage(
         workload=workload.name,
         command=list(program.command),
@@ -197,6 +201,7 @@ def _usage(
                 path=each.path,
                 build_id=each.build_id,
                 size_bytes=each.size_bytes,
+                sha256=digests.get(each.path),
                 traced=each.traced,
                 not_traced_because=each.not_traced_because,
                 functions_total=each.functions_total,
@@ -213,6 +218,12 @@ def _usage(
         kernels_not_traced_because=kernels.not_traced_because,
         trace_s=trace_s,
     )
+
+
+def _digests_of(libraries: Sequence[str]) -> dict[str, str]:
+    """Return the SHA-256 of each library that is still there and can be read."""
+    there = [Path(path) for path in libraries if os.access(path, os.R_OK) and Path(path).is_file()]
+    return {str(path): digest for path, digest in sha256_of_all(there).items()}
 
 
 def _without_record(functions: FunctionTrace, kernels: KernelTrace) -> list[str]:

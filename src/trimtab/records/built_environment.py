@@ -1,31 +1,41 @@
 """`environment.json`: what a slim environment weighs, and what it shares with the original."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
+from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
+from trimtab.records.values import Digest, PathInside, Text, Whole
 
 
 @dataclass(frozen=True, config=PART)
 class LinkedFile:
     """A file of both environments, as it was when the slim one was built: its length and date."""
 
-    size_bytes: int
-    modified_ns: int
+    size_bytes: Whole
+    modified_ns: Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
 
 
 class BuiltEnvironment(Document):
     """Bytes on disk of the original and the slim environment, each file once.
 
     `shared_bytes` of the slim one are the original's too: reflinked blocks, and files
-    that both have; `linked` are those of machine code, by their path.
+    that both have; `linked` are those of machine code, by their path. `fallback` are the digests of
+    the fallback's files in the slim one: programs, and what says of each library what was removed.
     """
 
     stage: ClassVar[str] = "debloat"
-    version: Literal[1] = 1
-    target: str
-    before_bytes: int
-    after_bytes: int
-    shared_bytes: int
-    linked: dict[str, LinkedFile]
+    version: Literal[2] = 2
+    target: Text
+    before_bytes: Whole
+    after_bytes: Whole
+    shared_bytes: Whole
+    linked: dict[PathInside, LinkedFile]
+    fallback: dict[PathInside, Digest] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _shares_no_more_than_it_has(self) -> Self:
+        if self.shared_bytes > self.after_bytes:
+            raise ValueError(f"shared_bytes: more than all {self.after_bytes} bytes of it")
+        return self

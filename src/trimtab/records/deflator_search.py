@@ -6,6 +6,7 @@ from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
+from trimtab.records.values import Amount, Share, Text
 
 
 @dataclass(frozen=True, config=PART, kw_only=True)
@@ -17,13 +18,13 @@ class Candidate:
     sprints.
     """
 
-    drop_ratio: dict[str, float]
-    timeout_s: dict[str, float | None]
-    accuracy_loss_pct: dict[str, float]
-    response_mean_s: dict[str, float]
-    response_p95_s: dict[str, float]
-    energy_j_per_job: float
-    sprint_share: float
+    drop_ratio: dict[Text, Share]
+    timeout_s: dict[Text, Amount | None]
+    accuracy_loss_pct: dict[Text, float]
+    response_mean_s: dict[Text, Amount]
+    response_p95_s: dict[Text, Amount]
+    energy_j_per_job: Amount
+    sprint_share: Amount
     feasible: bool
     pareto: bool = False
     chosen: bool = False
@@ -33,8 +34,8 @@ class Candidate:
 class SimulatedResponse:
     """The response times of the chosen candidate by class, as its simulation has them."""
 
-    response_mean_s: dict[str, float | None]
-    response_p95_s: dict[str, float | None]
+    response_mean_s: dict[Text, Amount | None]
+    response_p95_s: dict[Text, Amount | None]
 
 
 class DeflatorSearch(Document):
@@ -46,10 +47,10 @@ class DeflatorSearch(Document):
 
     stage: ClassVar[str] = "schedule"
     version: Literal[1] = 1
-    objective: str
-    cluster: str
-    trace: str
-    classes: list[str]
+    objective: Text
+    cluster: Text
+    trace: Text
+    classes: list[Text]
     rows: list[Candidate]
     confirmed: SimulatedResponse | None
 

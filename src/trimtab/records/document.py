@@ -5,51 +5,57 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
-from pydantic_core import from_json
 
 from trimtab.errors import TrimtabError, UserError
-from trimtab.files import whole_file
+from trimtab.files import parse_json, read_limited, whole_file
 
 # Of every part of a document: it has neither unknown keys nor infinities.
 PART = ConfigDict(extra="forbid", allow_inf_nan=False)
+_NO_OBJECT = object()
+_SHOWN = 200  # characters of what was found
 
 
 class Document(BaseModel):
     """The base of every document; a subclass names its version and the stage that writes it.
+
+    One of more than `most_bytes` is refused: reading takes up to thirty times as much memory.
 
     `version` goes up when the meaning of a file changes; a file of another version is refused.
     """
 
     model_config = PART | ConfigDict(frozen=True)
     stage: ClassVar[str]
+    most_bytes: ClassVar[int] = 1 << 24
     version: int
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Return the document in `path`.
+        """Return the document in `path`, every value of which was checked.
 
         Raises UserError where there is none, and TrimtabError where it is damaged or of another
         version; both name the file and the stage to run.
         """
-        try:
-            text = path.read_bytes()
-        except FileNotFoundError:
-            raise UserError(f"{path}: missing; run the stage `{cls.stage}` first") from None
         again = f"run the stage `{cls.stage}` again"
         try:
-            document = from_json(text)
+            text = read_limited(path, cls.most_bytes)
+        except FileNotFoundError:
+            raise UserError(f"{path}: missing; run the stage `{cls.stage}` first") from None
+        except TrimtabError as error:
+            raise TrimtabError(f"{error}; {again}") from None
+        try:
+            version = _version(text)
         except ValueError as error:
             raise TrimtabError(f"{path}: not JSON: {error}; {again}") from None
-        if not isinstance(document, dict):
+        if version is _NO_OBJECT:
             raise TrimtabError(f"{path}: expected an object; {again}")
         expected = cls.model_fields["version"].default
-        if document.get("version") != expected:
-            given = f"version {document['version']}" if "version" in document else "no version"
+        if version != expected or isinstance(version, bool):
+            given = "no version" if version is None else f"version {str(version)[:_SHOWN]}"
             raise TrimtabError(f"{path}: has {given}, this trimtab reads {expected}; {again}")
         try:
             return cls.model_validate_json(text, strict=True)  # no text for a number
         except ValidationError as error:
-            raise TrimtabError(f"{path}: {_first(error)}; {again}") from None
+            raise TrimtabError(f"{path}: {first_mistake(error)}; {again}") from None
 
     def write(self, path: Path) -> None:
         """Write the document as readable JSON with a stable order of keys."""
@@ -65,9 +71,16 @@ class Document(BaseModel):
         return self.model_dump(mode="json")
 
 
-def _first(error: ValidationError) -> str:
+def _version(text: bytes) -> Any:
+    document = parse_json(text)
+    return document.get("version") if isinstance(document, dict) else _NO_OBJECT
+
+
+def first_mistake(error: ValidationError) -> str:
     """Return the full key of the first mistake, if it is of one, and what is wrong there."""
     first = error.errors(include_url=False, include_input=False)[0]
-    key = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"])
-    message = first["msg"].removeprefix("Value error, ")
-    return f"{key.lstrip('.')}: {message}" if key else message
+    steps = [step for step in first["loc"] if step != "[key]"]
+    key = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+    message = " ".join(first["msg"].removeprefix("Value error, ").split())
+    key, message = key.lstrip(".")[:_SHOWN], message[: 2 * _SHOWN]
+    return f"{key}: {message}" if key else message

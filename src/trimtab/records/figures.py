@@ -1,11 +1,16 @@
 """The figures of finished jobs: of a class or of all, by formula, simulated or run for real."""
 
+from typing import Annotated
+
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART
+from trimtab.records.values import AboveZero, Amount, Share
 
 RANKS = (50, 95, 99)  # the percentiles of response times
-Count = int | float  # the mean of a count over replications need not be whole
+# The mean of a count over replications need not be whole.
+Count = Annotated[int | float, Field(ge=0, le=2**63)]
 
 
 @dataclass(frozen=True, config=PART, kw_only=True)
@@ -16,13 +21,13 @@ class ResponseFigures:
     and waiting the rest. `waste_share` is of machine time, 0 to 1: executions thrown away.
     """
 
-    response_mean_s: float | None
-    response_p50_s: float | None
-    response_p95_s: float | None
-    response_p99_s: float | None
+    response_mean_s: Amount | None
+    response_p50_s: Amount | None
+    response_p95_s: Amount | None
+    response_p99_s: Amount | None
     waiting_mean_s: float | None
-    execution_mean_s: float | None
-    waste_share: float | None
+    execution_mean_s: Amount | None
+    waste_share: Share | None
 
 
 @dataclass(frozen=True, config=PART, kw_only=True)
@@ -34,17 +39,17 @@ class JobFigures(ResponseFigures):
     """
 
     jobs: Count
-    set_up_mean_s: float | None
-    sprint_s: float
-    energy_j: float | None
+    set_up_mean_s: Amount | None
+    sprint_s: Amount
+    energy_j: Amount | None
     evictions: Count
     migrations: Count
     dropped_tasks: Count
-    response_mean_s_half_width_99: float | None = None
-    response_p95_s_half_width_99: float | None = None
-    waiting_mean_s_half_width_99: float | None = None
-    execution_mean_s_half_width_99: float | None = None
-    waste_share_half_width_99: float | None = None
+    response_mean_s_half_width_99: Amount | None = None
+    response_p95_s_half_width_99: Amount | None = None
+    waiting_mean_s_half_width_99: Amount | None = None
+    execution_mean_s_half_width_99: Amount | None = None
+    waste_share_half_width_99: Amount | None = None
 
 
 @dataclass(frozen=True, config=PART, kw_only=True)
@@ -54,8 +59,8 @@ class ClassFigures(JobFigures):
     `drop_ratio`, 0 to 1, is of a job's tasks; the loss of accuracy is null where it is unknown.
     """
 
-    priority: int
-    drop_ratio: float = 0.0
+    priority: Annotated[int, Field(ge=-(1 << 31), lt=1 << 31)]
+    drop_ratio: Share = 0.0
     accuracy_loss_pct: float | None = None
 
 
@@ -67,12 +72,12 @@ class TotalFigures(JobFigures):
     place.
     """
 
-    makespan_s: float
-    utilisation: float
-    idle_energy_j: float | None
-    active_energy_j: float | None
+    makespan_s: Amount
+    utilisation: Amount
+    idle_energy_j: Amount | None
+    active_energy_j: Amount | None
     unfinished: Count
-    replications: int = 1
-    makespan_s_half_width_99: float | None = None
-    idle_energy_j_half_width_99: float | None = None
-    active_energy_j_half_width_99: float | None = None
+    replications: AboveZero = 1
+    makespan_s_half_width_99: Amount | None = None
+    idle_energy_j_half_width_99: Amount | None = None
+    active_energy_j_half_width_99: Amount | None = None

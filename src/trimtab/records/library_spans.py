@@ -1,22 +1,24 @@
 """`spans/{library}.json`: what of a library is kept and removed, to the byte, and why."""
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, NonNegativeInt, model_validator
+from pydantic import FailFast, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
+from trimtab.records.values import AboveZero, AbsolutePath, BuildId, Digest, PathInside, Text, Whole
 
-Row = tuple[NonNegativeInt, NonNegativeInt, NonNegativeInt]  # start, end, place in `reasons`
+Row = tuple[Whole, Whole, Whole]  # start, end, place in `reasons`
 
 
 @dataclass(frozen=True, config=PART)
 class Reason:
     """Why bytes stay or go, in words."""
 
-    name: str
+    name: Text
     kept: bool
 
 
@@ -30,13 +32,13 @@ class GpuCodeSpans:
     """
 
     reasons: list[Reason]
-    elements_by_reason: dict[str, int]
-    bytes_by_reason: dict[str, int]
-    kernels: list[str]
-    elements: list[Row]
-    pruned_elements: int
-    placed: list[tuple[NonNegativeInt, NonNegativeInt]] = Field(default_factory=list)
-    unused_kernels: dict[int, str] = Field(default_factory=dict)
+    elements_by_reason: dict[Text, Whole]
+    bytes_by_reason: dict[Text, Whole]
+    kernels: list[Text]
+    elements: Annotated[list[Row], FailFast()]
+    pruned_elements: Whole
+    placed: Annotated[list[tuple[Whole, Whole]], FailFast()] = Field(default_factory=list)
+    unused_kernels: dict[Whole, Text] = Field(default_factory=dict)
 
     @property
     def kept(self) -> frozenset[int]:
@@ -45,7 +47,8 @@ class GpuCodeSpans:
 
 
 class LibrarySpans(Document):
-    """The spans of the library at `library`; `name` is its path in its environment.
+    """The spans of the library at `library`; `name` is its path in its environment,
+    `sha256` of its file.
 
     `spans` tile the file of `size_bytes`: [start, end, place in `reasons`]; whole pages leave it in
     runs of at least `minimum_hole_bytes`. `note` says why code is
@@ -54,20 +57,22 @@ class LibrarySpans(Document):
     """
 
     stage: ClassVar[str] = "debloat"
-    version: Literal[2] = 2
-    library: str
-    name: str
-    build_id: str | None
-    note: str = ""
-    gpu_note: str = ""
+    most_bytes: ClassVar[int] = 1 << 26
+    version: Literal[3] = 3
+    library: AbsolutePath
+    name: PathInside
+    build_id: BuildId | None
+    sha256: Digest
+    note: Text = ""
+    gpu_note: Text = ""
     started: bool = True
-    size_bytes: int
-    minimum_hole_bytes: int
-    kept_bytes: int
-    removed_bytes: int
-    bytes_by_reason: dict[str, int]
+    size_bytes: Whole
+    minimum_hole_bytes: AboveZero
+    kept_bytes: Whole
+    removed_bytes: Whole
+    bytes_by_reason: dict[Text, Whole]
     reasons: list[Reason]
-    spans: list[Row] = Field(min_length=1)
+    spans: Annotated[list[Row], FailFast()] = Field(min_length=1)
     gpu_code: GpuCodeSpans | None = None
 
     @model_validator(mode="after")
@@ -86,7 +91,30 @@ class LibrarySpans(Document):
         if self.gpu_code is not None:
             gpu = self.gpu_code
             _check_totals("gpu_code.elements", gpu.elements, gpu.reasons, gpu.bytes_by_reason)
+            _check_elements(gpu, self.size_bytes)
         return self
+
+
+def _check_elements(gpu: GpuCodeSpans, size_bytes: int) -> None:
+    covered = 0
+    for start, end, _ in gpu.elements:
+        if start < covered or end <= start:
+            raise ValueError(f"gpu_code.elements: [{start}, {end}) begins before byte {covered}")
+        covered = end
+    if covered > size_bytes:
+        raise ValueError(f"gpu_code.elements: they end at {covered}, behind the file's end")
+    starts = {start for start, _, _ in gpu.elements}
+    for key, offsets in (
+        ("placed", {old for old, _ in gpu.placed}),
+        ("unused_kernels", gpu.unused_kernels.keys()),
+    ):
+        if strange := offsets - starts:
+            raise ValueError(f"gpu_code.{key}: no element begins at {min(strange)}")
+    if any(new > old for old, new in gpu.placed):
+        raise ValueError("gpu_code.placed: an element was moved towards the file's end")
+    counted = Counter(gpu.reasons[reason].name for _, _, reason in gpu.elements)
+    if counted != Counter(gpu.elements_by_reason) or gpu.pruned_elements > len(gpu.elements):
+        raise ValueError("gpu_code.elements_by_reason: not what the elements add up to")
 
 
 def spans_file(folder: Path, name: str) -> Path:

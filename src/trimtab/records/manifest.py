@@ -1,56 +1,66 @@
 """`manifest.json`: what was debloated, for what, and every file before and after."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
 from trimtab.records.usage import UsedGpu
+from trimtab.records.values import (
+    AbsolutePath,
+    Amount,
+    Digest,
+    PathInside,
+    Text,
+    Whole,
+    Word,
+    one_of,
+)
 
 
 @dataclass(frozen=True, config=PART)
 class Environment:
     """The environment that was debloated: the kind of target that it is, and where it lies."""
 
-    kind: str
-    location: str
+    kind: Word
+    location: AbsolutePath
 
 
 @dataclass(frozen=True, config=PART)
 class DebloatedFile:
     """A library before and after; digests are SHA-256 in hexadecimal."""
 
-    sha256_before: str
-    sha256_after: str
-    size_before_bytes: int
-    size_after_bytes: int
+    sha256_before: Digest
+    sha256_after: Digest
+    size_before_bytes: Whole
+    size_after_bytes: Whole
 
 
 @dataclass(frozen=True, config=PART)
 class UnloadedLibrary:
     """A library that no run loaded: its bytes on disk, fewer after `unloaded: remove`."""
 
-    disk_before_bytes: int
-    disk_after_bytes: int
+    disk_before_bytes: Whole
+    disk_after_bytes: Whole
 
 
 @dataclass(frozen=True, config=PART)
 class RunTimeModule:
     """A GPU module that was used and is in no library: compiled or linked while the program ran."""
 
-    sha256: str
-    size_bytes: int
-    kernels: list[str]
+    sha256: Digest | Literal[""]
+    size_bytes: Whole
+    kernels: list[Text]
 
 
 @dataclass(frozen=True, config=PART)
 class Timings:
     """Wall times: of the runs with functions traced, of locating the code, of rewriting it."""
 
-    trace_s: float
-    locate_s: float
-    rewrite_s: float
+    trace_s: Amount
+    locate_s: Amount
+    rewrite_s: Amount
 
 
 class Manifest(Document):
@@ -63,15 +73,15 @@ class Manifest(Document):
 
     stage: ClassVar[str] = "debloat"
     version: Literal[1] = 1
-    target: str
-    hardware: str
-    workloads: list[str]
+    target: Word
+    hardware: Word
+    workloads: list[Word]
     environment: Environment
-    mode: str
-    symbols: str
+    mode: Annotated[str, one_of("zero", "punch", "compact")]
+    symbols: Annotated[str, one_of("strip", "keep")]
     gpus: list[UsedGpu] = Field(default_factory=list)
-    gpu_code_kept_because: str = ""
+    gpu_code_kept_because: Text = ""
     modules_made_at_run_time: list[RunTimeModule] = Field(default_factory=list)
     timings: Timings
-    files: dict[str, DebloatedFile]
-    unloaded: dict[str, UnloadedLibrary] = Field(default_factory=dict)
+    files: dict[PathInside, DebloatedFile]
+    unloaded: dict[PathInside, UnloadedLibrary] = Field(default_factory=dict)

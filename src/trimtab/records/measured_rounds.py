@@ -1,10 +1,13 @@
 """`rounds.json`: the times of the rounds of a trace's programs on a real processing engine."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
+from trimtab.records.values import Amount, Text, one_of
+
+_DISTRIBUTION = one_of("deterministic", "exponential", "erlang", "lognormal")
 
 
 @dataclass(frozen=True, config=PART)
@@ -15,12 +18,12 @@ class RoundTimes:
     variation of whole jobs.
     """
 
-    set_up_s: float
-    map_task_s: float
-    shuffle_s: float
-    reduce_task_s: float
-    distribution: str
-    size_scv: float
+    set_up_s: Amount
+    map_task_s: Amount
+    shuffle_s: Amount
+    reduce_task_s: Amount
+    distribution: Annotated[str, _DISTRIBUTION]
+    size_scv: Amount
 
 
 class MeasuredRounds(Document):
@@ -28,5 +31,5 @@ class MeasuredRounds(Document):
 
     stage: ClassVar[str] = "schedule"
     version: Literal[1] = 1
-    classes: dict[str, RoundTimes]
-    load_average_before: float
+    classes: dict[Text, RoundTimes]
+    load_average_before: Amount

@@ -1,5 +1,6 @@
 """`fallback.jsonl`: the removed functions that were called, as the fallback library writes them."""
 
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
@@ -10,14 +11,16 @@ from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from trimtab.errors import UserError
-from trimtab.records.document import PART
+from trimtab.files import parse_json
+from trimtab.records.document import PART, first_mistake
+from trimtab.records.values import AboveZero, Amount, PathInside, Text, Whole
 from trimtab.untrusted import lines_of_untrusted
 
 # A program that calls every function that was removed of PyTorch leaves 300,000 lines of 60 MB.
 _MOST_BYTES, _MOST_LINES = 1 << 28, 1_000_000
-_Address = Annotated[int, Field(ge=0, lt=1 << 47)]
-_Pid = Annotated[int, Field(gt=0, le=1 << 22)]
-_Text = Annotated[str, Field(max_length=3 * 4096, pattern=r"^[^\x00-\x1f]*$")]
+_MOST_BYTES_OF_A_LINE = 1 << 14  # the fallback writes up to 12 KiB
+_BYTE = re.compile(r"[\udc80-\udcff]")
+Address = Annotated[int, Field(ge=0, lt=1 << 32)]  # as wide as in the fallback's sidecars
 
 
 @dataclass(frozen=True, config=PART)
@@ -28,33 +31,34 @@ class RemovedCall:
     theirs.
     """
 
-    library: str
-    address: int
-    name: str
-    processes: int
+    library: PathInside
+    address: Address
+    name: Text
+    processes: AboveZero
 
 
 @dataclass(frozen=True, config=PART)
 class _Call:
     """A line of the behaviours `strict` and `restore`; `time_s` is since 1970."""
 
-    pid: _Pid
-    time_s: float
-    library: _Text
-    address: _Address
-    function: _Text
+    pid: Whole
+    time_s: Amount
+    library: PathInside
+    address: Address
+    function: Text
 
 
 @dataclass(frozen=True, config=PART)
 class _Count:
     """A line of the behaviour `report`: how many functions a process called."""
 
-    pid: _Pid
-    time_s: float
-    functions: int
+    pid: Whole
+    time_s: Amount
+    functions: Whole
 
 
-_LINE: TypeAdapter[_Call | _Count] = TypeAdapter(_Call | _Count)
+_CALL: TypeAdapter[_Call | _Count] = TypeAdapter(_Call)
+_COUNT: TypeAdapter[_Call | _Count] = TypeAdapter(_Count)
 
 
 def read_removed_calls(path: Path) -> list[RemovedCall]:
@@ -70,15 +74,29 @@ def read_removed_calls(path: Path) -> list[RemovedCall]:
     with suppress(FileNotFoundError):
         for number, text in enumerate(lines_of_untrusted(path, _MOST_BYTES, _MOST_LINES), 1):
             try:
-                line = _LINE.validate_json(text, strict=True)
-            except ValidationError:
+                line = _line_of(text)
+            except ValueError as error:
+                why = first_mistake(error) if isinstance(error, ValidationError) else error
                 raise UserError(
-                    f"{path}: line {number} is no record of a removed function"
+                    f"{path}: line {number} is no record of a removed function: {why}; give a"
+                    " fallback.jsonl as the fallback wrote it"
                 ) from None
             if isinstance(line, _Call):
                 key = (line.library, line.address, line.function)
                 processes.setdefault(key, set()).add(line.pid)
     return [RemovedCall(*key, len(pids)) for key, pids in processes.items()]
+
+
+def _line_of(line: bytes) -> _Call | _Count:
+    if len(line) > _MOST_BYTES_OF_A_LINE:
+        raise ValueError(f"longer than {_MOST_BYTES_OF_A_LINE} bytes")
+    # Names are bytes: those that are no UTF-8 as documents have them.
+    text = _BYTE.sub(
+        lambda found: f"\\\\x{ord(found[0]) - 0xDC00:02x}", line.decode(errors="surrogateescape")
+    )
+    document = parse_json(text)
+    kind = _COUNT if isinstance(document, dict) and "functions" in document else _CALL
+    return kind.validate_json(text, strict=True)
 
 
 def united(calls: Iterable[RemovedCall]) -> list[RemovedCall]:

@@ -4,7 +4,7 @@
 """
 
 from enum import StrEnum
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
@@ -12,6 +12,7 @@ from pydantic.dataclasses import dataclass
 from trimtab.records.document import PART, Document
 from trimtab.records.figures import ClassFigures, ResponseFigures, TotalFigures
 from trimtab.records.trace_facts import ServiceSource
+from trimtab.records.values import Amount, EnergySource, Text, Whole
 
 Simulator = StrEnum("Simulator", "KERNEL REFERENCE")  # which simulated: both give the same
 
@@ -21,17 +22,17 @@ class Summary(Document):
 
     stage: ClassVar[str] = "schedule"
     version: Literal[1] = 1
-    cluster: str
-    trace: str
-    policy: str
-    policy_label: str
+    cluster: Text
+    trace: Text
+    policy: Text
+    policy_label: Text
     baseline: bool
     simulator: Simulator
-    seed: int
-    offered_load: float | None
-    classes: dict[str, ClassFigures] = Field(min_length=1)
+    seed: Whole
+    offered_load: Amount | None
+    classes: dict[Text, ClassFigures] = Field(min_length=1)
     all: TotalFigures
-    energy_source: str
+    energy_source: EnergySource
     service_source: ServiceSource
 
 
@@ -40,9 +41,9 @@ class FormulaResponse(Document):
 
     stage: ClassVar[str] = "schedule"
     version: Literal[1] = 1
-    model: str = ""
-    classes: dict[str, ResponseFigures] = Field(default_factory=dict)
-    not_possible_because: str = ""
+    model: Text = ""
+    classes: dict[Text, ResponseFigures] = Field(default_factory=dict)
+    not_possible_because: Text = ""
 
     @model_validator(mode="after")
     def _says_why_there_is_none(self) -> Self:
@@ -58,9 +59,9 @@ class JobErrors:
     Over the `jobs` that are in both; null where there is none.
     """
 
-    jobs: int
-    mean_error_pct: float | None
-    median_error_pct: float | None
+    jobs: Whole
+    mean_error_pct: Amount | None
+    median_error_pct: Amount | None
 
 
 class RealRun(Document):
@@ -71,11 +72,11 @@ class RealRun(Document):
 
     stage: ClassVar[str] = "schedule"
     version: Literal[1] = 1
-    platform: str
-    scale: float
-    machine: str
-    load_average_before: float
-    sprint: str
-    energy_source: str
+    platform: Text
+    scale: Annotated[Amount, Field(gt=0)]
+    machine: Text
+    load_average_before: Amount
+    sprint: Text
+    energy_source: EnergySource
     per_job: JobErrors
-    classes: dict[str, ClassFigures]
+    classes: dict[Text, ClassFigures]

@@ -5,15 +5,17 @@ writers of Parquet go through `read_table` and `write_table`, which refuse a tab
 are not those listed here. JSON documents are described where they are made.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from trimtab.errors import TrimtabError, UserError
-from trimtab.files import whole_file
+from trimtab.files import open_regular, whole_file
 
 _text, _int, _float, _bool = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 
@@ -195,6 +197,23 @@ LOAD = pa.schema(
 )
 
 
+_AGAIN = "run its stage again"
+_MOST_ROWS = 10_000_000  # of a table that is read as a whole
+_MOST_BYTES = 1 << 30  # of a row group
+_BATCH_ROWS = 1 << 18
+_MAY_BE_NEGATIVE = {"exit_code", "priority"}
+_WORDS = {
+    "energy_source": {"measured", "modelled", "unknown"},
+    "end": {"finished", "evicted", "migrated", "failed", "level"},
+}
+_NEVER_NULL = {
+    *("workload", "hardware", "condition", "wall_s", "epoch", "duration_s"),
+    *(name for name in LIBRARIES.names if name not in ("build_id", "reason")),
+    *(name for name in SCHEDULED.names if name != "energy_j"),
+    *("end_s", "end", "busy_core_s", "down_s", "time_s", "pending", "running"),
+}
+
+
 def write_table(path: Path, schema: pa.Schema, frame: pd.DataFrame) -> None:
     """Write `frame` as Parquet with exactly the columns of `schema`.
 
@@ -211,35 +230,85 @@ def write_table(path: Path, schema: pa.Schema, frame: pd.DataFrame) -> None:
 
 
 def read_table(path: Path, schema: pa.Schema) -> pd.DataFrame:
-    """Return the Parquet file at `path` after checking it against `schema`.
+    """Return the Parquet file at `path` after checking it against `schema`, every value of it.
 
-    Raises as `check_columns` does, and TrimtabError for values of another type.
+    Raises as `check_table` does, and TrimtabError for more rows than memory has room for.
     """
-    check_columns(path, schema)
-    try:
-        frame: pd.DataFrame = pq.read_table(path).cast(schema).to_pandas()
-    except pa.ArrowInvalid as error:
-        raise TrimtabError(f"{path}: {error}; run its stage again") from None
+    check_table(path, schema)
+    with _damage_named(path):
+        rows = pq.read_metadata(path).num_rows
+        if rows > _MOST_ROWS:
+            raise TrimtabError(f"{path}: {rows:,} rows, expected at most {_MOST_ROWS:,}; {_AGAIN}")
+        frame: pd.DataFrame = pq.read_table(path).to_pandas(ignore_metadata=True)
     return frame
 
 
-def check_columns(path: Path, schema: pa.Schema) -> Path:
-    """Return `path` after checking the columns, not the rows, of a Parquet file.
+def check_table(path: Path, schema: pa.Schema) -> Path:
+    """Return `path` after checking the columns, their types and all rows of a Parquet file.
 
-    Raises UserError where there is no file, and TrimtabError where it is no Parquet or holds other
-    columns, as an older version's would.
+    Memory is bounded by the row groups of the file. Raises UserError where there is no file, and
+    TrimtabError where it is no Parquet, holds other columns, as an older version's would, or values
+    that a column cannot have.
     """
+    with _damage_named(path):
+        open_regular(path).close()
+        with pq.ParquetFile(path) as file:
+            _check_columns(path, file.schema_arrow, schema)
+            facts = file.metadata
+            for group in map(facts.row_group, range(facts.num_row_groups)):
+                if group.total_byte_size > _MOST_BYTES:
+                    raise TrimtabError(f"{path}: a row group above {_MOST_BYTES:,} bytes; {_AGAIN}")
+            for batch in file.iter_batches(_BATCH_ROWS):
+                batch.validate(full=True)  # texts are UTF-8
+                for name in schema.names:
+                    if problem := _problem_in(name, batch[name]):
+                        raise TrimtabError(f"{path}: column {name}: {problem}; {_AGAIN}")
+    return path
+
+
+@contextmanager
+def _damage_named(path: Path) -> Iterator[None]:
     try:
-        names = pq.read_schema(path).names
+        yield
     except FileNotFoundError:
         raise UserError(f"{path}: missing; run its stage first") from None
-    except pa.ArrowInvalid as error:
-        raise TrimtabError(f"{path}: not a Parquet file: {error}") from None
-    if names != schema.names:
+    except (pa.ArrowException, OSError) as error:
+        why = " ".join(str(error).split())[:300]
+        raise TrimtabError(f"{path}: not a Parquet file, or damaged: {why}; {_AGAIN}") from None
+
+
+def _check_columns(path: Path, found: pa.Schema, schema: pa.Schema) -> None:
+    if found.names != schema.names:
         raise TrimtabError(
-            f"{path}: columns of another version: {_mismatch(names, schema)}; run its stage again"
+            f"{path}: columns of another version: {_mismatch(found.names, schema)}; {_AGAIN}"
         )
-    return path
+    for given, expected in zip(found, schema, strict=True):
+        if given.type != expected.type:
+            raise TrimtabError(
+                f"{path}: column {given.name}: {given.type}, expected {expected.type}; {_AGAIN}"
+            )
+
+
+def _problem_in(name: str, column: pa.Array) -> str:
+    """Return what is wrong with the values of a column, or an empty text."""
+    if name in _NEVER_NULL and column.null_count:
+        return f"{column.null_count} rows have none, expected a value in every row"
+    if pa.types.is_string(column.type):
+        strange = set(column.unique().to_pylist()) - {None} - _WORDS.get(name, set())
+        if name in _WORDS and strange:
+            return f"{min(strange)!r}, expected one of {', '.join(sorted(_WORDS[name]))}"
+    elif not pa.types.is_boolean(column.type):
+        bounds = pc.min_max(column).as_py()
+        least, most = bounds["min"], bounds["max"]
+        if pa.types.is_floating(column.type) and pc.any(pc.is_inf(column)).as_py():
+            return "holds an infinite number"
+        if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
+            return "holds what is no number"
+        if least is not None and least < 0 and name not in _MAY_BE_NEGATIVE:
+            return f"{least}, expected 0 or more"
+        if most is not None and most > 1 and name.endswith("_share"):
+            return f"{most}, expected a share, 0 to 1"
+    return ""
 
 
 def _mismatch(names: Iterable[str], schema: pa.Schema) -> str:

@@ -1,12 +1,14 @@
 """`trace.json`: what is known of a trace as a cluster meets it."""
 
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
+from pydantic import FailFast, model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
 from trimtab.records.measured_rounds import RoundTimes
+from trimtab.records.values import Amount, EnergySource, Share, Text, Whole, one_of
 
 
 class ServiceSource(StrEnum):
@@ -27,15 +29,15 @@ class MeasuredWorkload:
     libraries, compressed: what a pull moves of them. `active_w` is the mean power above idle.
     """
 
-    workload: str
-    hardware: str
-    environment: str
-    work_s: tuple[float, ...]
-    cold_start_s: float
-    image_bytes: int
-    memory_bytes: int
-    active_w: float | None
-    energy_source: str
+    workload: Text
+    hardware: Text
+    environment: Annotated[str, one_of("original", "debloated")]
+    work_s: tuple[Amount, ...]
+    cold_start_s: Amount
+    image_bytes: Whole
+    memory_bytes: Whole
+    active_w: Amount | None
+    energy_source: EnergySource
 
 
 @dataclass(frozen=True, config=PART)
@@ -46,10 +48,10 @@ class ClassFacts:
     points of drop ratio (0 to 1) and loss in per cent.
     """
 
-    jobs: int
-    arrival_rate_per_s: float
-    mean_work_s: float | None
-    accuracy_loss: list[tuple[float, float]]
+    jobs: Whole
+    arrival_rate_per_s: Amount
+    mean_work_s: Amount | None
+    accuracy_loss: list[tuple[Share, float]]
     measured: MeasuredWorkload | None
 
 
@@ -57,8 +59,8 @@ class ClassFacts:
 class ArrivalCounts:
     """The jobs of each class that arrive in each bin of `bin_s` seconds, from the start."""
 
-    bin_s: float
-    classes: dict[str, list[int]]
+    bin_s: Amount
+    classes: dict[Text, Annotated[list[Whole], FailFast()]]
 
 
 class TraceFacts(Document):
@@ -71,15 +73,28 @@ class TraceFacts(Document):
 
     stage: ClassVar[str] = "schedule"
     version: Literal[1] = 1
-    trace: str
-    cluster: str
-    jobs: int
-    classes: dict[str, ClassFacts]
+    trace: Text
+    cluster: Text
+    jobs: Whole
+    classes: dict[Text, ClassFacts]
     arrivals: ArrivalCounts
-    skipped: dict[str, int]
-    original: dict[str, MeasuredWorkload]
-    rounds: dict[str, RoundTimes]
+    skipped: dict[Text, Whole]
+    original: dict[Text, MeasuredWorkload]
+    rounds: dict[Text, RoundTimes]
     service_source: ServiceSource
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> Self:
+        if self.jobs != sum(facts.jobs for facts in self.classes.values()):
+            raise ValueError("jobs: not what those of the classes add up to")
+        for key, names in (
+            ("arrivals.classes", self.arrivals.classes),
+            ("original", self.original),
+            ("rounds", self.rounds),
+        ):
+            if strange := names.keys() - self.classes.keys():
+                raise ValueError(f"{key}: {min(strange)!r} is none of the classes")
+        return self
 
     @property
     def measured(self) -> dict[str, MeasuredWorkload]:

@@ -1,12 +1,29 @@
 """`usage.json`: what a workload used, and whether that is all of it."""
 
 import json
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import FailFast, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
+from trimtab.records.values import (
+    AbsolutePath,
+    Amount,
+    AnyPath,
+    BuildId,
+    Digest,
+    Text,
+    Whole,
+    one_of,
+)
+
+# How a file was used.
+_USE = one_of(
+    *("read", "write", "execute", "map", "map_execute"),
+    *("stat", "readlink", "list", "link", "missing"),
+)
+Addresses = Annotated[list[Whole], FailFast()]
 
 
 @dataclass(frozen=True, config=PART)
@@ -15,81 +32,103 @@ class UsedLibrary:
 
     `used_functions` are ELF addresses, rising; so are `used_data`, of what was read and is no
     function, as GPU code. Where `traced` is false they are not known and nothing of the library may
-    be removed; `not_traced_because` says why.
+    be removed; `not_traced_because` says why. `sha256` is of the file when the traced runs were
+    over, null where it was gone.
     """
 
-    path: str
-    build_id: str | None
-    size_bytes: int
+    path: AbsolutePath
+    build_id: BuildId | None
+    size_bytes: Whole
     traced: bool
-    not_traced_because: str
-    functions_total: int
-    functions_used: int
-    used_functions: list[int] = Field(default_factory=list)
-    used_data: list[int] = Field(default_factory=list)
+    not_traced_because: Text
+    functions_total: Whole
+    functions_used: Whole
+    used_functions: Addresses = Field(default_factory=list)
+    used_data: Addresses = Field(default_factory=list)
+    sha256: Digest | None = None
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> Self:
+        if self.traced == bool(self.not_traced_because):
+            raise ValueError("traced: expected not_traced_because where it is false only")
+        if self.functions_used > self.functions_total:
+            raise ValueError(f"functions_used: more than all {self.functions_total}")
+        if len(self.used_functions) not in (0, self.functions_used):
+            raise ValueError("functions_used: not as many as used_functions")
+        return self
 
 
 @dataclass(frozen=True, config=PART)
 class UsedFile:
-    """A path that was used, and how: read, write, execute, map, stat, readlink, list, missing."""
+    """A path that was used, and how."""
 
-    path: str
-    real_path: str | None
-    uses: list[str]
+    path: AnyPath
+    real_path: AnyPath | None
+    uses: list[Annotated[str, _USE]]
 
 
 @dataclass(frozen=True, config=PART)
 class UsedProcess:
-    """A process of the run; `end` is exit, exec or killed."""
+    """A process of the run, and how it ended."""
 
-    pid: int
-    parent_pid: int
-    executable: str
-    end: str
+    pid: Whole
+    parent_pid: Whole
+    executable: AnyPath
+    end: Annotated[str, one_of("exit", "exec", "killed")]
 
 
 @dataclass(frozen=True, config=PART)
 class UsedGpu:
     """A GPU of the machine: its name and compute capability, e.g. 90 for 9.0."""
 
-    name: str
-    architecture: int
+    name: Text
+    architecture: Whole
 
 
 @dataclass(frozen=True, config=PART)
 class UsedModule:
     """A GPU module that was loaded, named by the SHA-256 of its bytes, and what was asked of it.
 
+    That is empty where no module that was loaded defines the names that were asked for.
     `kernels` are the mangled names of the kernels that were looked up. With `enumerated` the
     program listed all of them, so that any may have been used.
     """
 
-    sha256: str
-    size_bytes: int
-    kernels: list[str]
-    globals: list[str]
+    sha256: Digest | Literal[""]
+    size_bytes: Whole
+    kernels: list[Text]
+    globals: list[Text]
     enumerated: bool
-    processes: list[int]
+    processes: list[Whole]
 
 
 class Usage(Document):
     """What a workload used in the traced runs; `notes` are remarks that make nothing invalid."""
 
     stage: ClassVar[str] = "profile"
-    version: Literal[3] = 3
-    workload: str
-    command: list[str]
+    most_bytes: ClassVar[int] = 1 << 26
+    version: Literal[4] = 4
+    workload: Text
+    command: list[Text]
     complete: bool
-    incomplete_because: list[str] = Field(default_factory=list)
-    notes: list[str] = Field(default_factory=list)
-    processes: list[UsedProcess] = Field(default_factory=list)
-    libraries: list[UsedLibrary] = Field(default_factory=list)
-    files: list[UsedFile] = Field(default_factory=list)
-    gpus: list[UsedGpu] = Field(default_factory=list)
-    modules: list[UsedModule] = Field(default_factory=list)
+    incomplete_because: list[Text] = Field(default_factory=list)
+    notes: list[Text] = Field(default_factory=list)
+    processes: Annotated[list[UsedProcess], FailFast()] = Field(default_factory=list)
+    libraries: Annotated[list[UsedLibrary], FailFast()] = Field(default_factory=list)
+    files: Annotated[list[UsedFile], FailFast()] = Field(default_factory=list)
+    gpus: Annotated[list[UsedGpu], FailFast()] = Field(default_factory=list)
+    modules: Annotated[list[UsedModule], FailFast()] = Field(default_factory=list)
     kernels_traced: bool = False  # whether `modules` are all that were loaded
-    kernels_not_traced_because: str = ""
-    trace_s: float = 0.0  # wall time of the runs with functions traced
+    kernels_not_traced_because: Text = ""
+    trace_s: Amount = 0.0  # wall time of the runs with functions traced
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> Self:
+        if self.complete == bool(self.incomplete_because):
+            raise ValueError("complete: expected incomplete_because where it is false only")
+        if self.kernels_traced and self.kernels_not_traced_because:
+            raise ValueError("kernels_traced: true, but kernels_not_traced_because says why not")
+        return self
 
     def to_text(self) -> str:
         """Return the document with one line an entry, so that large files stay readable."""

@@ -1,12 +1,13 @@
 """`used.json`: which functions and kernels of each library the workloads of a target used."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Set
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import NonNegativeInt, PlainSerializer
+from pydantic import PlainSerializer
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
+from trimtab.records.values import PathInside, Text, Whole
 
 _IN_ORDER = PlainSerializer(sorted)
 
@@ -15,16 +16,17 @@ _IN_ORDER = PlainSerializer(sorted)
 class UsedCode:
     """The code of one library that ran: start addresses of functions, mangled names of kernels."""
 
-    functions: Annotated[frozenset[NonNegativeInt], _IN_ORDER]
-    kernels: Annotated[frozenset[str], _IN_ORDER]
+    functions: Annotated[frozenset[Whole], _IN_ORDER]
+    kernels: Annotated[frozenset[Text], _IN_ORDER]
 
 
 class UsedCodeByLibrary(Document):
     """The used code by library, as LIBRARIES names it; of an absent one it is not known."""
 
     stage: ClassVar[str] = "debloat"
+    most_bytes: ClassVar[int] = 1 << 26
     version: Literal[1] = 1
-    libraries: Mapping[str, UsedCode]
+    libraries: dict[PathInside, UsedCode]
 
 
 def jaccard(first: Set[object], second: Set[object]) -> float | None:

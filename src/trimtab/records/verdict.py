@@ -1,6 +1,6 @@
 """`verify.json`: whether a target does in its slim environment what it did in the original."""
 
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
@@ -8,6 +8,7 @@ from pydantic.dataclasses import dataclass
 from trimtab.records.document import PART, Document
 from trimtab.records.misses.settling import Risk
 from trimtab.records.removed_calls import RemovedCall
+from trimtab.records.values import AnyPath, Text, Whole, Word
 
 
 @dataclass(frozen=True, config=PART)
@@ -20,14 +21,14 @@ class VerifiedWorkload:
     the environment has no fallback, which tells.
     """
 
-    workload: str
-    repeats: int
+    workload: Word
+    repeats: Whole
     equal: bool
-    equal_runs: int
-    comparison: str
-    slim_runs: int = 0
-    clean_runs: int | None = None
-    libraries: int | None = None
+    equal_runs: Whole
+    comparison: Word
+    slim_runs: Whole = 0
+    clean_runs: Whole | None = None
+    libraries: Whole | None = None
     risk: Risk | None = None
 
 
@@ -35,18 +36,18 @@ class VerifiedWorkload:
 class ResidentBytes:
     """The most of a target's libraries that was in memory in each environment."""
 
-    original: int
-    debloated: int
+    original: Whole
+    debloated: Whole
 
 
 @dataclass(frozen=True, config=PART)
 class Crash:
     """A signal that ended a process: where it was, in the slim library and by its function."""
 
-    signal: str
-    library: str
-    address: int
-    function: str
+    signal: Text
+    library: AnyPath
+    address: Annotated[int, Field(ge=0, lt=1 << 64)]
+    function: Text
 
     def __str__(self) -> str:
         where = f"{self.function} at {self.address:#x}" if self.function else f"{self.address:#x}"
@@ -63,14 +64,14 @@ class Verdict(Document):
 
     stage: ClassVar[str] = "debloat"
     version: Literal[2] = 2
-    target: str
-    hardware: str
+    target: Word
+    hardware: Word
     passed: bool
     workloads: list[VerifiedWorkload] = Field(default_factory=list)
     removed_calls: list[RemovedCall] = Field(default_factory=list)
-    resident_bytes: dict[str, ResidentBytes] = Field(default_factory=dict)
-    failed_workload: str | None = None
-    problem: str | None = None
+    resident_bytes: dict[Word, ResidentBytes] = Field(default_factory=dict)
+    failed_workload: Word | None = None
+    problem: Text | None = None
     crash: Crash | None = None
 
     @model_validator(mode="after")

@@ -21,6 +21,7 @@ from trimtab.config.groups.debloat import Fallback
 from trimtab.debloating.fallback import FALLBACK_LIBRARY, Source, add_fallback
 from trimtab.debloating.span_document import document_of
 from trimtab.debloating.targets.python_prefix import PythonPrefix
+from trimtab.files import sha256_of
 from trimtab.records.library_spans import spans_file
 from trimtab.records.manifest import DebloatedFile, Environment, Manifest, Timings
 from trimtab.records.removed_calls import read_removed_calls
@@ -82,11 +83,11 @@ mine = ctypes.CDLL(os.path.join(sys.prefix, "lib", "libmine.so"))
 """
 
 
-def manifest_of(mode: str, names: list[str]) -> Manifest:
+def manifest_of(mode: str, digests: dict[str, str]) -> Manifest:
     return Manifest(
         target="t", hardware="h", workloads=["w"], mode=mode, symbols="strip",
         environment=Environment("python_prefix", "/"), timings=Timings(0, 0, 0),
-        files={name: DebloatedFile("", "", 0, 0) for name in names},
+        files={name: DebloatedFile(digest, digest, 0, 0) for name, digest in digests.items()},
     )  # fmt: skip
 
 
@@ -130,8 +131,10 @@ def make_slim(
         unmap_headers(slim)
         add_companion(slim, elf, f"$ORIGIN/../{FALLBACK_LIBRARY}")
         name = f"lib/{path.name}"
-        document_of(path, name, spans, 4096).write(spans_file(folder / "spans", name))
-    manifest = manifest_of(mode, [f"lib/{path.name}" for path in (origin / "lib").iterdir()])
+        document = document_of(path, name, spans, 4096, sha256=sha256_of(path))
+        document.write(spans_file(folder / "spans", name))
+    libraries = {f"lib/{path.name}": sha256_of(path) for path in (origin / "lib").iterdir()}
+    manifest = manifest_of(mode, libraries)
     source = source or Source(Fallback.ORIGINAL)
     add_fallback(environment, origin, manifest, folder / "spans", source)
     PythonPrefix(origin).adapt(environment, environment)

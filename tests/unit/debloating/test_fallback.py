@@ -27,6 +27,7 @@ from trimtab.debloating.removed import removed_pages
 from trimtab.debloating.span_document import document_of, spans_of
 from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.errors import UserError
+from trimtab.files import sha256_of
 from trimtab.records.library_spans import LibrarySpans, spans_file
 from trimtab.records.removed_calls import RemovedCall, read_removed_calls
 
@@ -74,7 +75,7 @@ def test_pages_go_whole_and_all_that_was_on_them_is_known(prefix: Path, library:
     functions, names = read_functions(elf), function_names(elf)
     kept = np.array([(names.of(at) or "").startswith("used") for at in functions.start.tolist()])
     spans = whole_pages(elf, locate(elf, functions, kept, keep_symbols=False), 4096)
-    document = document_of(elf.path, library, spans, 4096)
+    document = document_of(elf.path, library, spans, 4096, sha256=sha256_of(elf.path))
     removed = removed_pages(elf, spans, document)
     gone = pages("holes", removed.holes)
     assert pages("pieces", removed.pieces) == gone and len(gone) >= 1
@@ -452,13 +453,15 @@ def test_what_cannot_fall_back_is_refused(
 ) -> None:
     with pytest.raises(UserError, match="mode punch leaves zeros"):
         build("punch")
-    add_fallback(tmp_path, prefix, manifest_of("compact", []), tmp_path, ORIGINAL)
+    add_fallback(tmp_path, prefix, manifest_of("compact", {}), tmp_path, ORIGINAL)
     (tmp_path / "bin").mkdir()
     with pytest.raises(UserError, match="no lib/python3"):
         PythonPrefix(prefix).adapt(tmp_path, tmp_path)
     elf = read_elf(prefix / "lib/libmine.so")
-    other = Spans(np.array([elf.size_bytes]), np.array([SpanReason.UNUSED], np.uint8), "another")
+    other = Spans(np.array([elf.size_bytes]), np.array([SpanReason.UNUSED], np.uint8), "ab")
     name = "lib/libmine.so"
-    document_of(prefix / name, name, other, 4096).write(spans_file(tmp_path, name))
+    digest = sha256_of(prefix / name)
+    document = document_of(prefix / name, name, other, 4096, sha256=digest)
+    document.write(spans_file(tmp_path, name))
     with pytest.raises(UserError, match="not the library that was debloated"):
-        add_fallback(tmp_path, prefix, manifest_of("compact", [name]), tmp_path, ORIGINAL)
+        add_fallback(tmp_path, prefix, manifest_of("compact", {name: digest}), tmp_path, ORIGINAL)

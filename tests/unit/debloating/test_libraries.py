@@ -13,6 +13,7 @@ from trimtab.config.groups.debloat import Debloat, Symbols
 from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries import ProfiledLibrary, locate_used, profiled_libraries, size_of
 from trimtab.errors import UserError
+from trimtab.files import sha256_of
 from trimtab.records.usage import Usage, UsedLibrary
 
 PREFIX = Path(sys.prefix)
@@ -25,7 +26,8 @@ def extension() -> Path:
 def usage(path: Path, used: list[int], traced: bool = True) -> Usage:
     elf = read_elf(path)
     library = UsedLibrary(
-        path=str(path), build_id=elf.build_id, size_bytes=elf.size_bytes, traced=traced,
+        path=str(path), build_id=elf.build_id, size_bytes=elf.size_bytes,
+        sha256=sha256_of(path), traced=traced,
         not_traced_because="" if traced else "text relocations", functions_total=9,
         functions_used=len(used), used_functions=used,
     )  # fmt: skip

@@ -13,6 +13,7 @@ from trimtab.debloating import slimming
 from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries import ProfiledLibrary
 from trimtab.debloating.slimming import Slimming
+from trimtab.files import sha256_of
 from trimtab.records.library_spans import LibrarySpans, spans_file
 
 
@@ -29,7 +30,9 @@ def with_holes(folder: Path) -> ProfiledLibrary:
     subprocess.run([*command, "-Wl,--build-id"], input=text, text=True, check=True)
     elf = read_elf(path)
     starts = read_functions(elf).start.astype("int64")
-    return ProfiledLibrary(path.name, path, elf.build_id, elf.size_bytes, starts[::2], "")
+    return ProfiledLibrary(
+        path.name, path, elf.build_id, elf.size_bytes, starts[::2], "", sha256=sha256_of(path)
+    )
 
 
 @pytest.mark.parametrize(("most", "smallest_bytes"), [(4, 4096), (3, 8192), (1, 32768)])

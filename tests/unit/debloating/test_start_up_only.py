@@ -24,6 +24,7 @@ from trimtab.debloating.gpu.elements import ElementReason as GpuReason
 from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries import ProfiledLibrary, locate_used
 from trimtab.debloating.targets.python_prefix import PythonPrefix
+from trimtab.files import sha256_of
 from trimtab.records.library_spans import LibrarySpans
 from trimtab.records.tables import LIBRARIES, read_table
 from trimtab.records.usage import Usage, UsedLibrary
@@ -67,7 +68,8 @@ def debloat(environment: Path, *used: str, traced: bool = True, **options: str) 
     functions = addresses(library, *used)
     assert len(functions) == len(used)
     record = UsedLibrary(
-        path=str(library), build_id=elf.build_id, size_bytes=elf.size_bytes, traced=traced,
+        path=str(library), build_id=elf.build_id, size_bytes=elf.size_bytes,
+        sha256=sha256_of(library), traced=traced,
         not_traced_because="" if traced else "hidden", functions_total=34,
         functions_used=len(used), used_functions=functions,
     )  # fmt: skip

@@ -10,7 +10,7 @@ from pathlib import Path
 import experiment_files as files
 import pytest
 
-from trimtab.errors import UserError
+from trimtab.errors import UserError, visible
 from trimtab.evaluation.evaluate import evaluate
 from trimtab.evaluation.inputs.measurements import WorkloadFacts
 from trimtab.records.verdict import Crash, VerifiedWorkload
@@ -202,27 +202,28 @@ def test_a_failed_verification_stands_at_the_top(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "out/metrics.json").read_text())["verified"] == 0
 
 
-HOSTILE = "<script>alert('x')</script>&\"</td><!--"
+HOSTILE = "<script>alert('x')</script>&\"</td><!--\x1b[31m\u202e"
 
 
 def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
-    profile = files.write_profile(tmp_path / "p", HOSTILE)
+    profile = files.write_profile(tmp_path / "p", "w")
     libraries = [files.library(HOSTILE + "1"), files.library("b", (9, 9), reason=HOSTILE)]
-    debloat = files.write_debloat(tmp_path / "d", HOSTILE, (HOSTILE,), libraries)
+    debloat = files.write_debloat(tmp_path / "d", "t", ("w",), libraries)
     inputs = files.inputs(
         [profile],
         [debloat],
         experiment=HOSTILE,
         machine=HOSTILE,
-        workloads={HOSTILE: WorkloadFacts(HOSTILE)},
+        workloads={"w": WorkloadFacts(HOSTILE)},
     )
     out = tmp_path / "out"
     text = evaluate(inputs, out).read_text()
     page = Page(text)
     assert page.scripts == 3
     assert "<script>alert" not in text
-    assert f"data set: {HOSTILE}" in page.text
-    assert ("library", HOSTILE + "1") in page.cells["libraries"]
+    assert not {"\x1b", "\u202e"} & set(text + (out / "tables/libraries.csv").read_text())
+    assert f"data set: {visible(HOSTILE)}" in page.text
+    assert ("library", visible(HOSTILE) + "1") in page.cells["libraries"]
     for name in FIGURES:
         ET.parse(out / "figures" / f"{name}.svg")
 

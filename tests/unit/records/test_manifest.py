@@ -18,24 +18,35 @@ from trimtab.records.manifest import (
 )
 from trimtab.records.usage import UsedGpu
 
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"))
+words = st.text("abc_9", min_size=1)
+digests = st.binary(min_size=32, max_size=32).map(bytes.hex)
+parts = st.text(
+    st.characters(codec="utf-8", exclude_characters="\0/")
+    | st.characters(min_codepoint=0xDC80, max_codepoint=0xDCFF, categories=["Cs"]),
+    min_size=1,
+).filter(lambda part: part not in (".", ".."))
+names = st.lists(parts, min_size=1, max_size=3).map("/".join)
 sizes = st.integers(0, 1 << 40)
 times = st.floats(0, 1e6)
 manifests = st.builds(
     Manifest,
-    target=st.text(),
-    hardware=st.text(),
-    workloads=st.lists(st.text()),
-    environment=st.builds(Environment, st.text(), st.text()),
-    mode=st.text(),
-    symbols=st.text(),
-    gpus=st.lists(st.builds(UsedGpu, st.text(), st.integers(30, 200)), max_size=2),
+    target=words,
+    hardware=words,
+    workloads=st.lists(words),
+    environment=st.builds(Environment, words, names.map("/{}".format)),
+    mode=st.sampled_from(["zero", "punch", "compact"]),
+    symbols=st.sampled_from(["strip", "keep"]),
+    gpu_code_kept_because=texts,
+    gpus=st.lists(st.builds(UsedGpu, texts, st.integers(30, 200)), max_size=2),
     modules_made_at_run_time=st.lists(
-        st.builds(RunTimeModule, st.text(), sizes, st.lists(st.text())), max_size=2
+        st.builds(RunTimeModule, digests, sizes, st.lists(texts)), max_size=2
     ),
     timings=st.builds(Timings, times, times, times),
     files=st.dictionaries(
-        st.text(), st.builds(DebloatedFile, st.text(), st.text(), sizes, sizes), max_size=3
+        names, st.builds(DebloatedFile, digests, digests, sizes, sizes), max_size=3
     ),
+    unloaded=st.just({}),
 )
 
 

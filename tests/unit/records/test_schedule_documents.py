@@ -50,6 +50,7 @@ TOTAL = {
     "unfinished": 0,
 }
 BY_CLASS = {"high": 0.0, "low": 65.13479213113705}
+SHARES = {"high": 0.0, "low": 0.25}
 SKIPPED = "no service time"
 CLASS = ClassFigures(priority=1, **JOBS)
 ROUNDS = RoundTimes(1.0, 5.2, 0.7, 1.7, "deterministic", 0.4)
@@ -98,7 +99,7 @@ DOCUMENTS: tuple[Document, ...] = (
         classes=["high", "low"],
         rows=[
             Candidate(
-                drop_ratio=BY_CLASS,
+                drop_ratio=SHARES,
                 timeout_s={"high": 65.0, "low": None},
                 accuracy_loss_pct=BY_CLASS,
                 response_mean_s=BY_CLASS,

@@ -9,15 +9,15 @@ import pytest
 from trimtab.errors import TrimtabError, UserError
 from trimtab.records.tables import EPOCHS, LIBRARIES, RUNS, read_table, write_table
 
-SCHEMA = pa.schema([("name", pa.string()), ("wall_s", pa.float64()), ("count", pa.int64())])
-ROWS = pd.DataFrame({"name": ["a", "b"], "wall_s": [1.5, None], "count": [1, 2]})
+SCHEMA = pa.schema([("name", pa.string()), ("wait_s", pa.float64()), ("count", pa.int64())])
+ROWS = pd.DataFrame({"name": ["a", "b"], "wait_s": [1.5, None], "count": [1, 2]})
 
 
 def test_round_trip(tmp_path: Path) -> None:
-    write_table(tmp_path / "t.parquet", SCHEMA, ROWS[["count", "name", "wall_s"]])
+    write_table(tmp_path / "t.parquet", SCHEMA, ROWS[["count", "name", "wait_s"]])
     back = read_table(tmp_path / "t.parquet", SCHEMA)
     assert list(back.columns) == SCHEMA.names
-    assert back["wall_s"].isna().tolist() == [False, True]
+    assert back["wait_s"].isna().tolist() == [False, True]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """usage.json: what is written is read again, and a foreign document is refused."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -15,31 +16,36 @@ from trimtab.records.usage import (
     UsedProcess,
 )
 
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"))
+# Bytes that are no UTF-8 among them.
+paths = st.binary(max_size=20).map(lambda name: os.fsdecode(name.replace(b"\0", b"x")))
 libraries = st.builds(
-    UsedLibrary,
-    path=st.text(),
+    lambda why, used, **keys: UsedLibrary(
+        **keys, traced=not why, not_traced_because=why, functions_used=len(used),
+        functions_total=len(used) + 3, used_functions=used,
+    ),
+    path=paths.map("/{}".format).filter(lambda path: ".." not in path),
     build_id=st.none() | st.text("0123456789abcdef"),
     size_bytes=st.integers(0, 1 << 40),
-    traced=st.booleans(),
-    not_traced_because=st.text(),
-    functions_total=st.integers(0, 1 << 20),
-    functions_used=st.integers(0, 1 << 20),
-    used_functions=st.lists(st.integers(0, 1 << 32)),
-)
+    sha256=st.none() | st.binary(min_size=32, max_size=32).map(bytes.hex),
+    why=texts,
+    used=st.lists(st.integers(0, 1 << 32)),
+)  # fmt: skip
+uses = st.lists(st.sampled_from(["read", "map_execute", "missing"]))
 usages = st.builds(
-    Usage,
-    workload=st.text(),
-    command=st.lists(st.text()),
-    complete=st.booleans(),
-    incomplete_because=st.lists(st.text()),
-    notes=st.lists(st.text()),
+    lambda why, **keys: Usage(**keys, complete=not why, incomplete_because=why),
+    workload=texts,
+    command=st.lists(texts),
+    why=st.lists(texts),
+    notes=st.lists(texts),
     processes=st.lists(
-        st.builds(UsedProcess, st.integers(), st.integers(), st.text(), st.text()), max_size=3
+        st.builds(
+            UsedProcess, st.integers(0, 99), st.integers(0, 99), paths, st.sampled_from(["exit"])
+        ),
+        max_size=3,
     ),
     libraries=st.lists(libraries, max_size=3),
-    files=st.lists(
-        st.builds(UsedFile, st.text(), st.none() | st.text(), st.lists(st.text())), max_size=3
-    ),
+    files=st.lists(st.builds(UsedFile, paths, st.none() | paths, uses), max_size=3),
 )
 
 

@@ -33,7 +33,9 @@ def row(condition: str, wall_s: float, energy_j: float | None) -> dict[str, obje
 def libraries(tmp_path: Path) -> Path:
     path = tmp_path / "libraries.parquet"
     rows = [
-        dict.fromkeys(LIBRARIES.names)
+        dict.fromkeys(LIBRARIES.names, 0)
+        | {name: name for name in ("target", "hardware", "library", "build_id", "reason")}
+        | {"debloated": True}
         | {"compressed_before_bytes": before, "compressed_after_bytes": after}
         for before, after in ((100, 40), (50, 10))
     ]

@@ -7,22 +7,25 @@ from pydantic.dataclasses import dataclass
 
 from trimtab.config.fields import (
     CHECKED,
-    Count,
-    CountOrNone,
     InvalidValueError,
     Name,
     NotNegative,
     Number,
+    Parts,
+    SomeParts,
     about,
     satisfying,
 )
+
+_MOST_NODES = 1_000_000
+_SOME = satisfying(len, "at least one node type with its count")
 
 
 @dataclass(config=CHECKED)
 class OutageConfig:
     """A time in which one node is down."""
 
-    node: CountOrNone = about("Number of the node, from 0.")
+    node: Parts = about("Number of the node, from 0.")
     start_s: NotNegative = about("When it fails.", unit="s")
     end_s: Number = about("When it is back.", unit="s")
 
@@ -38,13 +41,13 @@ class ClusterConfig:
     """Nodes by type, and whether one job at a time has them all."""
 
     name: Name = about("Name of the cluster: the stem of its file.")
-    nodes: Annotated[dict[str, Count], satisfying(len, "at least one node type with its count")] = (
-        about(
-            "How many nodes of each type, by the name of its file in `conf/hardware/`. They are "
-            "numbered in this order, from 0."
-        )
+    nodes: Annotated[
+        dict[str, SomeParts], satisfying(len, "at least one node type with its count")
+    ] = about(
+        "How many nodes of each type, by the name of its file in `conf/hardware/`. They are "
+        "numbered in this order, from 0."
     )
-    engine_slots: CountOrNone = about(
+    engine_slots: Parts = about(
         "0: jobs share the nodes. Above 0: the cluster is a processing engine that one job at a "
         "time has to itself, running this many of its tasks at once.",
         default=0,
@@ -57,6 +60,8 @@ class ClusterConfig:
     @model_validator(mode="after")
     def _outages_are_of_its_nodes(self) -> Self:
         total = sum(self.nodes.values())
+        if total > _MOST_NODES:
+            raise InvalidValueError("nodes", f"{total} nodes", f"at most {_MOST_NODES} together")
         for position, outage in enumerate(self.outages):
             if outage.node >= total:
                 expected = f"a node of the cluster, 0 to {total - 1}"

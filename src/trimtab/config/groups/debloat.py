@@ -52,7 +52,7 @@ class Debloat:
         "and what only it reads (the library is loaded, but not started).",
         default=StartUpOnly.KEEP,
     )
-    minimum_hole_bytes: Annotated[Whole, Field(ge=4096)] = about(
+    minimum_hole_bytes: Annotated[Whole, Field(ge=4096, le=1 << 29)] = about(
         "Shorter runs of unused bytes stay in the file: every hole costs two memory mappings. It "
         "is doubled until all libraries of a target together take no more than half of the 65,530 "
         "that a process may have.",

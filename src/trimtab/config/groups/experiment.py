@@ -8,11 +8,11 @@ from pydantic.dataclasses import dataclass
 
 from trimtab.config.fields import (
     CHECKED,
-    Count,
     InvalidValueError,
     Name,
     Names,
     Positive,
+    Runs,
     SomeNames,
     about,
 )
@@ -33,7 +33,7 @@ class Schedule:
     baseline: str = about(
         "The policy that others are compared with: the first, if empty.", default=""
     )
-    replications: Count = about("Simulations of each cell, with seeds of their own.", default=1)
+    replications: Runs = about("Simulations of each cell, with seeds of their own.", default=1)
     formula: bool = about("Whether response times are calculated too.", default=False)
     real: Platform | None = about(
         f"Where the trace is run for real too: {' or '.join(Platform)}; null: nowhere.",

@@ -10,12 +10,12 @@ from pydantic.dataclasses import dataclass
 
 from trimtab.config.fields import (
     CHECKED,
-    Count,
-    CountOrNone,
     InvalidValueError,
     Name,
     NotNegative,
+    Parts,
     Positive,
+    SomeParts,
     Text,
     about,
     satisfying,
@@ -51,12 +51,12 @@ class Probe:
     """What one run of a probing task took (HEATS; Rocha's thesis, section 3.3.1)."""
 
     task: Text = about("Name of the probing task.")
-    cores: Count = about("Cores that it was given.")
+    cores: SomeParts = about("Cores that it was given.")
     memory_gib: NotNegative = about("Memory that it asked for.", unit="GiB")
     work: Positive = about("How much it did, in the task's own unit: iterations.")
     wall_s: Positive = about("Its run time.", unit="s")
     energy_j: NotNegative = about("Its energy, without the idle power of the machine.", unit="J")
-    level: CountOrNone = about("Number of the frequency level it ran at, 0 the lowest.", default=0)
+    level: Parts = about("Number of the frequency level it ran at, 0 the lowest.", default=0)
     energy_source: EnergySource = about(
         "Where the joules come from: `measured`, `modelled`.", default=EnergySource.MODELLED
     )
@@ -67,7 +67,7 @@ class Hardware:
     """The machine and the power model that stands in where it has no energy meter."""
 
     name: Name = about("Name of the machine: the stem of its file.")
-    cores: Count = about("Cores (of a virtual machine: virtual CPUs) of the machine.")
+    cores: SomeParts = about("Cores (of a virtual machine: virtual CPUs) of the machine.")
     idle_w: NotNegative = about("Power of all cores together when idle.", unit="W")
     busy_w: Positive = about("Power of all cores together when busy.", unit="W")
     memory_w_per_gib: NotNegative = about("Power of the memory that a run holds.", unit="W/GiB")
@@ -101,7 +101,7 @@ class Hardware:
         factory=list,
         schedule_only=True,
     )
-    gpu_count: CountOrNone = about("GPUs of the machine.", default=0, schedule_only=True)
+    gpu_count: Parts = about("GPUs of the machine.", default=0, schedule_only=True)
     gpu_idle_w: NotNegative = about(
         "Power of one GPU when idle.", default=0.0, unit="W", schedule_only=True
     )

@@ -8,13 +8,15 @@ from pydantic.dataclasses import dataclass
 
 from trimtab.config.fields import (
     CHECKED,
-    Count,
     CountOrNone,
     InvalidValueError,
     Name,
     NotNegative,
     Number,
+    Parts,
+    Phases,
     Positive,
+    Seed,
     Whole,
     about,
 )
@@ -33,6 +35,7 @@ Distribution = StrEnum(
 TaskDistribution = StrEnum("TaskDistribution", "DETERMINISTIC EXPONENTIAL ERLANG LOGNORMAL")
 JobEnvironment = StrEnum("JobEnvironment", "ORIGINAL DEBLOATED")
 SparkProgramName = StrEnum("SparkProgramName", "WORD_POPULARITY TRIANGLE_COUNT")
+_MOST_STATES = 100  # of a Markovian arrival process
 Matrix = list[list[Number]]
 
 
@@ -54,7 +57,7 @@ class ArrivalsConfig:
     rate_per_s: NotNegative = about(
         "`poisson`: jobs of all classes together.", default=0.0, unit="1/s"
     )
-    bursts: CountOrNone = about("`bursts`: how many.", default=0)
+    bursts: Parts = about("`bursts`: how many.", default=0)
     horizon_s: NotNegative = about(
         "`bursts`: over how long they are spread.", default=0.0, unit="s"
     )
@@ -82,7 +85,7 @@ class Work:
     scv: NotNegative = about(
         "Squared coefficient of variation; `lognormal` and `hyperexponential`.", default=1.0
     )
-    phases: Count = about("Phases; `erlang`.", default=1)
+    phases: Phases = about("Phases; `erlang`.", default=1)
     minimum_s: NotNegative = about("Shortest; `uniform`.", default=0.0, unit="s")
     maximum_s: Number = about("Longest; `uniform`.", default=0.0, unit="s")
 
@@ -98,8 +101,8 @@ class Work:
 class RoundsConfig:
     """A job of map tasks, a shuffle and reduce tasks (Rocha's thesis, table 4.1)."""
 
-    map_tasks: CountOrNone = about("Map tasks; 0: not a job of rounds.", default=0)
-    reduce_tasks: CountOrNone = about("Reduce tasks.", default=0)
+    map_tasks: Parts = about("Map tasks; 0: not a job of rounds.", default=0)
+    reduce_tasks: Parts = about("Reduce tasks.", default=0)
     set_up_s: NotNegative = about("Mean time before the tasks.", default=0.0, unit="s")
     map_task_s: NotNegative = about("Mean time of a map task.", default=0.0, unit="s")
     shuffle_s: NotNegative = about("Mean time between map and reduce tasks.", default=0.0, unit="s")
@@ -108,7 +111,7 @@ class RoundsConfig:
         "Of each of these times.", default=TaskDistribution.EXPONENTIAL
     )
     scv: NotNegative = about("Squared coefficient of variation; `lognormal`.", default=1.0)
-    phases: Count = about("Phases; `erlang`.", default=1)
+    phases: Phases = about("Phases; `erlang`.", default=1)
     size_scv: NotNegative = about(
         "Squared coefficient of variation of the jobs' sizes (lognormal, mean 1), by which all "
         "times of a job's tasks are multiplied.",
@@ -168,7 +171,7 @@ class TraceConfig:
     """Arrivals and classes of jobs, drawn from one seed or read from a file."""
 
     name: Name = about("Name of the trace: the stem of its file.")
-    seed: CountOrNone = about("Seed of everything that is drawn.", default=1)
+    seed: Seed = about("Seed of everything that is drawn.", default=1)
     arrivals: ArrivalsConfig = about("When jobs arrive.", factory=ArrivalsConfig)
     classes: dict[str, JobClassConfig] = about(
         "The classes of jobs by name. With `file`: those of the file, if empty.", factory=dict
@@ -189,6 +192,10 @@ class TraceConfig:
         if not self.classes:
             raise InvalidValueError("classes", {}, "at least one class of jobs")
         _more_than_0("arrivals.jobs", given.jobs)
+        for name, matrix in {"transitions": given.transitions, **given.marked}.items():
+            if len(matrix) > _MOST_STATES:
+                key = "arrivals.transitions" if name == "transitions" else f"arrivals.marked.{name}"
+                raise InvalidValueError(key, f"{len(matrix)} rows", f"at most {_MOST_STATES}")
         if given.kind == ArrivalKind.POISSON and (given.load > 0) == (given.rate_per_s > 0):
             raise InvalidValueError("arrivals.load", given.load, "either load or rate_per_s")
         if given.kind == ArrivalKind.BURSTS:

@@ -1,6 +1,7 @@
 """Targets that are a folder: the slim environment is a copy of it with slim libraries in it."""
 
 import os
+import stat
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,12 +11,12 @@ from typing import ClassVar, Self
 from trimtab.config.groups.debloat import Fallback, Mode, Share
 from trimtab.debloating.copies.copying import copy_tree, take_over
 from trimtab.debloating.copies.disk_use import disk_use
-from trimtab.debloating.copies.layout import Layout
-from trimtab.debloating.fallback import Source, add_fallback
+from trimtab.debloating.copies.layout import OF_THE_SYSTEM, Layout
+from trimtab.debloating.fallback import Source, add_fallback, fallback_digests, not_as_debloated
 from trimtab.debloating.libraries import ProfiledLibrary, profiled_libraries
 from trimtab.debloating.targets.base import Target
-from trimtab.errors import UserError
-from trimtab.files import remove_tree, replace_folder
+from trimtab.errors import TrimtabError, UserError
+from trimtab.files import remove_tree, replace_folder, sha256_of_all
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.manifest import Environment, Manifest
 from trimtab.records.usage import Usage
@@ -34,8 +35,17 @@ class Folder(Target):
 
     @classmethod
     def at(cls, location: str) -> Self:
-        """Return the target that is the folder `location`."""
-        return cls(Path(location))
+        """Return the target that is the folder `location`.
+
+        Raises UserError for what is no folder, or one of the operating system.
+        """
+        root = Path(location)
+        if not root.is_absolute() or not root.is_dir() or root.resolve() in OF_THE_SYSTEM:
+            raise UserError(
+                f"{location}: not the folder of an environment, as a manifest.json says; debloat"
+                " again"
+            )
+        return cls(root)
 
     def describe(self) -> Environment:
         """Return the kind, and the folder as location."""
@@ -64,7 +74,7 @@ class Folder(Target):
         manifest = Manifest.read(debloated / "manifest.json")
         destination = Path(os.path.abspath(destination))
         layout = Layout.of(self.root, self.own)
-        self._check(manifest, layout, destination)
+        self._check(manifest, layout, debloated / "libraries", destination)
         destination.parent.mkdir(parents=True, exist_ok=True)
         partial = destination.with_name(f".{destination.name}.partial")
         if partial.exists():  # of a build that was killed
@@ -76,6 +86,7 @@ class Folder(Target):
             if source.kind != Fallback.NONE and manifest.mode != Mode.PUNCH:
                 add_fallback(partial, self.root, manifest, debloated / "spans", source)
             self.adapt(partial, destination)
+            fallback = fallback_digests(partial)
             before, after = disk_use(layout.folders), disk_use([partial])
         except BaseException:
             remove_tree(partial)
@@ -88,13 +99,16 @@ class Folder(Target):
             after_bytes=sum(after.values()),
             shared_bytes=linked_bytes + shared.reflinked_bytes,
             linked=shared.linked,
+            fallback=fallback,
         ).write(debloated / "environment.json")
 
     @abstractmethod
     def adapt(self, copy: Path, destination: Path) -> None:
         """Make `copy` fit to run as `destination`, and have its programs load the fallback."""
 
-    def _check(self, manifest: Manifest, layout: Layout, destination: Path) -> None:
+    def _check(
+        self, manifest: Manifest, layout: Layout, libraries: Path, destination: Path
+    ) -> None:
         place = destination.parent.resolve() / destination.name
         if layout.name_of(place) is not None or any(
             folder.is_relative_to(spelling)
@@ -105,4 +119,19 @@ class Folder(Target):
         for name, file in manifest.files.items():
             original = self.root / name
             if not original.is_file() or original.stat().st_size != file.size_before_bytes:
-                raise UserError(f"{original}: not the library that was debloated; profile it again")
+                raise not_as_debloated(original)
+        digests = sha256_of_all(self.root / name for name in manifest.files)
+        for name, file in manifest.files.items():
+            if digests[self.root / name] != file.sha256_before:
+                raise not_as_debloated(self.root / name)
+            _refuse_more_rights(libraries / name, self.root / name)
+
+
+def _refuse_more_rights(slim: Path, original: Path) -> None:
+    """A slim library is a file as we write it: anybody may have been at it since."""
+    try:
+        mode = slim.lstat().st_mode
+    except FileNotFoundError:
+        raise TrimtabError(f"{slim}: missing; debloat again") from None
+    if not stat.S_ISREG(mode) or stat.S_IMODE(mode) & ~stat.S_IMODE(original.stat().st_mode):
+        raise TrimtabError(f"{slim}: no file of ours, or with more rights; debloat again")

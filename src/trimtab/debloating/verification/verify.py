@@ -21,6 +21,7 @@ from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.compare import DEBLOATED, ORIGINAL, equal_runs, problem_of
 from trimtab.debloating.verification.crash import find_crash
 from trimtab.debloating.verification.followed import follow, problem_beside
+from trimtab.debloating.verification.intact import check_intact
 from trimtab.debloating.verification.linked import check_linked
 from trimtab.debloating.verification.mapped import LibraryFiles
 from trimtab.debloating.verification.observed import Observed
@@ -78,10 +79,11 @@ def verify_environment(
     Otherwise `destination`/failure keeps the runs' output and logs, verify.json there says what was
     other, or where the program died, and VerificationError is raised. Raises UserError when a
     workload's output changes from run to run in the original environment already, or a file that
-    both environments share was changed.
+    both environments share, or a library, was changed.
     """
     target, slim = target_of(name, workloads), absolute(environment)
     check_linked(manifest.with_name("environment.json"), target.root, slim)
+    check_intact(manifest.parent, target.root, slim)
     names = Manifest.read(manifest).files
     libraries = LibraryFiles.of(names, target.root, slim, FALLBACK_LIBRARY)
     verification = _Verification(target, slim, destination, libraries)

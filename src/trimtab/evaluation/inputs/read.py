@@ -143,15 +143,13 @@ def _cell(folder: Path) -> Cell:
     return Cell(
         label=summary.policy_label,
         summary=summary,
-        jobs=tables.check_columns(folder / "jobs.parquet", tables.SCHEDULED),
-        stays=tables.check_columns(folder / "stays.parquet", tables.STAYS),
+        jobs=tables.check_table(folder / "jobs.parquet", tables.SCHEDULED),
+        stays=tables.check_table(folder / "stays.parquet", tables.STAYS),
         nodes=_read_rows(folder / "nodes.parquet", tables.NODES),
         load=tables.read_table(folder / "load.parquet", tables.LOAD),
         formula=FormulaResponse.read(formula) if formula.is_file() else None,
         real=RealRun.read(real) if there else None,
-        real_jobs=tables.check_columns(folder / "real.parquet", tables.SCHEDULED)
-        if there
-        else None,
+        real_jobs=tables.check_table(folder / "real.parquet", tables.SCHEDULED) if there else None,
     )
 
 

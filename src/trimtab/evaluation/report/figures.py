@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import altair as alt
 import vl_convert
 
+from trimtab.errors import visible
 from trimtab.files import whole_file
 
 BEFORE, AFTER, HIGHLIGHT = "#9aa7b5", "#0f766e", "#b45309"
@@ -69,7 +70,7 @@ def hover(*names: str, **formats: str) -> list[Any]:
 
 def specification(chart: Any) -> dict[str, Any]:
     """Return a chart as a Vega-Lite document in the look that all figures share."""
-    return dict(
+    document: dict[str, Any] = _visible(
         chart.configure(font="system-ui, sans-serif", background="transparent")
         .configure_view(stroke=None)
         .configure_axis(
@@ -79,3 +80,13 @@ def specification(chart: Any) -> dict[str, Any]:
         .configure_title(fontSize=13, anchor="start", color=INK)
         .to_dict()
     )
+    return document
+
+
+def _visible(part: Any) -> Any:
+    """Names in data and titles come from documents; an SVG holds no control characters."""
+    if isinstance(part, dict):
+        return {key: _visible(value) for key, value in part.items()}
+    if isinstance(part, list):
+        return [_visible(value) for value in part]
+    return visible(part) if isinstance(part, str) else part

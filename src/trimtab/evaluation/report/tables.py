@@ -8,6 +8,7 @@ from typing import ClassVar, Optional, TypeAlias
 
 import pandas as pd
 
+from trimtab.errors import visible
 from trimtab.evaluation.inputs.measurements import DebloatedTarget
 from trimtab.evaluation.report.published import PublishedRow, published, titled
 from trimtab.files import whole_file
@@ -111,7 +112,7 @@ def exact(value: Value) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value)
+    return visible(str(value))
 
 
 def shown(value: Value, decimals: int | None) -> str:

@@ -1,21 +1,22 @@
 """`learned.json`: removed code that was asked for since, which a target's next libraries keep."""
 
-from collections.abc import Mapping
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
-from pydantic import NonNegativeInt
+from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
 from trimtab.records.removed_calls import RemovedCall
+from trimtab.records.values import BuildId, Digest, PathInside, Text, Whole, escaped
 
 
 @dataclass(frozen=True, config=PART)
 class LearnedLibrary:
-    """What was missing of one library, as which it is known by its build ID and its size."""
+    """What was missing of one library, which is known by its digest; all `misses` are of it."""
 
-    build_id: str | None
-    size_bytes: NonNegativeInt
+    build_id: BuildId | None
+    size_bytes: Whole
+    sha256: Digest
     misses: list[RemovedCall]
 
 
@@ -23,6 +24,13 @@ class LearnedCode(Document):
     """What was learned of a target's `libraries`, by their path in its environment."""
 
     stage: ClassVar[str] = "trimtab learn"
-    version: Literal[1] = 1
-    target: str
-    libraries: Mapping[str, LearnedLibrary]
+    version: Literal[2] = 2
+    target: Text
+    libraries: dict[PathInside, LearnedLibrary]
+
+    @model_validator(mode="after")
+    def _are_of_their_library(self) -> Self:
+        for name, library in self.libraries.items():
+            if any(miss.library != name for miss in library.misses):
+                raise ValueError(f"libraries.{escaped(name)}: holds misses of another library")
+        return self

@@ -2,11 +2,12 @@
 
 from typing import ClassVar, Literal, Self
 
-from pydantic import Field, NonNegativeInt, model_validator
+from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
 from trimtab.records.removed_calls import RemovedCall
+from trimtab.records.values import AboveZero, Share, Text, Whole, Word
 
 
 @dataclass(frozen=True, config=PART)
@@ -16,10 +17,10 @@ class SlimRun:
     `misses` are the removed pieces that it asked for, as places in a list of them.
     """
 
-    workload: str
-    condition: str
-    build: NonNegativeInt
-    misses: list[NonNegativeInt] = Field(default_factory=list)
+    workload: Word
+    condition: Text
+    build: Whole
+    misses: list[Whole] = Field(default_factory=list)
 
 
 @dataclass(frozen=True, config=PART)
@@ -33,12 +34,22 @@ class Risk:
     without such a run.
     """
 
-    runs: NonNegativeInt
-    runs_of_their_own: NonNegativeInt
-    estimate: float | None
-    runs_as_delivered: NonNegativeInt
-    runs_with_misses: NonNegativeInt
-    bound: float
+    runs: Whole
+    runs_of_their_own: Whole
+    estimate: Share | None
+    runs_as_delivered: Whole
+    runs_with_misses: Whole
+    bound: Share
+
+    @model_validator(mode="after")
+    def _is_of_its_runs(self) -> Self:
+        if max(self.runs_of_their_own, self.runs_as_delivered) > self.runs:
+            raise ValueError(f"runs_of_their_own, runs_as_delivered: more than {self.runs} runs")
+        if self.runs_with_misses > self.runs_as_delivered:
+            raise ValueError("runs_with_misses: more than runs_as_delivered")
+        if (self.estimate is None) == bool(self.runs):
+            raise ValueError("estimate: expected a share where there was a run only")
+        return self
 
 
 class Settling(Document):
@@ -50,12 +61,12 @@ class Settling(Document):
 
     stage: ClassVar[str] = "debloat"
     version: Literal[1] = 1
-    target: str
-    hardware: str
-    clean_runs: NonNegativeInt
-    builds: int = Field(ge=1)
+    target: Word
+    hardware: Word
+    clean_runs: Whole
+    builds: AboveZero
     settled: bool
-    why_not: str = ""
+    why_not: Text = ""
     runs: list[SlimRun] = Field(default_factory=list)
     missed: list[RemovedCall] = Field(default_factory=list)
 

@@ -267,7 +267,7 @@ def test_counts_and_bytes_by_reason_add_up_and_the_document_says_it_all() -> Non
     assert sum(map(decisions.bytes_of, ElementReason)) == total_bytes
     whole = Spans(np.array([data.size]), np.array([SpanReason.DATA], np.uint8))
     gpu = LocatedGpuCode(code, decisions, (), total_bytes, total_bytes)
-    document = document_of(Path("a.so"), "a.so", whole, 8192, gpu=gpu).gpu_code
+    document = document_of(Path("/a.so"), "a.so", whole, 8192, sha256="ab" * 32, gpu=gpu).gpu_code
     assert document is not None
     assert document.elements == [
         (element.offset, element.end, reason)

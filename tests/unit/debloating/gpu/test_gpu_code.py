@@ -28,7 +28,8 @@ def usage(*modules: UsedModule, gpus: tuple[int, ...] = (90,), traced: bool = Tr
     return Usage(
         workload="w", command=["w"], complete=True, incomplete_because=[], notes=[], processes=[],
         libraries=[], files=[], gpus=[UsedGpu(f"GPU {gpu}", gpu) for gpu in gpus],
-        modules=list(modules), kernels_traced=traced, kernels_not_traced_because="no reason",
+        modules=list(modules), kernels_traced=traced,
+        kernels_not_traced_because="" if traced else "no reason",
     )  # fmt: skip
 
 

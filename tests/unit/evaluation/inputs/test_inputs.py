@@ -105,9 +105,9 @@ def test_removed_elements_without_a_reason_are_refused(tmp_path: Path, column: s
 
 
 def test_used_code_of_a_library_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    used = {"/env/lib/libbig.so": UsedCode(frozenset(), frozenset())}
+    used = {"lib/libother.so": UsedCode(frozenset(), frozenset())}
     debloat = files.write_debloat(tmp_path / "d", used=used)
-    with pytest.raises(TrimtabError, match=r"used\.json: /env/lib/libbig\.so: not in libraries"):
+    with pytest.raises(TrimtabError, match=r"used\.json: lib/libother\.so: not in libraries"):
         load(files.inputs([files.write_profile(tmp_path / "p")], [debloat]))
 
 

@@ -207,7 +207,7 @@ def test_one_trace_on_two_clusters_has_two_panels(tmp_path: Path) -> None:
 
 
 def test_a_trace_without_arrivals_or_losses_has_no_figures(tmp_path: Path) -> None:
-    path = schedule_files.write_trace(tmp_path, arrivals=ArrivalCounts(1.0, {}), classes={})
+    path = schedule_files.write_trace(tmp_path, arrivals=ArrivalCounts(1.0, {}), classes={}, jobs=0)
     folder = schedule_files.write_dias(tmp_path)[0]
     names = names_of(of(folder, traces=(path,)))
     assert not names & {"arrivals", "accuracy_loss"}

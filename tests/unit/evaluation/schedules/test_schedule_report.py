@@ -133,9 +133,7 @@ def test_rows_left_out_of_a_recorded_trace_are_told(tmp_path: Path) -> None:
 
 
 def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
-    folders = schedule_files.write_dias(
-        tmp_path, cluster=HOSTILE, trace=HOSTILE, energy_source=HOSTILE
-    )
+    folders = schedule_files.write_dias(tmp_path, cluster=HOSTILE, trace=HOSTILE)
     inputs = files.inputs([], [], schedules=tuple(folders), experiment=HOSTILE)
     text = evaluate(inputs, tmp_path / "out").read_text()
     page = Page(text)
