@@ -8,6 +8,7 @@ from pydantic import Field, NonNegativeInt, model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
+from trimtab.records.flat_name import flat_name
 
 Row = tuple[NonNegativeInt, NonNegativeInt, NonNegativeInt]  # start, end, place in `reasons`
 
@@ -90,7 +91,7 @@ class LibrarySpans(Document):
 
 def spans_file(folder: Path, name: str) -> Path:
     """Return where the spans of the library `name` are written: one flat file a library."""
-    return folder / f"{name.replace('/', '__')}.json"
+    return folder / f"{flat_name(name)}.json"
 
 
 def _check_totals(

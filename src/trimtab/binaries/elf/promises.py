@@ -41,7 +41,7 @@ from trimtab.binaries.elf.tables import RELOCATION
 from trimtab.binaries.errors import ElfError
 
 _ONCE = {PT_DYNAMIC, PT_GNU_EH_FRAME, PT_INTERP, PT_PHDR, PT_TLS, PT_GNU_RELRO}
-_NONE, _IRELATIVE = 0, 37  # R_X86_64_*
+_NONE, _OF_SYMBOLS, _IRELATIVE = 0, (6, 7), 37  # R_X86_64_*; GLOB_DAT and JUMP_SLOT
 _DF_TEXTREL = 0x4
 _DT_FLAGS = 30
 _EH_FRAME_HDR_BYTES, _PCREL_SDATA4 = 8, 0x1B
@@ -141,6 +141,8 @@ def _check_relocations(section: DynamicSection, symbols: int) -> None:
         if int(rows["symbol"].max()) >= max(symbols, 1):
             raise ElfError(elf.path, f"has {what} for symbols that it does not have")
         kinds = rows["type"]
+        if ((rows["symbol"] == 0) & np.isin(kinds, _OF_SYMBOLS)).any():
+            raise ElfError(elf.path, f"has {what} of symbols that name none")
         slots = rows["slot"]
         if not kinds.all():  # R_X86_64_NONE writes nothing
             slots = slots[kinds != _NONE]
