@@ -12,7 +12,8 @@ import pytest
 TRIMTAB = Path(sys.executable).parent / "trimtab"
 # Pairs that joined alike, bytes that are no UTF-8, and what shells, lines and options trip over.
 NAMES = [
-    b"x__y.so", b"x/y.so", b"x/_y.so", b"x_/y.so", b"caf\xe9.so", b"\xff/\xfe.so", b"back\\slash.so",
+    b"x__y.so", b"x/y.so", b"x/_y.so", b"x_/y.so", b"caf\xe9.so", b"\xff/\xfe.so",
+    b"back\\slash.so",
     b"n" * 247 + b".so", b"new\nline.so", b"two  words.so", b"quo'te\".so", b"-dash.so",
     b"[/bold].so", b"tab\t.so", b"\x1b[31mred.so", "größe.so".encode(),
 ]  # fmt: skip
@@ -35,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
     environment = tmp_path / "env"
     venv.create(environment, symlinks=True)
     for number, name in enumerate(NAMES):
-        path = Path(os.fsdecode(os.path.join(os.fsencode(environment / "lib/names"), name)))
+        path = environment / "lib/names" / os.fsdecode(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         command = ["gcc", "-x", "c", "-", "-shared", "-fPIC", f"-DNUMBER={number}"]
         built = tmp_path / "built.so"
@@ -55,7 +56,7 @@ def trimtab(folder: Path, *words: str | Path) -> subprocess.CompletedProcess[str
     return done
 
 
-def run(folder: Path, *behaviour: str) -> list[str]:
+def run(folder: Path) -> list[str]:
     python = folder / "trimtab_workspace/env/bin/python"
     done = subprocess.run([python, "program.py"], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -81,5 +82,5 @@ def test_every_verb_on_libraries_of_any_name(folder: Path) -> None:
     for path in spans:
         out = Path("rebuilt", str(len(rebuilt)))
         trimtab(folder, "reconstruct", "--span-path", path, "--output-dir", out)
-        rebuilt += [os.fsencode(found.name) for found in (folder / out).iterdir()]
-    assert {os.path.basename(name) for name in NAMES} <= set(rebuilt)
+        rebuilt += [found.name for found in (folder / out).iterdir()]
+    assert {Path(os.fsdecode(name)).name for name in NAMES} <= set(rebuilt)

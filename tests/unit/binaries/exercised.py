@@ -24,7 +24,7 @@ class Exercise:
         if not program.exists():
             build(program, "-ldl")
             build(audit, "-shared", "-fPIC", "-DWATCH")
-        self._pages = tempfile.TemporaryFile() if watched else None
+        self._pages = tempfile.TemporaryFile() if watched else None  # noqa: SIM115
         environment = dict(os.environ)
         if self._pages:
             environment |= {

@@ -53,7 +53,12 @@ extern "C" int caught(int x) {
   try { return thrown(x); }
   catch (const std::exception &error) { return -(int)std::string(error.what()).size(); }
 }
-extern "C" int area(int x) { Shape *shape = new Square; int y = shape->area(x); delete shape; return y; }
+extern "C" int area(int x) {
+  Shape *shape = new Square;
+  int y = shape->area(x);
+  delete shape;
+  return y;
+}
 extern "C" int alive(int) { return Counted::alive; }
 """ + "\n".join(
     f'extern "C" __attribute__((aligned(4096))) int function_{i}(int x) {{ return x - {i}; }}'

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.binaries.elf.headers import PT_DYNAMIC, ProgramHeader
+from trimtab.binaries.elf.headers import HEADER, PF_X, PT_DYNAMIC, ProgramHeader
 from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.errors import ElfError
 
@@ -82,3 +82,21 @@ def read_dynamic_section(elf: Elf) -> DynamicSection:
             return DynamicSection(elf, entries)
         entries.append((tag, value))
     raise ElfError(elf.path, "has a dynamic section without an end (DT_NULL)")
+
+
+def check_code(section: DynamicSection, what: str, addresses: NDArray[np.uint64]) -> None:
+    """Raise ElfError unless all addresses (uint64) are of code, behind the file's header.
+
+    What the header becomes nobody promised: it may be executable where segments are few.
+    """
+    loads = [load for load in section.elf.loads if load.flags & PF_X]
+    start = np.array([load.address for load in loads] or [0], np.uint64)
+    end = np.array([load.address + load.memory_bytes for load in loads] or [0], np.uint64)
+    held = np.searchsorted(start, addresses, "right").astype(np.int64) - 1
+    good = (held >= 0) & (addresses < end[held.clip(min=0)])
+    first = section.elf.loads[0]
+    if first.offset == 0:
+        good &= (addresses < first.address) | (addresses >= first.address + HEADER.size)
+    if not good.all():
+        where = int(addresses[~good][0])
+        raise ElfError(section.elf.path, f"has {what} at {where:#x}, where there is no code")

@@ -12,11 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.binaries.elf import dynamic_section as dt
-from trimtab.binaries.elf.dynamic_section import DynamicSection, read_dynamic_section
+from trimtab.binaries.elf.dynamic_section import (
+    DynamicSection,
+    check_code,
+    read_dynamic_section,
+)
 from trimtab.binaries.elf.headers import (
     HEADER,
     PAGE_BYTES,
-    PF_W,
     PF_X,
     PROGRAM_HEADER,
     PT_DYNAMIC,
@@ -34,19 +37,14 @@ from trimtab.binaries.elf.headers import (
     SHT_NULL,
     ProgramHeader,
 )
-from trimtab.binaries.elf.packed import packed_slots
 from trimtab.binaries.elf.reader import Elf
+from trimtab.binaries.elf.relocation_tables import ARRAYS, check_relocations
 from trimtab.binaries.elf.symbol_tables import check_symbols
-from trimtab.binaries.elf.tables import RELOCATION
 from trimtab.binaries.errors import ElfError
 
 _ONCE = {PT_DYNAMIC, PT_GNU_EH_FRAME, PT_INTERP, PT_PHDR, PT_TLS, PT_GNU_RELRO}
-_NONE, _OF_SYMBOLS, _IRELATIVE = 0, (6, 7), 37  # R_X86_64_*; GLOB_DAT and JUMP_SLOT
-_DF_TEXTREL = 0x4
-_DT_FLAGS = 30
 _EH_FRAME_HDR_BYTES, _PCREL_SDATA4 = 8, 0x1B
 _SHT_RELA, _SHT_REL = 4, 9
-_SYMBOL_BYTES, _RELOCATION_BYTES, _WORD_BYTES = 24, 24, 8
 
 
 def broken_promise(elf: Elf) -> str:
@@ -58,13 +56,17 @@ def broken_promise(elf: Elf) -> str:
     return ""
 
 
-def check_promises(elf: Elf) -> None:
-    """Raise ElfError where `elf` breaks a promise that the dynamic linker builds on."""
+def check_promises(elf: Elf, whole: bool = True) -> None:
+    """Raise ElfError where `elf` breaks a promise that the dynamic linker builds on.
+
+    In a library that is not `whole` functions may lie where pages left, but for those that loading
+    calls.
+    """
     _check_segments(elf)
     section = read_dynamic_section(elf)
     _check_placed_segments(elf, section)
-    symbols = check_symbols(section)
-    _check_relocations(section, symbols)
+    symbols = check_symbols(section, whole)
+    check_relocations(section, symbols, whole)
     _check_functions(section)
     _check_unwind_table(elf, section)
     _check_sections(elf, section)
@@ -121,78 +123,16 @@ def _check_protected(elf: Elf, segment: ProgramHeader) -> None:
         raise ElfError(elf.path, f"protects memory at {at:#x} that no segment maps")
 
 
-def _check_relocations(section: DynamicSection, symbols: int) -> None:
-    """Relocations write into writable segments, and name symbols that there are."""
-    elf, values = section.elf, section.values
-    if dt.DT_REL in values or values.get(dt.DT_PLTREL, dt.DT_RELA) != dt.DT_RELA:
-        raise ElfError(elf.path, "has relocations without addends, which x86-64 does not have")
-    for what, table, size in (
-        ("relocations", dt.DT_RELA, dt.DT_RELASZ),
-        ("linkage relocations", dt.DT_JMPREL, dt.DT_PLTRELSZ),
-    ):
-        length = values.get(size, 0)
-        if not length:
-            continue
-        if length % _RELOCATION_BYTES or (
-            values.get(dt.DT_RELAENT, _RELOCATION_BYTES) != _RELOCATION_BYTES
-        ):
-            raise ElfError(elf.path, f"has {what} of another size than {_RELOCATION_BYTES} bytes")
-        rows = section.read(what, values.get(table, 0), length).view(RELOCATION)
-        if int(rows["symbol"].max()) >= max(symbols, 1):
-            raise ElfError(elf.path, f"has {what} for symbols that it does not have")
-        kinds = rows["type"]
-        if ((rows["symbol"] == 0) & np.isin(kinds, _OF_SYMBOLS)).any():
-            raise ElfError(elf.path, f"has {what} of symbols that name none")
-        slots = rows["slot"]
-        if not kinds.all():  # R_X86_64_NONE writes nothing
-            slots = slots[kinds != _NONE]
-        _check_slots(section, what, slots)
-        chosen = rows["addend"][kinds == _IRELATIVE]
-        for address in np.unique(chosen).tolist():
-            _check_code(section, "a function that chooses others", address)
-    if length := values.get(dt.DT_RELRSZ, 0):
-        if length % _WORD_BYTES or values.get(dt.DT_RELRENT, _WORD_BYTES) != _WORD_BYTES:
-            raise ElfError(elf.path, "has packed relocations of another size than 8 bytes")
-        words = section.read("packed relocations", values.get(dt.DT_RELR, 0), length).view("<u8")
-        if words[0] & 1:
-            raise ElfError(elf.path, "has packed relocations that begin without an address")
-        _check_slots(section, "packed relocations", packed_slots(words))
-
-
-def _check_slots(section: DynamicSection, what: str, slots: NDArray[np.uint64]) -> None:
-    flags = section.values.get(_DT_FLAGS, 0)
-    anywhere = dt.DT_TEXTREL in section.values or bool(flags & _DF_TEXTREL)
-    loads = [s for s in section.elf.loads if s.memory_bytes and (anywhere or s.flags & PF_W)]
-    if not slots.size:
-        return
-    start = np.array([load.address for load in loads] or [0], np.uint64)
-    end = np.array([load.address + load.memory_bytes for load in loads] or [0], np.uint64)
-    held = np.searchsorted(start, slots, "right").astype(np.int64) - 1
-    good = (held >= 0) & (slots < end[held.clip(min=0)])
-    if not good.all():
-        where = int(slots[~good][0])
-        raise ElfError(section.elf.path, f"has {what} that write to {where:#x}, which is read-only")
-
-
 def _check_functions(section: DynamicSection) -> None:
     """Constructors and destructors: arrays within segments, functions within code."""
     values = section.values
     for tag in (dt.DT_INIT, dt.DT_FINI):
         if tag in values:
-            _check_code(section, "start-up or end code", values[tag])
-    for array, size in (
-        (dt.DT_INIT_ARRAY, dt.DT_INIT_ARRAYSZ),
-        (dt.DT_FINI_ARRAY, dt.DT_FINI_ARRAYSZ),
-        (dt.DT_PREINIT_ARRAY, dt.DT_PREINIT_ARRAYSZ),
-    ):
+            where = np.array([values[tag]], np.uint64)
+            check_code(section, "start-up or end code", where)
+    for array, size in ARRAYS:
         if values.get(size, 0) and array in values:
             section.read("an array of constructors", values[array], values[size])
-
-
-def _check_code(section: DynamicSection, what: str, address: int) -> None:
-    load = section.load_at(address)
-    if load is None or not load.flags & PF_X:
-        raise ElfError(section.elf.path, f"has {what} at {address:#x}, where there is no code")
 
 
 def _check_unwind_table(elf: Elf, section: DynamicSection) -> None:
@@ -214,8 +154,13 @@ def _check_unwind_table(elf: Elf, section: DynamicSection) -> None:
     rows = head[12 : 12 + count * 8].view("<i4").reshape(-1, 2)
     if (rows[1:, 0] < rows[:-1, 0]).any():
         raise ElfError(elf.path, "has an unwind table that is not sorted")
-    if (elf.offsets_of(rows[:, 1].astype(np.int64) + header.address) < 0).any():
+    places = rows[:, 1].astype(np.int64) + header.address
+    if (elf.offsets_of(places) < 0).any():
         raise ElfError(elf.path, "has an unwind table that leads outside its segments")
+    for code in elf.sections:
+        inside = (places >= code.address) & (places < code.address + code.size)
+        if code.flags & SHF_EXECINSTR and inside.any():
+            raise ElfError(elf.path, f"has unwind descriptions within section {code.name}")
 
 
 def _check_sections(elf: Elf, section: DynamicSection) -> None:
@@ -229,8 +174,12 @@ def _check_sections(elf: Elf, section: DynamicSection) -> None:
             raise ElfError(elf.path, f"has section {header.name} where no segment has its bytes")
         if header.address + header.size > load.address + load.file_bytes:
             raise ElfError(elf.path, f"has section {header.name} past the end of its segment")
-        if header.flags & SHF_EXECINSTR and not load.flags & PF_X:
-            raise ElfError(elf.path, f"has code in section {header.name} that cannot run")
+        if header.flags & SHF_EXECINSTR:
+            if not load.flags & PF_X:
+                raise ElfError(elf.path, f"has code in section {header.name} that cannot run")
+            for start, end, what in section.ranges:
+                if start < header.end and header.offset < end:
+                    raise ElfError(elf.path, f"has {what} within section {header.name}")
         if header.type == SHT_DYNSYM and header.address != section.values.get(dt.DT_SYMTAB):
             raise ElfError(elf.path, f"has other symbols than section {header.name} says")
         if header.type in (_SHT_RELA, _SHT_REL):

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.binaries.elf import dynamic_section as dt
-from trimtab.binaries.elf.dynamic_section import DynamicSection
-from trimtab.binaries.elf.headers import HEADER, PF_X, SHT_DYNSYM
+from trimtab.binaries.elf.dynamic_section import DynamicSection, check_code
+from trimtab.binaries.elf.headers import SHT_DYNSYM
 from trimtab.binaries.elf.tables import SYMBOL
 from trimtab.binaries.errors import ElfError
 
@@ -22,9 +22,10 @@ _VERSION_INDEX = 0x7FFF
 _NEED_BYTES, _DEFINITION_BYTES = 16, 20
 
 
-def check_symbols(section: DynamicSection) -> int:
-    """Return how many dynamic symbols there are.
+def check_symbols(section: DynamicSection, whole: bool) -> NDArray[np.void]:
+    """Return the dynamic symbols, rows of SYMBOL.
 
+    In a library that is not `whole` functions may lie where pages left.
     Raises ElfError where a table lies outside the segments or leads out of another one.
     """
     path, values = section.elf.path, section.values
@@ -45,27 +46,17 @@ def check_symbols(section: DynamicSection) -> int:
     rows = section.read("symbols", values[dt.DT_SYMTAB], count * SYMBOL.itemsize).view(SYMBOL)
     if count and int(rows["name"].max()) >= strings_bytes:
         raise ElfError(path, "has symbols whose names are outside its table of names")
-    _check_code(section, rows)
+    if whole:
+        _check_code(section, rows)
     _check_versions(section, count, strings_bytes)
-    return count
+    return rows
 
 
 def _check_code(section: DynamicSection, rows: NDArray[np.void]) -> None:
     """Functions lie in executable segments, behind the headers."""
     kind, index = rows["info"] & 0xF, rows["section"]
     own = ((kind == _FUNC) | (kind == _GNU_IFUNC)) & (index > 0) & (index < _FIRST_RESERVED)
-    value = rows["value"][own]
-    loads = [load for load in section.elf.loads if load.flags & PF_X]
-    start = np.array([load.address for load in loads] or [0], np.uint64)
-    end = np.array([load.address + load.memory_bytes for load in loads] or [0], np.uint64)
-    held = np.searchsorted(start, value, "right").astype(np.int64) - 1
-    good = (held >= 0) & (value < end[held.clip(min=0)])
-    header = section.load_at(section.elf.loads[0].address)
-    if header is not None and header.offset == 0:
-        good &= (value < header.address) | (value >= header.address + HEADER.size)
-    if not good.all():
-        where = int(value[~good][0])
-        raise ElfError(section.elf.path, f"has a function at {where:#x}, where there is no code")
+    check_code(section, "a function", rows["value"][own])
 
 
 def _count(section: DynamicSection) -> int | None:
