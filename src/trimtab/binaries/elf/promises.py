@@ -9,7 +9,6 @@ and, for alignment, glibc's `elf/dl-load.c`.
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from trimtab.binaries.elf import dynamic_section as dt
 from trimtab.binaries.elf.dynamic_section import (
