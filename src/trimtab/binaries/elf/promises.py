@@ -58,15 +58,15 @@ def broken_promise(elf: Elf) -> str:
 def check_promises(elf: Elf, whole: bool = True) -> None:
     """Raise ElfError where `elf` breaks a promise that the dynamic linker builds on.
 
-    In a library that is not `whole` functions may lie where pages left, but for those that loading
-    calls.
+    In a library that is not `whole` functions may lie where pages left, also those that loading
+    calls: where no run loaded it they come back when they are.
     """
     _check_segments(elf)
     section = read_dynamic_section(elf)
     _check_placed_segments(elf, section)
     symbols = check_symbols(section, whole)
     check_relocations(section, symbols, whole)
-    _check_functions(section)
+    _check_functions(section, whole)
     _check_unwind_table(elf, section)
     _check_sections(elf, section)
     _check_apart_from_headers(elf, section.ranges)
@@ -122,11 +122,11 @@ def _check_protected(elf: Elf, segment: ProgramHeader) -> None:
         raise ElfError(elf.path, f"protects memory at {at:#x} that no segment maps")
 
 
-def _check_functions(section: DynamicSection) -> None:
+def _check_functions(section: DynamicSection, whole: bool) -> None:
     """Constructors and destructors: arrays within segments, functions within code."""
     values = section.values
     for tag in (dt.DT_INIT, dt.DT_FINI):
-        if tag in values:
+        if whole and tag in values:
             where = np.array([values[tag]], np.uint64)
             check_code(section, "start-up or end code", where)
     for array, size in ARRAYS:

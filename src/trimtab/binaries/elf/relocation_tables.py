@@ -29,8 +29,7 @@ _RELOCATION_BYTES, _WORD_BYTES = 24, 8
 def check_relocations(section: DynamicSection, symbols: NDArray[np.void], whole: bool) -> None:
     """Raise ElfError unless relocations write into writable segments and name `symbols`.
 
-    In a library that is not `whole` functions may lie where pages left, but for those that loading
-    calls.
+    In a library that is not `whole` functions may lie where pages left.
     """
     elf, values = section.elf, section.values
     if dt.DT_REL in values or values.get(dt.DT_PLTREL, dt.DT_RELA) != dt.DT_RELA:
@@ -53,6 +52,8 @@ def check_relocations(section: DynamicSection, symbols: NDArray[np.void], whole:
         if not kinds.all():  # R_X86_64_NONE writes nothing
             slots = slots[kinds != _NONE]
         _check_slots(section, what, slots)
+        if not whole:
+            continue
         called = kinds == _IRELATIVE
         for array, array_bytes in ARRAYS:
             if array in values:
