@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "flat_name.h"
 #include "give_up.h"
 #include "memory.h"
 #include "open_file.h"
@@ -18,13 +19,10 @@ _Static_assert(sizeof(struct sidecar_header) == 4096, "a page");
 /* The path of a library's sidecar; every library that lost something has one. */
 static const char *sidecar_path(const char *library) {
   static char path[PATH_MAX];
-  int length = snprintf(path, sizeof path, "%s/" SIDECAR_FOLDER "/", environment_root);
-  char *end = path + length, *limit = path + sizeof path - sizeof ".removed";
-  for (; *library && end < limit - 1; library++) {
-    if (*library == '/') *end++ = '_';
-    *end++ = *library == '/' ? '_' : *library;
-  }
-  memcpy(end, ".removed", sizeof ".removed");
+  char flat[FLAT_NAME_BYTES];
+  flat_name(library, flat);
+  int length = snprintf(path, sizeof path, "%s/" SIDECAR_FOLDER "/%s.removed", environment_root, flat);
+  if (length >= (int)sizeof path) give_up("%s: its path is too long", library);
   return path;
 }
 

@@ -1,4 +1,4 @@
-/* What was removed of one library: TABLES/{library with / as __}.removed, written by
+/* What was removed of one library: SIDECAR_FOLDER/{flat_name(library)}.removed, written by
  * src/trimtab/debloating/fallback.py. All numbers are little-endian, addresses those of the
  * library's file.
  *

@@ -10,6 +10,7 @@ from trimtab.binaries.gpu.wrappers import registered_regions
 from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.binaries.rewriting.not_started import stop_patches
 from trimtab.binaries.rewriting.program_headers import unmap_headers
+from trimtab.binaries.rewriting.read_back import read_back
 from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
 from trimtab.cli.documents import TracedProgram
 from trimtab.cli.program_options import NAME, ProgramOptions
@@ -226,4 +227,5 @@ def reconstruct(span_path: Path, output_dir: Path, mode: Mode) -> Path:
     )
     if mode == Mode.COMPACT:
         unmap_headers(destination)
+    read_back(destination, elf, spans, patches)
     return destination

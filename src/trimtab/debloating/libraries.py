@@ -12,10 +12,11 @@ import zstandard
 from numpy.typing import NDArray
 
 from trimtab.binaries.elf.functions import Functions, read_functions
+from trimtab.binaries.elf.promises import broken_promise
 from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.errors import ElfError, UnreadableError
 from trimtab.binaries.relations.likely import with_likely
-from trimtab.binaries.rewriting.locate import locate
+from trimtab.binaries.rewriting.locate import left_as_it_is, locate
 from trimtab.binaries.rewriting.not_started import stop_patches, without_start
 from trimtab.binaries.rewriting.regions import Patch
 from trimtab.binaries.rewriting.spans import Spans
@@ -207,6 +208,9 @@ def locate_used(library: ProfiledLibrary, options: Debloat, gpu: GpuScope) -> Lo
     """Return the spans of the library's file that are kept and removed, with reasons."""
     elf = read_elf(library.path)
     functions = read_functions(elf)
+    broken = broken_promise(elf)
+    if broken:
+        return _whole(elf, functions, broken)
     starts = functions.start.astype(np.int64)
     used = np.isin(starts, library.used)
     if library.why_not:
@@ -243,6 +247,13 @@ def locate_used(library: ProfiledLibrary, options: Debloat, gpu: GpuScope) -> Lo
         function_bytes_total=int(functions.size.sum()),
         function_bytes_kept=kept,
     )
+
+
+def _whole(elf: Elf, functions: Functions, why: str) -> Located:
+    """Return that a library is left as it is."""
+    spans, gpu_code = locate_gpu_code(elf, left_as_it_is(elf, why), GpuScope(why_all=why))
+    length = int(functions.size.sum())
+    return Located(elf, spans, gpu_code, True, (), len(functions), len(functions), length, length)
 
 
 def _kept_bytes(elf: Elf, functions: Functions, spans: Spans) -> int:

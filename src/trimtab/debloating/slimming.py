@@ -12,6 +12,7 @@ import numpy as np
 from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.binaries.rewriting.companion import add_companion
 from trimtab.binaries.rewriting.program_headers import unmap_headers
+from trimtab.binaries.rewriting.read_back import read_back
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
 from trimtab.debloating.gpu.gpu_code import GpuScope
@@ -123,11 +124,14 @@ class Slimming:
             minimum_hole_bytes=self.options.minimum_hole_bytes,
             patches=located.patches,
         )
+        companion = ""
         if self.options.mode == Mode.COMPACT:
             unmap_headers(path)  # before anything is linked to the file
             if self.options.fallback != Fallback.NONE:
                 to_root = os.path.relpath(FALLBACK_LIBRARY, Path(library.name).parent)
-                add_companion(path, located.elf, f"$ORIGIN/{to_root}")
+                if add_companion(path, located.elf, f"$ORIGIN/{to_root}"):
+                    companion = f"$ORIGIN/{to_root}"
+        read_back(path, located.elf, located.spans, located.patches, companion)
         rewritten_s = time.perf_counter()
         before = self._size_before(library)
         if before.sha256 != library.sha256:

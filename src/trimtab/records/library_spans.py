@@ -9,6 +9,7 @@ from pydantic import FailFast, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
+from trimtab.records.flat_name import flat_name
 from trimtab.records.values import AboveZero, AbsolutePath, BuildId, Digest, PathInside, Text, Whole
 
 Row = tuple[Whole, Whole, Whole]  # start, end, place in `reasons`
@@ -119,7 +120,7 @@ def _check_elements(gpu: GpuCodeSpans, size_bytes: int) -> None:
 
 def spans_file(folder: Path, name: str) -> Path:
     """Return where the spans of the library `name` are written: one flat file a library."""
-    return folder / f"{name.replace('/', '__')}.json"
+    return folder / f"{flat_name(name)}.json"
 
 
 def _check_totals(

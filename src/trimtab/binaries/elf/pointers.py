@@ -9,13 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from trimtab.binaries.elf.packed import packed_slots
 from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.elf.tables import RELOCATION, SYMBOL, table_rows
 
 IMPORTED = -1
 _ABSOLUTE, _GLOB_DAT, _JUMP_SLOT, _RELATIVE = 1, 6, 7, 8
 _ADDRESS_LIMIT = 1 << 47  # the end of user space
-_WORD_BYTES, _BITS_A_WORD = 8, 63
+_WORD_BYTES = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,18 +69,9 @@ def read_pointers(elf: Elf) -> Pointers:
 def _packed(elf: Elf) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the slots that packed relative relocations name, and what stands in them."""
     section = elf.section(".relr.dyn")
-    words = elf.data[section.offset : section.end // 8 * 8] if section else elf.data[:0]
-    slots: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
-    base = 0
-    for word in words[: words.size // 8 * 8].view("<u8").tolist():
-        if word & 1:  # a bit each for the words after the last address
-            bits = np.flatnonzero((word >> np.arange(1, 64, dtype=np.uint64)) & np.uint64(1))
-            slots.append(base + bits * _WORD_BYTES)
-            base += _BITS_A_WORD * _WORD_BYTES
-        else:
-            base = word + _WORD_BYTES if word < _ADDRESS_LIMIT else 0
-            slots.append(np.array([base - _WORD_BYTES], np.int64))
-    slot = np.concatenate(slots)
+    words = elf.data[section.offset : section.end] if section else elf.data[:0]
+    slots = packed_slots(words[: words.size // _WORD_BYTES * _WORD_BYTES].view("<u8"))
+    slot = slots[slots < _ADDRESS_LIMIT].astype(np.int64)
     offset = elf.offsets_of(slot)
     inside = (offset >= 0) & (offset <= elf.size_bytes - _WORD_BYTES)
     every = np.ndarray((max(elf.size_bytes - 7, 0),), "<i8", elf.data, strides=(1,))

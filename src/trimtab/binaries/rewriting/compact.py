@@ -1,9 +1,7 @@
 """Write a library without the bytes that its spans remove."""
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -14,7 +12,7 @@ from trimtab.binaries.elf.headers import HEADER, PAGE_BYTES, SECTION_HEADER
 from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.rewriting.layout import plan_layout
 from trimtab.binaries.rewriting.program_headers import split_segments
-from trimtab.binaries.rewriting.regions import Patch
+from trimtab.binaries.rewriting.regions import Patch, apply_patches
 from trimtab.binaries.rewriting.section_headers import split_sections, without_symbols
 from trimtab.binaries.rewriting.spans import REMOVED_CODE, Spans
 from trimtab.errors import TrimtabError, UserError
@@ -60,7 +58,8 @@ def rewrite(
 
     `zero` overwrites removed code with int3 and the rest with zeros, or everything with the byte
     `fill`; `punch` does so and leaves whole removed pages unallocated; `compact` takes them out of
-    the file, in runs of at least `minimum_hole_bytes`, and keeps every address. The bytes of
+    the file, in runs of at least `minimum_hole_bytes`, and keeps every address. Where nothing is
+    removed the file is the source's. The bytes of
     `patches`, ascending and disjoint, take the place of the source's: what moves or changes. Raises
     UserError when the spans are another file's or the destination is the source, OSError when the
     destination cannot be written.
@@ -71,7 +70,7 @@ def rewrite(
         raise UserError(f"{destination}: the result would overwrite its source; give another path")
     permissions = elf.path.stat().st_mode & 0o7777
     with whole_file(destination, permissions) as temporary, temporary.open("wb") as file:
-        if mode == "compact":
+        if mode == "compact" and spans.removed_bytes:
             holes = _write_compact(source, file, minimum_hole_bytes)
         else:
             holes = _write_in_place(source, file, mode == "punch")
@@ -158,7 +157,7 @@ def _filled(source: _Source, start: int, end: int) -> Iterator[tuple[int, NDArra
         chunk = elf.read(offset, length)
         if chunk.size != length:
             raise TrimtabError(f"{elf.path}: it became shorter while it was read")
-        _apply(source.patches, offset, chunk)
+        apply_patches(source.patches, offset, chunk)
         first = int(np.searchsorted(spans.end, offset, "right"))
         last = int(np.searchsorted(spans.end, offset + length)) + 1
         low = np.maximum(spans.start[first:last] - offset, 0)
@@ -168,16 +167,6 @@ def _filled(source: _Source, start: int, end: int) -> Iterator[tuple[int, NDArra
             byte = INT3 if reasons[index] in REMOVED_CODE else 0
             chunk[low[index] : high[index]] = byte if fill is None else fill
         yield offset, chunk
-
-
-def _apply(patches: Sequence[Patch], offset: int, chunk: NDArray[np.uint8]) -> None:
-    """Write the patches' bytes over the chunk that begins at `offset`."""
-    first = bisect_right(patches, offset, key=lambda patch: patch.end)
-    for patch in islice(patches, first, None):
-        if patch.offset >= offset + chunk.size:
-            break
-        low, high = max(patch.offset, offset), min(patch.end, offset + chunk.size)
-        chunk[low - offset : high - offset] = patch.data[low - patch.offset : high - patch.offset]
 
 
 def _pages_with_kept_bytes(spans: Spans, offset: int, length: int) -> NDArray[np.bool_]:

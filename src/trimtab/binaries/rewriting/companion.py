@@ -58,8 +58,9 @@ def _place_of_entry(elf: Elf) -> tuple[int, int] | None:
     if _DT_NULL not in tags or _DT_STRTAB not in values:
         return None
     end = tags.index(_DT_NULL)
-    if end + 1 == len(tags):
-        if _DT_RELACOUNT not in tags:
+    # What stands behind the end must not become part of the section.
+    if tags[end + 1 : end + 2] != [_DT_NULL]:
+        if _DT_RELACOUNT not in tags[:end]:
             return None
         end = tags.index(_DT_RELACOUNT)
     return dynamic.offset + end * _ENTRY.size, values[_DT_STRTAB]

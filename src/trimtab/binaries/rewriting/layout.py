@@ -143,6 +143,12 @@ def _needed_pages(elf: Elf, spans: Spans) -> NDArray[np.bool_]:
     """Return which pages of the file hold a byte that is kept."""
     needed = _pages_of(elf, spans, spans.kept)
     needed[0] = True
+    # Where the library begins and ends others must not be mapped: what left may come back there.
+    for load in (elf.loads[0], elf.loads[-1]):
+        if load.file_bytes:
+            needed[
+                load.offset // PAGE_BYTES if load is elf.loads[0] else (load.end - 1) // PAGE_BYTES
+            ] = True
     for load in elf.loads:
         # Memory past a segment's bytes in the file (.bss) goes on from its last page.
         if load.memory_bytes > load.file_bytes > 0:

@@ -71,6 +71,12 @@ def locate(elf: Elf, functions: Functions, used: NDArray[np.bool_], keep_symbols
     return Spans(canvas.end, canvas.reason, elf.build_id, note)
 
 
+def left_as_it_is(elf: Elf, why: str) -> Spans:
+    """Return the spans of `elf` when every byte stays, and the reason for that."""
+    whole = Canvas.of(elf.size_bytes, SpanReason.WHOLE)
+    return Spans(whole.end, whole.reason, elf.build_id, f"it is left as it is: {why}")
+
+
 def is_symbols(elf: Elf, section: Section) -> bool:
     """Whether a section is there for debuggers and linkers only: what `strip` removes."""
     if section.flags & SHF_ALLOC or section.type == SHT_NOBITS:

@@ -1,8 +1,10 @@
 """Regions rewritten so that they hold only the elements that are kept."""
 
 import struct
-from collections.abc import Collection, Mapping
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +32,16 @@ class Patch:
     def end(self) -> int:
         """The file offset past the last byte."""
         return self.offset + self.data.size
+
+
+def apply_patches(patches: Sequence[Patch], offset: int, chunk: NDArray[np.uint8]) -> None:
+    """Write the patches' bytes over the chunk that begins at `offset`."""
+    first = bisect_right(patches, offset, key=lambda patch: patch.end)
+    for patch in islice(patches, first, None):
+        if patch.offset >= offset + chunk.size:
+            break
+        low, high = max(patch.offset, offset), min(patch.end, offset + chunk.size)
+        chunk[low - offset : high - offset] = patch.data[low - patch.offset : high - patch.offset]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,242 @@
+"""A slim library read back and compared with its source, before anybody loads it.
+
+What a reader or a writer of ours got wrong is found here, in the run that made it, and not by a
+program that crashes: the file keeps every promise of the format, every byte that was to stay is at
+the address that it had, and nothing else changed than what was meant to.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.binaries.elf import dynamic_section as dt
+from trimtab.binaries.elf.dynamic_section import ENTRY, read_dynamic_section
+from trimtab.binaries.elf.headers import (
+    HEADER,
+    PAGE_BYTES,
+    PF_R,
+    PF_X,
+    PROGRAM_HEADER,
+    PT_DYNAMIC,
+    PT_LOAD,
+    PT_NULL,
+    PT_PHDR,
+    SHF_ALLOC,
+    SHT_NOBITS,
+    SHT_NULL,
+    ProgramHeader,
+)
+from trimtab.binaries.elf.promises import check_promises
+from trimtab.binaries.elf.reader import Elf, read_elf
+from trimtab.binaries.errors import ElfError
+from trimtab.binaries.rewriting.regions import Patch, apply_patches
+from trimtab.binaries.rewriting.section_headers import without_symbols
+from trimtab.binaries.rewriting.spans import Spans
+from trimtab.errors import TrimtabError
+
+_CHUNK_BYTES = 1 << 22
+# Of a header's fields: where the tables are and how long they are.
+_MOVED_FIELDS = (5, 6, 10, 12)
+
+
+def read_back(
+    path: Path, source: Elf, spans: Spans, patches: Sequence[Patch] = (), companion: str = ""
+) -> None:
+    """Check the library at `path`, which `rewrite` made of `source` by `spans` and `patches`.
+
+    `companion` is the name that `add_companion` gave it, if it did. Raises TrimtabError, which
+    names the library and the promise that is broken; the file is removed then.
+    """
+    try:
+        slim = read_elf(path)
+        if not spans.removed_bytes:
+            _check_copy(slim, source, patches)
+            return
+        check_promises(slim, whole=False)
+        _check_header(slim, source)
+        _check_segments(slim, source)
+        _check_bytes(slim, source, spans, patches, _meant(slim, source, companion))
+        _check_sections(slim, source, spans)
+    except ElfError as error:
+        path.unlink(missing_ok=True)
+        raise TrimtabError(
+            f"{source.path}: its slim library was written wrongly and is not used: {error};"
+            " please report this, and leave the library out until then"
+        ) from None
+
+
+def _check_copy(slim: Elf, source: Elf, patches: Sequence[Patch]) -> None:
+    """Nothing was removed: both files are the same, but for what moved within."""
+    if slim.size_bytes != source.size_bytes:
+        raise ElfError(slim.path, "is of another length than its source")
+    for at in range(0, source.size_bytes, _CHUNK_BYTES):
+        before = source.read(at, _CHUNK_BYTES)
+        apply_patches(patches, at, before)
+        if not np.array_equal(slim.read(at, _CHUNK_BYTES), before):
+            raise ElfError(slim.path, f"has other bytes than its source from {at:#x} on")
+
+
+def _check_header(slim: Elf, source: Elf) -> None:
+    fields = [list(HEADER.unpack(elf.data[: HEADER.size].tobytes())) for elf in (slim, source)]
+    for index in _MOVED_FIELDS:
+        fields[0][index] = fields[1][index]
+    if fields[0] != fields[1]:
+        raise ElfError(slim.path, "has another header than its source")
+
+
+def _check_segments(slim: Elf, source: Elf) -> None:
+    """Segments map what those of the source did, without what left, and protect it alike."""
+    ends = [
+        (elf.loads[0].address, elf.loads[-1].address + elf.loads[-1].memory_bytes)
+        for elf in (slim, source)
+    ]
+    if ends[0] != ends[1]:
+        raise ElfError(slim.path, "takes other addresses than its source")
+    for load in slim.loads:
+        if _is_table(slim, load):
+            continue
+        owner = next(
+            (
+                s
+                for s in source.loads
+                if s.address <= load.address
+                and load.address + load.memory_bytes <= s.address + s.memory_bytes
+            ),
+            None,
+        )
+        if owner is None:
+            raise ElfError(slim.path, f"maps {load.address:#x}, which its source does not")
+        allowed = (owner.flags,) if load.file_bytes else (owner.flags, owner.flags & ~PF_X)
+        if load.flags not in allowed:
+            raise ElfError(slim.path, f"protects {load.address:#x} unlike its source")
+    moved = {PT_LOAD, PT_NULL, PT_PHDR}
+    others = [
+        [replace(s, offset=0) for s in elf.segments if s.type not in moved]
+        for elf in (slim, source)
+    ]
+    if others[0] != others[1]:
+        raise ElfError(slim.path, "has other segments than its source")
+
+
+def _is_table(slim: Elf, load: ProgramHeader) -> bool:
+    """Whether a segment holds nothing but the program headers."""
+    length = len(slim.segments) * PROGRAM_HEADER.size
+    return load.flags == PF_R and (load.offset, load.file_bytes) == (
+        slim.program_header_offset,
+        length,
+    )
+
+
+def _meant(slim: Elf, source: Elf, companion: str) -> list[tuple[int, int]]:
+    """Return the file ranges of the source that may have changed: headers and the companion."""
+    table, length = source.program_header_offset, len(source.segments) * PROGRAM_HEADER.size
+    ranges = [(0, HEADER.size), (table, table + length)]
+    if companion:
+        ranges.append(_companion(slim, source, companion))
+    return ranges
+
+
+def _companion(slim: Elf, source: Elf, companion: str) -> tuple[int, int]:
+    """Return the range of the dynamic entry for `companion`; it replaces no other promise."""
+    section = read_dynamic_section(slim)
+    index = max(
+        (i for i, (tag, _) in enumerate(section.entries) if tag == dt.DT_AUXILIARY), default=-1
+    )
+    if index < 0:
+        raise ElfError(slim.path, "has lost the name of the library beside it")
+    address = (section.values[dt.DT_STRTAB] + section.entries[index][1]) % (1 << 64)
+    name = companion.encode(errors="surrogateescape") + b"\0"
+    if section.read("a name", address, len(name)).tobytes() != name:
+        raise ElfError(slim.path, "has another name of the library beside it")
+    [dynamic] = [segment for segment in source.segments if segment.type == PT_DYNAMIC]
+    start = dynamic.offset + index * ENTRY.size
+    return start, start + ENTRY.size
+
+
+def _check_bytes(
+    slim: Elf,
+    source: Elf,
+    spans: Spans,
+    patches: Sequence[Patch],
+    meant: list[tuple[int, int]],
+) -> None:
+    """Every kept byte that is mapped has the address that it had; none is missing."""
+    covered = np.zeros(-(-source.size_bytes // PAGE_BYTES) + 1, bool)
+    for load in slim.loads:
+        if _is_table(slim, load) or not load.file_bytes:
+            continue
+        owner = next(
+            s for s in source.loads if s.address <= load.address < s.address + s.memory_bytes
+        )
+        start = load.address - owner.address + owner.offset
+        if start + load.file_bytes > owner.end:
+            raise ElfError(slim.path, f"has bytes at {load.address:#x} where its source has none")
+        covered[start // PAGE_BYTES : -(-(start + load.file_bytes) // PAGE_BYTES)] = True
+        for at in range(0, load.file_bytes, _CHUNK_BYTES):
+            length = min(_CHUNK_BYTES, load.file_bytes - at)
+            _compare(slim, source, spans, patches, meant, load.offset + at, start + at, length)
+    _check_covered(slim, source, spans, covered)
+
+
+def _check_covered(slim: Elf, source: Elf, spans: Spans, covered: NDArray[np.bool_]) -> None:
+    kept = spans.kept
+    missing = np.cumsum(np.append(0, ~covered))
+    for load in source.loads:
+        low = np.maximum(spans.start[kept], load.offset)
+        high = np.minimum(spans.end[kept], load.end)
+        low, high = low[high > low], high[high > low]
+        gone = missing[-(-high // PAGE_BYTES)] - missing[low // PAGE_BYTES]
+        if gone.any():
+            where = int(low[gone > 0][0])
+            raise ElfError(slim.path, f"lacks kept bytes of its source's page at {where:#x}")
+
+
+def _compare(
+    slim: Elf,
+    source: Elf,
+    spans: Spans,
+    patches: Sequence[Patch],
+    meant: list[tuple[int, int]],
+    offset: int,
+    start: int,
+    length: int,
+) -> None:
+    """Compare bytes of the slim file from `offset` on with those of its source from `start` on."""
+    now, before = slim.read(offset, length), source.read(start, length)
+    if now.size != before.size or now.size != length:
+        raise ElfError(slim.path, "became shorter while it was read")
+    apply_patches(patches, start, before)
+    if np.array_equal(now, before):
+        return
+    differs = now != before
+    first = int(np.searchsorted(spans.end, start, "right"))
+    last = int(np.searchsorted(spans.end, start + length)) + 1
+    ends = np.minimum(spans.end[first:last] - start, length)
+    differs &= np.repeat(spans.kept[first:last], np.diff(ends, prepend=0))
+    for low, high in meant:
+        differs[max(low - start, 0) : max(high - start, 0)] = False
+    if differs.any():
+        where = start + int(differs.argmax())
+        raise ElfError(slim.path, f"has other bytes than its source's at {where:#x}")
+
+
+def _check_sections(slim: Elf, source: Elf, spans: Spans) -> None:
+    """Sections that no segment holds, such as symbols that stay, are whole."""
+    if len(slim.sections) < len(source.sections):
+        raise ElfError(slim.path, "has fewer sections than its source")
+    for index, section in enumerate(without_symbols(source, spans)):
+        if section.type in (SHT_NULL, SHT_NOBITS) or section.flags & SHF_ALLOC:
+            continue
+        now = slim.sections[index]
+        if now.size != section.size or now.type != section.type:
+            raise ElfError(slim.path, f"has another section {section.name} than its source")
+        first = int(np.searchsorted(spans.end, section.offset, "right"))
+        last = int(np.searchsorted(spans.end, section.end))
+        if not section.size or not spans.kept[first : last + 1].all():
+            continue
+        before = source.read(section.offset, section.size)
+        if not np.array_equal(slim.read(now.offset, now.size), before):
+            raise ElfError(slim.path, f"has other bytes in section {section.name}")
