@@ -11,7 +11,11 @@ min_version("9.0")
 configfile: "params.yaml"
 
 
+from trimtab.checkout import run_alone
 from trimtab.config import ConfigError, Configurations
+from trimtab.supervision import STARTER
+
+run_alone(workflow)
 
 if not isinstance(config.get("overrides"), list):
     raise WorkflowError(
@@ -27,8 +31,10 @@ EXPERIMENT = CONFIG.root.experiment
 # The threads of jobs that measure: Snakemake lowers them to --cores, so that nothing runs beside.
 EVERY_CORE = 1024
 
-# Jobs run the Python that Snakemake runs in, also when its environment is not activated.
-shell.prefix(f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; ")
+# Jobs run the Python that Snakemake runs in, also when its environment is not activated, and end
+# when this Snakemake does.
+PATH = f"{shlex.quote(str(Path(sys.executable).parent))}:$PATH"
+shell.prefix(f"export {STARTER}=$PPID PATH={PATH}; ")
 
 
 report: "rules/captions/workflow.rst"

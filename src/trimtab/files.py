@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,28 +14,73 @@ from pathlib import Path
 from typing import Any
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # renameat2(2)
+# Names of what is not whole yet, whatever its own is: that may be as long as names can be.
+_TEMPORARY, _PARTIAL = ".trimtab-", ".partial"
 _NO_EXCHANGE = {errno.ENOENT, errno.EINVAL, errno.ENOSYS}  # nothing to exchange it with, or no way
 
 
+def new_folder_beside(destination: Path) -> Path:
+    """Make and return a folder for what is to become `destination`, with a name of its own.
+
+    Nobody else may read it until its mode is set. Where its maker is killed `remove_partial` finds
+    it. Folders above it are made.
+    """
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(_PARTIAL, _TEMPORARY, destination.parent))
+
+
+def remove_partial(folder: Path) -> None:
+    """Remove what killed makers of files and folders left half done in `folder`.
+
+    Nobody else may be writing there.
+    """
+    for path in folder.glob(f"{_TEMPORARY}*{_PARTIAL}"):
+        remove_tree(path)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder of ours, also one with read-only folders, if it is there.
+
+    Of a link in its place the link is removed, and a file as well. Raises OSError for what cannot
+    be removed.
+    """
+    try:
+        if stat.S_ISDIR(path.lstat().st_mode):
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    except FileNotFoundError:
+        return
+    except PermissionError:
+        if path.is_symlink():
+            raise
+        path.chmod(stat.S_IRWXU)
+        for folder, inner, _, descriptor in os.fwalk(path):
+            os.fchmod(descriptor, stat.S_IRWXU)
+            for name in inner:
+                if not Path(folder, name).is_symlink():
+                    Path(folder, name).chmod(stat.S_IRWXU)
+        shutil.rmtree(path)
+
+
 def replace_folder(new: Path, destination: Path) -> None:
-    """Give the folder `new` the name `destination`; what was there goes.
+    """Give the folder `new` the name `destination`; what was there goes, of a link the link.
 
     At every moment one of both, whole, has that name, or where the file system cannot exchange two
-    names the earlier one is beside it under `.{name}.outdated`.
+    names the earlier one is beside it under a name that `remove_partial` finds.
     """
-    outdated = destination.with_name(f".{destination.name}.outdated")
     rename = ctypes.CDLL(None, use_errno=True).renameat2
     names = (_AT_FDCWD, os.fsencode(new), _AT_FDCWD, os.fsencode(destination), _RENAME_EXCHANGE)
     if not rename(*names):
-        shutil.rmtree(new)
+        remove_tree(new)
     elif (number := ctypes.get_errno()) not in _NO_EXCHANGE:
         raise OSError(number, os.strerror(number), str(destination))
     else:
-        if destination.exists():
-            shutil.rmtree(outdated, ignore_errors=True)
-            destination.rename(outdated)
+        outdated = new_folder_beside(destination)
+        if os.path.lexists(destination):
+            destination.rename(outdated / destination.name)
         new.rename(destination)
-    shutil.rmtree(outdated, ignore_errors=True)
+        remove_tree(outdated)
 
 
 @contextmanager
@@ -45,7 +91,7 @@ def whole_file(path: Path, mode: int = 0o644) -> Iterator[Path]:
     the permission of the new file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    descriptor, name = tempfile.mkstemp(_PARTIAL, _TEMPORARY, path.parent)
     os.close(descriptor)
     temporary = Path(name)
     try:

@@ -14,6 +14,7 @@ from rich.table import Table
 from trimtab.cli import program_options as given
 from trimtab.cli import schedule as queue_cli
 from trimtab.cli import workspace
+from trimtab.cli.alone import alone
 from trimtab.cli.debloat_options import (
     FallbackOption,
     For,
@@ -48,9 +49,11 @@ from trimtab.config.groups.debloat import (
 from trimtab.config.groups.workload import TargetConfig
 from trimtab.config.validate import checked
 from trimtab.debloating.settling import OnTurn
-from trimtab.errors import TrimtabError, UserError
+from trimtab.errors import Stopped, TrimtabError, UserError
+from trimtab.locks import writing_in
 from trimtab.records.usage import Usage
 from trimtab.records.verdict import Verdict
+from trimtab.supervision import supervise
 
 app = typer.Typer(
     help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
@@ -115,6 +118,7 @@ def _trace(folder: Path, command: list[str], program: given.ProgramOptions, runs
 
 
 @app.command()
+@alone
 def trace(
     command: Command,
     folder: Folder = WORKSPACE,
@@ -158,6 +162,7 @@ def trace(
 
 
 @app.command()
+@alone
 def locate(
     folder: Folder = WORKSPACE,
     symbols: SymbolsOption = Symbols.STRIP,
@@ -178,6 +183,7 @@ def locate(
 
 
 @app.command()
+@alone
 def debloat(
     command: MaybeCommand = None,
     folder: Folder = WORKSPACE,
@@ -273,10 +279,12 @@ def reconstruct(
     mode: ModeOption = Mode.ZERO,
 ) -> None:
     """Rebuild one library from its spans; the original is only read."""
-    print(workspace.reconstruct(span_path, output_dir, mode))
+    with writing_in(output_dir):
+        print(workspace.reconstruct(span_path, output_dir, mode))
 
 
 @app.command()
+@alone
 def learn(
     folder: Folder = WORKSPACE,
     repeats: Annotated[int, typer.Option(min=1, help="Runs in the slim environment.")] = 5,
@@ -306,6 +314,7 @@ def learn(
 
 
 @app.command()
+@alone
 def verify(
     folder: Folder = WORKSPACE,
     repeats: Annotated[int, typer.Option(min=1, help="Runs in each environment.")] = 5,
@@ -333,9 +342,16 @@ def doctor() -> None:
 
 
 def main() -> None:
-    """Run the command line; exits with 2 for a mistake of the user's and 1 for one of ours."""
+    """Run the command line; exits with 2 for a mistake of the user's and 1 for one of ours.
+
+    Stopped by a signal it exits with 128 and its number, as 130 after Ctrl-C.
+    """
     try:
+        supervise()
         app()
+    except Stopped as stopped:
+        console.print(str(stopped), highlight=False, soft_wrap=True)
+        sys.exit(stopped.exit_code)
     except TrimtabError as error:
         console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
         sys.exit(error.exit_code)

@@ -15,7 +15,7 @@ from trimtab.debloating.fallback import Source, add_fallback
 from trimtab.debloating.libraries import ProfiledLibrary, profiled_libraries
 from trimtab.debloating.targets.base import Target
 from trimtab.errors import UserError
-from trimtab.files import replace_folder
+from trimtab.files import new_folder_beside, replace_folder
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.manifest import Environment, Manifest
 from trimtab.records.usage import Usage
@@ -61,12 +61,9 @@ class Folder(Target):
         manifest = Manifest.read(debloated / "manifest.json")
         destination = Path(os.path.abspath(destination))
         self._check(manifest, destination)
-        destination.parent.mkdir(parents=True, exist_ok=True)
-        partial = destination.with_name(f".{destination.name}.partial")
-        if partial.exists():  # of a build that was killed
-            shutil.rmtree(partial)
+        partial = new_folder_beside(destination)
         try:
-            earlier = destination if again else None
+            earlier = destination if again and not destination.is_symlink() else None
             shared = copy_tree(self.root, partial, set(manifest.files), share, earlier)
             take_over(debloated / "libraries", partial, manifest.files)
             if source.kind != Fallback.NONE and manifest.mode != Mode.PUNCH:

@@ -4,9 +4,10 @@ It traverses the containers that live when it runs, so that which types' functio
 on its moments. An eager one visits nearly every type that a program creates.
 """
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
+
+from trimtab.files import remove_tree
 
 # Python's `site` imports the first module of this name; the environment's own follows.
 _HOOK = """\
@@ -24,7 +25,7 @@ def eager_collection(environment: Mapping[str, str], folder: Path) -> dict[str, 
     A hook for Python's start is written to `folder`, which is emptied. Programs that set a
     threshold themselves keep theirs; those that ignore PYTHONPATH (`-I`, `-E`, `-S`) are left out.
     """
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_tree(folder)
     folder.mkdir(parents=True)
     (folder / "sitecustomize.py").write_text(_HOOK)
     others = environment.get("PYTHONPATH")

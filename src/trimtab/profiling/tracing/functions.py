@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.errors import ElfError
+from trimtab.files import remove_tree
 from trimtab.native import loadable, native_path, with_preload
 from trimtab.profiling.tracing.function_records import (
     ObjectRecord,
@@ -63,7 +64,7 @@ def tracing_environment(environment: Mapping[str, str], record: Path) -> dict[st
 
     `record` is emptied: the files of an earlier run would count for this one.
     """
-    shutil.rmtree(record, ignore_errors=True)
+    remove_tree(record)
     record.mkdir(parents=True)
     return {
         **with_preload(environment, native_path("libtrimtab-guard.so")),

@@ -7,12 +7,12 @@ own, `libtrimtab-driver.so` is preloaded and stands before the driver's lookups;
 alone.
 """
 
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from trimtab.errors import TrimtabError
+from trimtab.files import remove_tree
 from trimtab.native import native_path, with_preload
 from trimtab.profiling.tracing.cupti import NoGpuError, cuda_major, find_cupti
 from trimtab.profiling.tracing.handed_regions import read_handed_region
@@ -51,7 +51,7 @@ def kernel_tracing_environment(
     the workload asks for: under eager loading all would seem in use. Without a GPU the environment
     stays as it is, and `record` says why.
     """
-    shutil.rmtree(record, ignore_errors=True)
+    remove_tree(record)
     record.mkdir(parents=True)
     try:
         cupti = find_cupti(python, cuda_major())
