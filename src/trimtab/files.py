@@ -69,11 +69,10 @@ def replace_folder(new: Path, destination: Path) -> None:
     At every moment one of both, whole, has that name, or where the file system cannot exchange two
     names the earlier one is beside it under a name that `remove_partial` finds.
     """
-    rename = ctypes.CDLL(None, use_errno=True).renameat2
-    names = (_AT_FDCWD, os.fsencode(new), _AT_FDCWD, os.fsencode(destination), _RENAME_EXCHANGE)
-    if not rename(*names):
+    number = _rename_exchanging(new, destination)
+    if number == 0:
         remove_tree(new)
-    elif (number := ctypes.get_errno()) not in _NO_EXCHANGE:
+    elif number not in _NO_EXCHANGE:
         raise OSError(number, os.strerror(number), str(destination))
     else:
         outdated = new_folder_beside(destination)
@@ -81,6 +80,13 @@ def replace_folder(new: Path, destination: Path) -> None:
             destination.rename(outdated / destination.name)
         new.rename(destination)
         remove_tree(outdated)
+
+
+def _rename_exchanging(new: Path, old: Path) -> int:
+    """Exchange two names and return 0, or why that is not possible (errno)."""
+    rename = ctypes.CDLL(None, use_errno=True).renameat2
+    names = (_AT_FDCWD, os.fsencode(new), _AT_FDCWD, os.fsencode(old), _RENAME_EXCHANGE)
+    return ctypes.get_errno() if rename(*names) else 0
 
 
 @contextmanager
