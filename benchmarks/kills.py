@@ -1,6 +1,6 @@
 """Kills at random moments: what is left alive after two seconds, and what the next start makes.
 
-    python benchmarks/kills.py [--kills 240] [--seed 1]
+    python benchmarks/kills.py --folder EMPTY [--kills 200] [--seed 1]
 
 The tiny workflow of the tests, and `trimtab debloat`, `verify` and `learn` on its program, are
 killed again and again by SIGKILL, SIGTERM or SIGINT at Snakemake, a rule's shell, a supervisor, the
@@ -36,7 +36,7 @@ BIN = Path(sys.executable).parent
 MARK = "TRIMTAB_KILLS"
 LIMIT_S = 2.0
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
-KILLS_A_ROUND = 12
+KILLS_A_ROUND = 13
 LONGEST_WAIT_S = 9.0
 # The program gets a daemon that lives as long as it does.
 DAEMON = """
@@ -235,7 +235,7 @@ def facts_of(folder: Path, whole: Sequence[str]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=240)
+    parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, required=True, help="an empty folder to work in")
     arguments = parser.parse_args()

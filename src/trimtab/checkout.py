@@ -31,8 +31,8 @@ def run_alone(workflow: Any) -> None:
 
     Snakemake then ends with one line where another one, or `trimtab learn`, is at work. What a
     killed one left is removed: its locks, and files that are not whole. When Snakemake is told to
-    end by SIGTERM or SIGINT its jobs are ended. A job's own Snakemake, on a cluster, and one that
-    only looks, as `snakemake -n`, are left as they are.
+    end by SIGTERM or SIGINT its jobs on this machine are ended. A job's own Snakemake, on a
+    cluster, and one that only looks, as `snakemake -n`, are left as they are.
     """
     execute = workflow.execute
 
@@ -43,7 +43,8 @@ def run_alone(workflow: Any) -> None:
             with _alone_in(Path.cwd()):
                 shutil.rmtree(Path(_SNAKEMAKE, "locks"), ignore_errors=True)
                 _remove_all_partial(Path(_RESULTS))
-                _end_jobs_with(os.getpid())
+                if executor_plugin.common_settings.local_exec:
+                    _end_jobs_with(os.getpid())
                 return execute(executor_plugin, *arguments, **named)
         except UserError as error:
             from snakemake.exceptions import WorkflowError

@@ -11,18 +11,21 @@ from trimtab.locks import writing_in
 Given = ParamSpec("Given")
 
 
-def alone(command: Callable[Given, None]) -> Callable[Given, None]:
-    """Return `command`, whose option `folder` is its workspace, with that to itself.
+def alone_in(option: str) -> Callable[[Callable[Given, None]], Callable[Given, None]]:
+    """Decorate a command so that it has the folder that `option` names to itself.
 
     In the results of an experiment no Snakemake runs meanwhile either. Called it raises UserError
     where another is at work.
     """
 
-    @wraps(command)
-    def run(*arguments: Given.args, **named: Given.kwargs) -> None:
-        folder = named["folder"]
-        assert isinstance(folder, Path)
-        with no_experiment_at(folder), writing_in(folder):
-            command(*arguments, **named)
+    def decorate(command: Callable[Given, None]) -> Callable[Given, None]:
+        @wraps(command)
+        def run(*arguments: Given.args, **named: Given.kwargs) -> None:
+            folder = named[option]
+            assert isinstance(folder, Path)
+            with no_experiment_at(folder), writing_in(folder):
+                command(*arguments, **named)
 
-    return run
+        return run
+
+    return decorate

@@ -14,7 +14,7 @@ from rich.table import Table
 from trimtab.cli import program_options as given
 from trimtab.cli import schedule as queue_cli
 from trimtab.cli import workspace
-from trimtab.cli.alone import alone
+from trimtab.cli.alone import alone_in
 from trimtab.cli.debloat_options import (
     FallbackOption,
     For,
@@ -50,7 +50,6 @@ from trimtab.config.groups.workload import TargetConfig
 from trimtab.config.validate import checked
 from trimtab.debloating.settling import OnTurn
 from trimtab.errors import Stopped, TrimtabError, UserError
-from trimtab.locks import writing_in
 from trimtab.records.usage import Usage
 from trimtab.records.verdict import Verdict
 from trimtab.supervision import supervise
@@ -118,7 +117,7 @@ def _trace(folder: Path, command: list[str], program: given.ProgramOptions, runs
 
 
 @app.command()
-@alone
+@alone_in("folder")
 def trace(
     command: Command,
     folder: Folder = WORKSPACE,
@@ -162,7 +161,7 @@ def trace(
 
 
 @app.command()
-@alone
+@alone_in("folder")
 def locate(
     folder: Folder = WORKSPACE,
     symbols: SymbolsOption = Symbols.STRIP,
@@ -183,7 +182,7 @@ def locate(
 
 
 @app.command()
-@alone
+@alone_in("folder")
 def debloat(
     command: MaybeCommand = None,
     folder: Folder = WORKSPACE,
@@ -273,18 +272,18 @@ def _settling(progress: Progress, clean_runs: int) -> OnTurn:
 
 
 @app.command()
+@alone_in("output_dir")
 def reconstruct(
     span_path: Annotated[Path, typer.Option(help="A spans/LIBRARY.json.")],
     output_dir: Annotated[Path, typer.Option(help="Where the library is written.")],
     mode: ModeOption = Mode.ZERO,
 ) -> None:
     """Rebuild one library from its spans; the original is only read."""
-    with writing_in(output_dir):
-        print(workspace.reconstruct(span_path, output_dir, mode))
+    print(workspace.reconstruct(span_path, output_dir, mode))
 
 
 @app.command()
-@alone
+@alone_in("folder")
 def learn(
     folder: Folder = WORKSPACE,
     repeats: Annotated[int, typer.Option(min=1, help="Runs in the slim environment.")] = 5,
@@ -314,7 +313,7 @@ def learn(
 
 
 @app.command()
-@alone
+@alone_in("folder")
 def verify(
     folder: Folder = WORKSPACE,
     repeats: Annotated[int, typer.Option(min=1, help="Runs in each environment.")] = 5,
