@@ -32,7 +32,7 @@ EXPERIMENT = CONFIG.root.experiment
 EVERY_CORE = 1024
 
 # Jobs run the Python that Snakemake runs in, also when its environment is not activated, and end
-# when this Snakemake does.
+# when this Snakemake does. Rules say `exec`: a shell between would wait through SIGINT.
 PATH = f"{shlex.quote(str(Path(sys.executable).parent))}:$PATH"
 shell.prefix(f"export {STARTER}=$PPID PATH={PATH}; ")
 
