@@ -11,8 +11,12 @@ min_version("9.0")
 configfile: "params.yaml"
 
 
+from trimtab.checkout import run_alone
 from trimtab.config import ConfigError, Configurations
 from trimtab.errors import visible
+from trimtab.supervision import STARTER
+
+run_alone(workflow)
 
 if not isinstance(config.get("overrides"), list):
     raise WorkflowError(
@@ -28,8 +32,10 @@ EXPERIMENT = CONFIG.root.experiment
 # The threads of jobs that measure: Snakemake lowers them to --cores, so that nothing runs beside.
 EVERY_CORE = 1024
 
-# Jobs run the Python that Snakemake runs in, also when its environment is not activated.
-shell.prefix(f"export PATH={shlex.quote(str(Path(sys.executable).parent))}:$PATH; ")
+# Jobs run the Python that Snakemake runs in, also when its environment is not activated, and end
+# when this Snakemake does. Rules say `exec`: a shell between would wait through SIGINT.
+PATH = f"{shlex.quote(str(Path(sys.executable).parent))}:$PATH"
+shell.prefix(f"export {STARTER}=$PPID PATH={PATH}; ")
 
 
 report: "rules/captions/workflow.rst"

@@ -46,7 +46,7 @@ rule debloat_target:
             )
         ),
     shell:
-        "scripts/as_the_user.sh python scripts/debloat_target.py --config {params.cfg:q}"
+        "exec scripts/as_the_user.sh python scripts/debloat_target.py --config {params.cfg:q}"
         " --usages {input.usages:q}"
         " --output $(dirname {output.manifest:q}) > {log:q} 2>&1"
 
@@ -82,7 +82,7 @@ rule build_environment:
             )
         ),
     shell:
-        "python scripts/build_environment.py --config {params.cfg:q}"
+        "exec python scripts/build_environment.py --config {params.cfg:q}"
         " --manifest {input.manifest:q} --output {output.environment:q} > {log:q} 2>&1"
 
 
@@ -119,6 +119,6 @@ rule verify_environment:
             )
         ),
     shell:
-        "scripts/as_the_user.sh python scripts/verify_environment.py --config {params.cfg:q}"
+        "exec scripts/as_the_user.sh python scripts/verify_environment.py --config {params.cfg:q}"
         " --environment {input.environment:q} --manifest {input.manifest:q}"
         " --output $(dirname {output.verdict:q}) > {log:q} 2>&1"

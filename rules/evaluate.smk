@@ -26,7 +26,7 @@ rule resolved_config:
             )
         ),
     shell:
-        "python scripts/resolved_config.py --config {params.cfg:q} --output {output.config:q}"
+        "exec python scripts/resolved_config.py --config {params.cfg:q} --output {output.config:q}"
         " > {log:q} 2>&1"
 
 
@@ -95,7 +95,7 @@ rule evaluate_experiment:
             )
         ),
     shell:
-        "python scripts/evaluate_experiment.py --config {params.cfg:q}"
+        "exec python scripts/evaluate_experiment.py --config {params.cfg:q}"
         " --usages {input.usages:q} --manifests {input.manifests:q}"
         " --summaries {input.summaries:q} --traces {input.traces:q} --deflators {input.deflators:q}"
         " --output $(dirname {output.report:q}) > {log:q} 2>&1"

@@ -30,5 +30,5 @@ rule profile_workload:
             )
         ),
     shell:
-        "scripts/as_the_user.sh python scripts/profile_workload.py --config {params.cfg:q}"
+        "exec scripts/as_the_user.sh python scripts/profile_workload.py --config {params.cfg:q}"
         " --output $(dirname {output.usage:q}) > {log:q} 2>&1"

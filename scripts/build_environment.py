@@ -6,8 +6,9 @@ from pathlib import Path
 from trimtab.config.stages import EnvironmentStage, load
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.targets.registry import target_at
-from trimtab.errors import exit_on_error
+from trimtab.locks import writing_in
 from trimtab.records.manifest import Manifest
+from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", required=True, help="an EnvironmentStage as JSON")
@@ -15,7 +16,7 @@ parser.add_argument("--manifest", type=Path, required=True, help="beside librari
 parser.add_argument("--output", type=Path, required=True, help="folder of the environment")
 arguments = parser.parse_args()
 
-with exit_on_error():
+with supervised(), writing_in(arguments.manifest.parent):
     stage = load(arguments.config, EnvironmentStage)
     target = target_at(Manifest.read(arguments.manifest).environment)
     target.build(arguments.manifest.parent, stage.share, Source.of(stage), arguments.output)

@@ -4,9 +4,9 @@ import argparse
 from pathlib import Path
 
 from trimtab.config.stages import ScheduleStage, load
-from trimtab.errors import exit_on_error
 from trimtab.scheduling.formula import calculate
 from trimtab.scheduling.setting import setting_of
+from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", required=True, help="a ScheduleStage as JSON")
@@ -15,7 +15,7 @@ parser.add_argument("--facts", type=Path, required=True, help="trace.json")
 parser.add_argument("--output", type=Path, required=True)
 arguments = parser.parse_args()
 
-with exit_on_error():
+with supervised():
     stage = load(arguments.config, ScheduleStage)
     setting = setting_of(stage, arguments.trace, arguments.facts)
     calculate(setting, stage.policy).write(arguments.output)

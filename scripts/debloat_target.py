@@ -5,7 +5,8 @@ from pathlib import Path
 
 from trimtab.config.stages import DebloatStage, load
 from trimtab.debloating.settling import debloat_and_settle
-from trimtab.errors import exit_on_error
+from trimtab.locks import writing_in
+from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", required=True, help="a DebloatStage as JSON")
@@ -13,5 +14,5 @@ parser.add_argument("--usages", type=Path, nargs="+", required=True, help="usage
 parser.add_argument("--output", type=Path, required=True, help="folder of the results")
 arguments = parser.parse_args()
 
-with exit_on_error():
+with supervised(), writing_in(arguments.output):
     debloat_and_settle(load(arguments.config, DebloatStage), arguments.usages, arguments.output)

@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 
 from trimtab.config.stages import EvaluateStage, load
-from trimtab.errors import exit_on_error
 from trimtab.evaluation.evaluate import evaluate_experiment
+from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", required=True, help="an EvaluateStage as JSON")
@@ -17,7 +17,7 @@ parser.add_argument("--deflators", type=Path, nargs="*", default=[], help="defla
 parser.add_argument("--output", type=Path, required=True, help="folder of the results")
 arguments = parser.parse_args()
 
-with exit_on_error():
+with supervised():
     report = evaluate_experiment(
         load(arguments.config, EvaluateStage),
         arguments.usages,

@@ -4,9 +4,9 @@ import argparse
 from pathlib import Path
 
 from trimtab.config.stages import TraceStage, load
-from trimtab.errors import exit_on_error
 from trimtab.scheduling.make_trace import make_trace
 from trimtab.scheduling.measured import read_measured
+from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", required=True, help="a TraceStage as JSON")
@@ -16,7 +16,7 @@ parser.add_argument("--libraries", type=Path, nargs="*", required=True, help="LI
 parser.add_argument("--output", type=Path, required=True, help="folder of the results")
 arguments = parser.parse_args()
 
-with exit_on_error():
+with supervised():
     stage = load(arguments.config, TraceStage)
     measured = read_measured(
         stage,

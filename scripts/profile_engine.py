@@ -4,13 +4,13 @@ import argparse
 from pathlib import Path
 
 from trimtab.config.stages import TraceStage, load
-from trimtab.errors import exit_on_error
 from trimtab.execution.spark.rounds import measure_rounds
+from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", required=True, help="a TraceStage as JSON")
 parser.add_argument("--output", type=Path, required=True, help="rounds.json")
 arguments = parser.parse_args()
 
-with exit_on_error():
+with supervised():
     measure_rounds(load(arguments.config, TraceStage)).write(arguments.output)

@@ -4,14 +4,15 @@ import argparse
 from pathlib import Path
 
 from trimtab.config.stages import ProfileStage, load
-from trimtab.errors import exit_on_error
+from trimtab.locks import writing_in
 from trimtab.profiling.profile import profile_workload
+from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", required=True, help="a ProfileStage as JSON")
 parser.add_argument("--output", type=Path, required=True, help="folder of the results")
 arguments = parser.parse_args()
 
-with exit_on_error():
+with supervised(), writing_in(arguments.output):
     stage = load(arguments.config, ProfileStage)
     profile_workload(stage.workload, stage.hardware, stage.profiling, arguments.output)

@@ -7,11 +7,12 @@ from pathlib import Path
 import yaml
 
 from trimtab.files import whole_file
+from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", type=json.loads, required=True, help="the configuration as JSON")
 parser.add_argument("--output", type=Path, required=True, help="the YAML file")
 arguments = parser.parse_args()
 
-with whole_file(arguments.output) as temporary:
+with supervised(), whole_file(arguments.output) as temporary:
     temporary.write_text(yaml.safe_dump(arguments.config, sort_keys=True))

@@ -4,9 +4,9 @@ import argparse
 from pathlib import Path
 
 from trimtab.config.stages import RealStage, load
-from trimtab.errors import exit_on_error
 from trimtab.scheduling.real import run_for_real
 from trimtab.scheduling.setting import setting_of
+from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", required=True, help="a RealStage as JSON")
@@ -16,7 +16,7 @@ parser.add_argument("--simulated", type=Path, required=True, help="jobs.parquet"
 parser.add_argument("--output", type=Path, required=True, help="folder of the results")
 arguments = parser.parse_args()
 
-with exit_on_error():
+with supervised():
     stage = load(arguments.config, RealStage)
     run_for_real(
         setting_of(stage, arguments.trace, arguments.facts),

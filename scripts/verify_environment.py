@@ -5,8 +5,9 @@ from pathlib import Path
 
 from trimtab.config.stages import VerifyStage, load
 from trimtab.debloating.verification.verify import verify_environment
-from trimtab.errors import exit_on_error
+from trimtab.locks import writing_in
 from trimtab.profiling.profile import model_of
+from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", required=True, help="a VerifyStage as JSON")
@@ -15,7 +16,7 @@ parser.add_argument("--manifest", type=Path, required=True, help="manifest.json 
 parser.add_argument("--output", type=Path, required=True, help="folder of the results")
 arguments = parser.parse_args()
 
-with exit_on_error():
+with supervised(), writing_in(arguments.output):
     stage = load(arguments.config, VerifyStage)
     verify_environment(
         stage.target,

@@ -1,6 +1,7 @@
 """The errors that people read: what is wrong, where, and what to do about it."""
 
 import os
+import signal
 import sys
 import unicodedata
 from collections.abc import Iterator
@@ -17,6 +18,16 @@ class UserError(TrimtabError):
     """Something that was given is wrong (a path, a command, a YAML key); exits with 2."""
 
     exit_code = 2
+
+
+class Stopped(BaseException):
+    """A signal came that ends programs; the exit code is a shell's, 128 and its number."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(
+            f"stopped by {signal.Signals(number).name}; nothing is half done: run it again"
+        )
+        self.exit_code = 128 + number
 
 
 def visible(text: str) -> str:
@@ -53,6 +64,9 @@ def exit_on_error() -> Iterator[None]:
     """Turn a TrimtabError or OSError into its message on standard error and its exit code."""
     try:
         yield
+    except Stopped as stopped:
+        print(stopped, file=sys.stderr)
+        sys.exit(stopped.exit_code)
     except (TrimtabError, OSError) as error:
         print(f"error: {in_words(error)}", file=sys.stderr)
         sys.exit(getattr(error, "exit_code", 1))

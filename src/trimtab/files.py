@@ -19,44 +19,79 @@ from trimtab.errors import TrimtabError
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # renameat2(2)
 _WORKERS = min(8, len(os.sched_getaffinity(0)))
+# Names of what is not whole yet, whatever its own is: that may be as long as names can be.
+_TEMPORARY, _PARTIAL = ".trimtab-", ".partial"
 _NO_EXCHANGE = {errno.ENOENT, errno.EINVAL, errno.ENOSYS}  # nothing to exchange it with, or no way
 
 
-def replace_folder(new: Path, destination: Path) -> None:
-    """Give the folder `new` the name `destination`; what was there goes.
+def new_folder_beside(destination: Path) -> Path:
+    """Make and return a folder for what is to become `destination`, with a name of its own.
 
-    At every moment one of both, whole, has that name, or where the file system cannot exchange two
-    names the earlier one is beside it under `.{name}.outdated`.
+    Nobody else may read it until its mode is set. Where its maker is killed `remove_partial` finds
+    it. Folders above it are made.
     """
-    outdated = destination.with_name(f".{destination.name}.outdated")
-    rename = ctypes.CDLL(None, use_errno=True).renameat2
-    names = (_AT_FDCWD, os.fsencode(new), _AT_FDCWD, os.fsencode(destination), _RENAME_EXCHANGE)
-    if not rename(*names):
-        remove_tree(new)
-    elif (number := ctypes.get_errno()) not in _NO_EXCHANGE:
-        raise OSError(number, os.strerror(number), str(destination))
-    else:
-        if destination.exists():
-            remove_tree(outdated)
-            destination.rename(outdated)
-        new.rename(destination)
-    remove_tree(outdated)
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(_PARTIAL, _TEMPORARY, destination.parent))
 
 
-def remove_tree(folder: Path) -> None:
-    """Remove a folder of ours, if it is there, also where it or others in it are read-only."""
+def remove_partial(folder: Path) -> None:
+    """Remove what killed makers of files and folders left half done in `folder`.
+
+    Nobody else may be writing there.
+    """
+    for path in folder.glob(f"{_TEMPORARY}*{_PARTIAL}"):
+        remove_tree(path)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder of ours, also one with read-only folders, if it is there.
+
+    Of a link in its place the link is removed, and a file as well. Raises OSError for what cannot
+    be removed.
+    """
     try:
-        shutil.rmtree(folder)
+        if stat.S_ISDIR(path.lstat().st_mode):
+            shutil.rmtree(path)
+        else:
+            path.unlink()
     except FileNotFoundError:
-        pass
+        return
     except PermissionError:
-        folder.chmod(stat.S_IRWXU)
-        for path, inner, _, descriptor in os.fwalk(folder):
+        if path.is_symlink():
+            raise
+        path.chmod(stat.S_IRWXU)
+        for folder, inner, _, descriptor in os.fwalk(path):
             os.fchmod(descriptor, stat.S_IRWXU)
             for name in inner:
-                if not Path(path, name).is_symlink():
-                    Path(path, name).chmod(stat.S_IRWXU)
-        shutil.rmtree(folder)
+                if not Path(folder, name).is_symlink():
+                    Path(folder, name).chmod(stat.S_IRWXU)
+        shutil.rmtree(path)
+
+
+def replace_folder(new: Path, destination: Path) -> None:
+    """Give the folder `new` the name `destination`; what was there goes, of a link the link.
+
+    At every moment one of both, whole, has that name, or where the file system cannot exchange two
+    names the earlier one is beside it under a name that `remove_partial` finds.
+    """
+    number = _rename_exchanging(new, destination)
+    if number == 0:
+        remove_tree(new)
+    elif number not in _NO_EXCHANGE:
+        raise OSError(number, os.strerror(number), str(destination))
+    else:
+        outdated = new_folder_beside(destination)
+        if os.path.lexists(destination):
+            destination.rename(outdated / destination.name)
+        new.rename(destination)
+        remove_tree(outdated)
+
+
+def _rename_exchanging(new: Path, old: Path) -> int:
+    """Exchange two names and return 0, or why that is not possible (errno)."""
+    rename = ctypes.CDLL(None, use_errno=True).renameat2
+    names = (_AT_FDCWD, os.fsencode(new), _AT_FDCWD, os.fsencode(old), _RENAME_EXCHANGE)
+    return ctypes.get_errno() if rename(*names) else 0
 
 
 @contextmanager
@@ -67,7 +102,7 @@ def whole_file(path: Path, mode: int = 0o644) -> Iterator[Path]:
     the permission of the new file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    descriptor, name = tempfile.mkstemp(_PARTIAL, _TEMPORARY, path.parent)
     os.close(descriptor)
     temporary = Path(name)
     try:

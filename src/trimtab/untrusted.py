@@ -6,7 +6,6 @@ million files. Nothing here waits, follows a link out of a folder, or reads with
 
 import errno
 import os
-import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from io import BufferedReader, FileIO
 from pathlib import Path
 
 from trimtab.errors import TrimtabError, UserError
+from trimtab.files import remove_tree
 
 _NOT_WAITING = os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 MOST_PATH_BYTES = 4 * 4096  # PATH_MAX is 4096; a relative path may begin at another as long
@@ -122,10 +122,7 @@ def make_way(path: Path) -> None:
     Raises TrimtabError where it cannot be removed.
     """
     try:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+        remove_tree(path)
     except OSError as error:
         raise TrimtabError(
             f"{error.filename or path}: what an earlier run left there cannot be removed:"

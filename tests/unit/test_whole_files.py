@@ -1,5 +1,6 @@
 """Files appear whole or not at all, also when their writer is killed."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -8,7 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.files import read_json, replace_folder, sha256_of, whole_file, write_json
+from trimtab import files
+from trimtab.files import (
+    new_folder_beside,
+    read_json,
+    remove_tree,
+    replace_folder,
+    sha256_of,
+    whole_file,
+    write_json,
+)
 
 
 def test_a_block_that_raises_leaves_the_old_file(tmp_path: Path) -> None:
@@ -70,3 +80,40 @@ def test_a_folder_that_is_the_first(tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     replace_folder(tmp_path / "new", tmp_path / "env")
     assert list(tmp_path.iterdir()) == [tmp_path / "env"]
+
+
+@pytest.mark.parametrize("exchange", [True, False])
+@pytest.mark.parametrize("kind", ["folder", "file", "link", "dangling link", "loop"])
+def test_what_is_in_a_folders_place_goes_and_a_link_is_not_followed(
+    tmp_path: Path, kind: str, exchange: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/precious").touch()
+    (tmp_path / "workspace").mkdir()
+    env = tmp_path / "workspace/env"
+    targets = {"link": tmp_path / "outside", "dangling link": "nowhere", "loop": "env"}
+    if kind in targets:
+        env.symlink_to(targets[kind])
+    else:
+        env.touch() if kind == "file" else env.mkdir()
+    if not exchange:
+        monkeypatch.setattr(files, "_rename_exchanging", lambda new, old: errno.EINVAL)
+    for number in "12":
+        new = new_folder_beside(env)
+        (new / "file").write_text(number)
+        replace_folder(new, env)
+        assert not env.is_symlink() and (env / "file").read_text() == number
+        assert list(env.parent.iterdir()) == [env]
+    assert (tmp_path / "outside/precious").exists()
+
+
+def test_removing_takes_links_for_what_they_are(tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/precious").touch()
+    (tmp_path / "link").symlink_to("outside")
+    (tmp_path / "folder/read only").mkdir(parents=True)
+    (tmp_path / "folder/link").symlink_to("../outside")
+    (tmp_path / "folder/read only").chmod(0o500)
+    for name in ("link", "folder", "absent"):
+        remove_tree(tmp_path / name)
+    assert [path.name for path in tmp_path.rglob("*")] == ["outside", "precious"]

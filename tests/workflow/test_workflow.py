@@ -3,7 +3,6 @@
 import json
 import os
 import select
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -193,38 +192,17 @@ def test_killed_half_way_and_resumed(project: Project, tmp_path: Path) -> None:
     try:
         assert select.select([reader], [], [], 60)[0], "no run of the program has begun"
     finally:
-        kill_tree(snakemake.pid)
+        snakemake.kill()
         snakemake.wait()
-        os.close(reader)
+    assert os.read(reader, 9) == b"started"
+    assert select.select([reader], [], [], 2)[0] and not os.read(reader, 9), "the program lives on"
+    os.close(reader)
     profile = project.folder / "results" / "profile"
     assert not [path for path in profile.rglob("*") if path.suffix in {".json", ".parquet"}]
-    project.succeed("snakemake", "--unlock")
     usage = "results/profile/tiny/test_machine/usage.json"
     project.succeed("snakemake", "--cores", "2", usage)
     assert (project.folder / usage).is_file()
     assert NOTHING_TO_DO in project.succeed("snakemake", "-n", "--cores", "2", usage)
-
-
-def kill_tree(root: int) -> None:
-    """Kill a process and everything below it at once, as a power cut would."""
-    children: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            process, parent = (
-                int(stat.parent.name),
-                int(stat.read_text().rpartition(")")[2].split()[1]),
-            )
-        except (OSError, ValueError):
-            continue
-        children.setdefault(parent, []).append(int(stat.parent.name))
-    waiting = [root]
-    for process in waiting:
-        waiting += children.get(process, [])
-    for process in waiting:
-        try:
-            os.kill(process, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
 
 
 @pytest.mark.parametrize(

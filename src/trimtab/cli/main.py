@@ -12,6 +12,7 @@ from rich.text import Text
 from trimtab.cli import program_options as given
 from trimtab.cli import schedule as queue_cli
 from trimtab.cli import workspace
+from trimtab.cli.alone import alone_in
 from trimtab.cli.debloat_options import (
     FallbackOption,
     For,
@@ -47,9 +48,10 @@ from trimtab.config.groups.debloat import (
 from trimtab.config.groups.workload import TargetConfig
 from trimtab.config.validate import checked
 from trimtab.debloating.settling import OnTurn
-from trimtab.errors import TrimtabError, UserError, in_words
+from trimtab.errors import Stopped, TrimtabError, UserError, in_words
 from trimtab.records.usage import Usage
 from trimtab.records.verdict import Verdict
+from trimtab.supervision import supervise
 
 app = typer.Typer(
     help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
@@ -114,6 +116,7 @@ def _trace(folder: Path, command: list[str], program: given.ProgramOptions, runs
 
 
 @app.command()
+@alone_in("folder")
 def trace(
     command: Command,
     folder: Folder = WORKSPACE,
@@ -157,6 +160,7 @@ def trace(
 
 
 @app.command()
+@alone_in("folder")
 def locate(
     folder: Folder = WORKSPACE,
     symbols: SymbolsOption = Symbols.STRIP,
@@ -177,6 +181,7 @@ def locate(
 
 
 @app.command()
+@alone_in("folder")
 def debloat(
     command: MaybeCommand = None,
     folder: Folder = WORKSPACE,
@@ -266,6 +271,7 @@ def _settling(progress: Progress, clean_runs: int) -> OnTurn:
 
 
 @app.command()
+@alone_in("output_dir")
 def reconstruct(
     span_path: Annotated[Path, typer.Option(help="A spans/LIBRARY.json.")],
     output_dir: Annotated[Path, typer.Option(help="Where the library is written.")],
@@ -276,6 +282,7 @@ def reconstruct(
 
 
 @app.command()
+@alone_in("folder")
 def learn(
     folder: Folder = WORKSPACE,
     repeats: Annotated[int, typer.Option(min=1, help="Runs in the slim environment.")] = 5,
@@ -305,6 +312,7 @@ def learn(
 
 
 @app.command()
+@alone_in("folder")
 def verify(
     folder: Folder = WORKSPACE,
     repeats: Annotated[int, typer.Option(min=1, help="Runs in each environment.")] = 5,
@@ -332,10 +340,17 @@ def doctor() -> None:
 
 
 def main() -> None:
-    """Run the command line; exits with 2 for a mistake of the user's and 1 for one of ours."""
+    """Run the command line; exits with 2 for a mistake of the user's and 1 for one of ours.
+
+    Stopped by a signal it exits with 128 and its number, as 130 after Ctrl-C.
+    """
     prints_any_name()
     try:
+        supervise()
         app()
+    except Stopped as stopped:
+        console.print(str(stopped), soft_wrap=True)
+        sys.exit(stopped.exit_code)
     except (TrimtabError, OSError) as error:
         console.print(Text("error:", "bold red"), in_words(error), soft_wrap=True)
         sys.exit(getattr(error, "exit_code", 1))

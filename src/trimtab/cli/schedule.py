@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from trimtab.cli.alone import alone_in
 from trimtab.cli.terminal import Terminal, say_path
 from trimtab.config import Configurations
 from trimtab.config.groups.hardware import Hardware
@@ -72,6 +73,7 @@ def probe(
 
 
 @schedule.command()
+@alone_in("output")
 def run(
     queue: Annotated[Path, typer.Argument(help="YAML with the keys classes and jobs.")],
     policy: Annotated[str, typer.Option(help="A file in conf/policy/.")] = "non_preemptive",

@@ -28,7 +28,7 @@ from trimtab.debloating.targets.base import Target
 from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.verify import verify_environment
 from trimtab.errors import TrimtabError, UserError
-from trimtab.files import sha256_of
+from trimtab.files import remove_tree, sha256_of
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.original import as_it_runs
 from trimtab.records.library_spans import LibrarySpans
@@ -129,7 +129,7 @@ def locate(folder: Path, options: Debloat, gpus: list[str], on_progress: OnProgr
     libraries = target.libraries(usages)
     gpu = gpu_scope_of(options, usages, gpus)
     spans = folder / "spans"
-    shutil.rmtree(spans, ignore_errors=True)
+    remove_tree(spans)
     spans.mkdir(parents=True)
     for done, library in enumerate(libraries, 1):
         locate_in(library, options, gpu, spans)

@@ -1,6 +1,5 @@
 """Debloat the shared libraries of a target for a set of workloads."""
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +25,7 @@ from trimtab.debloating.outcome import (
 from trimtab.debloating.slimming import OnProgress, Slimming
 from trimtab.debloating.targets.registry import target_of
 from trimtab.errors import UserError
-from trimtab.files import whole_file
+from trimtab.files import remove_tree, whole_file
 from trimtab.records.manifest import Manifest, Timings
 from trimtab.records.removed_calls import RemovedCall
 from trimtab.records.tables import LIBRARIES, write_table
@@ -97,7 +96,7 @@ class Debloating:
         traceback: TracebackType | None,
     ) -> None:
         if error is not None or not self._libraries_stay:
-            shutil.rmtree(self._libraries, ignore_errors=True)
+            remove_tree(self._libraries)
 
     def _find_unloaded(self) -> dict[str, int]:
         """Return the bytes on disk of each library that no run loaded.
@@ -143,7 +142,7 @@ class Debloating:
             raise UserError(f"target {stage.target}: no shared library of {root} was loaded")
         if not self._written:
             for folder in (self._libraries, self._spans):  # of an earlier time
-                shutil.rmtree(folder, ignore_errors=True)
+                remove_tree(folder)
         self._written = True
         slim = self._slimming.rewrite(libraries, on_progress)
         table = pd.DataFrame(rows_of(slim, stage.target, stage.hardware))

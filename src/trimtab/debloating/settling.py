@@ -5,7 +5,6 @@ an object, the number of CPUs. In a slim environment whose fallback puts back wh
 that takes another way than the traced ones goes on, and tells what it missed.
 """
 
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from trimtab.debloating.debloat import Debloating
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.risk import SlimHistory
 from trimtab.debloating.slim_runs import SlimRuns
+from trimtab.files import remove_tree
 from trimtab.records.misses.settling import Settling
 
 OnTurn = Callable[[int, int, int], None]  # turns in a row without a miss; pieces missed; builds
@@ -36,7 +36,7 @@ def debloat_and_settle(stage: DebloatStage, usages: Sequence[Path], destination:
                 debloating.build(environment, ORIGINAL)
             settle(debloating, environment)
         finally:
-            shutil.rmtree(environment, ignore_errors=True)
+            remove_tree(environment)
             (destination / "environment.json").unlink(missing_ok=True)
 
 

@@ -1,6 +1,5 @@
 """Runs in a slim environment that puts back what they miss, and what that was."""
 
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, count
@@ -11,6 +10,7 @@ from trimtab.debloating.fallback import Behaviour, fallback_environment
 from trimtab.debloating.risk import SlimHistory
 from trimtab.debloating.targets.base import Target
 from trimtab.errors import TrimtabError, UserError
+from trimtab.files import remove_tree
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.runs.conditions import Condition, varied
 from trimtab.profiling.runs.measured import MeasuredRun
@@ -43,7 +43,7 @@ class SlimRuns:
 
     def remove(self) -> None:
         """Remove what the runs left."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        remove_tree(self.folder)
 
     def turn(self, workloads: Sequence[Workload]) -> set[int]:
         """Run each of `workloads` once and return the numbers of what was missed.

@@ -1,11 +1,11 @@
 """How a program behaves where nothing was changed: how it ends, and what of it can be compared."""
 
-import shutil
 import signal
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trimtab.config.groups.workload import Workload
+from trimtab.files import remove_tree
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import follow_files, trace_program
 from trimtab.profiling.runs.comparable import check_steady, remark_on, strongest
@@ -49,7 +49,7 @@ def as_it_runs(workload: Workload, folder: Path, choose: bool) -> Original:
     Raises UserError when a run does not end well, or the second not as the first did; and without
     `choose` when their outputs are not equal as the workload has them compared.
     """
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_tree(folder)
     program = program_of(workload, folder / "output")
     run = measure_run(
         program, condition="original", repeat=0, hardware=NO_POWER_MODEL, log_dir=folder

@@ -1,7 +1,6 @@
 """The stage `profile`: what a workload uses, in traced runs, and what it costs, in plain ones."""
 
 import os
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.workload import Workload
 from trimtab.config.root import Profiling
 from trimtab.errors import UserError
-from trimtab.files import sha256_of_all
+from trimtab.files import remove_tree, sha256_of_all
 from trimtab.native import BUILD
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
 from trimtab.profiling.runs.comparable import check_steady
@@ -42,7 +41,7 @@ def profile_workload(
     Logs and records of the runs stay in `destination`/runs. Raises UserError when a run fails.
     """
     folder = destination / "runs"
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_tree(folder)
     model = model_of(hardware)
     program = program_of(workload, folder / "output")
     runs: list[MeasuredRun] = []
@@ -67,7 +66,7 @@ def trace_workload(workload: Workload, folder: Path, traced_runs: int = 3) -> Us
 
     Logs and records stay in `folder`. Raises UserError when a run fails.
     """
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_tree(folder)
     program = program_of(workload, folder / "output")
     return trace_program(workload, program, NO_POWER_MODEL, folder, traced_runs)[0]
 

@@ -1,12 +1,12 @@
 """The traced runs of a program, each under another condition."""
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trimtab.config.groups.workload import Marks, Workload
 from trimtab.errors import UserError
+from trimtab.files import remove_tree
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.runs.compare import compare_outputs
 from trimtab.profiling.runs.conditions import varied
@@ -124,7 +124,7 @@ def differing_outputs(
                 difference = compare_outputs(run.output, each.run.output, program.output)
         if difference:
             found.append(f"output of the traced run differs from an untraced one: {difference}")
-    shutil.rmtree(folder / _CACHES, ignore_errors=True)
+    remove_tree(folder / _CACHES)
     return found
 
 

@@ -16,8 +16,9 @@ arguments = parser.parse_args()
 
 # A test that kills the workflow half-way hears from here that a run has begun.
 if "TINY_STARTED" in os.environ:
-    with open(os.environ["TINY_STARTED"], "w") as started:
-        started.write("started")
+    started = open(os.environ["TINY_STARTED"], "w")  # noqa: SIM115  held for as long as it lives
+    started.write("started")
+    started.flush()
     signal.pause()
 
 text = "<a href='x'>&</a>"

@@ -16,7 +16,7 @@ from trimtab.debloating.fallback import Source, add_fallback, fallback_digests, 
 from trimtab.debloating.libraries import ProfiledLibrary, profiled_libraries
 from trimtab.debloating.targets.base import Target
 from trimtab.errors import TrimtabError, UserError
-from trimtab.files import remove_tree, replace_folder, sha256_of_all
+from trimtab.files import new_folder_beside, remove_tree, replace_folder, sha256_of_all
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.manifest import Environment, Manifest
 from trimtab.records.usage import Usage
@@ -75,12 +75,9 @@ class Folder(Target):
         destination = Path(os.path.abspath(destination))
         layout = Layout.of(self.root, self.own)
         self._check(manifest, layout, debloated / "libraries", destination)
-        destination.parent.mkdir(parents=True, exist_ok=True)
-        partial = destination.with_name(f".{destination.name}.partial")
-        if partial.exists():  # of a build that was killed
-            remove_tree(partial)
+        partial = new_folder_beside(destination)
         try:
-            earlier = destination if again else None
+            earlier = destination if again and not destination.is_symlink() else None
             shared = copy_tree(layout, partial, set(manifest.files), share, earlier)
             take_over(debloated / "libraries", partial, manifest.files)
             if source.kind != Fallback.NONE and manifest.mode != Mode.PUNCH:

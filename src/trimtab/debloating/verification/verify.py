@@ -26,6 +26,7 @@ from trimtab.debloating.verification.linked import check_linked
 from trimtab.debloating.verification.mapped import LibraryFiles
 from trimtab.debloating.verification.observed import Observed
 from trimtab.errors import TrimtabError
+from trimtab.files import remove_tree
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.runs.from_workload import absolute
 from trimtab.profiling.runs.interleave import measure_interleaved
@@ -91,7 +92,7 @@ def verify_environment(
     destination.mkdir(parents=True, exist_ok=True)
     (destination / "verify.json").unlink(missing_ok=True)
     for outdated in (verification.runs, verification.evidence):
-        shutil.rmtree(outdated, ignore_errors=True)
+        remove_tree(outdated)
     verified: list[VerifiedWorkload] = []
     calls: list[RemovedCall] = []
     resident: dict[str, ResidentBytes] = {}
@@ -121,7 +122,7 @@ def verify_environment(
                 f" everything needed to look is in {verification.evidence}"
             )
         tables.append(runs_table(workload.name, ran.runs))
-    shutil.rmtree(verification.runs)
+    remove_tree(verification.runs)
     write_table(destination / "verify_runs.parquet", RUNS, pd.concat(tables, ignore_index=True))
     Verdict(
         target=name,

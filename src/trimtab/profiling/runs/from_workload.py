@@ -10,6 +10,7 @@ from typing import Any
 
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
+from trimtab.files import remove_tree
 from trimtab.profiling.runs.program import Driver, Program
 
 
@@ -25,7 +26,7 @@ def program_of(workload: Workload, run_folder: Path) -> Program:
     workdir = absolute(Path(workload.workdir))
     if not workdir.is_dir():
         raise UserError(f"workload {workload.name}: workdir: {workdir} is not a folder")
-    shutil.rmtree(run_folder, ignore_errors=True)
+    remove_tree(run_folder)
     run_folder.mkdir(parents=True)
     output = str(run_folder.resolve())
     path = os.environ.get("PATH", os.defpath)

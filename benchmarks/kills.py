@@ -1,0 +1,306 @@
+"""Kills at random moments: what is left alive after two seconds, and what the next start makes.
+
+    python benchmarks/kills.py --folder EMPTY [--kills 200] [--seed 1]
+
+The tiny workflow of the tests, and `trimtab debloat`, `verify` and `learn` on its program, are
+killed again and again by SIGKILL, SIGTERM or SIGINT at Snakemake, a rule's shell, a supervisor, the
+script, the command line, the tracer or the program, which has a daemon, and started again without
+any other help. At the end of each round nothing is killed, and the results have to be those of a
+run that nobody disturbed. Every process carries a mark in its environment, by which those that are
+left are found, whatever they did to get away. Writes benchmarks/results/kills.json.
+"""
+
+import argparse
+import hashlib
+import json
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+from common import save
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/workflow"))
+from project import make_project, tools
+
+BIN = Path(sys.executable).parent
+MARK = "TRIMTAB_KILLS"
+LIMIT_S = 2.0
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+KILLS_A_ROUND = 13
+LONGEST_WAIT_S = 9.0
+# The program gets a daemon that lives as long as it does.
+DAEMON = """
+import os
+reader, writer = os.pipe()
+if not os.fork():
+    os.setsid()
+    if not os.fork():
+        os.close(writer)
+        os.read(reader, 1)
+    os._exit(0)
+os.wait()
+import time; time.sleep(0.3)
+"""
+# What a rule makes, in order: without it and what follows, it and what follows runs again.
+STARTS = {
+    "profile_workload": "profile/*/*/usage.json",
+    "debloat_target": "debloat/*/*/manifest.json",
+    "build_environment": "debloat/*/*/environment.json",
+    "verify_environment": "debloat/*/*/verify.json",
+    "make_trace": "schedule/*/*/trace.json",
+    "simulate": "schedule/*/*/*/summary.json",
+    "evaluate_experiment": "evaluate/*/report.html",
+}
+
+
+@dataclass
+class Campaign:
+    """What was killed so far, and what went wrong."""
+
+    random: random.Random
+    kills: list[dict[str, object]] = field(default_factory=list)
+    rounds: list[dict[str, object]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def round(
+        self,
+        name: str,
+        command: Sequence[str],
+        folder: Path,
+        wanted: list[str],
+        result: Callable[[], list[str]],
+    ) -> None:
+        """Kill `command` and start it again, then let it end and compare what it made."""
+        done = 0
+        started = time.monotonic()
+        while done < KILLS_A_ROUND:
+            done += self._session(name, command, folder)
+            if done == 0 and time.monotonic() - started > 300:
+                break
+        ended = subprocess.run(
+            command, cwd=folder, env=environment("last"), stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        others = sorted(set(result()) ^ set(wanted))
+        same = ended.returncode == 0 and not others
+        self.rounds.append({"what": name, "kills": done, "same": same})
+        if not same:
+            said = "\n".join([*others[:20], *ended.stdout.splitlines()[-15:]])
+            self.problems.append(f"{name}: exit code {ended.returncode}, other results: {said}")
+            print(self.problems[-1])
+        print(f"{len(self.kills)} kills, {len(self.problems)} problems: {name} same={same}")
+
+    def _session(self, name: str, command: Sequence[str], folder: Path) -> int:
+        """Start `command` once, and kill until it has ended; return how many kills there were."""
+        mark, done = uuid.uuid4().hex, 0
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment(mark), stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        while process.poll() is None:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(self.random.uniform(0.0, LONGEST_WAIT_S))
+                break
+            done += self._kill(name, process.pid, mark)
+        deadline = time.monotonic() + LIMIT_S
+        while (left := marked(mark)) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self._check(name, "the end", left)
+        return done
+
+    def _kill(self, name: str, root: int, mark: str) -> int:
+        """Kill one process of a random role; return 1, or 0 where it had ended meanwhile."""
+        by_role: dict[str, list[psutil.Process]] = {}
+        for process in marked(mark):
+            if role := role_of(process, root):
+                by_role.setdefault(role, []).append(process)
+        if not by_role:
+            return 0
+        role = self.random.choice(sorted(by_role))
+        victim, number = self.random.choice(by_role[role]), self.random.choice(SIGNALS)
+        try:
+            below = victim.children(recursive=True)
+            running = rule_of(victim)
+            victim.send_signal(number)
+        except psutil.NoSuchProcess:
+            return 0
+        began = time.monotonic()
+        left = below
+        # A program may mind a signal or not; what has to end with Snakemake or a command is all.
+        bound = role != "program" and (role != "tracer" or number == signal.SIGKILL)
+        while bound and (left := [each for each in left if lives(each)]):
+            if time.monotonic() - began > LIMIT_S:
+                break
+            time.sleep(0.01)
+        took = time.monotonic() - began
+        kill = {"what": name, "role": role, "rule": running, "signal": number.name}
+        if bound:
+            kill |= {"below": len(below), "gone_after_s": round(took, 3)}
+            self._check(name, f"{number.name} of {role}", left)
+        self.kills.append(kill)
+        return 1
+
+    def _check(self, name: str, after: str, left: Sequence[psutil.Process]) -> None:
+        for process in left:
+            with suppress(psutil.Error):
+                told = " ".join(process.cmdline())[:120]
+                self.problems.append(f"{name}: alive 2 s after {after}: {told}")
+                print(self.problems[-1])
+                process.kill()
+
+
+def environment(mark: str) -> dict[str, str]:
+    return {**tools(), MARK: mark}
+
+
+def lives(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def marked(mark: str) -> list[psutil.Process]:
+    """Every living process that carries the mark."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            text = Path(f"/proc/{process.pid}/environ").read_bytes()
+        except OSError:
+            continue
+        if f"{MARK}={mark}".encode() in text and lives(process):
+            found.append(process)
+    return found
+
+
+def role_of(process: psutil.Process, root: int) -> str:
+    try:
+        words = process.cmdline()
+    except psutil.NoSuchProcess:
+        return ""
+    text = " ".join(words)
+    if process.pid == root:
+        return "snakemake" if "snakemake" in text else "command line"
+    if "trimtab-supervisor" in text:
+        return "supervisor"
+    if "trimtab-file-tracer" in text:
+        return "tracer"
+    if words and words[0].endswith(("bash", "/sh")):
+        return "shell"
+    if "scripts/" in text:
+        return "script"
+    if "program.py" in text:
+        return "program"
+    return "command line" if "trimtab" in text else ""
+
+
+def rule_of(process: psutil.Process) -> str:
+    """The rule that a process works for, by the script that it or one beside it runs."""
+    with suppress(psutil.Error):
+        for each in (process, *process.parents(), *process.children(recursive=True)):
+            for word in each.cmdline():
+                if word.startswith("scripts/") and word.endswith(".py"):
+                    return Path(word).stem
+    return ""
+
+
+def facts_of(folder: Path, whole: Sequence[str]) -> list[str]:
+    """What has to be the same: the files, slim environments and those named `whole` by content."""
+    facts = []
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if {"__pycache__", "runs", "benchmarks"}.isdisjoint(path.relative_to(folder).parts):
+            told = ""
+            if path.is_symlink():
+                told = str(path.readlink())
+            elif path.is_file() and ("/env/" in f"/{name}" or path.name in whole):
+                told = hashlib.sha256(path.read_bytes()).hexdigest()
+            elif path.name == "verify.json":
+                told = str(json.loads(path.read_text())["passed"])
+            elif path.name == "manifest.json":
+                told = json.dumps(json.loads(path.read_text())["files"], sort_keys=True)
+            facts.append(f"{name} {told}")
+    return facts
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--folder", type=Path, required=True, help="an empty folder to work in")
+    arguments = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background
+    folder = arguments.folder.resolve()
+    project = make_project(folder / "project")
+    program = project.folder / "program.py"
+    program.write_text(program.read_text() + DAEMON)
+    snakemake = [str(BIN / "snakemake"), "--cores", "2", "all"]
+    project.succeed("snakemake", "--cores", "2", "all")
+
+    def experiment() -> list[str]:
+        return facts_of(project.folder / "results", ["used.json", "config.yaml"])
+
+    workspace = folder / "workspace"
+    python = str(project.folder / "environment/bin/python")
+    output = str(folder / "output")
+    debloat = [
+        str(BIN / "trimtab"), "debloat", "--workspace", str(workspace), "--runs", "1",
+        "--settle", "1", "--output", output, "--", python, str(program), "--output", output,
+    ]  # fmt: skip
+    verify, learn = (
+        [str(BIN / "trimtab"), verb, "--workspace", str(workspace), "--repeats", "1"]
+        for verb in ("verify", "learn")
+    )
+
+    def slim() -> list[str]:
+        return facts_of(workspace, ["used.json"])
+
+    subprocess.run(debloat, env=environment("first"), check=True)
+    debloated = slim()
+    subprocess.run(verify, env=environment("first"), check=True)
+    verified = slim()
+    made = experiment()
+    campaign = Campaign(random.Random(arguments.seed))
+    began = time.monotonic()
+    while len(campaign.kills) < arguments.kills:
+        for number, rule in enumerate(list(STARTS)[:5]):
+            for pattern in list(STARTS.values())[number:]:
+                for path in (project.folder / "results").glob(pattern):
+                    path.unlink()
+            campaign.round(f"snakemake: {rule}", snakemake, project.folder, made, experiment)
+        shutil.rmtree(workspace)
+        campaign.round("trimtab debloat", debloat, folder, debloated, slim)
+        campaign.round("trimtab verify", verify, folder, verified, slim)
+        campaign.round("trimtab learn", learn, folder, verified, slim)
+    times = sorted(float(str(kill["gone_after_s"])) for kill in campaign.kills if "below" in kill)
+    save(
+        "kills",
+        {
+            "kills": len(campaign.kills),
+            "rounds": len(campaign.rounds),
+            "rounds_with_the_same_results": sum(bool(each["same"]) for each in campaign.rounds),
+            "seconds": round(time.monotonic() - began),
+            "left_alive_after_2_s": sum("alive" in each for each in campaign.problems),
+            "problems": campaign.problems,
+            "longest_s_until_all_below_were_gone": times[-1],
+            "median_s_until_all_below_were_gone": times[len(times) // 2],
+            "by_role": Counter(str(kill["role"]) for kill in campaign.kills),
+            "by_signal": Counter(str(kill["signal"]) for kill in campaign.kills),
+            "by_command": Counter(str(kill["what"]) for kill in campaign.kills),
+            "by_rule": Counter(str(kill["rule"]) for kill in campaign.kills),
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""One experiment at a time in a checkout, and none of its jobs without it.
+
+What Snakemake leaves in `.snakemake/locks` when it is killed would have to be removed by hand. A
+lock that ends with its holder (trimtab.locks) says for certain that no other Snakemake lives.
+"""
+
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from trimtab.errors import UserError
+from trimtab.files import remove_partial
+from trimtab.locks import holding
+from trimtab.profiling.meters.processes import children_of
+
+_SNAKEMAKE, _RESULTS = ".snakemake", "results"
+_LOCK = f"{_SNAKEMAKE}/trimtab.lock"
+_ENDING = (signal.SIGINT, signal.SIGTERM)
+_AGAIN_S = 0.1
+_LARGE = {"env", "libraries", "runs", "spans", "verification"}  # emptied by whoever writes there
+
+
+def run_alone(workflow: Any) -> None:
+    """Have the Snakefile's `workflow`, when it runs jobs, run them alone in the working directory.
+
+    Snakemake then ends with one line where another one, or `trimtab learn`, is at work. What a
+    killed one left is removed: its locks, and files that are not whole. When Snakemake is told to
+    end by SIGTERM or SIGINT its jobs on this machine are ended. A job's own Snakemake, on a
+    cluster, and one that only looks, as `snakemake -n`, are left as they are.
+    """
+    execute = workflow.execute
+
+    def execute_alone(executor_plugin: Any, *arguments: Any, **named: Any) -> Any:
+        if not workflow.is_main_process or executor_plugin.common_settings.dryrun_exec:
+            return execute(executor_plugin, *arguments, **named)
+        try:
+            with _alone_in(Path.cwd()):
+                shutil.rmtree(Path(_SNAKEMAKE, "locks"), ignore_errors=True)
+                _remove_all_partial(Path(_RESULTS))
+                if executor_plugin.common_settings.local_exec:
+                    _end_jobs_with(os.getpid())
+                return execute(executor_plugin, *arguments, **named)
+        except UserError as error:
+            from snakemake.exceptions import WorkflowError
+
+            raise WorkflowError(str(error)) from None
+
+    workflow.execute = execute_alone
+
+
+@contextmanager
+def no_experiment_at(folder: Path) -> Iterator[None]:
+    """See to it that no Snakemake runs while the block does where `folder` is of its results.
+
+    Raises UserError where one runs.
+    """
+    place = folder.absolute()
+    for checkout in place.parents:
+        if (checkout / _SNAKEMAKE).is_dir() and place.is_relative_to(checkout / _RESULTS):
+            with _alone_in(checkout):
+                yield
+                return
+    yield
+
+
+@contextmanager
+def _alone_in(checkout: Path) -> Iterator[None]:
+    with holding(checkout / _LOCK, f"{checkout}: an experiment is at work in it"):
+        yield
+
+
+def _remove_all_partial(results: Path) -> None:
+    for folder, inner, _ in os.walk(results):
+        inner[:] = [name for name in inner if name not in _LARGE]
+        remove_partial(Path(folder))
+
+
+def _end_jobs_with(snakemake: int) -> None:
+    """End the jobs' shells once a signal has come, which Snakemake itself waits for to the end."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+
+    def end() -> None:
+        while os.read(reader, 1)[0] not in _ENDING:
+            continue
+        while True:  # a job may be starting just now
+            for shell in children_of(snakemake):
+                with suppress(ProcessLookupError):
+                    os.kill(shell, signal.SIGTERM)
+            time.sleep(_AGAIN_S)
+
+    threading.Thread(target=end, daemon=True).start()

@@ -1,0 +1,124 @@
+"""One writer at a time in a folder: a lock that ends with its owner, however that ends.
+
+It is flock(2) on a file in the folder, which the kernel releases with the process; NFS has it for
+all hosts. The file says who holds it, for the error that the next one gets, and is removed when it
+is released in order. One that is left behind is no lock.
+"""
+
+import errno
+import fcntl
+import os
+import re
+import socket
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from trimtab.errors import UserError
+from trimtab.files import remove_partial
+
+LOCK = ".trimtab.lock"
+_PATIENCE_S = 3.0  # what is being killed needs a moment
+_POLL_S = 0.02
+_LONGEST_TEXT = 512
+_OWNER = re.compile(r"process (\d{1,9}) on ([\w.-]{1,255}) since ([\d :-]{19} UTC)\n")
+_HELD = {errno.EAGAIN, errno.EACCES}
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
+
+
+@contextmanager
+def writing_in(folder: Path) -> Iterator[None]:
+    """Be the only one that writes in `folder`, or reads what must be whole, while the block runs.
+
+    The folder is made; what a killed holder left half done in it is removed. Raises UserError that
+    names the holder where there is one, and where `folder` is none or has no locks.
+    """
+    with holding(folder / LOCK, f"{folder}: another trimtab is at work in it"):
+        remove_partial(folder)
+        yield
+
+
+@contextmanager
+def holding(path: Path, said: str) -> Iterator[None]:
+    """Hold the lock `path` while the block runs; folders above it are made.
+
+    Raises UserError that begins with `said` and names the holder where another has it.
+    """
+    made = not path.parent.exists()
+    if made:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = _locked(path, said)
+    try:
+        started = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+        os.ftruncate(descriptor, 0)
+        owner = f"process {os.getpid()} on {socket.gethostname()} since {started}\n"
+        os.pwrite(descriptor, owner.encode(), 0)
+        yield
+    finally:
+        with suppress(OSError):  # the folder may be gone
+            path.unlink()
+            if made:
+                path.parent.rmdir()  # where nothing was written
+        os.close(descriptor)
+
+
+def _locked(path: Path, said: str) -> int:
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        descriptor = _opened(path)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is(path, descriptor):
+                return descriptor
+        except OSError as error:
+            if error.errno in _NO_LOCKS:
+                os.close(descriptor)
+                raise UserError(
+                    f"{path.parent}: on a file system without locks (flock), so that two could"
+                    " write in it at once; use a folder on another one"
+                ) from None
+            if error.errno not in _HELD:
+                os.close(descriptor)
+                raise
+            if time.monotonic() > deadline:
+                holder = _holder(descriptor)
+                os.close(descriptor)
+                raise UserError(f"{said}: {holder}") from None
+        os.close(descriptor)
+        time.sleep(_POLL_S)
+
+
+def _opened(path: Path) -> int:
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        descriptor = os.open(path, flags, 0o644)
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return descriptor
+        os.close(descriptor)
+    except OSError as error:
+        if error.errno not in {errno.ELOOP, errno.EISDIR, errno.ENXIO}:
+            raise
+    raise UserError(f"{path}: not a file of trimtab's, but in the place of its lock; remove it")
+
+
+def _is(path: Path, descriptor: int) -> bool:
+    """Whether `path` is the open file still: its holder removes it before it lets it go."""
+    try:
+        return os.path.samestat(os.lstat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _holder(descriptor: int) -> str:
+    text = os.pread(descriptor, _LONGEST_TEXT, 0).decode(errors="replace")
+    known = _OWNER.fullmatch(text)
+    if not known:
+        return "a process that has not said yet which; wait for its end"
+    number, host, since = known.groups()
+    here = host == socket.gethostname()
+    there = "" if here else f" on the host {host}"
+    end = f"`kill {number}`" + ("" if here else " there")
+    return f"process {number}{there}, since {since}; wait for its end, or end it with {end}"

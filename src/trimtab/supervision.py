@@ -1,0 +1,116 @@
+"""Nothing that a command line or a rule's script starts outlives it, wherever it is killed.
+
+The process that a person or Snakemake started becomes the first of two native supervisors
+(native/supervisor); the Python program goes on as a child of the second. Each of the two kills
+everything when the other is gone, and the first also does when a process between it and the
+Snakemake that started the rule is. The program itself gets SIGTERM when both are.
+
+What a program sees that is traced does not change: its parent, session, process group, signals and
+environment are what they would be.
+"""
+
+import ctypes
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from trimtab.errors import Stopped, TrimtabError, exit_on_error
+from trimtab.native import BUILD
+
+STARTER = "TRIMTAB_STARTER"  # the Snakemake process that runs a rule: rules' shells set it
+_PR_SET_PDEATHSIG = 1
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class StarterGoneError(TrimtabError):
+    """Snakemake, which a rule's script belongs to, has ended."""
+
+
+@contextmanager
+def supervised() -> Iterator[None]:
+    """Run a script's block supervised, errors told in one line; the script's last lines."""
+    with exit_on_error():
+        supervise()
+        yield
+
+
+def supervise() -> None:
+    """Put this process under supervision, and have signals that end programs raise Stopped.
+
+    Returns in a child of this process, which has to be its only thread. Without the native
+    supervisor, which `make native` builds, signals are all that changes. Raises StarterGoneError
+    where Snakemake is not alive any more.
+    """
+    supervisor = BUILD / "trimtab-supervisor"
+    watched = _up_to(os.environ.pop(STARTER, None))
+    if supervisor.is_file():
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_ENDING, signal.SIGQUIT})
+        _become(supervisor, watched)
+        _become(supervisor, [os.pidfd_open(os.getppid())], apart=True)
+        parent = os.getppid()
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if os.getppid() != parent:
+            os._exit(128 + signal.SIGTERM)
+    for number in _ENDING:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _stop)
+
+
+def _become(supervisor: Path, watched: list[int], *, apart: bool = False) -> None:
+    """Go on as a child; this process becomes its supervisor, which watches the pidfds.
+
+    `apart` it leaves its process group, so that no signal to that ends both supervisors.
+    """
+    child = os.fork()
+    if not child:
+        for descriptor in watched:
+            os.close(descriptor)
+        return
+    try:
+        if apart:
+            os.setsid()
+        for descriptor in watched:
+            os.set_inheritable(descriptor, True)
+        os.execv(supervisor, [supervisor.name, str(child), *map(str, watched)])
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os._exit(os.EX_OSERR)
+
+
+def _up_to(starter: str | None) -> list[int]:
+    """Return pidfds of this process' ancestors up to `starter`; none without one."""
+    if starter is None:
+        return []
+    numbers = _ancestors(int(starter))
+    try:
+        descriptors = [os.pidfd_open(number) for number in numbers]
+    except ProcessLookupError:
+        raise StarterGoneError("Snakemake has ended") from None
+    if numbers != _ancestors(int(starter)):  # another process has such a number meanwhile
+        raise StarterGoneError("Snakemake has ended")
+    return descriptors
+
+
+def _ancestors(starter: int) -> list[int]:
+    found = [os.getppid()]
+    while found[-1] != starter:
+        try:
+            stat = Path(f"/proc/{found[-1]}/stat").read_bytes()
+        except OSError:
+            stat = b") gone 0"
+        parent = int(stat.rpartition(b")")[2].split()[1])
+        if parent <= 1 and parent != starter:
+            raise StarterGoneError("Snakemake has ended")
+        found.append(parent)
+    return found
+
+
+def _stop(number: int, frame: FrameType | None) -> NoReturn:
+    for each in _ENDING:  # what cleans up is not to be interrupted
+        signal.signal(each, signal.SIG_IGN)
+    raise Stopped(number)
