@@ -23,7 +23,7 @@ from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.runs.compare import compare_outputs
 from trimtab.profiling.runs.conditions import Condition, varied
 from trimtab.profiling.runs.run import measure_run
-from trimtab.records.removed_calls import RemovedCall, read_removed_calls
+from trimtab.records.misses.removed_calls import RemovedCall, read_removed_calls
 
 AS_IT_IS = varied(0)
 _FIRST = 101  # an odd number that settling does not reach: conditions that nothing was built from

@@ -20,8 +20,8 @@ from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.intact import check_intact
 from trimtab.errors import UserError
 from trimtab.files import read_limited
+from trimtab.records.misses.removed_calls import RemovedCall, read_removed_calls
 from trimtab.records.misses.settling import Settling
-from trimtab.records.removed_calls import RemovedCall, read_removed_calls
 from trimtab.records.usage import Usage
 
 _MOST_BYTES = 1 << 24  # of a stage.json

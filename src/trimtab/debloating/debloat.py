@@ -27,7 +27,7 @@ from trimtab.debloating.targets.registry import target_of
 from trimtab.errors import UserError
 from trimtab.files import remove_tree, whole_file
 from trimtab.records.manifest import Manifest, Timings
-from trimtab.records.removed_calls import RemovedCall
+from trimtab.records.misses.removed_calls import RemovedCall
 from trimtab.records.tables import LIBRARIES, write_table
 from trimtab.records.usage import Usage
 

@@ -12,7 +12,7 @@ from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.errors import UserError
 from trimtab.files import sha256_of
 from trimtab.records.misses.learned import LearnedCode, LearnedLibrary
-from trimtab.records.removed_calls import RemovedCall
+from trimtab.records.misses.removed_calls import RemovedCall
 from trimtab.records.usage import Usage, UsedLibrary
 
 

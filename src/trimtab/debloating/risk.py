@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from scipy.stats import beta
 
+from trimtab.records.misses.removed_calls import RemovedCall
 from trimtab.records.misses.settling import Risk, Settling, SlimRun
-from trimtab.records.removed_calls import RemovedCall
 
 _CONFIDENCE = 0.95
 

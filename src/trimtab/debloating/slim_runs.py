@@ -16,7 +16,7 @@ from trimtab.profiling.runs.conditions import Condition, varied
 from trimtab.profiling.runs.measured import MeasuredRun
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
-from trimtab.records.removed_calls import RemovedCall, read_removed_calls
+from trimtab.records.misses.removed_calls import RemovedCall, read_removed_calls
 from trimtab.untrusted import make_way
 
 # The machine as it is first, then conditions that few traced runs had.

@@ -6,8 +6,8 @@ from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
+from trimtab.records.misses.removed_calls import RemovedCall
 from trimtab.records.misses.settling import Risk
-from trimtab.records.removed_calls import RemovedCall
 from trimtab.records.values import AnyPath, Text, Whole, Word
 
 

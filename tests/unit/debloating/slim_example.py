@@ -24,7 +24,7 @@ from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.files import sha256_of
 from trimtab.records.library_spans import spans_file
 from trimtab.records.manifest import DebloatedFile, Environment, Manifest, Timings
-from trimtab.records.removed_calls import read_removed_calls
+from trimtab.records.misses.removed_calls import read_removed_calls
 
 # Functions begin pages of their own, but for `near` and `nameless`, which lie on pages that stay.
 C_SOURCE = (

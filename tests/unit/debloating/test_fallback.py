@@ -29,7 +29,7 @@ from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.errors import UserError
 from trimtab.files import sha256_of
 from trimtab.records.library_spans import LibrarySpans, spans_file
-from trimtab.records.removed_calls import RemovedCall, read_removed_calls
+from trimtab.records.misses.removed_calls import RemovedCall, read_removed_calls
 
 
 def address_of(prefix: Path, name: str) -> int:

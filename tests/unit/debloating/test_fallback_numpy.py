@@ -17,7 +17,7 @@ from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.profiling.profile import trace_workload
-from trimtab.records.removed_calls import read_removed_calls
+from trimtab.records.misses.removed_calls import read_removed_calls
 
 PROGRAM = """
 import json, sys

@@ -10,7 +10,7 @@ from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.debloating.misses import learn, learned_misses, with_misses
 from trimtab.errors import UserError
-from trimtab.records.removed_calls import RemovedCall
+from trimtab.records.misses.removed_calls import RemovedCall
 from trimtab.records.usage import Usage, UsedLibrary
 
 NAME = "lib/libmine.so"

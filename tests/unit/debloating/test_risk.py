@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from trimtab.debloating.risk import SlimHistory, upper_bound
+from trimtab.records.misses.removed_calls import RemovedCall
 from trimtab.records.misses.settling import Settling, SlimRun
-from trimtab.records.removed_calls import RemovedCall
 
 
 def piece(address: int) -> RemovedCall:

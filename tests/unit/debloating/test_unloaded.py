@@ -18,7 +18,7 @@ from trimtab.debloating.debloat import Debloating
 from trimtab.debloating.settling import settle
 from trimtab.profiling.profile import trace_workload
 from trimtab.records.manifest import Manifest
-from trimtab.records.removed_calls import read_removed_calls
+from trimtab.records.misses.removed_calls import read_removed_calls
 from trimtab.records.tables import LIBRARIES, read_table
 
 # NumPy is imported where the file says so: later runs, never the traced one.

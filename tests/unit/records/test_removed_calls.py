@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from trimtab.errors import UserError
-from trimtab.records.removed_calls import RemovedCall, read_removed_calls
+from trimtab.records.misses.removed_calls import RemovedCall, read_removed_calls
 
 CALL = '{"pid": 1, "time_s": 1.5, "library": "lib/x.so", "address": 16, "function": "f"}\n'
 COUNT = '{"pid": 9, "time_s": 2.125, "functions": 3}\n'

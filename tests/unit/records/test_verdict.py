@@ -7,8 +7,8 @@ import pytest
 
 from trimtab.errors import TrimtabError
 from trimtab.files import write_json
+from trimtab.records.misses.removed_calls import RemovedCall
 from trimtab.records.misses.settling import Risk
-from trimtab.records.removed_calls import RemovedCall
 from trimtab.records.verdict import Crash, ResidentBytes, Verdict, VerifiedWorkload
 
 RISK = Risk(8, 1, 0.125, 5, 0, 0.45)

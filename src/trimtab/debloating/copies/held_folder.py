@@ -5,6 +5,7 @@ none of them may be a link, also not one that appears meanwhile. Files are made 
 opened where they are, as what is there may be shared with the original.
 """
 
+import errno
 import os
 import shutil
 import stat
@@ -34,9 +35,18 @@ class HeldFolder:
 
     @classmethod
     def make(cls, path: Path) -> Self:
-        """Make a folder at `path`, where nothing may be, and hold it; nobody else may look in."""
-        path.mkdir(0o700)
-        return cls.at(path)
+        """Hold the new folder `path`, which is made, or empty already; nobody else may look in.
+
+        Raises FileExistsError where it holds something, and OSError where it cannot be made.
+        """
+        with suppress(FileExistsError):
+            path.mkdir(0o700)
+        held = cls.at(path)
+        if os.listdir(held.descriptor):
+            held.close()
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+        os.fchmod(held.descriptor, 0o700)
+        return held
 
     def __enter__(self) -> Self:
         return self

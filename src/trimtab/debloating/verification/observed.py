@@ -8,7 +8,7 @@ from trimtab.debloating.verification.compare import DEBLOATED
 from trimtab.debloating.verification.mapped import RECORD, LibraryFiles
 from trimtab.profiling.runs.measured import MeasuredRun
 from trimtab.profiling.runs.program import Program
-from trimtab.records.removed_calls import RemovedCall, read_removed_calls
+from trimtab.records.misses.removed_calls import RemovedCall, read_removed_calls
 
 
 @dataclass

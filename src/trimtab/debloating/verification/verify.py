@@ -33,8 +33,8 @@ from trimtab.profiling.runs.interleave import measure_interleaved
 from trimtab.profiling.runs.measured import MeasuredRun, runs_table
 from trimtab.profiling.runs.program import Program
 from trimtab.records.manifest import Manifest
+from trimtab.records.misses.removed_calls import RemovedCall, united
 from trimtab.records.misses.settling import Settling
-from trimtab.records.removed_calls import RemovedCall, united
 from trimtab.records.tables import RUNS, write_table
 from trimtab.records.verdict import Crash, ResidentBytes, Verdict, VerifiedWorkload
 

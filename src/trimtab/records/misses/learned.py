@@ -6,7 +6,7 @@ from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
-from trimtab.records.removed_calls import RemovedCall
+from trimtab.records.misses.removed_calls import RemovedCall
 from trimtab.records.values import BuildId, Digest, PathInside, Text, Whole, escaped
 
 

@@ -20,6 +20,7 @@ from trimtab.binaries.rewriting.locate import locate
 from trimtab.debloating.gpu.elements import ElementReason, GpuUse
 from trimtab.debloating.gpu.gpu_code import GpuScope, LocatedGpuCode, has_gpu_code, locate_gpu_code
 from trimtab.debloating.span_document import document_of
+from trimtab.files import sha256_of
 from trimtab.records.library_spans import LibrarySpans
 
 SCOPE = GpuScope((90,), GpuUse.of([], [90]))
@@ -45,7 +46,7 @@ def located(plain: bytes, tmp_path: Path) -> Located:
         functions = read_functions(elf)
         spans = locate(elf, functions, np.ones(len(functions), bool), True)
         spans, gpu = locate_gpu_code(elf, spans, SCOPE)
-        return gpu, document_of(path, "library.so", spans, 0, gpu=gpu)
+        return gpu, document_of(path, "library.so", spans, 4096, sha256=sha256_of(path), gpu=gpu)
 
     return locate_in
 

@@ -17,7 +17,7 @@ from trimtab.profiling.tracing.function_records import read_records
 from trimtab.profiling.tracing.functions import tracing_environment
 from trimtab.profiling.tracing.kernel_records import read_kernel_records
 from trimtab.profiling.tracing.kernels import read_kernel_trace
-from trimtab.records.removed_calls import read_removed_calls
+from trimtab.records.misses.removed_calls import read_removed_calls
 
 MOST_MEMORY_BYTES = 1 << 20
 
