@@ -76,7 +76,7 @@ class Kind(IntEnum):
 
 
 _KINDS = frozenset(Kind)
-_MOST_READINGS = 4  # times a file's size that may be walked over in the search
+_MOST_READINGS = 2  # times a file's size that may be walked over in the search
 _MOST_FRAME_RATIO = 256  # the highest among NVIDIA's libraries is below 20
 
 
