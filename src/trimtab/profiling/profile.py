@@ -1,7 +1,8 @@
 """The stage `profile`: what a workload uses, in traced runs, and what it costs, in plain ones."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -90,11 +91,18 @@ def follow_files(program: Program, hardware: HardwareModel, folder: Path) -> Mea
 
     Raises UserError when the run fails, with what the tracer could not follow.
     """
-    record = folder / _FILES
-    command = tracing_command(program.command, record)
+    command = tracing_command(program.command, folder / _FILES)
     followed = replace(program, command=command, by_tracer=True)
-    try:
+    with _telling_what_was_not_followed(folder):
         return _run(followed, "traced_files", 0, hardware, folder)
+
+
+@contextmanager
+def _telling_what_was_not_followed(folder: Path) -> Iterator[None]:
+    """Add to a UserError what the tracer of files could not follow: why a run failed, perhaps."""
+    record = folder / _FILES
+    try:
+        yield
     except UserError as error:
         told = read_file_trace(record).told if record.exists() else ()
         because = f"\nits files cannot be followed: {told[0]}" if told else ""
@@ -118,7 +126,8 @@ def trace_program(
     # First, as it says in a word where a program is none that can be traced.
     files_run = followed or follow_files(program, hardware, folder)
     program = program.ending_as(files_run.exit_code)
-    traced = trace_runs(workload, program, hardware, folder, traced_runs)
+    with _telling_what_was_not_followed(folder):
+        traced = trace_runs(workload, program, hardware, folder, traced_runs)
     functions = read_functions(traced)
     kernels = read_kernel_trace(*(each.kernels for each in traced if each.kernels))
     files = read_file_trace(folder / _FILES)

@@ -8,6 +8,7 @@ import pytest
 from trimtab.config.groups.workload import Comparison, Output, Workload
 from trimtab.errors import UserError
 from trimtab.profiling.original import as_it_runs
+from trimtab.profiling.profile import trace_workload
 
 TWICE = "import os; again = os.path.exists('ran'); open('ran', 'w').close()\n"
 
@@ -52,6 +53,31 @@ def test_another_end_the_second_time_is_refused(tmp_path: Path) -> None:
     mine = workload(tmp_path, TWICE + "raise SystemExit(4 if again else 3)")
     with pytest.raises(UserError, match="exit code 4, where the first one ended with exit code 3"):
         as_it_runs(mine, tmp_path / "original", choose=True)
+
+
+def test_a_program_that_cannot_be_followed_is_told_why(tmp_path: Path) -> None:
+    """It has a process that it traces itself, and ends in another way where it must not."""
+    code = "import ctypes\nraise SystemExit(ctypes.CDLL(None).ptrace(0, 0, 0, 0) != 0)"
+    with pytest.raises(UserError, match=r"exit code 1(.|\n)*cannot be followed: .*called ptrace"):
+        as_it_runs(workload(tmp_path, code), tmp_path / "runs", choose=False)
+    with pytest.raises(UserError, match=r"cannot be followed: .*called ptrace"):
+        trace_workload(workload(tmp_path, code), tmp_path / "again", 1)
+
+
+def test_a_daemon_ends_with_the_run_and_what_it_used_counts(tmp_path: Path) -> None:
+    """With its functions traced, and with its files followed; neither waits for it."""
+    (tmp_path / "data").touch()
+    code = (
+        "import os, signal\nr, w = os.pipe()\nif not os.fork():\n    os.setsid()\n"
+        "    if os.fork(): os._exit(0)\n    import decimal; open('data'); os.write(w, b'.')\n"
+        "    while True: signal.pause()\nos.read(r, 1)"
+    )
+    known = as_it_runs(workload(tmp_path, code), tmp_path / "runs", choose=False)
+    usage = known.trace(1)
+    assert known.plain.left_behind == 1 and usage.complete, usage.incomplete_because
+    assert any(Path(library.path).name.startswith("_decimal") for library in usage.libraries)
+    assert [file.uses for file in usage.files if file.path == str(tmp_path / "data")] == [["read"]]
+    assert any("killed before their exit: 1 processes" in note for note in usage.notes)
 
 
 def test_a_traced_run_has_to_end_so_too(tmp_path: Path) -> None:

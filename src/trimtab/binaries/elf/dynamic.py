@@ -84,10 +84,12 @@ def read_dynamic(path: Path, data: NDArray[np.uint8], segments: list[ProgramHead
 
 
 def read_build_id(data: NDArray[np.uint8], segments: list[ProgramHeader]) -> str | None:
-    """Return the GNU build-id in hexadecimal, or None."""
+    """Return the GNU build-id in hexadecimal, or None; later notes than 1,024 are not read."""
+    left_notes = _MOST_NOTES
     for segment in (s for s in segments if s.type == PT_NOTE):
         position, step = segment.offset, 8 if segment.alignment == 8 else 4
-        for _ in range(_MOST_NOTES):
+        while left_notes > 0:
+            left_notes -= 1
             if position + 12 > segment.offset + segment.file_bytes:
                 break
             name_bytes, text_bytes, kind = struct.unpack(

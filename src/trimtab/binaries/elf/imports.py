@@ -7,7 +7,9 @@ from trimtab.binaries.elf.functions import Functions
 from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.elf.stubs import stub_slots
 from trimtab.binaries.elf.tables import RELOCATION, SYMBOL, symbol_name, table_rows
+from trimtab.binaries.errors import ElfError
 
+_MOST_NAME_REUSE = 16  # times that symbols may name the same bytes; linkers share endings
 _ABSOLUTE = 1  # R_X86_64_64: a pointer in a table, whoever reads it
 
 
@@ -34,7 +36,21 @@ def imported_names(elf: Elf, functions: Functions, chosen: NDArray[np.bool_]) ->
     imported = set(relocations["symbol"][relocations["type"] == _ABSOLUTE].tolist())
     for place in _referred(elf, functions, chosen, np.array(sorted(of_place), np.int64)):
         imported.add(of_place[place])
-    return frozenset(symbol_name(elf, int(symbols["name"][index])) for index in imported)
+    return _names(elf, np.unique(symbols["name"][sorted(imported)]))
+
+
+def _names(elf: Elf, offsets: NDArray[np.uint32]) -> frozenset[str]:
+    """Return the names at these offsets; what is read of their table is bounded by its size."""
+    strings = elf.section(".dynstr")
+    left_bytes = _MOST_NAME_REUSE * (strings.size if strings else 0)
+    names = set()
+    for offset in offsets.tolist():
+        name = symbol_name(elf, offset)
+        left_bytes -= len(name)
+        if left_bytes < 0:
+            raise ElfError(elf.path, "has names of symbols that overlap")
+        names.add(name)
+    return frozenset(names)
 
 
 def _referred(

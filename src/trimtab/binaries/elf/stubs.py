@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.binaries.elf.reader import Elf
+from trimtab.binaries.errors import ElfError
 
 _STUB_SECTIONS = (".plt", ".plt.sec", ".plt.got", ".plt.bnd")
 _JUMP_THROUGH_SLOT = (0xFF, 0x25)  # jmp *displacement(%rip)
@@ -18,13 +19,20 @@ _ADDRESS_LIMIT = 1 << 47  # the end of user space
 
 
 def stub_slots(elf: Elf) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the addresses of all linkage stubs and of the slots that they jump through."""
+    """Return the addresses of all linkage stubs and of the slots that they jump through.
+
+    Raises ElfError where their sections are larger together than the file.
+    """
     stubs = [np.empty(0, np.int64)]
     slots = [np.empty(0, np.int64)]
+    left_bytes = elf.size_bytes
     for section in elf.sections:
         code = elf.data[section.offset : section.end]
         if section.name not in _STUB_SECTIONS or code.size < _JUMP_BYTES:
             continue
+        left_bytes -= code.size
+        if left_bytes < 0:
+            raise ElfError(elf.path, "has sections of linkage stubs that overlap")
         if section.address >= _ADDRESS_LIMIT:
             continue
         size = section.entsize or _USUAL_STUB_BYTES

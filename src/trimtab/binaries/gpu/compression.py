@@ -20,7 +20,7 @@ _LZ4_MOST_RATIO = 255  # one byte of a match length stands for at most 255 bytes
 ZSTD_BLOCK_BYTES = 128 << 10  # Block_Maximum_Size, RFC 8878 section 3.1.1.2.4
 _ZSTD_HEADER_BYTES = 18
 _LEAST_BLOCK_WORK_BYTES = 64  # an empty block takes 3 bytes, and as long to read as many
-_FEW_BLOCKS_BYTES = 1024 * _LEAST_BLOCK_WORK_BYTES
+_FEW_BLOCKS_BYTES = 4096 * _LEAST_BLOCK_WORK_BYTES  # the largest program is 2,048 full blocks
 _RLE, _COMPRESSED = 1, 2
 
 

@@ -76,7 +76,8 @@ class Kind(IntEnum):
 
 
 _KINDS = frozenset(Kind)
-_MOST_READINGS = 4  # times a file's size that may be walked over in the search
+_MOST_READINGS = 2  # times a file's size that may be walked over in the search
+_LEAST_ELEMENT_WORK_BYTES = 256  # a header alone takes 64, and as long to read as many
 _MOST_FRAME_RATIO = 256  # the highest among NVIDIA's libraries is below 20
 
 
@@ -188,7 +189,7 @@ def read_region(data: memoryview, offset: int, work: WorkLimit) -> Region | None
         element = _read_element(data, position, end)
         if element is None:
             return None
-        work.spend(element.end - position)
+        work.spend(max(element.end - position, _LEAST_ELEMENT_WORK_BYTES))
         elements.append(element)
         position = element.end
     return Region(offset, tuple(elements))

@@ -25,9 +25,9 @@ from trimtab.binaries.gpu.ptx import PtxError, ptx_kernels
 
 Piece = Element | Frame
 _ELF_TYPE, _ET_REL = slice(16, 18), b"\1\0"
-# Of programs above this size one is in memory at a time; CUDA's libraries have 11 such in 30,000.
+# Of programs above this size two are in memory at a time; few of CUDA's libraries have such.
 _LARGE_BYTES = 32 << 20
-_large = threading.Lock()
+_large = threading.BoundedSemaphore(2)
 
 
 @dataclass(frozen=True)

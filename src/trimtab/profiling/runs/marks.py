@@ -15,7 +15,7 @@ from trimtab.untrusted import UntrustedFileError, open_untrusted
 
 _LONGEST_LINE_BYTES = 1 << 20
 _LONGEST_SCORE = 400  # characters; float() reads no longer number any better
-_MOST_EPOCHS = 1_000_000
+_MOST_EPOCHS = 100_000
 _MOST_FILE_BYTES = 1 << 28  # that a file may grow between two looks at it
 _LARGEST_FILE_BYTES = 1 << 62
 _PIPE_PATIENCE_S = 5.0
@@ -40,7 +40,7 @@ class MarkLog:
     def feed(self, data: bytes, time_s: float) -> None:
         """Look at the lines that `data`, which arrived at `time_s`, completes.
 
-        Of a line without end the last MiB or two is looked at, and a million epochs are counted.
+        Of a line without end the last MiB or two is looked at, and 100,000 epochs are counted.
         """
         end = data.rfind(b"\n") + 1
         lines = (self._unfinished + data[:end]).split(b"\n")[:-1] if end else []
