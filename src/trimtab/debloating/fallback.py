@@ -23,7 +23,6 @@ from trimtab.debloating.store import CHUNK_BYTES, LibraryDigests, add_to_store, 
 from trimtab.errors import UserError
 from trimtab.files import whole_file
 from trimtab.native import native_path
-from trimtab.records.flat_name import flat_name
 from trimtab.records.library_spans import LibrarySpans, spans_file
 from trimtab.records.manifest import Manifest
 
@@ -90,7 +89,7 @@ def add_fallback(
 
     def add(name: str) -> bool:
         document = LibrarySpans.read(spans_file(spans, name))
-        sidecar = removed / f"{flat_name(name)}.removed"
+        sidecar = spans_file(removed, name).with_suffix(".removed")
         digest = manifest.files[name].sha256_before
         flags = (not document.started) * _NOT_STARTED + (manifest.mode == Mode.ZERO) * _HOLDS_TRAPS
         place = (sidecar, original / name, environment, name)
