@@ -7,7 +7,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: all test test-bare test-skipped lint bench docs native lock deps-chromium deps-cuda deps-cuda-large deps-spark deps-slurm clean
+.PHONY: all test test-bare test-skipped lint bench docs native lock deps-chromium deps-cuda deps-cuda-large deps-spark deps-slurm deps-fuzz fuzz clean
 
 all: .venv/.installed native  ## the quickstart experiment; prints where its report is
 	$(SNAKEMAKE) all
@@ -68,6 +68,15 @@ deps-slurm:  ## Slurm, which policies drive for real
 # Outside .venv: half a gigabyte that no debloated environment should hold.
 build/spark/.installed: requirements-spark.txt .venv/.installed
 	$(BIN)/pip install --disable-pip-version-check -q --no-deps --upgrade --target build/spark -r $<
+	touch $@
+
+deps-fuzz: build/fuzz/.installed  ## the fuzzer
+
+fuzz: deps-fuzz  ## all readers of files that others may have written, for SECONDS in all: make fuzz SECONDS=300
+	PYTHONPATH=$(CURDIR)/build/fuzz/packages $(BIN)/python tests/fuzz/run.py $(or $(SECONDS),3600)
+
+build/fuzz/.installed: requirements-fuzz.txt .venv/.installed
+	$(BIN)/pip install --disable-pip-version-check -q --no-deps --upgrade --target build/fuzz/packages -r $<
 	touch $@
 
 build/cuda/.installed: requirements-cuda.txt .venv/.installed

@@ -67,11 +67,21 @@ __attribute__((format(printf, 1, 2))) static void append_line(const char *format
   close(file);
 }
 
-/* A JSON string may hold neither quotes, backslashes nor control characters as they are. */
-static void plain(char *to, size_t to_bytes, const char *from) {
-  char *end = to + to_bytes - 1;
-  for (; *from && to < end; from++)
-    *to++ = (unsigned char)*from < ' ' || *from == '"' || *from == '\\' ? '?' : *from;
+/* The inside of a JSON string, as much of it as has room. `backslash` is what stands for one: twice
+ * what JSON asks for in names of files, in which it begins what is no UTF-8 (records/values.py). */
+static void json_text(char *to, size_t to_bytes, const char *from, const char *backslash) {
+  char *end = to + to_bytes - 1, escaped[8];
+  for (; *from; from++) {
+    unsigned char byte = (unsigned char)*from;
+    if (byte == '\\') snprintf(escaped, sizeof escaped, "%s", backslash);
+    else if (byte == '"') snprintf(escaped, sizeof escaped, "\\\"");
+    else if (byte < ' ' || byte == 127) snprintf(escaped, sizeof escaped, "\\u%04x", byte);
+    else snprintf(escaped, sizeof escaped, "%c", byte);
+    size_t length = strlen(escaped);
+    if (length > (size_t)(end - to)) break;
+    memcpy(to, escaped, length);
+    to += length;
+  }
   *to = 0;
 }
 
@@ -112,10 +122,10 @@ void refuse(void) {
 }
 
 int note_miss(const struct miss *miss) {
-  static char function[NAME_BYTES], library[PATH_MAX];
+  static char function[NAME_BYTES], library[2 * PATH_MAX];
   misses++;
-  plain(function, sizeof function, miss->name);
-  plain(library, sizeof library, miss->library);
+  json_text(function, sizeof function, miss->name, "\\\\");
+  json_text(library, sizeof library, miss->library, "\\\\\\\\");
   if (behaviour != REPORT)
     append_line("\"library\": \"%s\", \"address\": %u, \"function\": \"%s\"}\n", library,
                 miss->address, function);

@@ -29,7 +29,6 @@ from trimtab.debloating.store import (
 from trimtab.errors import UserError
 from trimtab.files import sha256_of_all
 from trimtab.native import native_path
-from trimtab.records.flat_name import flat_name
 from trimtab.records.library_spans import LibrarySpans, spans_file
 from trimtab.records.manifest import Manifest
 
@@ -163,7 +162,7 @@ def _add_sidecar(
         add_to_store(source.store, original, digests)
     sidecar = _sidecar(pages, digests, _layout_of(slim), location, source.kind, flags)
     with ours.folder(_REMOVED) as removed:
-        removed.write(f"{flat_name(name)}.removed", sidecar)
+        removed.write(spans_file(Path(), name).with_suffix(".removed").name, sidecar)
     return pages.gpu_code
 
 
