@@ -95,7 +95,9 @@ Parts = Annotated[CountOrNone, Field(le=1_000_000)]  # cores, nodes, tasks of a 
 SomeParts = Annotated[Parts, Field(ge=1)]
 Seed = Annotated[int, _refusing(bool | float, "a whole number"), Field(ge=0, lt=1 << 63)]
 
-Text = Annotated[str, satisfying(str.strip, "a text that is not empty")]
+# As an argument or a variable of a program, which end at one.
+NoNul = Annotated[str, satisfying(lambda text: "\0" not in text, "a text without a NUL")]
+Text = Annotated[NoNul, satisfying(str.strip, "a text that is not empty")]
 # What can name a folder and be a Snakemake wildcard.
 Name = Annotated[
     str,
