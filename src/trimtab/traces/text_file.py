@@ -12,7 +12,7 @@ from trimtab.errors import TrimtabError, UserError
 from trimtab.files import open_regular
 
 MOST_GROWTH = 100  # recorded traces grow to 20 times their size; gzip can to 1,032 times
-_ALWAYS_BYTES = 1 << 26  # that a small file may grow to
+_ALWAYS_BYTES = 1 << 24  # that a small file may grow to
 _LONGEST_LINE_BYTES = 1 << 24
 
 

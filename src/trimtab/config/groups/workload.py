@@ -69,7 +69,7 @@ def _is_address(text: str) -> bool:
     return bool(host) and port.isdecimal() and 0 < int(port) < 65536
 
 
-Pattern = Annotated[str, AfterValidator(_compiles)]
+Pattern = Annotated[NoNul, AfterValidator(_compiles)]
 End = Annotated[
     str, satisfying(_is_end, "an exit code from 0 to 255, or a signal's name such as SIGTERM")
 ]

@@ -118,5 +118,5 @@ def _row(path: Path, number: int, line: str) -> list[float]:
         event: dict[str, Any] = parse_json(line)
         values = event | (event.get("resource_request") or {})
         return [float("nan" if values.get(name) is None else values[name]) for name in _NAMES]
-    except (ValueError, TypeError, OverflowError) as error:
+    except (ValueError, TypeError, AttributeError, OverflowError) as error:
         raise UserError(f"{path}:{number}: {error}; expected {_EXPECTED}") from None
