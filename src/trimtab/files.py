@@ -156,6 +156,8 @@ def parse_json(text: bytes | str) -> Any:
 
     It has no key twice and is not nested without end.
     """
+    if isinstance(text, bytes):
+        text = text.decode()  # else it may be of another encoding
     try:
         return json.loads(text, object_pairs_hook=_unique)
     except RecursionError:

@@ -95,7 +95,13 @@ Parts = Annotated[CountOrNone, Field(le=1_000_000)]  # cores, nodes, tasks of a 
 SomeParts = Annotated[Parts, Field(ge=1)]
 Seed = Annotated[int, _refusing(bool | float, "a whole number"), Field(ge=0, lt=1 << 63)]
 
-Text = Annotated[str, satisfying(str.strip, "a text that is not empty")]
+# As an argument or a variable of a program: they end at a NUL, and are bytes that may be no UTF-8.
+_NO_ARGUMENT = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")
+NoNul = Annotated[
+    str,
+    satisfying(lambda text: not _NO_ARGUMENT.search(text), "a text that a program can be given"),
+]
+Text = Annotated[NoNul, satisfying(str.strip, "a text that is not empty")]
 # What can name a folder and be a Snakemake wildcard.
 Name = Annotated[
     str,

@@ -6,11 +6,11 @@ not in its text.
 
 import dataclasses
 import json
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic.dataclasses import dataclass
 
-from trimtab.config.fields import CHECKED, ConfigError, Name, Positive, Runs
+from trimtab.config.fields import CHECKED, ConfigError, Name, Positive, Runs, satisfying
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.debloat import Debloat, Fallback, Share
 from trimtab.config.groups.experiment import Experiment, Platform
@@ -24,6 +24,7 @@ from trimtab.config.validate import checked
 from trimtab.files import parse_json
 
 Stage = TypeVar("Stage")
+SomeWorkloads = Annotated[list[Workload], satisfying(len, "at least one workload")]
 
 
 @dataclass(config=CHECKED)
@@ -42,7 +43,7 @@ class DebloatStage:
     target: Name
     hardware: Name
     gpus: list[str]
-    workloads: list[Workload]
+    workloads: SomeWorkloads
     debloat: Debloat
     settle: Settle = dataclasses.field(default_factory=Settle)
 
@@ -62,7 +63,7 @@ class VerifyStage:
     """What verifying a slim environment depends on."""
 
     target: Name
-    workloads: list[Workload]
+    workloads: SomeWorkloads
     hardware: Hardware
     verify: Verify
 

@@ -6,7 +6,7 @@ from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
-from trimtab.records.values import Amount, Share, Text
+from trimtab.records.values import Amount, Measure, Share, Text
 
 
 @dataclass(frozen=True, config=PART, kw_only=True)
@@ -20,7 +20,7 @@ class Candidate:
 
     drop_ratio: dict[Text, Share]
     timeout_s: dict[Text, Amount | None]
-    accuracy_loss_pct: dict[Text, float]
+    accuracy_loss_pct: dict[Text, Measure]
     response_mean_s: dict[Text, Amount]
     response_p95_s: dict[Text, Amount]
     energy_j_per_job: Amount

@@ -6,7 +6,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART
-from trimtab.records.values import AboveZero, Amount, Share
+from trimtab.records.values import AboveZero, Amount, Measure, Share
 
 RANKS = (50, 95, 99)  # the percentiles of response times
 # The mean of a count over replications need not be whole.
@@ -25,7 +25,7 @@ class ResponseFigures:
     response_p50_s: Amount | None
     response_p95_s: Amount | None
     response_p99_s: Amount | None
-    waiting_mean_s: float | None
+    waiting_mean_s: Measure | None
     execution_mean_s: Amount | None
     waste_share: Share | None
 
@@ -61,7 +61,7 @@ class ClassFigures(JobFigures):
 
     priority: Annotated[int, Field(ge=-(1 << 31), lt=1 << 31)]
     drop_ratio: Share = 0.0
-    accuracy_loss_pct: float | None = None
+    accuracy_loss_pct: Measure | None = None
 
 
 @dataclass(frozen=True, config=PART, kw_only=True)

@@ -251,19 +251,29 @@ def check_table(path: Path, schema: pa.Schema) -> Path:
     that a column cannot have.
     """
     with _damage_named(path):
-        open_regular(path).close()
+        check_parquet(path)
         with pq.ParquetFile(path) as file:
             _check_columns(path, file.schema_arrow, schema)
-            facts = file.metadata
-            for group in map(facts.row_group, range(facts.num_row_groups)):
-                if group.total_byte_size > _MOST_BYTES:
-                    raise TrimtabError(f"{path}: a row group above {_MOST_BYTES:,} bytes; {_AGAIN}")
             for batch in file.iter_batches(_BATCH_ROWS):
                 batch.validate(full=True)  # texts are UTF-8
                 for name in schema.names:
                     if problem := _problem_in(name, batch[name]):
                         raise TrimtabError(f"{path}: column {name}: {problem}; {_AGAIN}")
     return path
+
+
+def check_parquet(path: Path) -> None:
+    """Raise TrimtabError for what is no file, or one that says it needs memory beyond measure.
+
+    Raises as pyarrow does for what is no Parquet file.
+    """
+    open_regular(path).close()
+    facts = pq.read_metadata(path)
+    for group in map(facts.row_group, range(facts.num_row_groups)):
+        if group.total_byte_size > _MOST_BYTES or group.num_rows > _MOST_ROWS:
+            raise TrimtabError(
+                f"{path}: a row group above {_MOST_BYTES:,} bytes or {_MOST_ROWS:,} rows; {_AGAIN}"
+            )
 
 
 @contextmanager

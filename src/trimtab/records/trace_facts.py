@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
 from trimtab.records.measured_rounds import RoundTimes
-from trimtab.records.values import Amount, EnergySource, Share, Text, Whole, one_of
+from trimtab.records.values import Amount, EnergySource, Measure, Share, Text, Whole, one_of
 
 
 class ServiceSource(StrEnum):
@@ -51,7 +51,7 @@ class ClassFacts:
     jobs: Whole
     arrival_rate_per_s: Amount
     mean_work_s: Amount | None
-    accuracy_loss: list[tuple[Share, float]]
+    accuracy_loss: list[tuple[Share, Measure]]
     measured: MeasuredWorkload | None
 
 

@@ -24,7 +24,8 @@ _BYTE = re.compile(r"[\udc80-\udcff]")
 
 Whole = Annotated[int, Field(ge=0, le=_LARGEST)]  # counts, sizes in bytes, addresses
 AboveZero = Annotated[int, Field(ge=1, le=_LARGEST)]
-Amount = Annotated[float, Field(ge=0)]  # seconds, joules and other measures; never infinite
+Measure = Annotated[float, Field(ge=-1e18, le=1e18)]
+Amount = Annotated[Measure, Field(ge=0)]  # seconds, joules
 Share = Annotated[float, Field(ge=0, le=1)]
 Digest = Annotated[str, StringConstraints(pattern=r"\A[0-9a-f]{64}\z")]  # a SHA-256
 BuildId = Annotated[str, StringConstraints(pattern=r"\A[0-9a-f]*\z", max_length=1024)]

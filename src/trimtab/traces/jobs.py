@@ -23,6 +23,8 @@ CPU_UNIT_MILLI = 250
 GPU_UNIT_MILLI = 125
 MEMORY_UNIT_BYTES = 256 * 2**20
 _DEMANDS = ["cpu_milli", "gpu_milli", "memory_bytes", "priority"]
+# Of a time in s, a demand in bytes or thousandths, and of equal jobs in a row.
+_LARGEST, _MOST_COPIES = 2.0**53, 10**7
 
 
 def jobs_frame(
@@ -54,7 +56,12 @@ def jobs_frame(
 def usable(frames: Iterable[pd.DataFrame], skipped: Counter[str]) -> Iterator[pd.DataFrame]:
     """Yield the rows that a trace can hold, and count the others in `skipped` by reason."""
     for frame in frames:
-        finite = np.isfinite(frame.to_numpy(np.float64)).all(axis=1)
+        values = np.abs(frame.to_numpy(np.float64))
+        finite = np.isfinite(values).all(axis=1)
+        absurd = finite & ((values > _LARGEST).any(axis=1) | (values[:, -1] > _MOST_COPIES))
+        if absurd.any():
+            skipped["beyond any machine"] += int(absurd.sum())
+            frame, finite = frame[~absurd], finite[~absurd]
         backwards = frame["work_s"] < 0
         no_core = frame["cpu_milli"] <= 0
         skipped["incomplete"] += int((~finite).sum())

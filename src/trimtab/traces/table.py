@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from trimtab.errors import UserError
 from trimtab.files import whole_file
-from trimtab.records.tables import TRACE
+from trimtab.records.tables import TRACE, check_parquet
 from trimtab.traces.arrival_order import ROWS_PER_CHUNK
 
 _AT_LEAST = {"cpu_milli": 1, "gpu_milli": 0, "memory_bytes": 0, "map_tasks": 0, "reduce_tasks": 0}
@@ -97,6 +97,7 @@ def read_trace(path: Path, rows_per_chunk: int = ROWS_PER_CHUNK) -> Iterator[pd.
     """
     jobs, previous_arrival_s = 0, 0.0
     try:
+        check_parquet(path)
         with pq.ParquetFile(path) as file:
             names = file.schema_arrow.names
             if sorted(names) != sorted(TRACE.names):
@@ -107,7 +108,7 @@ def read_trace(path: Path, rows_per_chunk: int = ROWS_PER_CHUNK) -> Iterator[pd.
                 jobs += len(chunk)
                 previous_arrival_s = float(chunk["arrival_s"].iloc[-1])
                 yield _as_table(path, chunk).to_pandas()
-    except (OSError, pa.ArrowInvalid) as error:
+    except (OSError, pa.ArrowException) as error:
         raise UserError(f"{path}: {error}; expected a trace as Parquet") from None
 
 

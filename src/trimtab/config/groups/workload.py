@@ -13,6 +13,7 @@ from trimtab.config.fields import (
     CHECKED,
     InvalidValueError,
     Name,
+    NoNul,
     NotNegative,
     Positive,
     Text,
@@ -68,7 +69,7 @@ def _is_address(text: str) -> bool:
     return bool(host) and port.isdecimal() and 0 < int(port) < 65536
 
 
-Pattern = Annotated[str, AfterValidator(_compiles)]
+Pattern = Annotated[NoNul, AfterValidator(_compiles)]
 End = Annotated[
     str, satisfying(_is_end, "an exit code from 0 to 255, or a signal's name such as SIGTERM")
 ]
@@ -92,8 +93,12 @@ ParameterName = Annotated[
 Scalar = Annotated[
     Any,
     satisfying(
-        lambda value: value is None or isinstance(value, str | int | float),
-        "a text, a number, true, false or null",
+        lambda value: (
+            value is None
+            or isinstance(value, int | float)
+            or (isinstance(value, str) and "\0" not in value)
+        ),
+        "a text without a NUL, a number, true, false or null",
     ),
 ]
 
@@ -110,7 +115,7 @@ class Output:
         "but how the program ends).",
         default=Comparison.DIGEST_STDOUT,
     )
-    path: str | None = about(
+    path: NoNul | None = about(
         "The file to compare, relative to `workdir`; `{output}` is the run's own folder. Needed "
         "by `digest_file` and `numeric_file`; without it `lines` and `command` compare standard "
         "output.",
@@ -264,7 +269,7 @@ class Workload:
     )
     description: str = about("What the program does, for the report.", default="", report_only=True)
     workdir: Text = about("The folder that the command runs in.", default=".")
-    env: dict[Variable, str] = about(
+    env: dict[Variable, NoNul] = about(
         "Environment variables of the command, on top of those it inherits.", factory=dict
     )
     phase: Phase = about(

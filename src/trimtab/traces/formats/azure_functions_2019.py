@@ -28,6 +28,7 @@ _RANKS = np.array([0, 1, 25, 50, 75, 99, 100])
 _PERCENTILES = [f"percentile_Average_{rank}" for rank in _RANKS]
 _KEY_TYPES = dict.fromkeys(_FUNCTION, pa.string())
 _MINUTE_S = 60.0
+_MOST_OF_A_MINUTE = 10_000_000  # the dataset has a million
 _DAY_S = 86400.0
 
 
@@ -58,6 +59,12 @@ def read_azure_functions_2019(
     pairs = zip(invocation_paths, duration_paths, strict=True)
     for day, (invocation_path, duration_path) in enumerate(pairs):
         counts, quantiles_s = _day(invocation_path, duration_path, skipped)
+        busiest = int(counts.sum(axis=0, dtype=np.int64).max(initial=0))
+        if busiest > _MOST_OF_A_MINUTE:
+            raise UserError(
+                f"{invocation_path}: {busiest:,} invocations in a minute, expected at most"
+                f" {_MOST_OF_A_MINUTE:,}"
+            )
         for minute in range(len(_MINUTES)):
             function = np.repeat(np.arange(len(counts)), counts[:, minute])
             offset_s = np.sort(rng.uniform(0.0, _MINUTE_S, function.size))

@@ -1,7 +1,8 @@
 """Tables of comma-separated values, plain or compressed by gzip, read in bounded memory."""
 
 import csv
-import gzip
+import io
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from trimtab.errors import UserError
+from trimtab.traces.text_file import open_text
 
 _BLOCK_BYTES = 4 * 2**20
 
@@ -39,18 +41,17 @@ def read_csv(
         ),
     }
     try:
-        with pa.csv.open_csv(path, **options) as reader:
+        with open_text(path) as text, pa.csv.open_csv(text, **options) as reader:
             for batch in reader:
                 yield batch.to_pandas()
-    except (OSError, pa.ArrowInvalid) as error:
+    except (OSError, EOFError, ValueError, zlib.error, pa.ArrowException) as error:
         raise UserError(f"{path}: {error}; expected {expected}") from None
 
 
 def csv_header(path: Path, expected: str) -> list[str]:
     """Return the column names in the first line of the file at `path`; UserError if unreadable."""
-    opened = gzip.open if path.suffix == ".gz" else open
     try:
-        with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+        with io.TextIOWrapper(open_text(path), encoding="utf-8-sig", newline="") as file:
             return next(csv.reader(file), [])
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, ValueError, zlib.error, csv.Error) as error:
         raise UserError(f"{path}: {error}; expected {expected}") from None

@@ -10,9 +10,9 @@ resource_request.cpus and .memory, or just cpus and memory). The table collectio
 demands, and nothing about an instance that instance_events lacks.
 """
 
-import gzip
+import io
 import itertools
-import json
+import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,9 +24,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from trimtab.errors import UserError
+from trimtab.files import parse_json
+from trimtab.records.tables import check_parquet
 from trimtab.traces.arrival_order import ROWS_PER_CHUNK
 from trimtab.traces.formats.csv_table import csv_header, read_csv
 from trimtab.traces.formats.task_events import TaskEvent, finished_tasks, whole_events
+from trimtab.traces.text_file import open_text
 
 _EXPECTED = "instance_events of Google's cluster traces of 2019, as .json, .csv or .parquet"
 _REQUEST = "resource_request."
@@ -86,6 +89,7 @@ def _from_csv(path: Path) -> Iterator[pd.DataFrame]:
 def _from_parquet(path: Path) -> Iterator[pd.DataFrame]:
     wanted = [*_WHOLE, f"{_REQUEST}cpus", f"{_REQUEST}memory"]
     try:
+        check_parquet(path)
         with pq.ParquetFile(path) as file:
             present = [column.path for column in map(file.schema.column, range(len(file.schema)))]
             if missing := [name for name in wanted if name not in present]:
@@ -93,27 +97,26 @@ def _from_parquet(path: Path) -> Iterator[pd.DataFrame]:
             for batch in file.iter_batches(ROWS_PER_CHUNK, columns=wanted):
                 frame = pa.Table.from_batches([batch]).flatten().to_pandas()
                 yield frame.rename(columns=lambda name: name.removeprefix(_REQUEST))
-    except (OSError, pa.ArrowInvalid) as error:
+    except (OSError, pa.ArrowException) as error:
         raise UserError(f"{path}: {error}; expected {_EXPECTED}") from None
 
 
 def _from_json(path: Path) -> Iterator[pd.DataFrame]:
-    opened = gzip.open if path.suffix == ".gz" else open
     try:
-        with opened(path, "rt", encoding="utf-8") as file:
+        with io.TextIOWrapper(open_text(path), encoding="utf-8") as file:
             lines = enumerate(file, start=1)
             while block := list(itertools.islice(lines, ROWS_PER_CHUNK)):
                 rows = [_row(path, *line) for line in block if line[1].strip()]
                 yield pd.DataFrame(rows, columns=_NAMES, dtype=np.float64)
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise UserError(f"{path}: {error}; expected {_EXPECTED}") from None
 
 
 def _row(path: Path, number: int, line: str) -> list[float]:
     """Return the values of _NAMES; NaN where the line has none. Exports quote 64-bit integers."""
     try:
-        event: dict[str, Any] = json.loads(line)
+        event: dict[str, Any] = parse_json(line)
         values = event | (event.get("resource_request") or {})
         return [float("nan" if values.get(name) is None else values[name]) for name in _NAMES]
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, AttributeError, OverflowError) as error:
         raise UserError(f"{path}:{number}: {error}; expected {_EXPECTED}") from None

@@ -6,7 +6,6 @@ and gpus). And the table that simulators derive from it: timestamp, duration (s)
 gpu_time, cluster, comma-separated with a header.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,12 +15,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from trimtab.errors import UserError
+from trimtab.errors import TrimtabError, UserError
+from trimtab.files import parse_json, read_limited
 from trimtab.traces.formats.csv_table import read_csv
 from trimtab.traces.jobs import jobs_frame
 
 _TABLE = "a Philly table: timestamp,duration,num_gpus,gpu_time,cluster"
 _LOG = "cluster_job_log of the Philly trace: a JSON list of jobs"
+_MOST_BYTES = 1 << 28  # the log of all jobs has 90 MB
 _TYPES = {"timestamp": pa.timestamp("s"), "duration": pa.float64(), "num_gpus": pa.float64()}
 
 
@@ -56,16 +57,16 @@ def read_philly_log(
     For the per-GPU demands see read_philly_table. Raises UserError that names the file and job.
     """
     try:
-        entries = json.loads(path.read_text())
+        entries = parse_json(read_limited(path, _MOST_BYTES))
         if not isinstance(entries, list):
             raise ValueError(f"{type(entries).__name__}, not a list")
-    except (OSError, ValueError) as error:
+    except (OSError, TrimtabError, ValueError) as error:
         raise UserError(f"{path}: {error}; expected {_LOG}") from None
     rows: list[tuple[float, float, int]] = []
     for number, entry in enumerate(entries):
         try:
             row = _last_attempt(entry, skipped)
-        except (KeyError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
             reason = f"{type(error).__name__} {error}"
             raise UserError(f"{path}: job {number}: {reason}; expected {_LOG}") from None
         if row is not None:

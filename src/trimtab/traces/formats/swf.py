@@ -7,8 +7,9 @@ comments begin with a semicolon. Used here, numbered as there: 1 job number, 2 s
 has a line of its own, 5 cancelled).
 """
 
-import gzip
+import io
 import itertools
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from trimtab.errors import UserError
 from trimtab.traces.arrival_order import ROWS_PER_CHUNK
 from trimtab.traces.jobs import jobs_frame
+from trimtab.traces.text_file import open_text
 
 _FIELDS = 18
 _EXPECTED = "Standard Workload Format: 18 numbers a line, comments after a semicolon"
@@ -54,9 +56,8 @@ def read_swf(path: Path, skipped: Counter[str]) -> Iterator[pd.DataFrame]:
 
 def _numbers(path: Path) -> Iterator[NDArray[np.float64]]:
     """Yield the lines that are no comments as numbers, (lines, 18)."""
-    opened = gzip.open if path.suffix == ".gz" else open
     try:
-        with opened(path, "rt", encoding="latin-1") as file:
+        with io.TextIOWrapper(open_text(path), encoding="latin-1") as file:
             lines = (
                 (number, line)
                 for number, line in enumerate(file, start=1)
@@ -64,7 +65,7 @@ def _numbers(path: Path) -> Iterator[NDArray[np.float64]]:
             )
             while block := list(itertools.islice(lines, ROWS_PER_CHUNK)):
                 yield _parsed(path, block)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise UserError(f"{path}: {error}; expected {_EXPECTED}") from None
 
 
