@@ -17,11 +17,32 @@ class UserError(TrimtabError):
     exit_code = 2
 
 
+def refused_by_system(error: BaseException) -> str | None:
+    """Return what the system refused and of which file, or None where it refused nothing.
+
+    It refuses when a disk is full or gone, when something may not be read or written, and when
+    there is no more memory or no other process to be had.
+    """
+    if isinstance(error, OSError):
+        problem = error.strerror or str(error)
+        return f"{error.filename}: {problem}" if error.filename else problem
+    if isinstance(error, MemoryError):
+        return "there is not enough memory"
+    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+        return "no thread can be started: the limit of processes is reached (ulimit -u)"
+    return None
+
+
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """Turn a TrimtabError into its message on standard error and its exit code."""
+    """Turn a TrimtabError, or what the system refused, into its message and its exit code."""
     try:
         yield
     except TrimtabError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except (OSError, MemoryError, RuntimeError) as error:
+        if (refused := refused_by_system(error)) is None:
+            raise
+        print(f"error: {refused}", file=sys.stderr)
+        sys.exit(1)

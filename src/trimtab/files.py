@@ -69,8 +69,10 @@ def whole_file(path: Path, mode: int = 0o644) -> Iterator[Path]:
         yield temporary
         temporary.chmod(mode)
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename in (None, name):
+            error.filename, error.filename2 = str(path), None  # a full disk's has none
         raise
 
 

@@ -1,6 +1,5 @@
 """`trimtab ...`: one step at a time, on a command of your own, without a YAML."""
 
-import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -48,7 +47,7 @@ from trimtab.config.groups.debloat import (
 from trimtab.config.groups.workload import TargetConfig
 from trimtab.config.validate import checked
 from trimtab.debloating.settling import OnTurn
-from trimtab.errors import TrimtabError, UserError
+from trimtab.errors import TrimtabError, UserError, refused_by_system
 from trimtab.records.usage import Usage
 from trimtab.records.verdict import Verdict
 
@@ -339,7 +338,8 @@ def main() -> None:
     except TrimtabError as error:
         console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
         sys.exit(error.exit_code)
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        console.print(f"[bold red]error:[/] {where}{os.strerror(error.errno or 0)}")
+    except (OSError, MemoryError, RuntimeError) as error:
+        if (refused := refused_by_system(error)) is None:
+            raise
+        console.print(f"[bold red]error:[/] {escape(refused)}", highlight=False, soft_wrap=True)
         sys.exit(1)
