@@ -111,6 +111,10 @@ def verified(workspace: Path) -> Any:
     return verdict["passed"], tree(workspace / "env")
 
 
+def out_of(workspace: Path) -> Any:
+    return tree(workspace / "out")
+
+
 def environment_of(workspace: Path) -> Any:
     return tree(workspace / "env")
 
@@ -140,8 +144,7 @@ class Campaign:
                 "slim", environment_of),
             "learn": Verb(["learn", "--repeats=1"], "slim", environment_of, more=True),
             "verify": Verb(["verify", "--repeats=1"], "slim", verified),
-            "reconstruct": Verb(["reconstruct", *span, "--output-dir=trimtab_workspace/out"], "slim",
-                                lambda workspace: tree(workspace / "out")),
+            "reconstruct": Verb(["reconstruct", *span, "--output-dir=trimtab_workspace/out"], "slim", out_of),
         }  # fmt: skip
         (folder / "states/nothing").mkdir(parents=True)
         for verb, state in (("trace", "traced"), ("debloat", "slim")):
@@ -208,13 +211,14 @@ class Campaign:
         os._exit(exit_code)
 
     def points(self, verb: Verb) -> Iterator[tuple[str, int, int]]:
-        """Every call that can fail in an undisturbed run, with an error for it."""
+        """Every call that can fail in an undisturbed run, with each error that it may have."""
         self.begin(verb)
         ran = self.run(verb)
         assert ran.exit_code == 0, ran.said
         for kind, count in ran.counts.items():
             for call in range(1, count + 1):
-                yield kind, call, ERRORS[kind][call % len(ERRORS[kind])]
+                for error in ERRORS[kind]:
+                    yield kind, call, error
 
     def expected(self, verb: Verb) -> Any:
         """The result of an undisturbed run."""

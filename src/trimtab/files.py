@@ -55,6 +55,17 @@ def remove_tree(folder: Path) -> None:
 
 
 @contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Have an OSError that names no file, as that of a full disk, name `path`."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
+
+
+@contextmanager
 def whole_file(path: Path, mode: int = 0o644) -> Iterator[Path]:
     """Yield a temporary path beside `path` that takes its name when the block ends well.
 

@@ -48,6 +48,7 @@ from trimtab.config.groups.workload import TargetConfig
 from trimtab.config.validate import checked
 from trimtab.debloating.settling import OnTurn
 from trimtab.errors import TrimtabError, UserError, refused_by_system
+from trimtab.native import survive_truncation
 from trimtab.records.usage import Usage
 from trimtab.records.verdict import Verdict
 
@@ -333,6 +334,7 @@ def doctor() -> None:
 
 def main() -> None:
     """Run the command line; exits with 2 for a mistake of the user's and 1 for one of ours."""
+    survive_truncation()
     try:
         app()
     except TrimtabError as error:

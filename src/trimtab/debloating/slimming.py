@@ -18,6 +18,7 @@ from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries import FileSize, Located, ProfiledLibrary, locate_used, size_of
 from trimtab.debloating.outcome import SlimLibrary
 from trimtab.debloating.span_document import document_of
+from trimtab.files import naming
 from trimtab.records.library_spans import spans_file
 
 OnProgress = Callable[[str, int, int], None]  # the library that is done, how many are, of how many
@@ -102,19 +103,21 @@ class Slimming:
         located = locate_in(library, self.options, self.gpu, self.spans)
         located_s = time.perf_counter()
         path = self.folder / library.name
-        rewritten = rewrite(
-            located.elf,
-            located.spans,
-            self.options.mode,  # type: ignore[arg-type]  # an option of the same words
-            path,
-            minimum_hole_bytes=self.options.minimum_hole_bytes,
-            patches=located.patches,
-        )
+        with located.elf.staying_whole():
+            rewritten = rewrite(
+                located.elf,
+                located.spans,
+                self.options.mode,  # type: ignore[arg-type]  # an option of the same words
+                path,
+                minimum_hole_bytes=self.options.minimum_hole_bytes,
+                patches=located.patches,
+            )
         if self.options.mode == Mode.COMPACT:
-            unmap_headers(path)  # before anything is linked to the file
-            if self.options.fallback != Fallback.NONE:
-                to_root = os.path.relpath(FALLBACK_LIBRARY, Path(library.name).parent)
-                add_companion(path, located.elf, f"$ORIGIN/{to_root}")
+            with naming(path):
+                unmap_headers(path)  # before anything is linked to the file
+                if self.options.fallback != Fallback.NONE:
+                    to_root = os.path.relpath(FALLBACK_LIBRARY, Path(library.name).parent)
+                    add_companion(path, located.elf, f"$ORIGIN/{to_root}")
         rewritten_s = time.perf_counter()
         before = self._size_before(library)
         slim = SlimLibrary(library, located, rewritten, path, before, size_of(path))

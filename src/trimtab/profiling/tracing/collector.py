@@ -8,6 +8,8 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from trimtab.files import naming
+
 # Python's `site` imports the first module of this name; the environment's own follows.
 _HOOK = """\
 import gc, os, sys
@@ -26,6 +28,7 @@ def eager_collection(environment: Mapping[str, str], folder: Path) -> dict[str, 
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    (folder / "sitecustomize.py").write_text(_HOOK)
+    with naming(folder / "sitecustomize.py"):
+        (folder / "sitecustomize.py").write_text(_HOOK)
     others = environment.get("PYTHONPATH")
     return {**environment, "PYTHONPATH": f"{folder.resolve()}{f':{others}' if others else ''}"}

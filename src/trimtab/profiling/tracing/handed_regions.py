@@ -55,6 +55,8 @@ def read_handed_region(path: Path, offset: int, gpus: Collection[int]) -> Handed
             if element.kind is Kind.ELF and _fits(element, gpus)
         ]
         texts = [cubin_bytes(data, e) for e in region.elements if e.kind is Kind.PTX]
+        if whole.size() < len(whole):
+            raise ValueError("it was made shorter while it was read")
     except (OSError, ValueError, UserError) as error:
         raise TrimtabError(
             f"{path}: the GPU code at file offset {offset:#x}, which a run loaded, cannot be read:"
