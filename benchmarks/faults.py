@@ -133,6 +133,7 @@ class Campaign:
         self.original = self.state_of_original()
         program = [f"--target=native_folder:{self.program}", "--runs=1"]
         command = ["--", str(self.program / "bin/program")]
+        out = "trimtab_workspace/out"
         span = ["--span-path", "trimtab_workspace/spans/lib__libf.so.json"]
         self.verbs = {
             "trace": Verb(["trace", *program, *command], "nothing", traced),
@@ -144,7 +145,7 @@ class Campaign:
                 "slim", environment_of),
             "learn": Verb(["learn", "--repeats=1"], "slim", environment_of, more=True),
             "verify": Verb(["verify", "--repeats=1"], "slim", verified),
-            "reconstruct": Verb(["reconstruct", *span, "--output-dir=trimtab_workspace/out"], "slim", out_of),
+            "reconstruct": Verb(["reconstruct", *span, "--output-dir", out], "slim", out_of),
         }  # fmt: skip
         (folder / "states/nothing").mkdir(parents=True)
         for verb, state in (("trace", "traced"), ("debloat", "slim")):

@@ -132,13 +132,14 @@ def trace(
     ready: given.Ready = None,
     address: given.Address = None,
     stop: given.Stop = "SIGTERM",
+    user: given.User = None,
 ) -> None:
     """Run COMMAND and record the files, libraries and functions that it uses."""
     program = given.ProgramOptions(
         python=python, target=target, output=output, compare=compare,
         relative_tolerance=relative_tolerance, absolute_tolerance=absolute_tolerance,
         compare_command=compare_command, ends_with=ends_with, timeout_s=timeout_s,
-        drive=drive, ready=ready, address=address, stop=stop,
+        drive=drive, ready=ready, address=address, stop=stop, user=user,
     )  # fmt: skip
     usage = _trace(folder, command, program, runs)
     used = sum(library.functions_used for library in usage.libraries)
@@ -195,6 +196,7 @@ def debloat(
     ready: given.Ready = None,
     address: given.Address = None,
     stop: given.Stop = "SIGTERM",
+    user: given.User = None,
     mode: ModeOption = Mode.COMPACT,
     symbols: SymbolsOption = Symbols.STRIP,
     gpu: GpuOption = Gpu.USED,
@@ -219,7 +221,7 @@ def debloat(
         python=python, target=target, output=output, compare=compare,
         relative_tolerance=relative_tolerance, absolute_tolerance=absolute_tolerance,
         compare_command=compare_command, ends_with=ends_with, timeout_s=timeout_s,
-        drive=drive, ready=ready, address=address, stop=stop,
+        drive=drive, ready=ready, address=address, stop=stop, user=user,
     )  # fmt: skip
     options = _options(
         mode=mode, symbols=symbols, gpu=gpu, kernels=kernels, start_up_only=start_up_only,

@@ -84,6 +84,9 @@ def model_of(hardware: Hardware) -> HardwareModel:
 
 def follow_files(program: Program, hardware: HardwareModel, folder: Path) -> MeasuredRun:
     """Run `program`, its code as it is, with its files followed; the record stays in `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / _FILES).touch()
+    program.give(folder / _FILES)
     command = tracing_command(program.command, folder / _FILES)
     followed = replace(program, command=command, by_tracer=True)
     return _run(followed, "traced_files", 0, hardware, folder)

@@ -77,10 +77,10 @@ class Folder(Target):
                 add_fallback(partial, self.root, manifest, debloated / "spans", source)
             self.adapt(partial, destination)
             before, after = disk_use(layout.folders), disk_use([partial])
+            replace_folder(partial, destination)
         except BaseException:
             remove_tree(partial)
             raise
-        replace_folder(partial, destination)
         linked_bytes = sum(after[file] for file in after.keys() & before.keys())
         BuiltEnvironment(
             target=manifest.target,

@@ -24,12 +24,14 @@ def find_crash(program: Program, folder: Path, slim: Path, original: Path) -> Cr
     folder.mkdir(parents=True, exist_ok=True)
     record = folder / "crash.txt"
     record.unlink(missing_ok=True)
+    record.touch()
+    program.give(record)
     environment = with_preload(program.environment, native_path("libtrimtab-crash.so"))
     environment["TRIMTAB_CRASH"] = str(record.resolve())
     reporting = replace(program, environment=environment)
     for _ in followed(reporting, folder / "diagnosis.out", folder / "diagnosis.err"):
         continue
-    if not record.exists():
+    if not record.stat().st_size:
         return None
     # The first line is the first process that died; others may have died of it.
     _, number, address, _, path = record.read_text().splitlines()[0].split("\t")
