@@ -84,12 +84,19 @@ def model_of(hardware: Hardware) -> HardwareModel:
 
 def follow_files(program: Program, hardware: HardwareModel, folder: Path) -> MeasuredRun:
     """Run `program`, its code as it is, with its files followed; the record stays in `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / _FILES).touch()
-    program.give(folder / _FILES)
-    command = tracing_command(program.command, folder / _FILES)
-    followed = replace(program, command=command, by_tracer=True)
+    followed = with_files_followed(program, folder / _FILES)
     return _run(followed, "traced_files", 0, hardware, folder)
+
+
+def with_files_followed(program: Program, record: Path) -> Program:
+    """Return `program` run by the file tracer, which writes to `record`."""
+    record.parent.mkdir(parents=True, exist_ok=True)
+    record.unlink(missing_ok=True)
+    if program.user is not None:  # the tracer's, too, who may make no file there
+        record.touch()
+        program.give(record)
+    command = tracing_command(program.command, record)
+    return replace(program, command=command, by_tracer=True)
 
 
 def trace_program(
