@@ -50,23 +50,38 @@ def _seen(character: str) -> str:
     return f"\\u{code:04x}" if code < 1 << 16 else f"\\U{code:08x}"
 
 
-def in_words(error: TrimtabError | OSError) -> str:
-    """Return what an error says, as a terminal may show it."""
+# What the system refuses: a full disk, a file, memory, another thread.
+REFUSALS = (OSError, MemoryError, RuntimeError)
+
+
+def in_words(error: BaseException) -> str | None:
+    """Return what an error of ours says, or what the system refused, as a terminal may show it.
+
+    The system refuses when a disk is full or gone, when something may not be read or written, and
+    when there is no more memory or no other process to be had. Of any other error there is None.
+    """
     if isinstance(error, TrimtabError):
         return visible(str(error))
-    where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
-    what = os.strerror(error.errno) if error.errno else str(error)
-    return visible(f"{where}{what}")
+    if isinstance(error, OSError):
+        where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+        return visible(f"{where}{os.strerror(error.errno) if error.errno else error}")
+    if isinstance(error, MemoryError):
+        return "there is not enough memory"
+    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+        return "no thread can be started: the limit of processes is reached (ulimit -u)"
+    return None
 
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """Turn a TrimtabError or OSError into its message on standard error and its exit code."""
+    """Turn a TrimtabError, or what the system refused, into its message and its exit code."""
     try:
         yield
     except Stopped as stopped:
         print(stopped, file=sys.stderr)
         sys.exit(stopped.exit_code)
-    except (TrimtabError, OSError) as error:
-        print(f"error: {in_words(error)}", file=sys.stderr)
+    except (TrimtabError, *REFUSALS) as error:
+        if (words := in_words(error)) is None:
+            raise
+        print(f"error: {words}", file=sys.stderr)
         sys.exit(getattr(error, "exit_code", 1))

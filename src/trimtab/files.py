@@ -95,6 +95,17 @@ def _rename_exchanging(new: Path, old: Path) -> int:
 
 
 @contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Have an OSError that names no file, as that of a full disk, name `path`."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
+
+
+@contextmanager
 def whole_file(path: Path, mode: int = 0o644) -> Iterator[Path]:
     """Yield a temporary path beside `path` that takes its name when the block ends well.
 
@@ -109,8 +120,10 @@ def whole_file(path: Path, mode: int = 0o644) -> Iterator[Path]:
         yield temporary
         temporary.chmod(mode)
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename in (None, name):
+            error.filename, error.filename2 = str(path), None  # a full disk's has none
         raise
 
 

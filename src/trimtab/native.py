@@ -1,5 +1,6 @@
 """The native tools and libraries that `make native` builds, and how programs load them."""
 
+import ctypes
 import hashlib
 import tempfile
 from collections.abc import Mapping
@@ -21,6 +22,17 @@ def native_path(name: str) -> Path:
     if not path.is_file():
         raise UserError(f"{path}: not built yet; run `make native` in {PROJECT}")
     return path
+
+
+@cache
+def survive_truncation() -> None:
+    """Have a mapped file that becomes shorter read as zeros past its end, which readers notice.
+
+    Without it, as where `make native` was not run, SIGBUS ends the process then.
+    """
+    library = BUILD / "libtrimtab-truncation.so"
+    if library.is_file():
+        ctypes.CDLL(str(library)).trimtab_survive_truncation()
 
 
 def with_preload(environment: Mapping[str, str], library: Path) -> dict[str, str]:

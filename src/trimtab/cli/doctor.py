@@ -1,5 +1,6 @@
 """What this machine offers to trimtab, and how to get what it lacks."""
 
+import os
 import platform
 import shutil
 import sys
@@ -72,6 +73,9 @@ _PARTS: list[tuple[str, Callable[[], bool], str]] = [
      "make deps-spark: Apache Spark runs on it"),
     ("Slurm", lambda: shutil.which("slurmctld") is not None,
      "make deps-slurm: the tests of policies on a real Slurm need it"),
+    ("root", lambda: os.geteuid() == 0,
+     "everything works without; as root programs can be run as another user (--user NAME), and"
+     " files are linked that are others'"),
     ("strace", lambda: shutil.which("strace") is not None,
      "apt-get install strace: a second opinion in the tests of the file tracer"),
 ]  # fmt: skip

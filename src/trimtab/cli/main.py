@@ -48,7 +48,8 @@ from trimtab.config.groups.debloat import (
 from trimtab.config.groups.workload import TargetConfig
 from trimtab.config.validate import checked
 from trimtab.debloating.settling import OnTurn
-from trimtab.errors import Stopped, TrimtabError, UserError, in_words
+from trimtab.errors import REFUSALS, Stopped, TrimtabError, UserError, in_words
+from trimtab.native import survive_truncation
 from trimtab.records.usage import Usage
 from trimtab.records.verdict import Verdict
 from trimtab.supervision import supervise
@@ -134,13 +135,14 @@ def trace(
     ready: given.Ready = None,
     address: given.Address = None,
     stop: given.Stop = "SIGTERM",
+    user: given.User = None,
 ) -> None:
     """Run COMMAND and record the files, libraries and functions that it uses."""
     program = given.ProgramOptions(
         python=python, target=target, output=output, compare=compare,
         relative_tolerance=relative_tolerance, absolute_tolerance=absolute_tolerance,
         compare_command=compare_command, ends_with=ends_with, timeout_s=timeout_s,
-        drive=drive, ready=ready, address=address, stop=stop,
+        drive=drive, ready=ready, address=address, stop=stop, user=user,
     )  # fmt: skip
     usage = _trace(folder, command, program, runs)
     used = sum(library.functions_used for library in usage.libraries)
@@ -199,6 +201,7 @@ def debloat(
     ready: given.Ready = None,
     address: given.Address = None,
     stop: given.Stop = "SIGTERM",
+    user: given.User = None,
     mode: ModeOption = Mode.COMPACT,
     symbols: SymbolsOption = Symbols.STRIP,
     gpu: GpuOption = Gpu.USED,
@@ -223,7 +226,7 @@ def debloat(
         python=python, target=target, output=output, compare=compare,
         relative_tolerance=relative_tolerance, absolute_tolerance=absolute_tolerance,
         compare_command=compare_command, ends_with=ends_with, timeout_s=timeout_s,
-        drive=drive, ready=ready, address=address, stop=stop,
+        drive=drive, ready=ready, address=address, stop=stop, user=user,
     )  # fmt: skip
     options = _options(
         mode=mode, symbols=symbols, gpu=gpu, kernels=kernels, start_up_only=start_up_only,
@@ -345,12 +348,15 @@ def main() -> None:
     Stopped by a signal it exits with 128 and its number, as 130 after Ctrl-C.
     """
     prints_any_name()
+    survive_truncation()
     try:
         supervise()
         app()
     except Stopped as stopped:
         console.print(str(stopped), soft_wrap=True)
         sys.exit(stopped.exit_code)
-    except (TrimtabError, OSError) as error:
-        console.print(Text("error:", "bold red"), in_words(error), soft_wrap=True)
+    except (TrimtabError, *REFUSALS) as error:
+        if (words := in_words(error)) is None:
+            raise
+        console.print(Text("error:", "bold red"), words, soft_wrap=True)
         sys.exit(getattr(error, "exit_code", 1))

@@ -76,6 +76,14 @@ Address = Annotated[
         rich_help_panel=_PANEL,
     ),
 ]
+User = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Run it as this user of the system, where trimtab runs as root.",
+        rich_help_panel=_PANEL,
+    ),
+]
 Stop = Annotated[str, typer.Option(help="The signal that stops a server.", rich_help_panel=_PANEL)]
 
 
@@ -96,6 +104,7 @@ class ProgramOptions:
     ready: str | None = None
     address: str | None = None
     stop: str = "SIGTERM"
+    user: str | None = None
 
     @property
     def comparison(self) -> Comparison | None:
@@ -128,6 +137,7 @@ class ProgramOptions:
                 "command": _words("--compare-command", self.compare_command),
             },
             "ends_with": self.ends_with,
+            "user": self.user,
             "timeout_s": self.timeout_s,
             "server": {
                 "drive": _words("--drive", self.drive),

@@ -217,14 +217,15 @@ def reconstruct(span_path: Path, output_dir: Path, mode: Mode) -> Path:
         ).patches
     if not document.started:
         patches = stop_patches(elf)
-    rewrite(
-        elf,
-        spans,
-        mode,  # type: ignore[arg-type]  # an option of the same words
-        destination,
-        document.minimum_hole_bytes,
-        patches=patches,
-    )
+    with elf.staying_whole():
+        rewrite(
+            elf,
+            spans,
+            mode,  # type: ignore[arg-type]  # an option of the same words
+            destination,
+            document.minimum_hole_bytes,
+            patches=patches,
+        )
     if mode == Mode.COMPACT:
         unmap_headers(destination)
     read_back(destination, elf, spans, patches)

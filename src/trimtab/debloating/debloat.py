@@ -26,6 +26,7 @@ from trimtab.debloating.slimming import OnProgress, Slimming
 from trimtab.debloating.targets.registry import target_of
 from trimtab.errors import UserError
 from trimtab.files import remove_tree, whole_file
+from trimtab.native import survive_truncation
 from trimtab.records.manifest import Manifest, Timings
 from trimtab.records.misses.removed_calls import RemovedCall
 from trimtab.records.tables import LIBRARIES, write_table
@@ -75,6 +76,7 @@ class Debloating:
         libraries_stay: bool = False,
         built: Path | None = None,
     ) -> None:
+        survive_truncation()
         self.stage, self.destination, self._libraries_stay = stage, destination, libraries_stay
         self.target = target_of(stage.target, stage.workloads)
         self._usages = complete_usages(usages)

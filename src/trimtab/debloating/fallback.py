@@ -138,7 +138,8 @@ def _add_sidecar(
     elf, spans = read_elf(original), spans_of(document)
     if (elf.build_id, elf.size_bytes) != (spans.build_id, spans.size_bytes):
         raise not_as_debloated(original)
-    pages = removed_pages(elf, spans, document)
+    with elf.staying_whole():
+        pages = removed_pages(elf, spans, document)
     if not pages.holes.size and not spans.bytes_of(SpanReason.START_UP_CODE):
         return False
     digests = digests_of(original)

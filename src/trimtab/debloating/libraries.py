@@ -207,6 +207,11 @@ class Located:
 def locate_used(library: ProfiledLibrary, options: Debloat, gpu: GpuScope) -> Located:
     """Return the spans of the library's file that are kept and removed, with reasons."""
     elf = read_elf(library.path)
+    with elf.staying_whole():
+        return _locate_used(elf, library, options, gpu)
+
+
+def _locate_used(elf: Elf, library: ProfiledLibrary, options: Debloat, gpu: GpuScope) -> Located:
     functions = read_functions(elf)
     broken = broken_promise(elf)
     if broken:

@@ -24,7 +24,12 @@ _FIRST_VARIED = 5
 
 
 def restoring(program: Program, record: Path) -> Program:
-    """Return a slim environment's `program`, what it misses put back and written to `record`."""
+    """Return a slim environment's `program`, what it misses put back and written to `record`.
+
+    That is in a folder of its own, as a program of another user may write there.
+    """
+    record.parent.mkdir(parents=True, exist_ok=True)
+    program.give(record.parent)
     environment = fallback_environment(program.environment, Behaviour.RESTORE, record)
     return replace(program, environment=environment)
 
@@ -63,7 +68,7 @@ class SlimRuns:
         self, workload: Workload, condition: Condition, *, as_it_is: bool
     ) -> list[RemovedCall]:
         folder = self.folder / workload.name
-        record = folder / "removed_calls.jsonl"
+        record = folder / "records/removed_calls.jsonl"
         make_way(record)
         program = self.target.program(workload, folder / "output", self.slim)
         run = self._measured(condition.apply(restoring(program, record)), "slim", folder)

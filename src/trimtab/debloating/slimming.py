@@ -27,6 +27,7 @@ from trimtab.debloating.libraries import (
 )
 from trimtab.debloating.outcome import SlimLibrary
 from trimtab.debloating.span_document import document_of
+from trimtab.files import naming
 from trimtab.records.library_spans import spans_file
 
 OnProgress = Callable[[str, int, int], None]  # the library that is done, how many are, of how many
@@ -116,22 +117,23 @@ class Slimming:
         located = locate_in(library, self.options, self.gpu, self.spans)
         located_s = time.perf_counter()
         path = self.folder / library.name
-        rewritten = rewrite(
-            located.elf,
-            located.spans,
-            self.options.mode,  # type: ignore[arg-type]  # an option of the same words
-            path,
-            minimum_hole_bytes=self.options.minimum_hole_bytes,
-            patches=located.patches,
-        )
-        companion = ""
-        if self.options.mode == Mode.COMPACT:
-            unmap_headers(path)  # before anything is linked to the file
-            if self.options.fallback != Fallback.NONE:
-                to_root = os.path.relpath(FALLBACK_LIBRARY, Path(library.name).parent)
-                if add_companion(path, located.elf, f"$ORIGIN/{to_root}"):
-                    companion = f"$ORIGIN/{to_root}"
-        read_back(path, located.elf, located.spans, located.patches, companion)
+        with located.elf.staying_whole(), naming(path):
+            rewritten = rewrite(
+                located.elf,
+                located.spans,
+                self.options.mode,  # type: ignore[arg-type]  # an option of the same words
+                path,
+                minimum_hole_bytes=self.options.minimum_hole_bytes,
+                patches=located.patches,
+            )
+            companion = ""
+            if self.options.mode == Mode.COMPACT:
+                unmap_headers(path)  # before anything is linked to the file
+                if self.options.fallback != Fallback.NONE:
+                    to_root = os.path.relpath(FALLBACK_LIBRARY, Path(library.name).parent)
+                    if add_companion(path, located.elf, f"$ORIGIN/{to_root}"):
+                        companion = f"$ORIGIN/{to_root}"
+            read_back(path, located.elf, located.spans, located.patches, companion)
         rewritten_s = time.perf_counter()
         before = self._size_before(library)
         if before.sha256 != library.sha256:

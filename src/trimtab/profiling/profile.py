@@ -91,8 +91,7 @@ def follow_files(program: Program, hardware: HardwareModel, folder: Path) -> Mea
 
     Raises UserError when the run fails, with what the tracer could not follow.
     """
-    command = tracing_command(program.command, folder / _FILES)
-    followed = replace(program, command=command, by_tracer=True)
+    followed = with_files_followed(program, folder / _FILES)
     with _telling_what_was_not_followed(folder):
         return _run(followed, "traced_files", 0, hardware, folder)
 
@@ -107,6 +106,17 @@ def _telling_what_was_not_followed(folder: Path) -> Iterator[None]:
         told = read_file_trace(record).told if record.exists() else ()
         because = f"\nits files cannot be followed: {told[0]}" if told else ""
         raise UserError(f"{error}{because}") from None
+
+
+def with_files_followed(program: Program, record: Path) -> Program:
+    """Return `program` run by the file tracer, which writes to `record`."""
+    record.parent.mkdir(parents=True, exist_ok=True)
+    record.unlink(missing_ok=True)
+    if program.user is not None:  # the tracer's, too, who may make no file there
+        record.touch()
+        program.give(record)
+    command = tracing_command(program.command, record)
+    return replace(program, command=command, by_tracer=True)
 
 
 def trace_program(

@@ -6,6 +6,8 @@ whole, and every count and offset is checked against its size before it is used.
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -84,6 +86,24 @@ class Elf:
         return np.fromfile(
             self.path, np.uint8, max(min(length, self.size_bytes - offset), 0), offset=offset
         )
+
+    @contextmanager
+    def staying_whole(self) -> Iterator[None]:
+        """Raise UnreadableError where the file has become shorter by the end of the block.
+
+        What was past its end was read as zeros, or SIGBUS (native/truncation).
+        """
+        try:
+            yield
+        except Exception:
+            self._check_length()
+            raise
+        self._check_length()
+
+    def _check_length(self) -> None:
+        mapping = getattr(self.data, "_mmap", None)
+        if mapping is not None and mapping.size() < self.size_bytes:
+            raise UnreadableError(self.path, "was made shorter while it was read; try again")
 
     def offsets_of(self, addresses: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the file offsets of virtual addresses, -1 where no segment holds the byte."""

@@ -68,7 +68,7 @@ def rewrite(
     source = _Source(elf, spans, fill, patches)
     if destination.exists() and destination.samefile(elf.path):
         raise UserError(f"{destination}: the result would overwrite its source; give another path")
-    permissions = elf.path.stat().st_mode & 0o7777
+    permissions = elf.path.stat().st_mode & 0o777
     with whole_file(destination, permissions) as temporary, temporary.open("wb") as file:
         if mode == "compact" and spans.removed_bytes:
             holes = _write_compact(source, file, minimum_hole_bytes)

@@ -272,6 +272,11 @@ class Workload:
     env: dict[Variable, NoNul] = about(
         "Environment variables of the command, on top of those it inherits.", factory=dict
     )
+    user: Text | None = about(
+        "The user of the system that the program runs as, where trimtab runs as root; by default "
+        "the one that trimtab runs as.",
+        default=None,
+    )
     phase: Phase = about(
         "`train` or `inference`, for the report.", default=Phase.TRAIN, report_only=True
     )

@@ -64,18 +64,20 @@ def copy_tree(
     share: Share,
     earlier: Path | None = None,
 ) -> SharedFiles:
-    """Copy an environment, but for the files of `left_out`, to the new folder `destination`.
+    """Copy an environment, but for the files of `left_out`, to the folder `destination`.
 
-    Unchanged files are shared as `share` says; `auto` links none that anybody edits. Those that are
-    copied are taken from `earlier`, a copy of the same folder that is about to go, where neither
-    was changed since. Links that lead into the environment lead into the copy, and files that are
-    one are one there. Sockets, pipes and devices stay behind, as do the bits that have a program
-    run as its owner, which may be another one here. Raises OSError for what cannot be read.
+    That is new or empty. Unchanged files are shared as `share` says; `auto` links none that anybody
+    edits. Those that are copied are taken from `earlier`, a copy of the same folder that is about
+    to go, where neither was changed since. Links that lead into the environment lead into the copy,
+    and files that are one are one there. Sockets, pipes and devices stay behind, as do the bits
+    that have a program run as its owner, which may be another one here. Raises OSError for what
+    cannot be read.
     """
     folders: dict[str, _Folder] = {}
     first: dict[tuple[int, int], Entry] = {}
     twins: list[tuple[Entry, Entry]] = []
-    with HeldFolder.make(destination) as top, ExitStack() as stack:
+    destination.mkdir(0o700, exist_ok=True)  # nobody else may look in until it is whole
+    with HeldFolder.at(destination) as top, ExitStack() as stack:
         for entry in layout.entries():
             if entry.is_folder:
                 folders[entry.name] = _Folder(entry)

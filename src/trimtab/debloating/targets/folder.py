@@ -85,10 +85,10 @@ class Folder(Target):
             self.adapt(partial, destination)
             fallback = fallback_digests(partial)
             before, after = disk_use(layout.folders), disk_use([partial])
+            replace_folder(partial, destination)
         except BaseException:
             remove_tree(partial)
             raise
-        replace_folder(partial, destination)
         linked_bytes = sum(after[file] for file in after.keys() & before.keys())
         BuiltEnvironment(
             target=manifest.target,

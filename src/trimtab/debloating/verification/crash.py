@@ -32,6 +32,8 @@ def find_crash(program: Program, folder: Path, slim: Path, original: Path) -> Cr
     folder.mkdir(parents=True, exist_ok=True)
     record = folder / "crash.txt"
     make_way(record)
+    record.touch()
+    program.give(record)
     environment = with_preload(program.environment, native_path("libtrimtab-crash.so"))
     environment["TRIMTAB_CRASH"] = str(record.resolve())
     reporting = replace(program, environment=environment)

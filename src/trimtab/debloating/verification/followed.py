@@ -6,13 +6,14 @@ libraries is in memory.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from trimtab.debloating.verification.mapped import LibraryFiles, and_more, file_of
+from trimtab.profiling.profile import with_files_followed
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.resident import resident_library_bytes
-from trimtab.profiling.tracing.files import FileTrace, read_file_trace, tracing_command
+from trimtab.profiling.tracing.files import FileTrace, read_file_trace
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,7 @@ _words = {"exit": "exit code", "killed": "signal"}
 
 def follow(program: Program, libraries: Iterable[Path], record: Path) -> FollowedRun:
     """Run `program` with all its processes followed; the record of that goes to `record`."""
-    command = tracing_command(program.command, record)
-    followed = replace(program, command=command, by_tracer=True)
+    followed = with_files_followed(program, record)
     resident_bytes = resident_library_bytes(followed, set(libraries))
     return FollowedRun(resident_bytes, read_file_trace(record))
 

@@ -53,12 +53,12 @@ class Observed:
         self.used |= self.libraries.slim_libraries_in(self._mapped)
         for record in (self._missed, self._mapped):
             if record.exists():
-                record.rename(record.with_stem(f"{record.stem}-{name}"))
+                record.rename(self.folder / f"{record.stem}-{name}{record.suffix}")
 
     @property
     def _missed(self) -> Path:
-        return self.folder.absolute() / "removed_calls.jsonl"
+        return self.folder.absolute() / "records/removed_calls.jsonl"
 
     @property
     def _mapped(self) -> Path:
-        return self.folder.absolute() / "mapped.tsv"
+        return self.folder.absolute() / "records/mapped.tsv"

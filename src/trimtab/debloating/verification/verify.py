@@ -205,7 +205,7 @@ def _examine(
     if any(_may_have_crashed(run) for run in ran.runs):
         folder = evidence / workload.name
         again = verification.target.program(workload, folder / "diagnosis", verification.slim)
-        again = restoring(again, folder / "diagnosis.jsonl")
+        again = restoring(again, folder / "records/diagnosis.jsonl")
         crash = find_crash(again, evidence, verification.slim, verification.target.root)
     return crash, (ran.problem or "").replace(str(verification.runs), str(evidence))
 

@@ -41,6 +41,7 @@ class Condition:
         variables = dict(self.variables)
         if self.caches is not None:
             variables |= caches_in(self.caches, program.environment)
+            program.give(self.caches, *self.caches.iterdir())
         kept = set(program.own_variables)
         if kept.intersection(_THREADS):
             kept.update(_THREADS)

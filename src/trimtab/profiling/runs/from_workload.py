@@ -11,6 +11,7 @@ from typing import Any
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
 from trimtab.files import remove_tree
+from trimtab.profiling.as_user import User
 from trimtab.profiling.runs.program import Driver, Program
 
 
@@ -31,7 +32,9 @@ def program_of(workload: Workload, run_folder: Path) -> Program:
     output = str(run_folder.resolve())
     path = os.environ.get("PATH", os.defpath)
     path = f"{interpreter.parent}:{path}" if interpreter else path
-    environment = {**os.environ, **workload.env, "PATH": path}
+    user = None if workload.user is None else User.named(workload.user)
+    inherited = dict(os.environ) if user is None else user.environment(os.environ)
+    environment = {**inherited, **workload.env, "PATH": path}
 
     def placed(text: str | None) -> str | None:
         return None if text is None else text.replace("{output}", output)
@@ -56,7 +59,7 @@ def program_of(workload: Workload, run_folder: Path) -> Program:
             address=workload.server.address,
             stop=signal.Signals[workload.server.stop],
         )
-    return Program(
+    program = Program(
         command=found("command", command_line(workload)),
         workdir=workdir,
         environment=environment,
@@ -66,7 +69,10 @@ def program_of(workload: Workload, run_folder: Path) -> Program:
         ends_with=_exit_code(workload.ends_with),
         own_variables=frozenset(workload.env),
         driver=driver,
+        user=user,
     )
+    program.give(run_folder)
+    return program
 
 
 def moved(program: Program, root: Path, slim: Path) -> Program:

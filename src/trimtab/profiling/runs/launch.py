@@ -159,6 +159,7 @@ def _start(program: Program, stdout: int, stderr: int) -> "subprocess.Popen[byte
             stdout=stdout,
             stderr=stderr,
             start_new_session=True,
+            **(program.user.of_process if program.user else {}),
         )
     except (OSError, ValueError) as error:
         raise UserError(f"command: {program.command[0]}: cannot be started: {error}") from None

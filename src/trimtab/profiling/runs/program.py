@@ -8,6 +8,7 @@ from typing import Self
 
 from trimtab.config.groups.workload import Marks, Output
 from trimtab.errors import UserError
+from trimtab.profiling.as_user import User
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class Program:
     any is. With `by_tracer` the command is one that runs the program as its child, and ends as
     that does. A program with a `driver` is a server.
     `own_variables` are the names of those variables that the workload sets itself. `cpus` is the
-    number of CPUs that it may use, None for all that the process may that starts it.
+    number of CPUs that it may use, None for all that the process may that starts it. It
+    runs as `user`, None for the one that the process runs as.
     """
 
     command: tuple[str, ...]
@@ -49,6 +51,7 @@ class Program:
     driver: Driver | None = None
     own_variables: frozenset[str] = frozenset()
     cpus: int | None = None
+    user: User | None = None
 
     def __post_init__(self) -> None:
         if not self.command:
@@ -60,6 +63,14 @@ class Program:
     def output_file(self) -> Path | None:
         """The file whose content is compared, or None where it is standard output."""
         return None if self.output.path is None else self.workdir / self.output.path
+
+    def give(self, *paths: Path) -> None:
+        """Let the program write to `paths`, files and folders of ours, where it is another user's.
+
+        Raises UserError where it cannot get there.
+        """
+        if self.user is not None:
+            self.user.give(*paths)
 
     def ending_as(self, exit_code: int) -> Self:
         """Return the program, which has to end with `exit_code` unless its end is known."""

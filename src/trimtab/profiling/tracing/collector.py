@@ -7,6 +7,7 @@ on its moments. An eager one visits nearly every type that a program creates.
 from collections.abc import Mapping
 from pathlib import Path
 
+from trimtab.files import naming
 from trimtab.untrusted import new_folder
 
 # Python's `site` imports the first module of this name; the environment's own follows.
@@ -26,6 +27,7 @@ def eager_collection(environment: Mapping[str, str], folder: Path) -> dict[str, 
     threshold themselves keep theirs; those that ignore PYTHONPATH (`-I`, `-E`, `-S`) are left out.
     """
     new_folder(folder)
-    (folder / "sitecustomize.py").write_text(_HOOK)
+    with naming(folder / "sitecustomize.py"):
+        (folder / "sitecustomize.py").write_text(_HOOK)
     others = environment.get("PYTHONPATH")
     return {**environment, "PYTHONPATH": f"{folder.resolve()}{f':{others}' if others else ''}"}

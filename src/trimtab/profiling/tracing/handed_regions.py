@@ -79,7 +79,10 @@ class HandedRegions:
         texts = [e for e in region.elements if e.kind is Kind.PTX]
         cubins = [_cubin(cubin_bytes(data, each, expansion)) for each in fitting]
         names = (ptx_kernels(cubin_bytes(data, each, expansion)) for each in texts)
-        return HandedRegion(cubins, frozenset[str]().union(*names))
+        read = HandedRegion(cubins, frozenset[str]().union(*names))
+        if whole.size() < len(whole):
+            raise ValueError("it was made shorter while it was read")
+        return read
 
 
 def _fits(element: Element, gpus: Collection[int]) -> bool:

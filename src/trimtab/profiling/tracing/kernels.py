@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trimtab.errors import TrimtabError
+from trimtab.files import naming
 from trimtab.native import native_path, with_preload
 from trimtab.profiling.tracing.cupti import NoGpuError, cuda_major, find_cupti
 from trimtab.profiling.tracing.handed_regions import HandedRegions
@@ -57,7 +58,8 @@ def kernel_tracing_environment(
     try:
         cupti = find_cupti(python, cuda_major())
     except NoGpuError as error:
-        (record / _NOT_TRACED).write_text(f"this machine has no NVIDIA GPU: {error}\n")
+        with naming(record / _NOT_TRACED):
+            (record / _NOT_TRACED).write_text(f"this machine has no NVIDIA GPU: {error}\n")
         return dict(environment)
     traced = {
         **environment,

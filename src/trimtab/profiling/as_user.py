@@ -1,0 +1,65 @@
+"""Running programs as another user: what root can do, so that a program may do less than root."""
+
+import os
+import pwd
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from trimtab.errors import UserError
+
+
+@dataclass(frozen=True)
+class User:
+    """A user of this system: the numbers of the user and the groups, and the home folder."""
+
+    name: str
+    number: int
+    group: int
+    groups: tuple[int, ...]
+    home: str
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """Return the user `name`; raises UserError where there is none, or who asks is not root."""
+        if os.geteuid() != 0:
+            raise UserError(f"user: {name}: only root can run programs as another user; leave it")
+        try:
+            found = pwd.getpwnam(name)
+        except KeyError:
+            raise UserError(f"user: {name}: there is no such user on this system") from None
+        groups = tuple(os.getgrouplist(name, found.pw_gid))
+        return cls(name, found.pw_uid, found.pw_gid, groups, found.pw_dir)
+
+    @property
+    def of_process(self) -> dict[str, Any]:
+        """The options of subprocess.Popen that have a process run as the user."""
+        return {"user": self.number, "group": self.group, "extra_groups": list(self.groups)}
+
+    def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables of a process, with the user's own name and home."""
+        return {**inherited, "HOME": self.home, "USER": self.name, "LOGNAME": self.name}
+
+    def give(self, *paths: Path) -> None:
+        """Let the user write to files and folders of ours.
+
+        Raises UserError where the user cannot get there.
+        """
+        for path in paths:
+            for folder in path.resolve().parents:
+                if not self._may_enter(folder):
+                    raise UserError(
+                        f"{folder}: the user {self.name}, which the program is to run as, may not"
+                        " enter it; allow that (chmod o+x), or take a --workspace elsewhere"
+                    )
+            os.chown(path, self.number, self.group, follow_symlinks=False)
+
+    def _may_enter(self, folder: Path) -> bool:
+        status = folder.stat()
+        if status.st_uid == self.number:
+            return bool(status.st_mode & stat.S_IXUSR)
+        if status.st_gid in (self.group, *self.groups):
+            return bool(status.st_mode & stat.S_IXGRP)
+        return bool(status.st_mode & stat.S_IXOTH)

@@ -1,0 +1,90 @@
+"""Run as root, a program can be run as another user: traced, slimmed and verified as that one."""
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from trimtab.cli import workspace
+from trimtab.cli.program_options import ProgramOptions
+from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.workload import TargetConfig
+from trimtab.errors import UserError
+from trimtab.profiling.as_user import User
+from trimtab.records.verdict import Verdict
+
+LIBRARY = "int used(int x) { return x + 1; }\nint unused(int x) { return x * 5; }\n"
+PROGRAM = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int used(int), unused(int);
+int main(int count, char **words) {
+  printf("%d %d %s %d\\n", getuid(), getgid(), getenv("HOME"), used(1));
+  if (count > 1) {
+    FILE *file = fopen(words[1], "w");
+    if (!file) return perror(words[1]), 1;
+    fclose(file);
+  }
+  return getenv("MORE") ? unused(0) : 0;
+}
+"""
+
+
+@pytest.fixture
+def project(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A place that everybody may get to, with a program in it."""
+    place = Path(tempfile.mkdtemp())
+    place.chmod(0o755)
+    for name in ("bin", "lib"):
+        (place / "program" / name).mkdir(parents=True)
+    link = [f"-L{place}/program/lib", "-lp", "-Wl,-rpath,$ORIGIN/../lib"]
+    library = ["-shared", "-fPIC", "-falign-functions=4096", "-o", place / "program/lib/libp.so"]
+    for source, options in ((LIBRARY, library), (PROGRAM, ["-o", place / "program/bin/p", *link])):
+        command = ["gcc", "-O1", "-x", "c", "-", "-x", "none", *options]
+        subprocess.run(command, input=source, text=True, check=True)
+    monkeypatch.chdir(place)
+    yield place
+    shutil.rmtree(place)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run programs as another user")
+def test_a_program_is_traced_slimmed_and_verified_as_another_user(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = TargetConfig("native_folder", "program")
+    options = ProgramOptions(target=target, user="nobody")
+    folder = project / "workspace"
+    workspace.trace(folder, ["program/bin/p", "{output}/written"], options, 1)
+    workspace.debloat(folder, Debloat(name="x"), [], 2, lambda *_: None, lambda *_: None)
+    monkeypatch.setenv("MORE", "1")
+    verdict = Verdict.read(workspace.verify(folder, 2))
+    assert verdict.passed and [call.name for call in verdict.removed_calls] == ["unused"]
+    nobody = pwd.getpwnam("nobody")
+    [stdout, *_] = sorted(folder.glob("runs/original-0.stdout"))
+    said = f"{nobody.pw_uid} {nobody.pw_gid} {nobody.pw_dir} 2\n"
+    assert stdout.read_text() == said
+    assert (folder / "runs/output/written").stat().st_uid == nobody.pw_uid
+    assert (folder / "env/bin/p").stat().st_uid == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run programs as another user")
+def test_a_workspace_that_the_user_cannot_get_to(project: Path) -> None:
+    options = ProgramOptions(target=TargetConfig("native_folder", "program"), user="nobody")
+    (project / "closed").mkdir(mode=0o700)
+    with pytest.raises(UserError, match=rf"{project}/closed: the user nobody.*may not enter"):
+        workspace.trace(project / "closed/workspace", ["program/bin/p"], options, 1)
+
+
+def test_who_may_not_and_who_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    with pytest.raises(UserError, match="user: no-such-user: there is no such user"):
+        User.named("no-such-user")
+    monkeypatch.setattr(os, "geteuid", lambda: 65534)
+    with pytest.raises(UserError, match="user: nobody: only root can"):
+        User.named("nobody")
