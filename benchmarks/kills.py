@@ -25,9 +25,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
-from common import save
+from common import load, save
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/workflow"))
 from project import make_project, tools
@@ -282,22 +283,43 @@ def main() -> None:
         campaign.round("trimtab debloat", debloat, folder, debloated, slim)
         campaign.round("trimtab verify", verify, folder, verified, slim)
         campaign.round("trimtab learn", learn, folder, verified, slim)
-    times = sorted(float(str(kill["gone_after_s"])) for kill in campaign.kills if "below" in kill)
+    report(
+        arguments.seed,
+        {
+            "seconds": round(time.monotonic() - began),
+            "rounds": campaign.rounds,
+            "problems": campaign.problems,
+            "kills": campaign.kills,
+        },
+    )
+
+
+def report(seed: int, campaign: dict[str, object]) -> None:
+    """Put a campaign beside those of other seeds, and the figures of all."""
+    campaigns: dict[str, Any] = (load("kills") or {}).get("campaigns", {})  # type: ignore
+    campaigns[str(seed)] = campaign
+    kills, rounds, problems = (
+        [each for one in campaigns.values() for each in one[key]]
+        for key in ("kills", "rounds", "problems")
+    )
+    times = sorted(kill["gone_after_s"] for kill in kills if kill.get("below"))
     save(
         "kills",
         {
-            "kills": len(campaign.kills),
-            "rounds": len(campaign.rounds),
-            "rounds_with_the_same_results": sum(bool(each["same"]) for each in campaign.rounds),
-            "seconds": round(time.monotonic() - began),
-            "left_alive_after_2_s": sum("alive" in each for each in campaign.problems),
-            "problems": campaign.problems,
-            "longest_s_until_all_below_were_gone": times[-1],
-            "median_s_until_all_below_were_gone": times[len(times) // 2],
-            "by_role": Counter(str(kill["role"]) for kill in campaign.kills),
-            "by_signal": Counter(str(kill["signal"]) for kill in campaign.kills),
-            "by_command": Counter(str(kill["what"]) for kill in campaign.kills),
-            "by_rule": Counter(str(kill["rule"]) for kill in campaign.kills),
+            "kills": len(kills),
+            "rounds": len(rounds),
+            "rounds_with_the_same_results": sum(each["same"] for each in rounds),
+            "left_alive_after_2_s": sum("alive 2 s" in each for each in problems),
+            "s_until_all_below_were_gone": {
+                "median": times[len(times) // 2],
+                "highest": times[-1],
+                "kills": len(times),
+            },
+            **{
+                f"by_{key}": dict(Counter(kill[key] for kill in kills))
+                for key in ("role", "signal", "what", "rule")
+            },
+            "campaigns": campaigns,
         },
     )
 

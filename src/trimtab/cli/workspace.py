@@ -13,6 +13,7 @@ from trimtab.binaries.rewriting.program_headers import unmap_headers
 from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
 from trimtab.cli.documents import TracedProgram
 from trimtab.cli.program_options import NAME, ProgramOptions
+from trimtab.cli.unfinished import changing, check_finished
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode
 from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.config.root import Settle
@@ -156,7 +157,10 @@ def debloat(
         settle=Settle(clean_runs=clean_runs if ran else 0),
     )
     environment = folder / "env"
-    with Debloating(stage, [folder / "usage.json"], folder) as debloating:
+    with (
+        changing(folder, "debloat"),
+        Debloating(stage, [folder / "usage.json"], folder) as debloating,
+    ):
         debloating.write(on_progress)
         settles = not why_not_settled(stage)
         debloating.build(environment, ORIGINAL if settles else None)
@@ -170,6 +174,7 @@ def _slim_environment(folder: Path) -> Path:
     environment = folder / "env"
     if not environment.is_dir():
         raise UserError(f"{environment}: missing; run `trimtab debloat` first")
+    check_finished(folder)
     if not Usage.read(folder / "usage.json").command:
         raise UserError(f"{folder}: no program was traced, so there is none to run")
     return environment

@@ -61,6 +61,13 @@ def learned_misses(path: Path, root: Path) -> list[RemovedCall]:
     ]
 
 
+def check_recorded_in(root: Path, libraries: Iterable[str]) -> None:
+    """Raise UserError for a library that the environment at `root` does not have."""
+    for name in libraries:
+        if not (root / name).is_file():
+            raise UserError(f"{root / name}: missing; was this recorded in another environment?")
+
+
 def learn(path: Path, target: str, root: Path, misses: Iterable[RemovedCall]) -> int:
     """Add `misses` of the environment at `root` to `learned.json` at `path`; return how many it had
     not.
@@ -72,9 +79,8 @@ def learn(path: Path, target: str, root: Path, misses: Iterable[RemovedCall]) ->
     for miss in misses:
         by_library[miss.library][miss.address] = miss
     libraries, added = dict(kept), 0
+    check_recorded_in(root, by_library)
     for name, new in by_library.items():
-        if not (root / name).is_file():
-            raise UserError(f"{root / name}: missing; was this recorded in another environment?")
         elf = read_elf(root / name)
         known: dict[int, RemovedCall] = {}
         if name in kept and _is_at(root / name, kept[name]):
