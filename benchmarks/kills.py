@@ -25,9 +25,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
-from common import save
+from common import load, save
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/workflow"))
 from project import make_project, tools
@@ -37,7 +38,9 @@ MARK = "TRIMTAB_KILLS"
 LIMIT_S = 2.0
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 KILLS_A_ROUND = 13
-LONGEST_WAIT_S = 9.0
+LONGEST_DELAY_S = 2.0  # once there is a process of the role that is to be killed
+PATIENCE_S = 15.0  # for such a process
+ROLES = ("snakemake", "command line", "supervisor", "script", "tracer", "program")
 # The program gets a daemon that lives as long as it does.
 DAEMON = """
 import os
@@ -81,59 +84,63 @@ class Campaign:
         result: Callable[[], list[str]],
     ) -> None:
         """Kill `command` and start it again, then let it end and compare what it made."""
-        done = 0
-        started = time.monotonic()
-        while done < KILLS_A_ROUND:
-            done += self._session(name, command, folder)
-            if done == 0 and time.monotonic() - started > 300:
-                break
+        before, is_done = len(self.kills), False
+        while not is_done and len(self.kills) - before < KILLS_A_ROUND:
+            is_done = self._session(name, command, folder)
         ended = subprocess.run(
             command, cwd=folder, env=environment("last"), stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         others = sorted(set(result()) ^ set(wanted))
         same = ended.returncode == 0 and not others
-        self.rounds.append({"what": name, "kills": done, "same": same})
+        self.rounds.append({"what": name, "kills": len(self.kills) - before, "same": same})
         if not same:
             said = "\n".join([*others[:20], *ended.stdout.splitlines()[-15:]])
             self.problems.append(f"{name}: exit code {ended.returncode}, other results: {said}")
             print(self.problems[-1])
         print(f"{len(self.kills)} kills, {len(self.problems)} problems: {name} same={same}")
 
-    def _session(self, name: str, command: Sequence[str], folder: Path) -> int:
-        """Start `command` once, and kill until it has ended; return how many kills there were."""
-        mark, done = uuid.uuid4().hex, 0
+    def _session(self, name: str, command: Sequence[str], folder: Path) -> bool:
+        """Start `command` once, and kill until it has ended; return whether it ended well."""
+        mark = uuid.uuid4().hex
         process = subprocess.Popen(
             command, cwd=folder, env=environment(mark), stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         while process.poll() is None:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(self.random.uniform(0.0, LONGEST_WAIT_S))
-                break
-            done += self._kill(name, process.pid, mark)
+            role, patience = self.random.choice(ROLES), time.monotonic() + PATIENCE_S
+            while not (by_role := self._roles(process.pid, mark)).get(role):
+                if process.poll() is not None or time.monotonic() > patience:
+                    break
+                time.sleep(0.05)
+            if by_role.get(role):
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(self.random.uniform(0.0, LONGEST_DELAY_S))
+                    break
+                self._kill(name, role, self._roles(process.pid, mark).get(role, []))
         deadline = time.monotonic() + LIMIT_S
         while (left := marked(mark)) and time.monotonic() < deadline:
             time.sleep(0.02)
         self._check(name, "the end", left)
-        return done
+        return process.returncode == 0
 
-    def _kill(self, name: str, root: int, mark: str) -> int:
-        """Kill one process of a random role; return 1, or 0 where it had ended meanwhile."""
+    def _roles(self, root: int, mark: str) -> dict[str, list[psutil.Process]]:
         by_role: dict[str, list[psutil.Process]] = {}
         for process in marked(mark):
-            if role := role_of(process, root):
-                by_role.setdefault(role, []).append(process)
-        if not by_role:
-            return 0
-        role = self.random.choice(sorted(by_role))
-        victim, number = self.random.choice(by_role[role]), self.random.choice(SIGNALS)
+            by_role.setdefault(role_of(process, root), []).append(process)
+        return by_role
+
+    def _kill(self, name: str, role: str, processes: Sequence[psutil.Process]) -> None:
+        """Kill one of the processes, which have a role, unless they have ended meanwhile."""
+        if not processes:
+            return
+        victim, number = self.random.choice(processes), self.random.choice(SIGNALS)
         try:
             below = victim.children(recursive=True)
             running = rule_of(victim)
             victim.send_signal(number)
         except psutil.NoSuchProcess:
-            return 0
+            return
         began = time.monotonic()
         left = below
         # A program may mind a signal or not; what has to end with Snakemake or a command is all.
@@ -148,7 +155,6 @@ class Campaign:
             kill |= {"below": len(below), "gone_after_s": round(took, 3)}
             self._check(name, f"{number.name} of {role}", left)
         self.kills.append(kill)
-        return 1
 
     def _check(self, name: str, after: str, left: Sequence[psutil.Process]) -> None:
         for process in left:
@@ -244,6 +250,9 @@ def main() -> None:
     project = make_project(folder / "project")
     program = project.folder / "program.py"
     program.write_text(program.read_text() + DAEMON)
+    experiment_file = project.folder / "conf/experiment/quickstart.yaml"
+    text = experiment_file.read_text().replace("    both: [tiny, other]\n", "")
+    experiment_file.write_text(text.replace("[fcfs, non_preemptive]", "[fcfs]"))
     snakemake = [str(BIN / "snakemake"), "--cores", "2", "all"]
     project.succeed("snakemake", "--cores", "2", "all")
 
@@ -272,32 +281,51 @@ def main() -> None:
     made = experiment()
     campaign = Campaign(random.Random(arguments.seed))
     began = time.monotonic()
+
+    def kill_in(*given: Any) -> None:
+        campaign.round(*given)
+        seconds = round(time.monotonic() - began)
+        found = {"rounds": campaign.rounds, "problems": campaign.problems, "kills": campaign.kills}
+        report(arguments.seed, {"seconds": seconds, **found})
+
     while len(campaign.kills) < arguments.kills:
+        shutil.rmtree(workspace)
+        kill_in("trimtab debloat", debloat, folder, debloated, slim)
+        kill_in("trimtab verify", verify, folder, verified, slim)
+        kill_in("trimtab learn", learn, folder, verified, slim)
         for number, rule in enumerate(list(STARTS)[:5]):
             for pattern in list(STARTS.values())[number:]:
                 for path in (project.folder / "results").glob(pattern):
                     path.unlink()
-            campaign.round(f"snakemake: {rule}", snakemake, project.folder, made, experiment)
-        shutil.rmtree(workspace)
-        campaign.round("trimtab debloat", debloat, folder, debloated, slim)
-        campaign.round("trimtab verify", verify, folder, verified, slim)
-        campaign.round("trimtab learn", learn, folder, verified, slim)
-    times = sorted(float(str(kill["gone_after_s"])) for kill in campaign.kills if "below" in kill)
+            kill_in(f"snakemake: {rule}", snakemake, project.folder, made, experiment)
+
+
+def report(seed: int, campaign: dict[str, object]) -> None:
+    """Put a campaign beside those of other seeds, and the figures of all."""
+    campaigns: dict[str, Any] = (load("kills") or {}).get("campaigns", {})  # type: ignore
+    campaigns[str(seed)] = campaign
+    kills, rounds, problems = (
+        [each for one in campaigns.values() for each in one[key]]
+        for key in ("kills", "rounds", "problems")
+    )
+    times = sorted(kill["gone_after_s"] for kill in kills if kill.get("below"))
     save(
         "kills",
         {
-            "kills": len(campaign.kills),
-            "rounds": len(campaign.rounds),
-            "rounds_with_the_same_results": sum(bool(each["same"]) for each in campaign.rounds),
-            "seconds": round(time.monotonic() - began),
-            "left_alive_after_2_s": sum("alive" in each for each in campaign.problems),
-            "problems": campaign.problems,
-            "longest_s_until_all_below_were_gone": times[-1],
-            "median_s_until_all_below_were_gone": times[len(times) // 2],
-            "by_role": Counter(str(kill["role"]) for kill in campaign.kills),
-            "by_signal": Counter(str(kill["signal"]) for kill in campaign.kills),
-            "by_command": Counter(str(kill["what"]) for kill in campaign.kills),
-            "by_rule": Counter(str(kill["rule"]) for kill in campaign.kills),
+            "kills": len(kills),
+            "rounds": len(rounds),
+            "rounds_with_the_same_results": sum(each["same"] for each in rounds),
+            "left_alive_after_2_s": sum("alive 2 s" in each for each in problems),
+            "s_until_all_below_were_gone": {
+                "median": times[len(times) // 2],
+                "highest": times[-1],
+                "kills": len(times),
+            },
+            **{
+                f"by_{key}": dict(Counter(kill[key] for kill in kills))
+                for key in ("role", "signal", "what", "rule")
+            },
+            "campaigns": campaigns,
         },
     )
 

@@ -49,28 +49,28 @@ def supervise() -> None:
     watched = _up_to(os.environ.pop(STARTER, None))
     if supervisor.is_file():
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_ENDING, signal.SIGQUIT})
-        _become(supervisor, watched)
-        _become(supervisor, [os.pidfd_open(os.getppid())], apart=True)
-        parent = os.getppid()
+        outer = _become(supervisor, watched)
+        watched = [os.pidfd_open(os.getppid())]
+        _check_parent(outer)
+        inner = _become(supervisor, watched, apart=True)
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        _check_parent(inner)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        if os.getppid() != parent:
-            os._exit(128 + signal.SIGTERM)
     for number in _ENDING:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _stop)
 
 
-def _become(supervisor: Path, watched: list[int], *, apart: bool = False) -> None:
+def _become(supervisor: Path, watched: list[int], *, apart: bool = False) -> int:
     """Go on as a child; this process becomes its supervisor, which watches the pidfds.
 
-    `apart` it leaves its process group, so that no signal to that ends both supervisors.
+    Returns the supervisor's number. `apart` it leaves its process group, so that no signal to that ends both supervisors.
     """
-    child = os.fork()
+    parent, child = os.getpid(), os.fork()
     if not child:
         for descriptor in watched:
             os.close(descriptor)
-        return
+        return parent
     try:
         if apart:
             os.setsid()
@@ -80,6 +80,12 @@ def _become(supervisor: Path, watched: list[int], *, apart: bool = False) -> Non
     finally:
         os.kill(child, signal.SIGKILL)
         os._exit(os.EX_OSERR)
+
+
+def _check_parent(number: int) -> None:
+    """End where the supervisor is gone already: nothing has been started."""
+    if os.getppid() != number:
+        os._exit(128 + signal.SIGTERM)
 
 
 def _up_to(starter: str | None) -> list[int]:

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import venv
@@ -145,7 +146,19 @@ def test_learning_what_other_runs_need(environment: Path, calling: Path) -> None
     assert "0 removed pieces" in trimtab(folder, "learn", "--repeats", "1").stderr
 
 
-def test_what_production_recorded_is_learned_without_a_run(
+LEARN_AND_DIE = """
+import os, signal, sys
+sys.argv = ["trimtab", "learn", "--record", "production.jsonl"]
+from trimtab.cli.main import app
+def on_event(event, given):
+    if event == "tempfile.mkdtemp":
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(on_event)
+app()
+"""
+
+
+def test_what_production_recorded_is_learned_without_a_run_also_after_it_was_killed(
     environment: Path, calling: Path
 ) -> None:
     folder = calling
@@ -160,8 +173,12 @@ def test_what_production_recorded_is_learned_without_a_run(
     assert ran.stdout == b"used 2\nmore 2\n" and record.exists()
     shutil.copy(record, folder / "production.jsonl")
     (folder / "program.py").rename(folder / "away.py")
+    # Killed when what was learned is written, and the environment not made again.
+    killed = subprocess.run([sys.executable, "-c", LEARN_AND_DIE], cwd=folder)
+    assert killed.returncode == -signal.SIGKILL
+    fails(trimtab(folder, "verify"), 2, "`trimtab learn` did not come to its end")
     learned = trimtab(folder, "learn", "--record", "production.jsonl")
-    assert learned.returncode == 0 and "kept from now on" in learned.stderr, learned.stderr
+    assert learned.returncode == 0, learned.stderr
     again = trimtab(folder, "learn", "--record", "production.jsonl")
     assert "0 removed pieces" in again.stderr
     (folder / "away.py").rename(folder / "program.py")

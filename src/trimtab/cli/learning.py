@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from trimtab.cli.unfinished import changing, check_finished
 from trimtab.config.groups.debloat import Fallback
 from trimtab.config.stages import DebloatStage, load
 from trimtab.debloating.debloat import Debloating
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
-from trimtab.debloating.misses import learn
+from trimtab.debloating.misses import check_recorded_in, learn
 from trimtab.debloating.risk import SlimHistory
-from trimtab.debloating.settling import OnTurn, settle
+from trimtab.debloating.settling import ORIGINAL, OnTurn, settle
 from trimtab.debloating.slim_runs import SlimRuns
 from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.intact import check_intact
@@ -48,6 +49,8 @@ class SlimFolder:
         self.learned = folder / "learned.json"
         # An experiment's usages lie with its workloads.
         self.is_workspace = (folder / "usage.json").is_file()
+        # What an earlier time learned and did not come to build is in `learned.json`.
+        self._unbuilt = check_finished(folder, but="learn")
 
     def learn_from_runs(self, runs: int, on_turn: OnTurn) -> int:
         """Run every workload `runs` times in a row; return how many pieces were missed.
@@ -66,10 +69,13 @@ class SlimFolder:
         self._keep(self.settling.missed)
         if self.is_workspace:
             stage = replace(self.stage, settle=replace(self.stage.settle, clean_runs=runs))
-            with self._debloating(stage) as debloating:
+            with changing(self.folder, "learn"), self._debloating(stage) as debloating:
+                if self._unbuilt:
+                    debloating.write()
+                    debloating.build(self.environment, ORIGINAL)
                 after = settle(debloating, self.environment, on_turn, self.settling)
-                options = stage.debloat
-                if after.builds > self.settling.builds and options.fallback != Fallback.ORIGINAL:
+                rebuilt = self._unbuilt or after.builds > self.settling.builds
+                if rebuilt and stage.debloat.fallback != Fallback.ORIGINAL:
                     debloating.build(self.environment)
             missed = after.missed
         else:
@@ -86,14 +92,18 @@ class SlimFolder:
         if not record.exists():
             raise UserError(f"{record}: no such record")
         calls = read_removed_calls(record)
+        check_recorded_in(self.target.root, {call.library for call in calls})
         self._keep(self.settling.missed)
-        new = self._keep(calls)
-        if new and self.is_workspace:
-            with self._debloating(self.stage) as debloating:
-                debloating.write()
-                debloating.build(self.environment)
-            changes = {"builds": self.settling.builds + 1, "settled": False, "why_not": _BUILT}
-            self.settling.model_copy(update=changes).write(self.folder / "settling.json")
+        if not self.is_workspace:
+            return self._keep(calls)
+        with changing(self.folder, "learn"):
+            new = self._keep(calls)
+            if new or self._unbuilt:
+                with self._debloating(self.stage) as debloating:
+                    debloating.write()
+                    debloating.build(self.environment)
+                changes = {"builds": self.settling.builds + 1, "settled": False, "why_not": _BUILT}
+                self.settling.model_copy(update=changes).write(self.folder / "settling.json")
         return new
 
     def _debloating(self, stage: DebloatStage) -> Debloating:

@@ -14,6 +14,7 @@ from trimtab.binaries.rewriting.read_back import read_back
 from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
 from trimtab.cli.documents import TracedProgram
 from trimtab.cli.program_options import NAME, ProgramOptions
+from trimtab.cli.unfinished import changing, check_finished
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode
 from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.config.root import Settle
@@ -157,7 +158,10 @@ def debloat(
         settle=Settle(clean_runs=clean_runs if ran else 0),
     )
     environment = folder / "env"
-    with Debloating(stage, [folder / "usage.json"], folder) as debloating:
+    with (
+        changing(folder, "debloat"),
+        Debloating(stage, [folder / "usage.json"], folder) as debloating,
+    ):
         debloating.write(on_progress)
         settles = not why_not_settled(stage)
         debloating.build(environment, ORIGINAL if settles else None)
@@ -171,6 +175,7 @@ def _slim_environment(folder: Path) -> Path:
     environment = folder / "env"
     if not environment.is_dir():
         raise UserError(f"{environment}: missing; run `trimtab debloat` first")
+    check_finished(folder)
     if not Usage.read(folder / "usage.json").command:
         raise UserError(f"{folder}: no program was traced, so there is none to run")
     return environment

@@ -68,6 +68,13 @@ def learned_misses(path: Path, root: Path) -> list[RemovedCall]:
     ]
 
 
+def check_recorded_in(root: Path, libraries: Iterable[str]) -> None:
+    """Raise UserError for a library that the environment at `root` does not have."""
+    for name in libraries:
+        if not (root / name).is_file():
+            raise UserError(f"{root / name}: missing; was this recorded in another environment?")
+
+
 def learn(path: Path, target: str, root: Path, misses: Iterable[RemovedCall]) -> int:
     """Add `misses` of the environment at `root` to `learned.json` at `path`; return how many it had
     not.
@@ -79,6 +86,7 @@ def learn(path: Path, target: str, root: Path, misses: Iterable[RemovedCall]) ->
     for miss in misses:
         by_library[miss.library][miss.address] = miss
     libraries, added = dict(kept), 0
+    check_recorded_in(root, by_library)
     for name, new in by_library.items():
         elf = _recorded(root / name, new)
         known: dict[int, RemovedCall] = {}
@@ -95,14 +103,14 @@ def learn(path: Path, target: str, root: Path, misses: Iterable[RemovedCall]) ->
 
 def _recorded(path: Path, addresses: Iterable[int]) -> Elf:
     """Return the library that a record names, which may be of anybody."""
-    another = "was this recorded in another environment?"
-    if not path.is_file():
-        raise UserError(f"{path}: missing; {another}")
     elf = read_elf(path)
     address = np.array(sorted(addresses), np.int64)
     outside = address[elf.offsets_of(address) < 0]
     if outside.size:
-        raise UserError(f"{path}: holds no address {int(outside[0]):#x}; {another}")
+        raise UserError(
+            f"{path}: holds no address {int(outside[0]):#x}; was this recorded in another"
+            " environment?"
+        )
     return elf
 
 

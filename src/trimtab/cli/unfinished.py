@@ -1,0 +1,36 @@
+"""Whether what a workspace holds belongs together, or a command was ended while it changed it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from trimtab.errors import UserError
+from trimtab.files import whole_file
+
+Verb = Literal["debloat", "learn"]
+_NAME = "unfinished"
+
+
+@contextmanager
+def changing(folder: Path, verb: Verb) -> Iterator[None]:
+    """Say in the workspace that `verb` changes it, until the block ends well."""
+    with whole_file(folder / _NAME) as temporary:
+        temporary.write_text(f"{verb}\n")
+    yield
+    (folder / _NAME).unlink()
+
+
+def check_finished(folder: Path, *, but: Verb | None = None) -> bool:
+    """Raise UserError where a command has not come to its end; return whether it was `but`."""
+    verb = _unfinished(folder)
+    if verb and verb != but:
+        raise UserError(f"{folder}: `trimtab {verb}` did not come to its end; give it again first")
+    return verb is not None
+
+
+def _unfinished(folder: Path) -> Verb | None:
+    path = folder / _NAME
+    if not path.is_file():
+        return None
+    return "learn" if path.read_text(errors="replace") == "learn\n" else "debloat"
