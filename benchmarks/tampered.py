@@ -28,7 +28,7 @@ from pathlib import Path
 
 import common
 from damage import Damage, damages
-from trimtab.records.removed_calls import read_removed_calls
+from trimtab.records.misses.removed_calls import read_removed_calls
 
 from trimtab.cli import workspace
 from trimtab.cli.documents import TracedProgram

@@ -64,7 +64,8 @@ def supervise() -> None:
 def _become(supervisor: Path, watched: list[int], *, apart: bool = False) -> int:
     """Go on as a child; this process becomes its supervisor, which watches the pidfds.
 
-    Returns the supervisor's number. `apart` it leaves its process group, so that no signal to that ends both supervisors.
+    Returns the supervisor's number. `apart` it leaves its process group, so that no signal to that
+    ends both supervisors.
     """
     parent, child = os.getpid(), os.fork()
     if not child:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from trimtab.records.removed_calls import read_removed_calls
+from trimtab.records.misses.removed_calls import read_removed_calls
 
 from trimtab.errors import TrimtabError
 from trimtab.profiling.tracing.files import read_file_trace

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from damage import damages
 from test_schedule_documents import DOCUMENTS
-from trimtab.records.removed_calls import RemovedCall, read_removed_calls
+from trimtab.records.misses.removed_calls import RemovedCall, read_removed_calls
 
 from trimtab.cli.documents import TracedProgram
 from trimtab.config.groups.workload import Workload
