@@ -131,7 +131,6 @@ ON_RECORDS = {
     "a socket": "import socket\nsocket.socket(socket.AF_UNIX).bind(records + '/object-1-1')",
     "a terabyte without content": "os.truncate(os.open(records + '/object-1-1', 65), 1 << 40)",
     "no number": "open(records + '/exec-abc', 'w').write('/bin/true')",
-    "an unknown end": "change(b'TRIMTABP', 24, b'\\x63')",
     "an unknown status": "change(b'TRIMTABO', 12, b'\\x63')",
     "more functions than bytes": "change(b'TRIMTABO', 40, b'\\xff\\xff\\xff\\xff')",
     "a path with a zero byte": "change(b'TRIMTABO', 48 + 4, b'\\0')",

@@ -15,7 +15,7 @@ from trimtab.untrusted import UntrustedFileError, open_untrusted
 
 _LONGEST_LINE_BYTES = 1 << 20
 _LONGEST_SCORE = 400  # characters; float() reads no longer number any better
-_MOST_EPOCHS = 100_000
+MOST_EPOCHS = 100_000
 _MOST_FILE_BYTES = 1 << 28  # that a file may grow between two looks at it
 _LARGEST_FILE_BYTES = 1 << 62
 _PIPE_PATIENCE_S = 5.0
@@ -26,7 +26,8 @@ _FILE_POLL_S = 0.005
 class MarkLog:
     """The marks among the lines that have arrived so far: their times in seconds, their scores.
 
-    The scores of an epoch are what the named groups of `marks.epoch` captured, as text.
+    The scores of an epoch are what the named groups of `marks.epoch` captured, as text. There are
+    `too_many` epochs where later ones than 100,000 were left out.
     """
 
     def __init__(self, marks: Marks) -> None:
@@ -35,12 +36,13 @@ class MarkLog:
         self.epoch_scores: list[dict[str, str]] = []
         self._first = re.compile(marks.first_iteration) if marks.first_iteration else None
         self._epoch = re.compile(marks.epoch) if marks.epoch else None
+        self.too_many = False
         self._unfinished = bytearray()
 
     def feed(self, data: bytes, time_s: float) -> None:
         """Look at the lines that `data`, which arrived at `time_s`, completes.
 
-        Of a line without end the last MiB or two is looked at, and 100,000 epochs are counted.
+        Of a line without end the last MiB or two is looked at.
         """
         end = data.rfind(b"\n") + 1
         lines = (self._unfinished + data[:end]).split(b"\n")[:-1] if end else []
@@ -54,8 +56,8 @@ class MarkLog:
             if self.first_iteration_s is None and self._first and self._first.search(text):
                 self.first_iteration_s = time_s
             if self._epoch and (mark := self._epoch.search(text)):
-                if len(self.epoch_ends_s) == _MOST_EPOCHS:
-                    self._epoch = None
+                if len(self.epoch_ends_s) == MOST_EPOCHS:
+                    self.too_many, self._epoch = True, None
                     continue
                 scores = mark.groupdict().items()
                 captured = {name: score[:_LONGEST_SCORE] for name, score in scores if score}

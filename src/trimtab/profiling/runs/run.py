@@ -23,6 +23,7 @@ from trimtab.profiling.meters.processes import adopting_orphans
 from trimtab.profiling.runs.compare import output_digest, save_output
 from trimtab.profiling.runs.drive import driver_output
 from trimtab.profiling.runs.launch import Launched, launched
+from trimtab.profiling.runs.marks import MOST_EPOCHS
 from trimtab.profiling.runs.measured import MeasuredRun, with_scores
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.sampling import Sampler
@@ -73,6 +74,8 @@ def measure_run(
         wall_s = run.ended_s
         assert wall_s is not None  # `launched` has waited for it
         exit_code = os.waitstatus_to_exitcode(sampler.finish(wall_s))
+    if run.marks.too_many:
+        raise UserError(f"marks.epoch: more than {MOST_EPOCHS} lines match {program.marks.epoch!r}")
     ((counts, energy),) = sampler.over([0.0, wall_s])
     measured = MeasuredRun(
         condition=condition,

@@ -54,11 +54,11 @@ def test_pieces_of_a_line_without_end_cost_what_they_hold() -> None:
 
 
 def test_epochs_and_scores_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trimtab.profiling.runs.marks._MOST_EPOCHS", 3)
+    monkeypatch.setattr("trimtab.profiling.runs.marks.MOST_EPOCHS", 3)
     log = MarkLog(Marks(epoch="^epoch (?P<loss>.+)"))
     log.feed(b"epoch " + b"9" * 100_000 + b"\n", 0.0)
     log.feed(b"epoch 1\n" * 10, 1.0)
-    assert len(log.epoch_ends_s) == len(log.epoch_scores) == 3
+    assert len(log.epoch_ends_s) == len(log.epoch_scores) == 3 and log.too_many
     assert len(log.epoch_scores[0]["loss"]) == 400
 
 
