@@ -103,7 +103,7 @@ def test_kept_pages_that_are_missing(made: tuple[Path, Elf, Spans]) -> None:
     path, elf, spans = made
     unused = spans.reason == SpanReason.UNUSED
     more = np.where(unused, SpanReason.USED, spans.reason).astype(np.uint8)
-    with pytest.raises(TrimtabError, match="lacks kept bytes"):
+    with pytest.raises(TrimtabError, match=r"(lacks kept|has other) bytes"):
         read_back(path, elf, replace(spans, reason=more))
 
 
