@@ -29,8 +29,10 @@ def libraries(folder: Path) -> dict[str, tuple[Path, list[str]]]:
     shipped = Path(np.__file__).parents[1] / "numpy.libs"
     for pattern, calls in NUMPY.items():
         for path in sorted(shipped.glob(pattern)):
+            # They find each other by their folder, the slim ones too.
             copy = folder / path.name
-            copy.write_bytes(path.read_bytes())
+            for beside in (copy, folder / "slim" / path.name):
+                beside.write_bytes(path.read_bytes())
             found[path.name.partition("-")[0]] = copy, calls
     return found
 

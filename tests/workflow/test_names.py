@@ -9,14 +9,20 @@ from pathlib import Path
 
 import pytest
 
+from trimtab.cli.workspace import reconstruct
+from trimtab.config.groups.debloat import Mode
+
 TRIMTAB = Path(sys.executable).parent / "trimtab"
 # Pairs that joined alike, bytes that are no UTF-8, and what shells, lines and options trip over.
 NAMES = [
-    b"x__y.so", b"x/y.so", b"x/_y.so", b"x_/y.so", b"caf\xe9.so", b"\xff/\xfe.so",
-    b"back\\slash.so",
-    b"n" * 247 + b".so", b"new\nline.so", b"two  words.so", b"quo'te\".so", b"-dash.so",
-    b"[/bold].so", b"tab\t.so", b"\x1b[31mred.so", "größe.so".encode(),
-]  # fmt: skip
+    b"x__y.so",
+    b"x/y.so",
+    b"x/_y.so",
+    b"x_/y.so",
+    b"caf\xe9/\xff.so",
+    b"n" * 247 + b".so",
+    b"-new\nline  it's \"\\\t[/bold]\x1b[31m.so",
+]
 SOURCE = """
 #define LONG(name) __attribute__((aligned(4096))) int name(int x) { \\
   __asm__ volatile(".fill 65536, 1, 0x90"); return x + NUMBER; }
@@ -76,11 +82,6 @@ def test_every_verb_on_libraries_of_any_name(folder: Path) -> None:
     trimtab(folder, "verify", "--repeats", "1")
     assert "kept from now on" in trimtab(folder, "learn", "--repeats", "1").stderr
     assert run(folder) == expected
-    trimtab(folder, "verify", "--repeats", "1")
     spans = sorted((folder / "trimtab_workspace/spans").iterdir())
-    rebuilt = []
-    for path in spans:
-        out = Path("rebuilt", str(len(rebuilt)))
-        trimtab(folder, "reconstruct", "--span-path", path, "--output-dir", out)
-        rebuilt += [found.name for found in (folder / out).iterdir()]
+    rebuilt = [reconstruct(path, folder / path.name[:9], Mode.ZERO).name for path in spans]
     assert {Path(os.fsdecode(name)).name for name in NAMES} <= set(rebuilt)

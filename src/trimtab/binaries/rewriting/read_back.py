@@ -5,9 +5,11 @@ program that crashes: the file keeps every promise of the format, every byte tha
 the address that it had, and nothing else changed than what was meant to.
 """
 
+import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +60,8 @@ def read_back(
         check_promises(slim, whole=False)
         _check_header(slim, source)
         _check_segments(slim, source)
-        _check_bytes(slim, source, spans, patches, _meant(slim, source, companion))
+        meant = _meant(slim, source, companion)
+        _check_bytes(slim, source, spans, _Comparison(spans.end, spans.kept, patches, meant))
         _check_sections(slim, source, spans)
     except ElfError as error:
         path.unlink(missing_ok=True)
@@ -156,14 +159,30 @@ def _companion(slim: Elf, source: Elf, companion: str) -> tuple[int, int]:
     return start, start + ENTRY.size
 
 
-def _check_bytes(
-    slim: Elf,
-    source: Elf,
-    spans: Spans,
-    patches: Sequence[Patch],
-    meant: list[tuple[int, int]],
-) -> None:
+@dataclass(frozen=True, eq=False)
+class _Comparison:
+    """What the bytes of the source became: spans (`end`, `kept`), patches, and what else changed.
+
+    `meant` are ranges [start, end) of the source that are checked for themselves.
+    """
+
+    end: NDArray[np.int64]
+    kept: NDArray[np.bool_]
+    patches: Sequence[Patch]
+    meant: list[tuple[int, int]]
+
+
+def _check_bytes(slim: Elf, source: Elf, spans: Spans, comparison: _Comparison) -> None:
     """Every kept byte that is mapped has the address that it had; none is missing."""
+    with slim.path.open("rb", 0) as now, source.path.open("rb", 0) as before:
+        covered = _check_loads(slim, source, comparison, now, before)
+    _check_covered(slim, source, spans, covered)
+
+
+def _check_loads(
+    slim: Elf, source: Elf, comparison: _Comparison, now: BinaryIO, before: BinaryIO
+) -> NDArray[np.bool_]:
+    """Compare what segments hold, and return which pages of the source they cover."""
     covered = np.zeros(-(-source.size_bytes // PAGE_BYTES) + 1, bool)
     for load in slim.loads:
         if _is_table(slim, load) or not load.file_bytes:
@@ -177,16 +196,16 @@ def _check_bytes(
         covered[start // PAGE_BYTES : -(-(start + load.file_bytes) // PAGE_BYTES)] = True
         for at in range(0, load.file_bytes, _CHUNK_BYTES):
             length = min(_CHUNK_BYTES, load.file_bytes - at)
-            _compare(slim, source, spans, patches, meant, load.offset + at, start + at, length)
-    _check_covered(slim, source, spans, covered)
+            _compare(now, before, comparison, load.offset + at, start + at, length)
+    return covered
 
 
 def _check_covered(slim: Elf, source: Elf, spans: Spans, covered: NDArray[np.bool_]) -> None:
     kept = spans.kept
+    start, end = spans.start[kept], spans.end[kept]
     missing = np.cumsum(np.append(0, ~covered))
     for load in source.loads:
-        low = np.maximum(spans.start[kept], load.offset)
-        high = np.minimum(spans.end[kept], load.end)
+        low, high = np.maximum(start, load.offset), np.minimum(end, load.end)
         low, high = low[high > low], high[high > low]
         gone = missing[-(-high // PAGE_BYTES)] - missing[low // PAGE_BYTES]
         if gone.any():
@@ -195,38 +214,33 @@ def _check_covered(slim: Elf, source: Elf, spans: Spans, covered: NDArray[np.boo
 
 
 def _compare(
-    slim: Elf,
-    source: Elf,
-    spans: Spans,
-    patches: Sequence[Patch],
-    meant: list[tuple[int, int]],
-    offset: int,
-    start: int,
-    length: int,
+    now: BinaryIO, before: BinaryIO, comparison: _Comparison, offset: int, start: int, length: int
 ) -> None:
     """Compare bytes of the slim file from `offset` on with those of its source from `start` on."""
-    now, before = slim.read(offset, length), source.read(start, length)
-    if now.size != before.size or now.size != length:
-        raise ElfError(slim.path, "became shorter while it was read")
-    apply_patches(patches, start, before)
-    if np.array_equal(now, before):
+    found = os.pread(now.fileno(), length, offset)
+    expected = bytearray(os.pread(before.fileno(), length, start))
+    if len(found) != length or len(expected) != length:
+        raise ElfError(Path(now.name), "became shorter while it was read")
+    apply_patches(comparison.patches, start, np.frombuffer(expected, np.uint8))
+    if found == expected:
         return
-    differs = now != before
-    first = int(np.searchsorted(spans.end, start, "right"))
-    last = int(np.searchsorted(spans.end, start + length)) + 1
-    ends = np.minimum(spans.end[first:last] - start, length)
-    differs &= np.repeat(spans.kept[first:last], np.diff(ends, prepend=0))
-    for low, high in meant:
+    differs = np.frombuffer(found, np.uint8) != np.frombuffer(expected, np.uint8)
+    first = int(np.searchsorted(comparison.end, start, "right"))
+    last = int(np.searchsorted(comparison.end, start + length)) + 1
+    ends = np.minimum(comparison.end[first:last] - start, length)
+    differs &= np.repeat(comparison.kept[first:last], np.diff(ends, prepend=0))
+    for low, high in comparison.meant:
         differs[max(low - start, 0) : max(high - start, 0)] = False
     if differs.any():
         where = start + int(differs.argmax())
-        raise ElfError(slim.path, f"has other bytes than its source's at {where:#x}")
+        raise ElfError(Path(now.name), f"has other bytes than its source's at {where:#x}")
 
 
 def _check_sections(slim: Elf, source: Elf, spans: Spans) -> None:
     """Sections that no segment holds, such as symbols that stay, are whole."""
     if len(slim.sections) < len(source.sections):
         raise ElfError(slim.path, "has fewer sections than its source")
+    kept = spans.kept
     for index, section in enumerate(without_symbols(source, spans)):
         if section.type in (SHT_NULL, SHT_NOBITS) or section.flags & SHF_ALLOC:
             continue
@@ -235,7 +249,7 @@ def _check_sections(slim: Elf, source: Elf, spans: Spans) -> None:
             raise ElfError(slim.path, f"has another section {section.name} than its source")
         first = int(np.searchsorted(spans.end, section.offset, "right"))
         last = int(np.searchsorted(spans.end, section.end))
-        if not section.size or not spans.kept[first : last + 1].all():
+        if not section.size or not kept[first : last + 1].all():
             continue
         before = source.read(section.offset, section.size)
         if not np.array_equal(slim.read(now.offset, now.size), before):

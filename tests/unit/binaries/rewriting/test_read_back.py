@@ -1,0 +1,173 @@
+"""A slim library that is not what was meant is found before anybody loads it."""
+
+import re
+import struct
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from example_libraries import marks
+
+from trimtab.binaries.elf import dynamic_section as dt
+from trimtab.binaries.elf.functions import read_functions
+from trimtab.binaries.elf.headers import PF_W, PROGRAM_HEADER, PT_DYNAMIC, PT_LOAD, PT_TLS
+from trimtab.binaries.elf.promises import broken_promise
+from trimtab.binaries.elf.reader import Elf, read_elf
+from trimtab.binaries.rewriting.compact import rewrite
+from trimtab.binaries.rewriting.companion import add_companion, linker_is_sound
+from trimtab.binaries.rewriting.locate import locate
+from trimtab.binaries.rewriting.program_headers import unmap_headers
+from trimtab.binaries.rewriting.read_back import read_back
+from trimtab.binaries.rewriting.spans import SpanReason, Spans
+from trimtab.config.groups.debloat import Debloat
+from trimtab.debloating.gpu.gpu_code import GpuScope
+from trimtab.debloating.libraries import ProfiledLibrary, locate_used
+from trimtab.errors import TrimtabError
+
+Compiled = Callable[[str], Path]
+NAME = "$ORIGIN/../trimtab/lib.so"
+
+
+@pytest.fixture
+def made(c_library: Compiled, tmp_path: Path) -> tuple[Path, Elf, Spans]:
+    elf = read_elf(c_library("default"))
+    functions = read_functions(elf)
+    spans = locate(elf, functions, marks(elf, functions, "function_3", "state"), False)
+    slim = tmp_path / "slim.so"
+    rewrite(elf, spans, "compact", slim, 4096)
+    unmap_headers(slim)
+    return slim, elf, spans
+
+
+def change(path: Path, offset: int, data: bytes) -> None:
+    with path.open("r+b") as file:
+        file.seek(offset)
+        file.write(data)
+
+
+def header_of(elf: Elf, index: int) -> int:
+    return elf.program_header_offset + index * PROGRAM_HEADER.size
+
+
+def code_byte(slim: Elf) -> int:
+    load = next(s for s in slim.loads if s.flags == 5)
+    return load.offset + 64
+
+
+def test_what_was_written_passes(made: tuple[Path, Elf, Spans]) -> None:
+    read_back(*made)
+    if linker_is_sound():
+        assert add_companion(made[0], made[1], NAME)
+        read_back(*made, companion=NAME)
+
+
+@pytest.mark.parametrize("layout", ["huge_pages", "one_segment", "bind_now", "gold", "stripped"])
+@pytest.mark.parametrize("mode", ["zero", "punch", "compact"])
+def test_every_layout_and_mode(c_library: Compiled, tmp_path: Path, layout: str, mode: str) -> None:
+    elf = read_elf(c_library(layout))
+    assert broken_promise(elf) == ""
+    functions = read_functions(elf)
+    spans = locate(elf, functions, marks(elf, functions, "function_3"), False)
+    rewrite(elf, spans, mode, tmp_path / "slim.so", 4096)  # type: ignore[arg-type]
+    read_back(tmp_path / "slim.so", elf, spans)
+
+
+BREAKS: dict[str, Callable[[Path, Elf], None]] = {
+    "other bytes": lambda path, slim: change(path, code_byte(slim), b"\x01\x02\x03\x04"),
+    "protects": lambda path, slim: change(
+        path, header_of(slim, [s.type for s in slim.segments].index(PT_LOAD)) + 4, b"\7"
+    ),
+    "segments": lambda path, slim: change(
+        path, header_of(slim, [s.type for s in slim.segments].index(PT_TLS)), b"\x37"
+    ),
+    "dynamic sections": lambda path, slim: change(
+        path, header_of(slim, [s.type for s in slim.segments].index(PT_DYNAMIC)), b"\x37"
+    ),
+    "past the end": lambda path, slim: path.write_bytes(path.read_bytes()[:-9000]),
+    "another header": lambda path, slim: change(path, 8, b"\3"),
+}
+
+
+@pytest.mark.parametrize("what", BREAKS)
+def test_what_is_wrong_is_found(made: tuple[Path, Elf, Spans], what: str) -> None:
+    path, elf, spans = made
+    BREAKS[what](path, read_elf(path))
+    with pytest.raises(TrimtabError, match=f"{elf.path}: its slim library .*{what}"):
+        read_back(path, elf, spans)
+    assert not path.exists()
+
+
+def test_kept_pages_that_are_missing(made: tuple[Path, Elf, Spans]) -> None:
+    path, elf, spans = made
+    unused = spans.reason == SpanReason.UNUSED
+    more = np.where(unused, SpanReason.USED, spans.reason).astype(np.uint8)
+    with pytest.raises(TrimtabError, match=r"(lacks kept|has other) bytes"):
+        read_back(path, elf, replace(spans, reason=more))
+
+
+def damaged(elf: Elf, tmp_path: Path, offset: int, data: bytes) -> Path:
+    path = tmp_path / "damaged.so"
+    path.write_bytes(elf.data.tobytes())
+    change(path, offset, data)
+    return path
+
+
+def entry_of(elf: Elf, tag: int) -> int:
+    """The file offset of a dynamic entry's value."""
+    [segment] = [s for s in elf.segments if s.type == PT_DYNAMIC]
+    tags = [found for found, _ in dt.read_dynamic_section(elf).entries]
+    return segment.offset + tags.index(tag) * dt.ENTRY.size + 8
+
+
+@pytest.mark.parametrize(
+    ("tag", "value", "why"),
+    [
+        (dt.DT_SYMTAB, 0x7FFFFF000, "symbols at"),
+        (dt.DT_GNU_HASH, 0x40, "hash"),
+        (dt.DT_RELASZ, 25, "relocations of another size"),
+        (dt.DT_RELA, 0, "over its headers|symbols|read-only"),
+        (dt.DT_INIT, 0x10, "no code"),
+        (dt.DT_INIT_ARRAY, 0x7FFFFF000, "constructors"),
+        (dt.DT_VERSYM, 0x7FFFFF000, "versions at"),
+        (dt.DT_VERNEED, 0x10, "version"),
+    ],
+)
+def test_a_library_that_breaks_a_promise_is_left_as_it_is(
+    c_library: Compiled, tmp_path: Path, tag: int, value: int, why: str
+) -> None:
+    good = read_elf(c_library("default"))
+    path = damaged(good, tmp_path, entry_of(good, tag), struct.pack("<Q", value))
+    library = ProfiledLibrary("a.so", path, None, path.stat().st_size, np.empty(0, np.int64), "")
+    located = locate_used(library, Debloat(name="x"), GpuScope())
+    assert re.search(f"left as it is: has .*({why})", located.spans.note), located.spans.note
+    rewrite(located.elf, located.spans, "compact", tmp_path / "slim.so")
+    assert (tmp_path / "slim.so").read_bytes() == path.read_bytes()
+    read_back(tmp_path / "slim.so", located.elf, located.spans)
+
+
+def test_relocations_that_write_into_code(c_library: Compiled, tmp_path: Path) -> None:
+    good = read_elf(c_library("default"))
+    values = dt.read_dynamic_section(good).values
+    table = int(good.offsets_of(np.array([values[dt.DT_RELA]]))[0])
+    code = next(s for s in good.loads if not s.flags & PF_W and s.address)
+    path = damaged(good, tmp_path, table, struct.pack("<Q", code.address))
+    assert "read-only" in broken_promise(read_elf(path))
+
+
+def test_a_companion_lets_nothing_behind_the_end_in(c_library: Compiled, tmp_path: Path) -> None:
+    """An entry behind DT_NULL became part of the section when DT_NULL was replaced."""
+    good = read_elf(c_library("default"))
+    [segment] = [s for s in good.segments if s.type == PT_DYNAMIC]
+    end = len(dt.read_dynamic_section(good).entries)
+    behind = segment.offset + (end + 1) * dt.ENTRY.size
+    path = damaged(good, tmp_path, behind, dt.ENTRY.pack(dt.DT_RELASZ, 7))
+    elf, slim = read_elf(path), tmp_path / "slim.so"
+    functions = read_functions(elf)
+    spans = locate(elf, functions, marks(elf, functions, "function_3"), False)
+    rewrite(elf, spans, "compact", slim, 4096)
+    unmap_headers(slim)
+    companion = NAME if add_companion(slim, elf, NAME) else ""
+    read_back(slim, elf, spans, companion=companion)
+    assert dt.read_dynamic_section(read_elf(slim)).values[dt.DT_RELASZ] != 7
