@@ -29,7 +29,7 @@ class UnreadableFileError(Exception):
     """A file of the configuration that cannot be read at all."""
 
 
-def yaml_text(path: Path) -> str:
+def yaml_text(path: Path, most_bytes: int = MOST_BYTES, most_nodes: int = _MOST_NODES) -> str:
     """Return the text of the YAML file at `path`, whose nodes were counted, aliases by what they
     stand for.
 
@@ -37,14 +37,14 @@ def yaml_text(path: Path) -> str:
     alias of itself, FileNotFoundError without a file, and yaml.YAMLError for what is no YAML.
     """
     try:
-        text = read_limited(path, MOST_BYTES).decode()
+        text = read_limited(path, most_bytes).decode()
     except TrimtabError as error:
         raise UnreadableFileError(str(error)) from None
     except UnicodeDecodeError as error:
         problem = f"not UTF-8 text: {error.reason} at byte {error.start}"
         raise UnreadableFileError(f"{path}: {problem}") from None
     try:
-        problem = _problem_in(text)
+        problem = _problem_in(text, most_nodes)
     except yaml.reader.ReaderError as error:
         problem = f"character {error.position + 1}: a control character"
     if problem:
@@ -52,7 +52,7 @@ def yaml_text(path: Path) -> str:
     return text
 
 
-def _problem_in(text: str) -> str:
+def _problem_in(text: str, most_nodes: int) -> str:
     """Return the line and what is wrong there, or an empty text."""
     sizes: dict[str, int] = {}  # nodes that an anchor stands for, itself among them
     open_nodes: list[tuple[str | None, int]] = []
@@ -75,8 +75,8 @@ def _problem_in(text: str) -> str:
             tag = getattr(event, "tag", None)
             if tag is not None:
                 return f"{line}: the tag {tag}: tags are not taken"
-        if total > _MOST_NODES:
-            return f"{line}: more than {_MOST_NODES:,} values, aliases filled in"
+        if total > most_nodes:
+            return f"{line}: more than {most_nodes:,} values, aliases filled in"
         if isinstance(event, yaml.CollectionStartEvent):
             open_nodes.append((event.anchor, total - 1))
             if len(open_nodes) > _MOST_DEPTH:

@@ -19,9 +19,12 @@ from typing import Any
 
 import yaml
 
+from trimtab.config.limits import UnreadableFileError, yaml_text
 from trimtab.errors import UserError
 from trimtab.execution.job_queue import QueuedJob
 
+_MOST_BYTES, _MOST_NODES = 1 << 21, 100_000  # some ten thousand jobs
+_LARGEST_PRIORITY = 1 << 31
 _KEYS = {"class", "at_s"}
 
 
@@ -42,16 +45,21 @@ class QueueFile:
 def read_queue(path: Path) -> QueueFile:
     """Return what the file at `path` says; UserError names the file, the job and the key."""
     try:
-        document = yaml.safe_load(path.read_text())
+        document = yaml.safe_load(yaml_text(path, _MOST_BYTES, _MOST_NODES))
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from None
+    except UnreadableFileError as error:
+        raise UserError(str(error)) from None
     except yaml.YAMLError as error:
         raise UserError(f"{path}: not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(document, dict) or set(document) != {"classes", "jobs"}:
         raise UserError(f"{path}: expected the keys classes and jobs")
     priorities, programs = {}, {}
-    for name, facts in dict(document["classes"]).items():
-        if not isinstance(facts, dict) or not isinstance(facts.get("priority"), int):
+    if not isinstance(document["classes"], dict):
+        raise UserError(f"{path}: classes: expected a mapping of names to priorities")
+    for name, facts in document["classes"].items():
+        priority = facts.get("priority") if isinstance(facts, dict) else None
+        if not isinstance(priority, int) or abs(priority) >= _LARGEST_PRIORITY:
             raise UserError(f"{path}: classes.{name}: expected a priority, a whole number")
         priorities[str(name)] = facts["priority"]
         if "program" in facts:
@@ -81,13 +89,17 @@ def _job(
     keys = _KEYS if on_spark else {*_KEYS, "command"}
     if not isinstance(facts, dict) or set(facts) != keys:
         raise UserError(f"{place}: expected the keys {', '.join(sorted(keys))}")
-    if facts["class"] not in priorities:
+    if not isinstance(facts["class"], str) or facts["class"] not in priorities:
         known = ", ".join(priorities)
         raise UserError(f"{place}.class: {facts['class']!r} given, expected one of {known}")
     at_s = facts["at_s"]
     if not isinstance(at_s, int | float) or isinstance(at_s, bool) or not 0 <= at_s < math.inf:
         raise UserError(f"{place}.at_s: {at_s!r} given, expected a number of seconds, 0 or more")
     words = facts.get("command", [])
-    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+    if not isinstance(words, list) or not all(map(_is_word, words)):
         raise UserError(f"{place}.command: {words!r} given, expected a list of texts")
     return QueuedJob(number, facts["class"], priorities[facts["class"]], float(at_s), tuple(words))
+
+
+def _is_word(word: object) -> bool:
+    return isinstance(word, str) and "\0" not in word

@@ -27,6 +27,29 @@ def test_jobs_are_numbered_and_have_the_priority_of_their_class(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a: &a [1]\nb: [" + "*a, " * 99_999 + "*a]", "line 2: more than 100,000 values"),
+        ("a: &a [*a]", "line 1: *a stands for itself"),
+        ("a: " + "[" * 100, "line 1: more than 32 levels"),
+        ("!!python/name:os.system ''", "line 1: the tag"),
+        ("\0", "a control character"),
+        (GOOD.replace("{high: {priority: 1}, low: {priority: 0}}", "[high]"), "classes: expected"),
+        (GOOD.replace("priority: 1", f"priority: {1 << 70}"), "classes.high: expected a priority"),
+        (GOOD.replace("exit 0", "\\0"), "jobs[0].command: "),
+        (GOOD.replace("at_s: 0", "at_s: .nan"), "jobs[0].at_s: nan given"),
+    ],
+)
+def test_a_queue_of_anybody(tmp_path: Path, text: str, expected: str) -> None:
+    path = tmp_path / "queue.yaml"
+    path.write_text(text)
+    with pytest.raises(UserError) as caught:
+        read_queue(path)
+    assert str(caught.value).startswith(str(path)) and expected in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
         ("jobs:", "tasks:", "expected the keys classes and jobs"),
