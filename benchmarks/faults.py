@@ -268,6 +268,8 @@ def problems_of_message(ran: Ran, kind: str) -> list[str]:
     elif kind != "fork":
         # Under a temporary name it is beside its own: `.NAME.8x1q_a`.
         name = re.sub(r"^\.(.*)\.\w{8}$", r"\1", Path(ran.hit.removesuffix(" (deleted)")).name)
+        if name.startswith(".trimtab-"):  # one that says nothing: the folder has to do
+            name = str(Path(ran.hit).parent)
         if name not in errors[0]:
             problems.append(f"{ran.hit} is not named: {errors[0]}")
     return problems

@@ -1,5 +1,6 @@
 """The errors that people read: what is wrong, where, and what to do about it."""
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +29,7 @@ def refused_by_system(error: BaseException) -> str | None:
         return f"{error.filename}: {problem}" if error.filename else problem
     if isinstance(error, MemoryError):
         return "there is not enough memory"
-    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+    if re.search("start new thread|launch worker thread", str(error)):  # Python's, Arrow's
         return "no thread can be started: the limit of processes is reached (ulimit -u)"
     return None
 
@@ -41,7 +42,7 @@ def exit_on_error() -> Iterator[None]:
     except TrimtabError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
-    except (OSError, MemoryError, RuntimeError) as error:
+    except Exception as error:
         if (refused := refused_by_system(error)) is None:
             raise
         print(f"error: {refused}", file=sys.stderr)

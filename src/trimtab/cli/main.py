@@ -342,7 +342,7 @@ def main() -> None:
     except TrimtabError as error:
         console.print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
         sys.exit(error.exit_code)
-    except (OSError, MemoryError, RuntimeError) as error:
+    except Exception as error:
         if (refused := refused_by_system(error)) is None:
             raise
         console.print(f"[bold red]error:[/] {escape(refused)}", highlight=False, soft_wrap=True)
