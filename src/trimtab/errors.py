@@ -27,10 +27,10 @@ def refused_by_system(error: BaseException) -> str | None:
     if isinstance(error, OSError):
         problem = error.strerror or str(error)
         return f"{error.filename}: {problem}" if error.filename else problem
-    if isinstance(error, MemoryError):
-        return "there is not enough memory"
-    if re.search("start new thread|launch worker thread", str(error)):  # Python's, Arrow's
-        return "no thread can be started: the limit of processes is reached (ulimit -u)"
+    # Of Python, Arrow and zstd, which have errors of their own.
+    words = "start new thread|launch worker thread|not enough memory"
+    if isinstance(error, MemoryError) or re.search(words, str(error)):
+        return "there is not enough memory, or no thread can be started (ulimit -v, ulimit -u)"
     return None
 
 
