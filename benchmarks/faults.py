@@ -257,6 +257,14 @@ class Campaign:
         return ran, problems
 
 
+def told_name_of(path: str) -> str:
+    """What a message has to say of a file: of a temporary one, `.NAME.8x1q_a`, its own name."""
+    file = Path(path.removesuffix(" (deleted)"))
+    if file.name.startswith(".trimtab-"):  # a name that says nothing: the folder has to do
+        return str(file.parent)
+    return re.sub(r"^\.(.*)\.\w{8}$", r"\1", file.name)
+
+
 def problems_of_message(ran: Ran, kind: str) -> list[str]:
     said = ran.said.replace("\r", "\n")
     errors = [line for line in said.splitlines() if re.search(r"\berror:", line)]
@@ -265,11 +273,11 @@ def problems_of_message(ran: Ran, kind: str) -> list[str]:
         problems.append(
             f"exit code {ran.exit_code} with {len(errors)} lines of error: {said[-400:]}"
         )
-    elif kind != "fork":
-        # Under a temporary name it is beside its own: `.NAME.8x1q_a`.
-        name = re.sub(r"^\.(.*)\.\w{8}$", r"\1", Path(ran.hit.removesuffix(" (deleted)")).name)
-        if name not in errors[0]:
-            problems.append(f"{ran.hit} is not named: {errors[0]}")
+    # Of two names that a rename has, either.
+    elif kind != "fork" and not any(
+        name in errors[0] for name in map(told_name_of, ran.hit.split(" -> "))
+    ):
+        problems.append(f"{ran.hit} is not named: {errors[0]}")
     return problems
 
 

@@ -28,7 +28,6 @@ from pathlib import Path
 
 import common
 from damage import Damage, damages
-from trimtab.records.misses.removed_calls import read_removed_calls
 
 from trimtab.cli import workspace
 from trimtab.cli.documents import TracedProgram
@@ -47,6 +46,7 @@ from trimtab.records.document import Document
 from trimtab.records.library_spans import LibrarySpans
 from trimtab.records.manifest import Manifest
 from trimtab.records.misses.learned import LearnedCode
+from trimtab.records.misses.removed_calls import read_removed_calls
 from trimtab.records.misses.settling import Settling
 from trimtab.records.usage import Usage
 from trimtab.records.used import UsedCodeByLibrary

@@ -1,6 +1,7 @@
 """The errors that people read: what is wrong, where, and what to do about it."""
 
 import os
+import re
 import signal
 import sys
 import unicodedata
@@ -50,10 +51,6 @@ def _seen(character: str) -> str:
     return f"\\u{code:04x}" if code < 1 << 16 else f"\\U{code:08x}"
 
 
-# What the system refuses: a full disk, a file, memory, another thread.
-REFUSALS = (OSError, MemoryError, RuntimeError)
-
-
 def in_words(error: BaseException) -> str | None:
     """Return what an error of ours says, or what the system refused, as a terminal may show it.
 
@@ -65,10 +62,10 @@ def in_words(error: BaseException) -> str | None:
     if isinstance(error, OSError):
         where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
         return visible(f"{where}{os.strerror(error.errno) if error.errno else error}")
-    if isinstance(error, MemoryError):
-        return "there is not enough memory"
-    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
-        return "no thread can be started: the limit of processes is reached (ulimit -u)"
+    # Of Python, Arrow and zstd, which have errors of their own.
+    words = "start new thread|launch worker thread|not enough memory"
+    if isinstance(error, MemoryError) or re.search(words, str(error)):
+        return "there is not enough memory, or no thread can be started (ulimit -v, ulimit -u)"
     return None
 
 
@@ -80,8 +77,7 @@ def exit_on_error() -> Iterator[None]:
     except Stopped as stopped:
         print(stopped, file=sys.stderr)
         sys.exit(stopped.exit_code)
-    except (TrimtabError, *REFUSALS) as error:
-        if (words := in_words(error)) is None:
+    except Exception as error:
             raise
         print(f"error: {words}", file=sys.stderr)
         sys.exit(getattr(error, "exit_code", 1))

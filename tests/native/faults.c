@@ -54,6 +54,12 @@ static int fails_on(enum kind kind, int descriptor) {
   return fails(kind, name);
 }
 
+static const char *both(const char *old, const char *new) {
+  static _Thread_local char names[4096];
+  snprintf(names, sizeof names, "%s -> %s", old, new);
+  return names;
+}
+
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 #define REFUSE return errno = error_number ? error_number : EIO, -1
 
@@ -92,10 +98,10 @@ WRITES(copy_file_range, (int from, off64_t *in, int to, off64_t *at, size_t size
     if (fails(kind, path)) REFUSE;               \
     return REAL(name) passed;                    \
   }
-FAILS(RENAME, rename, (const char *old, const char *new), (old, new), new)
-FAILS(RENAME, renameat, (int a, const char *old, int b, const char *new), (a, old, b, new), new)
+FAILS(RENAME, rename, (const char *old, const char *new), (old, new), both(old, new))
+FAILS(RENAME, renameat, (int a, const char *old, int b, const char *new), (a, old, b, new), both(old, new))
 FAILS(RENAME, renameat2, (int a, const char *old, int b, const char *new, unsigned flags),
-      (a, old, b, new, flags), new)
+      (a, old, b, new, flags), both(old, new))
 FAILS(LINK, link, (const char *old, const char *new), (old, new), new)
 FAILS(LINK, linkat, (int a, const char *old, int b, const char *new, int flags),
       (a, old, b, new, flags), new)

@@ -48,7 +48,7 @@ from trimtab.config.groups.debloat import (
 from trimtab.config.groups.workload import TargetConfig
 from trimtab.config.validate import checked
 from trimtab.debloating.settling import OnTurn
-from trimtab.errors import REFUSALS, Stopped, TrimtabError, UserError, in_words
+from trimtab.errors import Stopped, UserError, in_words
 from trimtab.native import survive_truncation
 from trimtab.records.usage import Usage
 from trimtab.records.verdict import Verdict
@@ -355,7 +355,7 @@ def main() -> None:
     except Stopped as stopped:
         console.print(str(stopped), soft_wrap=True)
         sys.exit(stopped.exit_code)
-    except (TrimtabError, *REFUSALS) as error:
+    except Exception as error:
         if (words := in_words(error)) is None:
             raise
         console.print(Text("error:", "bold red"), words, soft_wrap=True)

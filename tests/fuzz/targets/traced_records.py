@@ -3,12 +3,11 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from trimtab.records.misses.removed_calls import read_removed_calls
-
 from trimtab.errors import TrimtabError
 from trimtab.profiling.tracing.files import read_file_trace
 from trimtab.profiling.tracing.function_records import read_records
 from trimtab.profiling.tracing.kernel_records import read_kernel_records
+from trimtab.records.misses.removed_calls import read_removed_calls
 
 ERRORS = TrimtabError
 # The name of the file, and who reads it or its folder.

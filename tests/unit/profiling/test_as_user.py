@@ -18,12 +18,13 @@ from trimtab.errors import UserError
 from trimtab.profiling.as_user import User
 from trimtab.records.verdict import Verdict
 
-LIBRARY = "int used(int x) { return x + 1; }\nint unused(int x) { return x * 5; }\n"
+NAMES = ["used", *(f"unused_{i}" for i in range(8))]
+LIBRARY = "".join(f"int {name}(int x) {{ return x + 1; }}\n" for name in NAMES)
 PROGRAM = """
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-int used(int), unused(int);
+int used(int), unused_3(int);
 int main(int count, char **words) {
   printf("%d %d %s %d\\n", getuid(), getgid(), getenv("HOME"), used(1));
   if (count > 1) {
@@ -31,7 +32,7 @@ int main(int count, char **words) {
     if (!file) return perror(words[1]), 1;
     fclose(file);
   }
-  return getenv("MORE") ? unused(0) : 0;
+  return getenv("MORE") ? unused_3(-1) : 0;
 }
 """
 
@@ -64,7 +65,7 @@ def test_a_program_is_traced_slimmed_and_verified_as_another_user(
     workspace.debloat(folder, Debloat(name="x"), [], 2, lambda *_: None, lambda *_: None)
     monkeypatch.setenv("MORE", "1")
     verdict = Verdict.read(workspace.verify(folder, 2))
-    assert verdict.passed and [call.name for call in verdict.removed_calls] == ["unused"]
+    assert verdict.passed and [call.name for call in verdict.removed_calls] == ["unused_3"]
     nobody = pwd.getpwnam("nobody")
     [stdout, *_] = sorted(folder.glob("runs/original-0.stdout"))
     said = f"{nobody.pw_uid} {nobody.pw_gid} {nobody.pw_dir} 2\n"

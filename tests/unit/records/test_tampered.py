@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from damage import damages
 from test_schedule_documents import DOCUMENTS
-from trimtab.records.misses.removed_calls import RemovedCall, read_removed_calls
 
 from trimtab.cli.documents import TracedProgram
 from trimtab.config.groups.workload import Workload
@@ -27,6 +26,7 @@ from trimtab.records.manifest import (
     UnloadedLibrary,
 )
 from trimtab.records.misses.learned import LearnedCode, LearnedLibrary
+from trimtab.records.misses.removed_calls import RemovedCall, read_removed_calls
 from trimtab.records.misses.settling import Risk, Settling, SlimRun
 from trimtab.records.usage import Usage, UsedFile, UsedGpu, UsedLibrary, UsedModule, UsedProcess
 from trimtab.records.used import UsedCode, UsedCodeByLibrary
