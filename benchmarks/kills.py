@@ -40,7 +40,10 @@ SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 KILLS_A_ROUND = 13
 LONGEST_DELAY_S = 2.0  # once there is a process of the role that is to be killed
 PATIENCE_S = 15.0  # for such a process
-ROLES = ("snakemake", "command line", "supervisor", "script", "tracer", "program")
+ROLES = {
+    "snakemake": ("snakemake", "supervisor", "script", "tracer", "program"),
+    "trimtab": ("command line", "supervisor", "tracer", "program"),
+}
 # The program gets a daemon that lives as long as it does.
 DAEMON = """
 import os
@@ -101,14 +104,14 @@ class Campaign:
         print(f"{len(self.kills)} kills, {len(self.problems)} problems: {name} same={same}")
 
     def _session(self, name: str, command: Sequence[str], folder: Path) -> bool:
-        """Start `command` once, and kill until it has ended; return whether it ended well."""
-        mark = uuid.uuid4().hex
+        """Start `command` once, and kill until it has ended; return whether all is made."""
+        mark, tool = uuid.uuid4().hex, Path(command[0]).name
         process = subprocess.Popen(
             command, cwd=folder, env=environment(mark), stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         while process.poll() is None:
-            role, patience = self.random.choice(ROLES), time.monotonic() + PATIENCE_S
+            role, patience = self.random.choice(ROLES[tool]), time.monotonic() + PATIENCE_S
             while not (by_role := self._roles(process.pid, mark)).get(role):
                 if process.poll() is not None or time.monotonic() > patience:
                     break
@@ -122,7 +125,7 @@ class Campaign:
         while (left := marked(mark)) and time.monotonic() < deadline:
             time.sleep(0.02)
         self._check(name, "the end", left)
-        return process.returncode == 0
+        return tool == "snakemake" and process.returncode == 0
 
     def _roles(self, root: int, mark: str) -> dict[str, list[psutil.Process]]:
         by_role: dict[str, list[psutil.Process]] = {}
@@ -243,6 +246,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--verbs-only", action="store_true", help="no Snakemake")
     parser.add_argument("--folder", type=Path, required=True, help="an empty folder to work in")
     arguments = parser.parse_args()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background
@@ -254,7 +258,8 @@ def main() -> None:
     text = experiment_file.read_text().replace("    both: [tiny, other]\n", "")
     experiment_file.write_text(text.replace("[fcfs, non_preemptive]", "[fcfs]"))
     snakemake = [str(BIN / "snakemake"), "--cores", "2", "all"]
-    project.succeed("snakemake", "--cores", "2", "all")
+    if not arguments.verbs_only:
+        project.succeed("snakemake", "--cores", "2", "all")
 
     def experiment() -> list[str]:
         return facts_of(project.folder / "results", ["used.json", "config.yaml"])
@@ -293,7 +298,7 @@ def main() -> None:
         kill_in("trimtab debloat", debloat, folder, debloated, slim)
         kill_in("trimtab verify", verify, folder, verified, slim)
         kill_in("trimtab learn", learn, folder, verified, slim)
-        for number, rule in enumerate(list(STARTS)[:5]):
+        for number, rule in enumerate([] if arguments.verbs_only else list(STARTS)[:5]):
             for pattern in list(STARTS.values())[number:]:
                 for path in (project.folder / "results").glob(pattern):
                     path.unlink()

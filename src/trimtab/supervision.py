@@ -47,18 +47,18 @@ def supervise() -> None:
     """
     supervisor = BUILD / "trimtab-supervisor"
     watched = _up_to(os.environ.pop(STARTER, None))
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_ENDING, signal.SIGQUIT})
     if supervisor.is_file():
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_ENDING, signal.SIGQUIT})
         outer = _become(supervisor, watched)
         watched = [os.pidfd_open(os.getppid())]
         _check_parent(outer)
         inner = _become(supervisor, watched, apart=True)
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
         _check_parent(inner)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     for number in _ENDING:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _stop)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _become(supervisor: Path, watched: list[int], *, apart: bool = False) -> int:
@@ -91,7 +91,7 @@ def _check_parent(number: int) -> None:
 
 def _up_to(starter: str | None) -> list[int]:
     """Return pidfds of this process' ancestors up to `starter`; none without one."""
-    if starter is None:
+    if not starter or not starter.isdecimal():
         return []
     numbers = _ancestors(int(starter))
     try:
