@@ -78,6 +78,7 @@ def exit_on_error() -> Iterator[None]:
         print(stopped, file=sys.stderr)
         sys.exit(stopped.exit_code)
     except Exception as error:
+        if (words := in_words(error)) is None:
             raise
         print(f"error: {words}", file=sys.stderr)
         sys.exit(getattr(error, "exit_code", 1))
