@@ -111,11 +111,10 @@ def _telling_what_was_not_followed(folder: Path) -> Iterator[None]:
 def with_files_followed(program: Program, record: Path) -> Program:
     """Return `program` run by the file tracer, which writes to `record`."""
     record.parent.mkdir(parents=True, exist_ok=True)
-    record.unlink(missing_ok=True)
+    command = tracing_command(program.command, record)
     if program.user is not None:  # the tracer's, too, who may make no file there
         record.touch()
         program.give(record)
-    command = tracing_command(program.command, record)
     return replace(program, command=command, by_tracer=True)
 
 

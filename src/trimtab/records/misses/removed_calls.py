@@ -41,7 +41,7 @@ class RemovedCall:
 class _Call:
     """A line of the behaviours `strict` and `restore`; `time_s` is since 1970."""
 
-    pid: Whole
+    pid: AboveZero
     time_s: Amount
     library: PathInside
     address: Address
@@ -52,7 +52,7 @@ class _Call:
 class _Count:
     """A line of the behaviour `report`: how many functions a process called."""
 
-    pid: Whole
+    pid: AboveZero
     time_s: Amount
     functions: Whole
 

@@ -36,7 +36,10 @@ def test_parameters_are_placed_or_appended(
     assert command_line(workload(command.split(), **parameters)) == expected.split()
 
 
-@given(st.lists(st.text(min_size=1).filter(str.strip), min_size=1))
+WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1)
+
+
+@given(st.lists(WORDS.filter(str.strip), min_size=1))
 def test_a_command_without_parameters_stays_as_it_is(words: list[str]) -> None:
     assert command_line(workload(words)) == words
 
@@ -46,7 +49,7 @@ def test_a_command_without_parameters_stays_as_it_is(words: list[str]) -> None:
     [
         ({"output": "x"}, r"parameters\.output: 'output' given, expected another name"),
         ({"batch-size": 3}, r"parameters\.batch-size: .* lower-case letters"),
-        ({"sizes": [1, 2]}, r"parameters\.sizes: \[1, 2\] given, expected a text, a number"),
+        ({"sizes": [1, 2]}, r"parameters\.sizes: \[1, 2\] given, expected a text without"),
         ({"rate": None}, r"parameters\.rate: None given, expected a value, .* has \{rate\}"),
     ],
 )
