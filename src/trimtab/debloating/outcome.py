@@ -12,6 +12,7 @@ from trimtab.debloating.libraries import FileSize, Located, ProfiledLibrary
 from trimtab.records.manifest import DebloatedFile, RunTimeModule, UnloadedLibrary
 from trimtab.records.usage import Usage, UsedGpu
 from trimtab.records.used import UsedCode, UsedCodeByLibrary
+from trimtab.records.values import escaped
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def _row(slim: SlimLibrary) -> dict[str, Any]:
     before, after = slim.before, slim.after
     why_whole = library.why_not or (located.spans.note if located.started else "")
     return {
-        "library": library.name,
+        "library": escaped(library.name),
         "build_id": library.build_id,
         "debloated": not why_whole,
         "reason": why_whole,
