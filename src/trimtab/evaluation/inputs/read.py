@@ -20,6 +20,7 @@ from trimtab.records.summary import FormulaResponse, RealRun, Summary
 from trimtab.records.trace_facts import TraceFacts
 from trimtab.records.usage import Usage
 from trimtab.records.used import UsedCodeByLibrary
+from trimtab.records.values import escaped
 from trimtab.records.verdict import Verdict
 
 
@@ -78,7 +79,7 @@ def _target(folder: Path) -> DebloatedTarget:
     libraries = _read_rows(folder / "libraries.parquet", tables.LIBRARIES)
     _check_sums(folder / "libraries.parquet", libraries)
     used = UsedCodeByLibrary.read(folder / "used.json").libraries
-    unknown = set(used) - set(libraries["library"])
+    unknown = set(map(escaped, used)) - set(libraries["library"])
     if unknown:
         raise TrimtabError(f"{folder / 'used.json'}: {min(unknown)}: not in libraries.parquet")
     runs = tables.read_table(folder / "verify_runs.parquet", tables.RUNS)
