@@ -241,7 +241,10 @@ def row(name: str) -> dict[str, object]:
 
 
 def main(names: list[str]) -> None:
-    """Trace the programs and print a row of a Markdown table for each."""
+    """Trace the programs and print a row of a Markdown table for each.
+
+    What an earlier version gave is kept beside it, as `before`.
+    """
     rows = []
     for name in names or [*C_PROGRAMS, *PROGRAMS, *ON_RECORDS, *OUTPUTS, *MARKS]:
         rows.append(row(name))
