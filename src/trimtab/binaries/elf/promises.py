@@ -92,7 +92,7 @@ def _check_placed_segments(elf: Elf, section: DynamicSection) -> None:
     for segment in elf.segments:
         if segment.type == PT_GNU_RELRO:
             _check_protected(elf, segment)
-        elif segment.type not in (PT_LOAD, PT_NULL) and segment.file_bytes and segment.address:
+        elif segment.type not in (PT_LOAD, PT_NULL) and segment.file_bytes:
             what = f"a segment of type {segment.type:#x}"
             if segment.type == PT_PHDR:
                 _read_placed(section, segment, "program headers")
