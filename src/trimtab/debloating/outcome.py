@@ -1,6 +1,5 @@
 """What became of a target's libraries, as the tables and documents of the stage say it."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,8 +92,7 @@ def _row(slim: SlimLibrary) -> dict[str, Any]:
     before, after = slim.before, slim.after
     why_whole = library.why_not or (located.spans.note if located.started else "")
     return {
-        # Parquet holds UTF-8: bytes of a name that are none stand as in `\xff`.
-        "library": os.fsencode(library.name).decode(errors="backslashreplace"),
+        "library": library.name,
         "build_id": library.build_id,
         "debloated": not why_whole,
         "reason": why_whole,
