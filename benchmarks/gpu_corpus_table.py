@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median, quantiles
 from typing import Any
 
 HEAD = (
@@ -66,15 +66,18 @@ def _line(row: dict[str, Any]) -> str:
 def _together(rows: list[dict[str, Any]]) -> str:
     equal, of = (sum(row["held_out"][key] for row in rows) for key in ("equal", "of"))
     clean, runs = (sum(row["strict"][key] for row in rows) for key in ("clean", "runs"))
+    less = [1 - row["libraries_after_bytes"] / row["libraries_before_bytes"] for row in rows]
     ratios = [row["run_time"]["ratio"] for row in rows if "run_time" in row]
     text = (
         f"Together: {equal} of {of} sizes as in the original, {clean} of {runs} strict runs"
-        " without a miss."
+        f" without a miss; libraries {fmean(less):.1%} smaller in the mean of the programs"
+        f" ({min(less):.1%} to {max(less):.1%})."
     )
-    if ratios:
+    if len(ratios) > 1:
+        low, _, high = quantiles(ratios, n=4)
         text += (
             " Run time with the traced input, slim against original by turns:"
-            f" {median(ratios):.2f}x in the middle ({min(ratios):.2f} to {max(ratios):.2f})."
+            f" {median(ratios):.2f}x, half of the programs {low:.2f} to {high:.2f}."
         )
     return text
 

@@ -1,6 +1,7 @@
 """Ordinary programs by the command line alone: servers, tests, scripts, other ends, stragglers."""
 
 import hashlib
+import shlex
 import shutil
 import socket
 import subprocess
@@ -178,7 +179,7 @@ def test_a_comparison_of_the_users_own(environment: Path, tmp_path: Path) -> Non
         "sys.exit(one != other)\n"
     )
     program = ["--", environment / "bin/python", "program.py"]
-    judge = f"{sys.executable} judge.py {{before}} {{after}}"
+    judge = f"{shlex.quote(sys.executable)} judge.py {{before}} {{after}}"
     debloat(tmp_path, "--compare-command", judge, *program)
     assert workload(tmp_path)["output"]["compare"] == "command"  # type: ignore[index]
     given = trimtab(tmp_path, "trace", "--compare", "digest_stdout", *program)

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -325,7 +326,7 @@ def test_modelled_energy_follows_the_cpu_time(tmp_path: Path) -> None:
     if "modelled" not in ActiveEnergyMeter(HARDWARE).method:
         pytest.skip("this machine has a meter")
     w_per_core = (HARDWARE.busy_w - HARDWARE.idle_w) / HARDWARE.cores
-    burn = f'{sys.executable} -S -c "{BURN}"'
+    burn = f'{shlex.quote(sys.executable)} -S -c "{BURN}"'
     low = Gate(tmp_path, "low", before=burn)
 
     def finish() -> None:
