@@ -4,7 +4,9 @@ Format: System V gABI, chapter 5, with GNU's tags.
 """
 
 import struct
+from bisect import bisect_right
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,11 +41,17 @@ class DynamicSection:
         """The value of each tag: as in glibc, that of its last entry."""
         return dict(self.entries)
 
+    @cached_property
+    def _loads(self) -> list[ProgramHeader]:
+        return self.elf.loads
+
     def load_at(self, address: int) -> ProgramHeader | None:
         """Return the PT_LOAD whose memory holds the byte at a virtual address."""
-        return next(
-            (s for s in self.elf.loads if s.address <= address < s.address + s.memory_bytes), None
-        )
+        place = bisect_right(self._loads, address, key=lambda load: load.address) - 1
+        if place < 0:
+            return None
+        load = self._loads[place]
+        return load if address < load.address + load.memory_bytes else None
 
     def read(self, what: str, address: int, length: int) -> NDArray[np.uint8]:
         """Return the file's bytes that are loaded at a virtual address, as a view.

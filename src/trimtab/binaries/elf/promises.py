@@ -92,7 +92,7 @@ def _check_placed_segments(elf: Elf, section: DynamicSection) -> None:
     for segment in elf.segments:
         if segment.type == PT_GNU_RELRO:
             _check_protected(elf, segment)
-        elif segment.type not in (PT_LOAD, PT_NULL) and segment.file_bytes and segment.address:
+        elif segment.type not in (PT_LOAD, PT_NULL) and segment.file_bytes:
             what = f"a segment of type {segment.type:#x}"
             if segment.type == PT_PHDR:
                 _read_placed(section, segment, "program headers")
@@ -156,17 +156,24 @@ def _check_unwind_table(elf: Elf, section: DynamicSection) -> None:
     places = rows[:, 1].astype(np.int64) + header.address
     if (elf.offsets_of(places) < 0).any():
         raise ElfError(elf.path, "has an unwind table that leads outside its segments")
-    for code in elf.sections:
-        inside = (places >= code.address) & (places < code.address + code.size)
-        if code.flags & SHF_EXECINSTR and inside.any():
-            raise ElfError(elf.path, f"has unwind descriptions within section {code.name}")
+    code = [(s.address, s.address + s.size) for s in elf.sections if s.flags & SHF_EXECINSTR]
+    start, end = np.array(sorted(code) or [(0, 0)], np.int64).T
+    within = np.searchsorted(start, places, "right") - 1
+    if ((within >= 0) & (places < np.maximum.accumulate(end)[within.clip(min=0)])).any():
+        raise ElfError(elf.path, "has unwind descriptions within code")
 
 
 def _check_sections(elf: Elf, section: DynamicSection) -> None:
     """Section headers, where there are any, say what segments and the dynamic section say."""
     tables = []
+    in_file = [(load.offset, load.end) for load in elf.loads if load.file_bytes]
     for header in elf.sections:
-        if not header.flags & SHF_ALLOC or header.type in (SHT_NULL, SHT_NOBITS) or not header.size:
+        if header.type in (SHT_NULL, SHT_NOBITS) or not header.size:
+            continue
+        if not header.flags & SHF_ALLOC:
+            for start, end in in_file:
+                if header.offset < end and start < header.end:
+                    raise ElfError(elf.path, f"has section {header.name} over what is loaded")
             continue
         load = section.load_at(header.address)
         if load is None or header.address - load.address + load.offset != header.offset:

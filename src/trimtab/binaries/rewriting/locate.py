@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from trimtab.binaries.elf.functions import Functions
 from trimtab.binaries.elf.headers import (
     HEADER,
+    PAGE_BYTES,
     PROGRAM_HEADER,
     SECTION_HEADER,
     SHF_ALLOC,
@@ -52,6 +53,7 @@ def locate(elf: Elf, functions: Functions, used: NDArray[np.bool_], keep_symbols
         canvas, ((s.offset, s.end) for s in elf.sections if id(s) not in removed), SpanReason.DATA
     )
     _paint(canvas, ((s.offset, s.end) for s in elf.segments), SpanReason.DATA)
+    _paint(canvas, _mapped_with(elf), SpanReason.DATA)
     code = [s for s in elf.sections if s.flags & SHF_EXECINSTR and s.flags & SHF_ALLOC]
     note = _why_whole(elf, functions)
     _paint(
@@ -69,6 +71,21 @@ def locate(elf: Elf, functions: Functions, used: NDArray[np.bool_], keep_symbols
     _paint(canvas, ((s.offset, s.end) for s in linkage), SpanReason.LINKAGE)
     _paint(canvas, _headers(elf), SpanReason.DATA)
     return Spans(canvas.end, canvas.reason, elf.build_id, note)
+
+
+def _mapped_with(elf: Elf) -> list[tuple[int, int]]:
+    """Return the bytes around segments that are mapped with them: pages are mapped whole.
+
+    These pages stay, so that it costs nothing to leave there what was.
+    """
+    return [
+        (
+            load.offset // PAGE_BYTES * PAGE_BYTES,
+            min(-(-load.end // PAGE_BYTES) * PAGE_BYTES, elf.size_bytes),
+        )
+        for load in elf.loads
+        if load.file_bytes
+    ]
 
 
 def left_as_it_is(elf: Elf, why: str) -> Spans:

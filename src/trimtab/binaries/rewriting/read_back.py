@@ -98,13 +98,14 @@ def _check_segments(slim: Elf, source: Elf) -> None:
     ]
     if ends[0] != ends[1]:
         raise ElfError(slim.path, "takes other addresses than its source")
+    owners = source.loads
     for load in slim.loads:
         if _is_table(slim, load):
             continue
         owner = next(
             (
                 s
-                for s in source.loads
+                for s in owners
                 if s.address <= load.address
                 and load.address + load.memory_bytes <= s.address + s.memory_bytes
             ),
@@ -183,13 +184,12 @@ def _check_loads(
     slim: Elf, source: Elf, comparison: _Comparison, now: BinaryIO, before: BinaryIO
 ) -> NDArray[np.bool_]:
     """Compare what segments hold, and return which pages of the source they cover."""
+    owners = source.loads
     covered = np.zeros(-(-source.size_bytes // PAGE_BYTES) + 1, bool)
     for load in slim.loads:
         if _is_table(slim, load) or not load.file_bytes:
             continue
-        owner = next(
-            s for s in source.loads if s.address <= load.address < s.address + s.memory_bytes
-        )
+        owner = next(s for s in owners if s.address <= load.address < s.address + s.memory_bytes)
         start = load.address - owner.address + owner.offset
         if start + load.file_bytes > owner.end:
             raise ElfError(slim.path, f"has bytes at {load.address:#x} where its source has none")

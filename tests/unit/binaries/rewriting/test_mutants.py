@@ -20,7 +20,7 @@ SEEDS = {
     "gold": [34, 281, *range(1, 12)],
     "relr": range(1, 12),
     "cxx": [100, 280, *range(1, 12)],
-    "default": [2, 28, *range(1, 12)],
+    "default": [2, 28, 100221, *range(1, 12)],
 }
 
 
