@@ -1,6 +1,7 @@
 """The slim libraries of a target, and those anew of which more is to be kept."""
 
 import os
+import stat
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -113,11 +114,14 @@ class Slimming:
                 patches=located.patches,
             )
         if self.options.mode == Mode.COMPACT:
+            permissions = path.stat().st_mode
             with naming(path):
+                path.chmod(permissions | stat.S_IWUSR)  # the original may be read-only
                 unmap_headers(path)  # before anything is linked to the file
                 if self.options.fallback != Fallback.NONE:
                     to_root = os.path.relpath(FALLBACK_LIBRARY, Path(library.name).parent)
                     add_companion(path, located.elf, f"$ORIGIN/{to_root}")
+                path.chmod(permissions)
         rewritten_s = time.perf_counter()
         before = self._size_before(library)
         slim = SlimLibrary(library, located, rewritten, path, before, size_of(path))
