@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 from pathlib import Path
 
 from trimtab.binaries.elf.reader import read_elf
@@ -232,6 +233,9 @@ def reconstruct(span_path: Path, output_dir: Path, mode: Mode) -> Path:
             patches=patches,
         )
     if mode == Mode.COMPACT:
+        permissions = destination.stat().st_mode
+        destination.chmod(permissions | stat.S_IWUSR)  # the original may be read-only
         unmap_headers(destination)
+        destination.chmod(permissions)
     read_back(destination, elf, spans, patches)
     return destination

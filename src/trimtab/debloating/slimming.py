@@ -1,6 +1,7 @@
 """The slim libraries of a target, and those anew of which more is to be kept."""
 
 import os
+import stat
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -128,11 +129,14 @@ class Slimming:
             )
             companion = ""
             if self.options.mode == Mode.COMPACT:
+                permissions = path.stat().st_mode
+                path.chmod(permissions | stat.S_IWUSR)  # the original may be read-only
                 unmap_headers(path)  # before anything is linked to the file
                 if self.options.fallback != Fallback.NONE:
                     to_root = os.path.relpath(FALLBACK_LIBRARY, Path(library.name).parent)
                     if add_companion(path, located.elf, f"$ORIGIN/{to_root}"):
                         companion = f"$ORIGIN/{to_root}"
+                path.chmod(permissions)
             read_back(path, located.elf, located.spans, located.patches, companion)
         rewritten_s = time.perf_counter()
         before = self._size_before(library)
