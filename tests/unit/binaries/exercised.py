@@ -61,7 +61,8 @@ class Exercise:
             line = self._process.stdout.readline()
             if not line:
                 raise RuntimeError(f"the fork server ended at {path}")
-            lines.append(line.rstrip("\n").replace(str(path), "LIBRARY"))
+            words = line.rstrip("\n").replace(str(path), "LIBRARY")
+            lines.append(words.replace(str(path.parent), "FOLDER"))
         return lines
 
     def pages_of(self, path: Path) -> np.ndarray:
