@@ -267,7 +267,9 @@ class Workload:
         "all.",
         factory=dict,
     )
-    description: str = about("What the program does, for the report.", default="", report_only=True)
+    description: NoNul = about(
+        "What the program does, for the report.", default="", report_only=True
+    )
     workdir: Text = about("The folder that the command runs in.", default=".")
     env: dict[Variable, NoNul] = about(
         "Environment variables of the command, on top of those it inherits.", factory=dict
@@ -280,11 +282,11 @@ class Workload:
     phase: Phase = about(
         "`train` or `inference`, for the report.", default=Phase.TRAIN, report_only=True
     )
-    model: str = about("Name of the model, for the report.", default="", report_only=True)
-    framework: str = about(
+    model: NoNul = about("Name of the model, for the report.", default="", report_only=True)
+    framework: NoNul = about(
         "Name of the machine-learning framework, for the report.", default="", report_only=True
     )
-    dataset: str = about(
+    dataset: NoNul = about(
         "The data that the program reads, for the report.", default="", report_only=True
     )
     output: Output = about("What is compared.", factory=Output)
