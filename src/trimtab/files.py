@@ -138,12 +138,13 @@ def read_json(path: Path) -> Any:
     return json.loads(path.read_text())
 
 
-def open_regular(path: Path) -> io.BufferedReader:
-    """Open a file for reading, without waiting for anybody.
+def open_regular(path: Path, *, follow: bool = True) -> io.BufferedReader:
+    """Open a file for reading, without waiting for anybody; of a link only with `follow`.
 
     Raises OSError as open(2) does, and TrimtabError for a folder, a pipe, a socket or a device.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+    descriptor = os.open(path, flags if follow else flags | os.O_NOFOLLOW)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise TrimtabError(f"{path}: not a file, but a folder, a pipe, a socket or a device")

@@ -6,14 +6,13 @@ million files. Nothing here waits, follows a link out of a folder, or reads with
 
 import errno
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader, FileIO
 from pathlib import Path
 
 from trimtab.errors import TrimtabError, UserError
-from trimtab.files import remove_tree
+from trimtab.files import open_regular, remove_tree
 
 _NOT_WAITING = os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 MOST_PATH_BYTES = 4 * 4096  # PATH_MAX is 4096; a relative path may begin at another as long
@@ -33,7 +32,7 @@ def open_untrusted(
     there is nothing, and UntrustedFileError for what is no such file. What is written to it later
     may make it longer: whoever reads it has to stop.
     """
-    with os.fdopen(_descriptor(path, follow), "rb") as file:
+    with _opened(path, follow) as file:
         size_bytes = os.fstat(file.fileno()).st_size
         if size_bytes > most_bytes:
             raise UntrustedFileError(
@@ -75,7 +74,7 @@ def lines_of_untrusted(path: Path, most_bytes: int, most_lines: int) -> Iterator
 def last_bytes_of(path: Path, count: int) -> bytes:
     """Return the last `count` bytes of a program's log; none where it is no regular file."""
     try:
-        with os.fdopen(_descriptor(path, follow=False), "rb") as file:
+        with _opened(path, follow=False) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - count))
             return file.read(count)
     except (OSError, UntrustedFileError):
@@ -142,16 +141,13 @@ def new_file(path: Path) -> FileIO:
     return open(path, "xb", buffering=0)
 
 
-def _descriptor(path: Path, follow: bool) -> int:
-    flags = os.O_RDONLY | _NOT_WAITING | (0 if follow else os.O_NOFOLLOW)
+def _opened(path: Path, follow: bool) -> BufferedReader:
     try:
-        descriptor = os.open(path, flags)
+        return open_regular(path, follow=follow)
     except FileNotFoundError:
         raise
+    except TrimtabError:
+        raise UntrustedFileError(f"{path}: is no regular file") from None
     except (OSError, ValueError) as error:
         what = "is a symbolic link" if getattr(error, "errno", 0) == errno.ELOOP else str(error)
         raise UntrustedFileError(f"{path}: expected a regular file: {what}") from None
-    if stat.S_ISREG(os.fstat(descriptor).st_mode):
-        return descriptor
-    os.close(descriptor)
-    raise UntrustedFileError(f"{path}: is no regular file")
