@@ -86,6 +86,7 @@ def main() -> None:
                 "tried": sum(counts.values()) - counts["accepted"],
                 **counts,
                 "accepted_by_library": by_library,
+                "seed": options.seed,
                 "wall_s": round(time.perf_counter() - begun),
                 "different": [list(finding) for finding in findings],
             },
