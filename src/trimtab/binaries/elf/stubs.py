@@ -35,7 +35,8 @@ def stub_slots(elf: Elf) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
             raise ElfError(elf.path, "has sections of linkage stubs that overlap")
         if section.address >= _ADDRESS_LIMIT:
             continue
-        size = section.entsize or _USUAL_STUB_BYTES
+        # What no stub is as long as is damaged.
+        size = section.entsize if 0 < section.entsize <= code.size else _USUAL_STUB_BYTES
         at = np.flatnonzero(
             (code[:-5] == _JUMP_THROUGH_SLOT[0]) & (code[1:-4] == _JUMP_THROUGH_SLOT[1])
         )
