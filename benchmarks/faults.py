@@ -262,7 +262,7 @@ def told_name_of(path: str) -> str:
     """What a message has to say of a file: of a temporary one, `.NAME.8x1q_a`, its own name."""
     file = Path(path.removesuffix(" (deleted)"))
     if file.name.startswith(".trimtab-"):  # a name that says nothing: the folder has to do
-        return str(file.parent)
+        return file.parent.name
     return re.sub(r"^\.(.*)\.\w{8}$", r"\1", file.name)
 
 

@@ -9,6 +9,7 @@ import os
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -187,6 +188,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+_CLOCK_STEP_NS = 20_000_000  # of file systems, and more
 _Identity = tuple[int, int, int, int, int]
 _digests: dict[_Identity, str] = {}
 
@@ -195,15 +197,17 @@ def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file's bytes in hexadecimal.
 
     A file is read once by a process, as long as it is not written to: the time of its last change
-    of any kind, which nobody can set, says so.
+    of any kind, which nobody can set, says so, unless it is so recent that another change may
+    have the same.
     """
     with open_regular(path) as file:
-        before = _identity(os.fstat(file.fileno()))
+        status = os.fstat(file.fileno())
+        before, settled = _identity(status), time.time_ns() - status.st_ctime_ns > _CLOCK_STEP_NS
         digest = _digests.get(before)
         if digest is None:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-            if _identity(os.fstat(file.fileno())) == before:
+            if settled and _identity(os.fstat(file.fileno())) == before:
                 _digests[before] = digest
         return digest
 

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from trimtab.errors import UserError
-from trimtab.files import remove_partial
+from trimtab.files import naming, remove_partial
 
 LOCK = ".trimtab.lock"
 _PATIENCE_S = 3.0  # what is being killed needs a moment
@@ -53,9 +53,10 @@ def holding(path: Path, said: str) -> Iterator[None]:
     descriptor = _locked(path, said)
     try:
         started = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
-        os.ftruncate(descriptor, 0)
         owner = f"process {os.getpid()} on {socket.gethostname()} since {started}\n"
-        os.pwrite(descriptor, owner.encode(), 0)
+        with naming(path):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, owner.encode(), 0)
         yield
     finally:
         with suppress(OSError):  # the folder may be gone
