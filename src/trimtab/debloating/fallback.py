@@ -118,8 +118,8 @@ def fallback_digests(environment: Path) -> dict[str, str]:
 
     The objects of a store are not among them: what the fallback reads it compares with its sidecar.
     """
-    files = [environment / FALLBACK_LIBRARY, environment / _FETCHER]
-    files += (environment / _REMOVED).glob("*")
+    ours = (environment / FALLBACK_LIBRARY).parent
+    files = [environment / FALLBACK_LIBRARY, environment / _FETCHER, *(ours / _REMOVED).glob("*")]
     there = sha256_of_all(path for path in files if path.is_file())
     return {str(path.relative_to(environment)): digest for path, digest in there.items()}
 
