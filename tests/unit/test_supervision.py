@@ -59,7 +59,9 @@ def start(then: str, *before: str) -> Script:
     """Start the script, by the command `before`, and wait until its program is ready."""
     alive, held = os.pipe()
     process = subprocess.Popen(
-        [*before, sys.executable, "-c", SCRIPT.format(then=then), str(held)],
+        # Tests may have been started in the background, or by nohup, with signals ignored.
+        ["env", "--default-signal=HUP,INT,TERM", *before, sys.executable, "-c",
+         SCRIPT.format(then=then), str(held)],
         pass_fds=[held], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
