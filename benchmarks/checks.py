@@ -2,7 +2,7 @@
 
     python benchmarks/checks.py EARLIER [--pairs 3]
 
-EARLIER is a checkout with its native parts built. Both debloat the environment of this one, in turns.
+EARLIER is a checkout with its native parts built. Both debloat this one's environment, in turns.
 """
 
 import argparse

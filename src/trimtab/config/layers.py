@@ -126,6 +126,9 @@ class _Files(CachingConfigRepository):  # type: ignore[misc]
         except GrammarParseError as error:
             problem = f"{error.full_key}: {str(error).splitlines()[0]}; {ESCAPED}"
             raise UnreadableFileError(f"{path}: {problem}") from None
+        except OSError as error:  # of OmegaConf, for a value alone
+            problem = "expected keys with values, not a value alone"
+            raise UnreadableFileError(f"{path}: {problem}") from error
 
 
 def _plain(tree: DictConfig) -> dict[str, Any]:

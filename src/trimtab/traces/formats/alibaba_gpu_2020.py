@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
-from trimtab.traces.formats.csv_table import read_csv
+from trimtab.traces.formats.csv_table import read_csv, whole_csv
 from trimtab.traces.jobs import jobs_frame
 
 _TASKS = "pai_task_table.csv of Alibaba's GPU trace of 2020: 10 columns without a header"
@@ -40,7 +40,7 @@ def read_alibaba_gpu_2020(
     than Terminated, and of jobs that are not in `job_path`, are counted in `skipped`. The table
     of jobs (a million) is held in memory. Raises UserError that names the file and the row.
     """
-    jobs = pd.concat(read_csv(job_path, _JOB_TYPES, _JOBS, _JOB_NAMES.split()))
+    jobs = whole_csv(job_path, _JOB_TYPES, _JOBS, _JOB_NAMES.split())
     submitted_s = jobs.drop_duplicates("job_name").set_index("job_name")["start_time"]
     for frame in read_csv(task_path, _TASK_TYPES, _TASKS, _TASK_NAMES.split()):
         done = frame["status"] == "Terminated"

@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trimtab.errors import UserError
-from trimtab.traces.formats.csv_table import read_csv
+from trimtab.traces.formats.csv_table import read_csv, whole_csv
 from trimtab.traces.jobs import jobs_frame
 
 _COUNTS = "invocations_per_function_md.anon.dNN.csv of the Azure Functions dataset of 2019"
@@ -93,7 +93,7 @@ def _day(
     """Return one day's counts (functions, 1440) and durations at _RANKS (functions, 7), in s."""
     count_types = _KEY_TYPES | dict.fromkeys(_MINUTES, pa.int32())
     duration_types = _KEY_TYPES | dict.fromkeys(_PERCENTILES, pa.float64())
-    durations = pd.concat(read_csv(duration_path, duration_types, _DURATIONS))
+    durations = whole_csv(duration_path, duration_types, _DURATIONS)
     durations = durations.dropna().drop_duplicates(_FUNCTION).set_index(_FUNCTION)
     all_counts: list[NDArray[np.int32]] = []
     all_quantiles: list[NDArray[np.float64]] = []
@@ -111,4 +111,6 @@ def _day(
         all_counts.append(counts[known].to_numpy(np.int32))
         quantiles_s = durations[_PERCENTILES].to_numpy()[rows[known]] / 1e3
         all_quantiles.append(np.maximum.accumulate(quantiles_s, axis=1))
+    if not all_counts:
+        raise UserError(f"{invocation_path}: holds no row; expected {_COUNTS}")
     return np.concatenate(all_counts), np.concatenate(all_quantiles)

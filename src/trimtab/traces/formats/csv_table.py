@@ -48,6 +48,19 @@ def read_csv(
         raise UserError(f"{path}: {error}; expected {expected}") from None
 
 
+def whole_csv(
+    path: Path,
+    types: Mapping[str, pa.DataType],
+    expected: str,
+    names: Sequence[str] | None = None,
+) -> pd.DataFrame:
+    """Return what `read_csv` yields as one frame; raises UserError, too, where there is no row."""
+    frames = list(read_csv(path, types, expected, names))
+    if not frames:
+        raise UserError(f"{path}: holds no row; expected {expected}")
+    return pd.concat(frames)
+
+
 def csv_header(path: Path, expected: str) -> list[str]:
     """Return the column names in the first line of the file at `path`; UserError if unreadable."""
     try:
