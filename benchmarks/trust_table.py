@@ -91,7 +91,7 @@ def _fuzz(figures: Any) -> tuple[str, str, str, bool]:
     return (
         f"fuzzing of {len(targets)} kinds of files, guided by coverage (`make fuzz`)",
         "an hour: no crash, hang over 5 s, memory over 1 GB or file outside its folder",
-        f"{figures['seconds'] / 60:.0f} min of two processes, {inputs:,} inputs, {failed} failed",
+        f"{figures['seconds'] / 60:.0f} min of processor time, {inputs:,} inputs, {failed} failed",
         figures["seconds"] >= 3600 and not failed,
     )
 

@@ -1,9 +1,11 @@
 """Fuzz every target for its share of the time, two at once: python tests/fuzz/run.py SECONDS.
 
 Inputs that reach new code are kept in build/fuzz/corpus. One that fails a target is minimised and
-kept in build/fuzz/found; what is printed says how to replay it. Ends with 1 after any.
+kept in build/fuzz/found; what is printed says how to replay it. Ends with 1 after any. What is
+printed stands in build/fuzz/figures.json too, which benchmarks/results/fuzz.json was once.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -25,8 +27,8 @@ _FOUND = re.compile(rb"cov: (\d+) ft: (\d+)")
 _EXECUTED = re.compile(rb"stat::number_of_executed_units: +(\d+)")
 
 
-def fuzz(target: str, seconds: int) -> tuple[str, bool]:
-    """Return a line about one target, and whether all its inputs passed."""
+def fuzz(target: str, seconds: int) -> tuple[str, dict[str, int]]:
+    """Return a line about one target, and its figures: inputs, places reached, failures."""
     corpus, found = BUILD / "corpus" / target, BUILD / "found" / target
     corpus.mkdir(parents=True, exist_ok=True)
     found.mkdir(parents=True, exist_ok=True)
@@ -38,15 +40,16 @@ def fuzz(target: str, seconds: int) -> tuple[str, bool]:
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     (BUILD / f"{target}.log").write_bytes(done.stdout)
     executed, covered = _EXECUTED.findall(done.stdout), _FOUND.findall(done.stdout)
-    said = f"{target}: {int(executed[-1]) if executed else 0:,} inputs in {seconds} s"
-    said += f", {int(covered[-1][0]):,} places reached" if covered else ""
+    inputs, places = int([b"0", *executed][-1]), int([(b"0", b"0"), *covered][-1][0])
+    said = f"{target}: {inputs:,} inputs in {seconds} s, {places:,} places reached"
     new = sorted(set(found.iterdir()) - before)
     for path in new:
         replay = f"python tests/fuzz/harness.py {target} --replay {path}"
         said += f"\n  failed: {replay}\n  {minimised(target, path)}"
     if done.returncode and not new:
         said += f"\n  ended with {done.returncode}: see {BUILD / target}.log"
-    return said, not done.returncode
+    failed = max(len(new), int(done.returncode != 0))
+    return said, {"inputs": inputs, "seconds": seconds, "places": places, "failed": failed}
 
 
 def minimised(target: str, path: Path) -> str:
@@ -64,11 +67,13 @@ def main() -> None:
     os.nice(5)
     each = [max(1, seconds * SHARES[target] // whole) for target in chosen]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        results = []
-        for said, passed in pool.map(fuzz, chosen, each):
+        figures = {}
+        for target, (said, found) in zip(chosen, pool.map(fuzz, chosen, each), strict=True):
             print(said, flush=True)
-            results.append(passed)
-    sys.exit(not all(results))
+            figures[target] = found
+    made = {"seconds": sum(each), "targets": figures}
+    (BUILD / "figures.json").write_text(json.dumps(made, indent=1) + "\n")
+    sys.exit(any(found["failed"] for found in figures.values()))
 
 
 if __name__ == "__main__":

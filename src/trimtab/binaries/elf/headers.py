@@ -14,6 +14,7 @@ PT_TLS, PT_GNU_EH_FRAME, PT_GNU_RELRO = 7, 0x6474E550, 0x6474E552
 PF_X, PF_W, PF_R = 1, 2, 4
 SHT_NULL, SHT_SYMTAB, SHT_STRTAB, SHT_NOBITS, SHT_DYNSYM = 0, 2, 3, 8, 11
 SHF_ALLOC, SHF_EXECINSTR = 2, 4
+GPU_SECTIONS = {".nv_fatbin", "__nv_relfatbin"}  # where NVIDIA's tools look for GPU code
 
 HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 PROGRAM_HEADER = struct.Struct("<IIQQQQQQ")

@@ -17,6 +17,7 @@ from trimtab.binaries.elf.dynamic_section import (
     read_dynamic_section,
 )
 from trimtab.binaries.elf.headers import (
+    GPU_SECTIONS,
     HEADER,
     PAGE_BYTES,
     PF_X,
@@ -68,7 +69,7 @@ def check_promises(elf: Elf, whole: bool = True) -> None:
     check_relocations(section, symbols, whole)
     _check_functions(section, whole)
     _check_unwind_table(elf, section)
-    _check_sections(elf, section)
+    _check_sections(elf, section, whole)
     _check_apart_from_headers(elf, section.ranges)
 
 
@@ -163,8 +164,11 @@ def _check_unwind_table(elf: Elf, section: DynamicSection) -> None:
         raise ElfError(elf.path, "has unwind descriptions within code")
 
 
-def _check_sections(elf: Elf, section: DynamicSection) -> None:
-    """Section headers, where there are any, say what segments and the dynamic section say."""
+def _check_sections(elf: Elf, section: DynamicSection, whole: bool) -> None:
+    """Section headers, where there are any, say what segments and the dynamic section say.
+
+    In a library that is not `whole` one of GPU code covers what segments share what is left of it.
+    """
     tables = []
     in_file = [(load.offset, load.end) for load in elf.loads if load.file_bytes]
     for header in elf.sections:
@@ -178,7 +182,8 @@ def _check_sections(elf: Elf, section: DynamicSection) -> None:
         load = section.load_at(header.address)
         if load is None or header.address - load.address + load.offset != header.offset:
             raise ElfError(elf.path, f"has section {header.name} where no segment has its bytes")
-        if header.address + header.size > load.address + load.file_bytes:
+        of_pieces = not whole and header.name in GPU_SECTIONS
+        if not of_pieces and header.address + header.size > load.address + load.file_bytes:
             raise ElfError(elf.path, f"has section {header.name} past the end of its segment")
         if header.flags & SHF_EXECINSTR:
             if not load.flags & PF_X:

@@ -2,13 +2,19 @@
 
 from dataclasses import replace
 
-from trimtab.binaries.elf.headers import PAGE_BYTES, SHF_ALLOC, SHT_NOBITS, SHT_NULL, Section
+from trimtab.binaries.elf.headers import (
+    GPU_SECTIONS,
+    PAGE_BYTES,
+    SHF_ALLOC,
+    SHT_NOBITS,
+    SHT_NULL,
+    Section,
+)
 from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.rewriting.layout import Layout
 from trimtab.binaries.rewriting.locate import is_symbols
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
 
-_GPU_SECTIONS = {".nv_fatbin", "__nv_relfatbin"}
 _GONE = Section("", 0, SHT_NULL, 0, 0, 0, 0, 0, 0, 0, 0)
 
 
@@ -41,7 +47,7 @@ def split_sections(sections: list[Section], layout: Layout) -> list[Section]:
             nothing = replace(section, type=SHT_NOBITS, offset=layout.translate(section.offset))
             result.append(nothing)
             continue
-        if section.name in _GPU_SECTIONS:
+        if section.name in GPU_SECTIONS:
             end = pieces[-1].offset + pieces[-1].size
             result.append(replace(pieces[0], size=end - pieces[0].offset))
             continue

@@ -2,6 +2,7 @@
 
 import re
 import struct
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from trimtab.binaries.rewriting.companion import add_companion, linker_is_sound
 from trimtab.binaries.rewriting.locate import locate
 from trimtab.binaries.rewriting.program_headers import unmap_headers
 from trimtab.binaries.rewriting.read_back import read_back
-from trimtab.binaries.rewriting.spans import SpanReason, Spans
+from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans
 from trimtab.config.groups.debloat import Debloat
 from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries import ProfiledLibrary, locate_used
@@ -171,3 +172,27 @@ def test_a_companion_lets_nothing_behind_the_end_in(c_library: Compiled, tmp_pat
     companion = NAME if add_companion(slim, elf, NAME) else ""
     read_back(slim, elf, spans, companion=companion)
     assert dt.read_dynamic_section(read_elf(slim)).values[dt.DT_RELASZ] != 7
+
+
+def test_a_section_of_gpu_code_covers_what_is_left_of_it(tmp_path: Path) -> None:
+    """Its header is that of all pieces, in the segments that they are in."""
+    source = tmp_path / "gpu.c"
+    source.write_text(
+        '__asm__(".section .nv_fatbin,\\"a\\",@progbits\\n.balign 4096\\n.fill 131072, 1, 7\\n'
+        '.text\\n");\nint one(void) { return 1; }\n'
+    )
+    command = ["gcc", "-shared", "-fPIC", "-Wl,-z,separate-code", "-o", tmp_path / "gpu.so", source]
+    subprocess.run(command, check=True)
+    elf = read_elf(tmp_path / "gpu.so")
+    functions = read_functions(elf)
+    spans = locate(elf, functions, np.ones(len(functions), bool), True)
+    gpu = elf.section(".nv_fatbin")
+    assert gpu is not None
+    canvas = Canvas(spans.end, spans.reason)
+    start = gpu.offset + np.array([1, 3]) * 32768  # every second quarter leaves
+    canvas.paint(start, start + 32768, SpanReason.GPU_UNUSED)
+    spans = replace(spans, end=canvas.end, reason=canvas.reason)
+    slim = tmp_path / "slim.so"
+    rewrite(elf, spans, "compact", slim, 4096)
+    read_back(slim, elf, spans)
+    assert slim.stat().st_size < elf.size_bytes - 50_000
