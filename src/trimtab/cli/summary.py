@@ -4,6 +4,7 @@ from pathlib import Path
 
 from rich.table import Table
 
+from trimtab.binaries.rewriting.read_back import WRITTEN_WRONGLY
 from trimtab.cli.words import settling_in_words
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.manifest import Manifest
@@ -38,7 +39,8 @@ def summary_of(folder: Path, settling: Settling) -> Table:
     table.add_row("the whole environment", *_change(built.before_bytes, built.after_bytes))
     own_bytes = built.after_bytes - built.shared_bytes
     table.add_row("of it not shared with the original", "", _mb(own_bytes), "")
-    table.caption = settling_in_words(settling)
+    wrongly = [why for why in libraries["reason"] if WRITTEN_WRONGLY in why]
+    table.caption = "; ".join([settling_in_words(settling), *wrongly])
     return table
 
 

@@ -46,7 +46,8 @@ class ProfiledLibrary:
     `name` is its path in the target, `sha256` that of its file as it was profiled; `used` are ELF
     addresses of functions, `used_data` those of what was read and is none. `why_not` says why it
     is left as it is, and is empty otherwise.
-    `loaded` is false where no run loaded it.
+    `loaded` is false where no run loaded it. `written_wrongly` says what was wrong with its slim
+    library, in whose place it stays to the byte.
     """
 
     name: str
@@ -58,6 +59,7 @@ class ProfiledLibrary:
     used_data: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     loaded: bool = True
     sha256: str | None = None
+    written_wrongly: str = ""
 
 
 def profiled_libraries(
@@ -213,7 +215,7 @@ def locate_used(library: ProfiledLibrary, options: Debloat, gpu: GpuScope) -> Lo
 
 def _locate_used(elf: Elf, library: ProfiledLibrary, options: Debloat, gpu: GpuScope) -> Located:
     functions = read_functions(elf)
-    broken = broken_promise(elf)
+    broken = library.written_wrongly or broken_promise(elf)
     if broken:
         return _whole(elf, functions, broken)
     starts = functions.start.astype(np.int64)

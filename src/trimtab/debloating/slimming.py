@@ -13,7 +13,7 @@ import numpy as np
 from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.binaries.rewriting.companion import add_companion
 from trimtab.binaries.rewriting.program_headers import unmap_headers
-from trimtab.binaries.rewriting.read_back import read_back
+from trimtab.binaries.rewriting.read_back import WrittenWronglyError, read_back
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
 from trimtab.debloating.gpu.gpu_code import GpuScope
@@ -114,6 +114,12 @@ class Slimming:
         )
 
     def _rewrite(self, library: ProfiledLibrary) -> tuple[SlimLibrary, float, float]:
+        try:
+            return self._write(library)
+        except WrittenWronglyError as error:  # it costs that library alone, and is told
+            return self._write(replace(library, written_wrongly=str(error)))
+
+    def _write(self, library: ProfiledLibrary) -> tuple[SlimLibrary, float, float]:
         started_s = time.perf_counter()
         located = locate_in(library, self.options, self.gpu, self.spans)
         located_s = time.perf_counter()

@@ -8,6 +8,7 @@ import pytest
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.headers import PAGE_BYTES
 from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.rewriting.read_back import WRITTEN_WRONGLY
 from trimtab.config.groups.debloat import Debloat
 from trimtab.debloating import slimming
 from trimtab.debloating.gpu.gpu_code import GpuScope
@@ -48,3 +49,28 @@ def test_the_smallest_holes_go_where_there_are_too_many(
     document = LibrarySpans.read(spans_file(tmp_path / "spans", library.name))
     assert document.minimum_hole_bytes == smallest_bytes
     assert read_elf(slim.path).build_id == library.build_id
+
+
+def test_one_that_was_written_wrongly_stays_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if the writer had a fault: what it wrote is found, and costs that library alone."""
+    library = with_holes(tmp_path)
+
+    def faulty(path: Path) -> None:
+        with path.open("r+b") as file:
+            file.seek(8)
+            file.write(b"\3")
+
+    attempts: list[str] = []
+
+    def once(path: Path) -> None:
+        attempts.append(path.name)
+        if len(attempts) == 1:
+            faulty(path)
+
+    monkeypatch.setattr(slimming, "unmap_headers", once)
+    made = Slimming(Debloat(name="x"), GpuScope(), tmp_path / "slim", tmp_path / "spans")
+    (slim,) = made.rewrite([library], lambda name, done, total: None)
+    assert WRITTEN_WRONGLY in slim.located.spans.note
+    assert slim.path.read_bytes() == library.path.read_bytes()

@@ -39,9 +39,14 @@ from trimtab.binaries.rewriting.section_headers import without_symbols
 from trimtab.binaries.rewriting.spans import Spans
 from trimtab.errors import TrimtabError
 
+WRITTEN_WRONGLY = "its slim library was written wrongly and is not used"
 _CHUNK_BYTES = 1 << 22
 # Of a header's fields: where the tables are and how long they are.
 _MOVED_FIELDS = (5, 6, 10, 12)
+
+
+class WrittenWronglyError(TrimtabError):
+    """A slim library is not what was meant: nobody may load it."""
 
 
 def read_back(
@@ -49,8 +54,8 @@ def read_back(
 ) -> None:
     """Check the library at `path`, which `rewrite` made of `source` by `spans` and `patches`.
 
-    `companion` is the name that `add_companion` gave it, if it did. Raises TrimtabError, which
-    names the library and the promise that is broken; the file is removed then.
+    `companion` is the name that `add_companion` gave it, if it did. Raises WrittenWronglyError,
+    which names the library and the promise that is broken; the file is removed then.
     """
     try:
         slim = read_elf(path)
@@ -65,9 +70,9 @@ def read_back(
         _check_sections(slim, source, spans)
     except ElfError as error:
         path.unlink(missing_ok=True)
-        raise TrimtabError(
-            f"{source.path}: its slim library was written wrongly and is not used: {error};"
-            " please report this, and leave the library out until then"
+        why = str(error).removeprefix(f"{path}: ")
+        raise WrittenWronglyError(
+            f"{source.path}: {WRITTEN_WRONGLY}: it {why}; please report this"
         ) from None
 
 
