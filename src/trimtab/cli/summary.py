@@ -3,9 +3,11 @@
 from pathlib import Path
 
 from rich.table import Table
+from rich.text import Text
 
 from trimtab.binaries.rewriting.read_back import WRITTEN_WRONGLY
 from trimtab.cli.words import settling_in_words
+from trimtab.errors import visible
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.manifest import Manifest
 from trimtab.records.misses.settling import Settling
@@ -40,7 +42,7 @@ def summary_of(folder: Path, settling: Settling) -> Table:
     own_bytes = built.after_bytes - built.shared_bytes
     table.add_row("of it not shared with the original", "", _mb(own_bytes), "")
     wrongly = [why for why in libraries["reason"] if WRITTEN_WRONGLY in why]
-    table.caption = "; ".join([settling_in_words(settling), *wrongly])
+    table.caption = Text(visible("; ".join([settling_in_words(settling), *wrongly])))
     return table
 
 
