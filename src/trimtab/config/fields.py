@@ -102,14 +102,15 @@ NoNul = Annotated[
     satisfying(lambda text: not _NO_ARGUMENT.search(text), "a text that a program can be given"),
 ]
 Text = Annotated[NoNul, satisfying(str.strip, "a text that is not empty")]
-# What can name a folder and be a Snakemake wildcard.
+# What can name a file or a folder and be a Snakemake wildcard.
 Name = Annotated[
     str,
     satisfying(
-        re.compile(r"[a-z0-9_]+").fullmatch, "lower-case letters, digits and underscores only"
+        re.compile(r"[a-z0-9_]{1,100}").fullmatch,
+        "lower-case letters, digits and underscores only, 100 at most",
     ),
 ]
 Names = Annotated[
-    list[Text], satisfying(lambda names: len(set(names)) == len(names), "every name once")
+    list[Name], satisfying(lambda names: len(set(names)) == len(names), "every name once")
 ]
 SomeNames = Annotated[Names, satisfying(len, "at least one name")]

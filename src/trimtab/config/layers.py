@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
-from hydra._internal.config_repository import CachingConfigRepository
 from hydra._internal.config_search_path_impl import ConfigSearchPathImpl
 from hydra._internal.defaults_list import create_defaults_list
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -21,17 +20,16 @@ from hydra.core.override_parser.types import Override
 from hydra.core.plugins import Plugins
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import GrammarParseError
 
 from trimtab.config.fields import MistakeError
-from trimtab.config.limits import UnreadableFileError, check_values, yaml_text
+from trimtab.config.limits import check_values
+from trimtab.config.repository import Repository, no_surprise
 from trimtab.config.root import Root
 from trimtab.config.validate import keys_of, kind_at, nearest, steps_of, unknown_key
 
 # ${target:NAME} is the target NAME for the workload NAME alone: YAML keys take no interpolation.
 OmegaConf.register_new_resolver("target", lambda name: {name: [name]}, replace=True)
 
-ESCAPED = "write \\${ for a dollar sign and a brace"
 _ABSENT = object()
 
 
@@ -62,12 +60,13 @@ class Layers:
         path.append("main", f"file://{conf.resolve()}")
         path.append("schema", "structured://")
         self._loader = _Loader(path)
-        self._files = _Files(self._loader.repository, conf)
+        self._files = Repository(self._loader.repository, conf)
 
     def whole(self) -> dict[str, Any]:
         """Return what `config.yaml`, the chosen files and the overrides add up to."""
-        self._tree = self._composed(self.overrides, group=None)
-        return _plain(self._tree)
+        with no_surprise(self.conf):
+            self._tree = self._composed(self.overrides, group=None)
+            return _plain(self._tree)
 
     def option(self, group: str, name: str) -> dict[str, Any]:
         """Return the group `group` as `whole` would be with `name` for its option.
@@ -75,13 +74,14 @@ class Layers:
         Files of other groups are not merged; what `config.yaml`, the experiment and the overrides
         say of this one is. Interpolations see the other groups as `whole` left them.
         """
-        tree = self._composed([*self.overrides, f"{group}={name}"], group)
-        chosen = self._tree[group]
-        self._tree[group] = tree[group]
-        try:
-            return _plain(self._tree[group])
-        finally:
-            self._tree[group] = chosen
+        with no_surprise(self.conf):
+            tree = self._composed([*self.overrides, f"{group}='{name}'"], group)
+            chosen = self._tree[group]
+            self._tree[group] = tree[group]
+            try:
+                return _plain(self._tree[group])
+            finally:
+                self._tree[group] = chosen
 
     def _composed(self, overrides: list[str], group: str | None) -> DictConfig:
         parsed = OverridesParser.create().parse_overrides(overrides)
@@ -110,25 +110,6 @@ class _Loader(ConfigLoaderImpl):  # type: ignore[misc]
     def _load_single_config(self, default: Any, repo: Any) -> Any:
         # Hydra merges into what it is given here, and the file is to be used again.
         return copy.deepcopy(super()._load_single_config(default, repo))
-
-
-class _Files(CachingConfigRepository):  # type: ignore[misc]
-    def __init__(self, delegate: Any, conf: Path) -> None:
-        super().__init__(delegate)
-        self._conf = conf
-
-    def load_config(self, config_path: str) -> Any:
-        path = self._conf / f"{config_path}.yaml"
-        try:
-            if path.exists():
-                yaml_text(path)
-            return super().load_config(config_path)
-        except GrammarParseError as error:
-            problem = f"{error.full_key}: {str(error).splitlines()[0]}; {ESCAPED}"
-            raise UnreadableFileError(f"{path}: {problem}") from None
-        except OSError as error:  # of OmegaConf, for a value alone
-            problem = "expected keys with values, not a value alone"
-            raise UnreadableFileError(f"{path}: {problem}") from error
 
 
 def _plain(tree: DictConfig) -> dict[str, Any]:

@@ -29,13 +29,34 @@ class UnreadableFileError(Exception):
     """A file of the configuration that cannot be read at all."""
 
 
-def yaml_text(path: Path, most_bytes: int = MOST_BYTES, most_nodes: int = _MOST_NODES) -> str:
-    """Return the text of the YAML file at `path`, whose nodes were counted, aliases by what they
-    stand for.
+class _Loader(yaml.SafeLoader):
+    """Without dates, as OmegaConf's: a title may be 2026-02-30."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [resolver for resolver in resolvers if not resolver[0].endswith(":timestamp")]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def yaml_values(path: Path, most_bytes: int = MOST_BYTES, most_nodes: int = _MOST_NODES) -> Any:
+    """Return what the YAML file at `path` says; its nodes are counted before anything is made of
+    them, aliases by what they stand for.
 
     Raises UnreadableFileError for what is no file, not UTF-8, too large, too deep, has tags or an
     alias of itself, FileNotFoundError without a file, and yaml.YAMLError for what is no YAML.
     """
+    loader = _Loader(_text(path, most_bytes, most_nodes))
+    loader.name = str(path)  # which its errors tell
+    try:
+        return loader.get_single_data()
+    except ValueError as error:  # of PyYAML, for a number like 0b_
+        raise UnreadableFileError(f"{path}: {error}") from None
+    finally:
+        loader.dispose()
+
+
+def _text(path: Path, most_bytes: int, most_nodes: int) -> str:
     try:
         text = read_limited(path, most_bytes).decode()
     except TrimtabError as error:

@@ -6,22 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from hydra.errors import MissingConfigException, OverrideParseException
 from omegaconf.errors import InterpolationResolutionError, OmegaConfBaseException
 
 from trimtab.config.fields import ConfigError, MistakeError
-from trimtab.config.layers import ESCAPED, Layers
-from trimtab.config.limits import UnreadableFileError, yaml_text
+from trimtab.config.layers import Layers
+from trimtab.config.limits import UnreadableFileError, yaml_values
+from trimtab.config.repository import ESCAPED, MISTAKES
 from trimtab.config.root import GROUPS
 from trimtab.config.validate import nearest, steps_of
-
-_MISTAKES = (
-    HydraException,
-    OmegaConfBaseException,
-    yaml.YAMLError,
-    MistakeError,
-    UnreadableFileError,
-)
 
 
 @contextmanager
@@ -29,7 +22,7 @@ def explained(layers: Layers) -> Iterator[None]:
     """Raise ConfigError for what goes wrong in the block, which composes or checks `layers`."""
     try:
         yield
-    except _MISTAKES as error:
+    except (*MISTAKES, MistakeError) as error:
         raise ConfigError(explain(error, layers)) from None
     except RecursionError:
         problem = "lists of defaults that name each other, or values nested too deeply"
@@ -81,7 +74,7 @@ def place_of(key: str, layers: Layers) -> str:
 
 def _has(path: Path, steps: list[str]) -> bool:
     """Whether the file says something of the key with these steps."""
-    place: Any = yaml.safe_load(yaml_text(path))
+    place: Any = yaml_values(path)
     for step in steps:
         if isinstance(place, dict) and step in place:
             place = place[step]

@@ -19,7 +19,7 @@ from typing import Any
 
 import yaml
 
-from trimtab.config.limits import UnreadableFileError, yaml_text
+from trimtab.config.limits import UnreadableFileError, yaml_values
 from trimtab.errors import UserError
 from trimtab.execution.job_queue import QueuedJob
 
@@ -45,7 +45,7 @@ class QueueFile:
 def read_queue(path: Path) -> QueueFile:
     """Return what the file at `path` says; UserError names the file, the job and the key."""
     try:
-        document = yaml.safe_load(yaml_text(path, _MOST_BYTES, _MOST_NODES))
+        document = yaml_values(path, _MOST_BYTES, _MOST_NODES)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from None
     except UnreadableFileError as error:

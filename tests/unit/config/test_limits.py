@@ -17,7 +17,7 @@ from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.experiment import Schedule
 from trimtab.config.groups.trace import ArrivalsConfig, RoundsConfig, Work
-from trimtab.config.limits import UnreadableFileError, check_values, yaml_text
+from trimtab.config.limits import UnreadableFileError, check_values, yaml_values
 from trimtab.config.root import Profiling, Settle, Verify
 from trimtab.config.validate import checked
 
@@ -70,7 +70,7 @@ def test_a_file_that_grows_is_refused_as_it_is_read(
     path = tmp_path / "a.yaml"
     path.write_text(document)
     with quickly(), pytest.raises(UnreadableFileError) as caught:
-        yaml_text(path)
+        yaml_values(path)
     assert str(caught.value).startswith(f"{path}") and expected in str(caught.value)
 
 

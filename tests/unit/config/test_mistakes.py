@@ -58,7 +58,7 @@ def said(conf: Path, *overrides: str) -> str:
         (workload(env={"A": "${nope.x}"}), ["workload.env.A", "nope.x", r"\${"]),
         ({"name": "lenet5_train", "python": "p"}, ["workload.command", "missing", "a list"]),
         ("", ["workload.name", "missing", "a text"]),
-        (["a"], ["workload", "['a']", "keys name, command"]),
+        (["a"], ["expected keys with values, not a list"]),
         ("name: [x\nenv: 3", ["line 2", "not YAML"]),
         ("name: a\nname: b\n", ["line 2", "duplicate key"]),
     ],
