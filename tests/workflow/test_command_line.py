@@ -128,6 +128,24 @@ def calling(environment: Path, folder: Path) -> Path:
     return folder
 
 
+LEARN_AND_DIE = """
+import os, signal, sys
+event_to_die_of, ending, *sys.argv = sys.argv[1:]
+from trimtab.cli.main import app
+def on_event(event, given):
+    if event == event_to_die_of and any(str(part).endswith(ending) for part in given):
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.addaudithook(on_event)
+app()
+"""
+
+
+def learn_and_die(folder: Path, event: str, ending: str, *words: str) -> None:
+    """Have `trimtab learn` killed at its first `event` on a path with this ending."""
+    command = [sys.executable, "-c", LEARN_AND_DIE, event, ending, "trimtab", "learn", *words]
+    assert subprocess.run(command, cwd=folder).returncode == -signal.SIGKILL
+
+
 def test_learning_what_other_runs_need(environment: Path, calling: Path) -> None:
     """What the program is given later makes it call another function than the traced ones."""
     folder = calling
@@ -137,6 +155,8 @@ def test_learning_what_other_runs_need(environment: Path, calling: Path) -> None
     (folder / "calls").write_text("used more")
     verified = trimtab(folder, "verify", "--repeats", "1")
     assert verified.returncode == 0 and "0 of 2 runs missed nothing" in verified.stderr
+    # Killed between the new environment and its record.
+    learn_and_die(folder, "os.rename", "/environment.json", "--repeats", "1")
     learned = trimtab(folder, "learn", "--repeats", "1")
     assert learned.returncode == 0 and "kept from now on" in learned.stderr, learned.stderr
     verified = trimtab(folder, "verify", "--repeats", "1")
@@ -144,18 +164,6 @@ def test_learning_what_other_runs_need(environment: Path, calling: Path) -> None
     # The run of `learn` in which it was missed was the third; of these three slim runs none is.
     assert "at most 63%" in verified.stderr
     assert "0 removed pieces" in trimtab(folder, "learn", "--repeats", "1").stderr
-
-
-LEARN_AND_DIE = """
-import os, signal, sys
-sys.argv = ["trimtab", "learn", "--record", "production.jsonl"]
-from trimtab.cli.main import app
-def on_event(event, given):
-    if event == "tempfile.mkdtemp":
-        os.kill(os.getpid(), signal.SIGKILL)
-sys.addaudithook(on_event)
-app()
-"""
 
 
 def test_what_production_recorded_is_learned_without_a_run_also_after_it_was_killed(
@@ -174,8 +182,7 @@ def test_what_production_recorded_is_learned_without_a_run_also_after_it_was_kil
     shutil.copy(record, folder / "production.jsonl")
     (folder / "program.py").rename(folder / "away.py")
     # Killed when what was learned is written, and the environment not made again.
-    killed = subprocess.run([sys.executable, "-c", LEARN_AND_DIE], cwd=folder)
-    assert killed.returncode == -signal.SIGKILL
+    learn_and_die(folder, "tempfile.mkdtemp", "", "--record", "production.jsonl")
     fails(trimtab(folder, "verify"), 2, "`trimtab learn` did not come to its end")
     learned = trimtab(folder, "learn", "--record", "production.jsonl")
     assert learned.returncode == 0, learned.stderr

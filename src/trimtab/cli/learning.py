@@ -65,7 +65,8 @@ class SlimFolder:
                 f"{self.environment}: has no fallback, which tells what is missed; debloat with"
                 " --fallback original or packed, and another mode than punch"
             )
-        check_intact(self.folder, self.target.root, self.environment)
+        if not self._unbuilt:  # else it may have been built without its record, and is built again
+            check_intact(self.folder, self.target.root, self.environment)
         self._keep(self.settling.missed)
         if self.is_workspace:
             stage = replace(self.stage, settle=replace(self.stage.settle, clean_runs=runs))
