@@ -14,10 +14,17 @@ import tempfile
 import time
 from pathlib import Path
 
+from common import load, save
+
 from trimtab.config.groups.workload import Comparison, Marks, Output, Workload
 from trimtab.errors import TrimtabError
 from trimtab.profiling.original import as_it_runs
 
+HERE = {  # paths of this machine, as they are shown
+    sys.executable: "python",
+    str(Path(sys.executable).resolve()): "python",
+    f"{Path(__file__).resolve().parents[1]}/": "",
+}
 LIMIT_S, RUN_S = 45, 10
 SHOWN = 150
 
@@ -214,7 +221,8 @@ def outcome(name: str) -> dict[str, object]:
             # What the program wrote itself follows in lines of their own.
             said = f"{type(error).__name__}: {' | '.join(str(error).splitlines()[-2:])}"
         wall_s = time.perf_counter() - began_s
-        said = said.replace(folder, "").replace(sys.executable, "python")
+        for path, shown in ((folder, ""), *HERE.items()):
+            said = said.replace(path, shown)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     shown = said if len(said) <= 2 * SHOWN else f"{said[:SHOWN]} ... {said[-SHOWN:]}"
     return {"said": shown, "wall_s": round(wall_s, 1), "peak_mb": peak // 1000}
@@ -245,13 +253,13 @@ def main(names: list[str]) -> None:
 
     What an earlier version gave is kept beside it, as `before`.
     """
+    earlier = {row["program"]: row for row in (load("hostile") or {}).get("programs", [])}
     rows = []
     for name in names or [*C_PROGRAMS, *PROGRAMS, *ON_RECORDS, *OUTPUTS, *MARKS]:
-        rows.append(row(name))
+        kept = {key: it for key, it in earlier.get(name, {}).items() if key.startswith("before")}
+        rows.append({**row(name), **kept})
         print("|", " | ".join(str(value) for value in rows[-1].values()), "|", flush=True)
     if not names:
-        from common import save
-
         save("hostile", {"programs": rows})
 
 
