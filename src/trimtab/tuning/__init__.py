@@ -1,0 +1,1 @@
+"""Tuning: hyperparameters, the system set-up of training, and the set-up of inference."""

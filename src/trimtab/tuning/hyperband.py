@@ -1,0 +1,192 @@
+"""HyperBand: many configurations on small budgets, the better ones on larger ones.
+
+Brackets and rungs are those of Algorithm 1 in Li et al., "Hyperband: A Novel Bandit-Based Approach
+to Hyperparameter Optimization" (JMLR 18, 2018), with the levels of `fidelity` as the resource. The
+asynchronous way is Algorithm 2 of Li et al., "A System for Massively Parallel Hyperparameter
+Tuning" (MLSys 2020), for as many configurations as the synchronous one has. Nothing here runs,
+suggests or measures: it says what is to be trained next, given the scores so far.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from trimtab.tuning.fidelity import Budget, Fidelity
+
+
+@dataclass(frozen=True)
+class Rung:
+    """How many configurations of a bracket are trained up to one level."""
+
+    trials: int
+    level: int
+
+
+Bracket = tuple[Rung, ...]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A configuration to train up to the level of a rung; `trial` is None for a new one."""
+
+    bracket: int
+    rung: int
+    trial: int | None = None
+
+
+@dataclass(frozen=True)
+class Past:
+    """A job that was started in an earlier process, and whether it ended: then with which score.
+
+    The score is None for a failure.
+    """
+
+    job: Job
+    ended: bool
+    score: float | None = None
+
+
+def brackets_of(levels: int, reduction: int) -> list[Bracket]:
+    """Return HyperBand's brackets for `levels`, of which one in `reduction` goes on from each rung.
+
+    The first bracket has the most configurations and the smallest budget. Raises ValueError for
+    less than one level and for a reduction below 2.
+    """
+    if levels < 1 or reduction < 2:
+        raise ValueError(f"{levels} levels, reduction {reduction}: expected at least 1 and 2")
+    most_halvings = 0
+    while reduction ** (most_halvings + 1) <= levels:
+        most_halvings += 1
+    return [
+        _bracket(levels, reduction, halvings, most_halvings)
+        for halvings in range(most_halvings, -1, -1)
+    ]
+
+
+def successive_halving(levels: int, reduction: int, trials: int) -> list[Bracket]:
+    """Return one bracket that begins with `trials` configurations and ends at the last level."""
+    halvings = 0
+    while reduction ** (halvings + 1) <= min(levels, trials):
+        halvings += 1
+    return [_rungs(levels, reduction, halvings, trials)]
+
+
+def _bracket(levels: int, reduction: int, halvings: int, most_halvings: int) -> Bracket:
+    trials = -(-(most_halvings + 1) * reduction**halvings // (halvings + 1))
+    return _rungs(levels, reduction, halvings, trials)
+
+
+def _rungs(levels: int, reduction: int, halvings: int, trials: int) -> Bracket:
+    return tuple(
+        Rung(trials // reduction**rung, levels // reduction ** (halvings - rung))
+        for rung in range(halvings + 1)
+    )
+
+
+def work_epochs(brackets: Iterable[Bracket], fidelity: Fidelity) -> float:
+    """Return the training that all brackets cost when no trial fails, in epochs over all data."""
+    total = 0.0
+    for bracket in brackets:
+        before: Budget | None = None
+        for rung in bracket:
+            budget = fidelity.at(rung.level)
+            total += rung.trials * budget.work_after(before)
+            before = budget
+    return total
+
+
+@dataclass
+class _Progress:
+    """What has happened on one rung of a bracket."""
+
+    scores: dict[int, float | None] = field(default_factory=dict)
+    started: set[int] = field(default_factory=set)
+
+    def best(self, count: int) -> list[int]:
+        """The `count` best that did not fail; of equal ones the earlier."""
+        good = [(score, trial) for trial, score in self.scores.items() if score is not None]
+        return [trial for _, trial in sorted(good, key=lambda one: (-one[0], one[1]))[:count]]
+
+
+class HyperBand:
+    """What to train next: `next_job`, `start` and `report` in any order that trials end in.
+
+    Higher scores are better. `synchronous`: a rung ends before any of it goes on; otherwise a
+    configuration goes on as soon as it is among the best of those that reached its rung. Trials
+    that ran when an earlier process ended are the first jobs again.
+    """
+
+    def __init__(
+        self,
+        brackets: Sequence[Bracket],
+        reduction: int,
+        *,
+        synchronous: bool = True,
+        past: Iterable[Past] = (),
+    ) -> None:
+        self.brackets, self.reduction, self.synchronous = brackets, reduction, synchronous
+        self._progress = [[_Progress() for _ in bracket] for bracket in brackets]
+        self._running: dict[int, Job] = {}
+        self._again: list[Job] = []
+        for one in past:
+            self._recall(one)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is running and nothing is left to start."""
+        return not self._running and self.next_job() is None
+
+    def next_job(self) -> Job | None:
+        """Return what to start now, or None where it depends on trials that still run.
+
+        The same job is returned until it is started.
+        """
+        if self._again:
+            return self._again[0]
+        for number, bracket in enumerate(self.brackets):
+            for rung in range(len(bracket) - 2, -1, -1):
+                for trial in self._going_on(number, rung):
+                    return Job(number, rung + 1, trial)
+            if len(self._progress[number][0].started) < bracket[0].trials:
+                return Job(number, 0)
+        return None
+
+    def start(self, job: Job, trial: int) -> None:
+        """Say that `job` has begun as the trial with this number."""
+        if self._again[:1] == [job]:
+            del self._again[0]
+        self._progress[job.bracket][job.rung].started.add(trial)
+        self._running[trial] = Job(job.bracket, job.rung, trial)
+
+    def report(self, trial: int, score: float | None) -> None:
+        """Say how a running trial ended: with its score, or None for a failure."""
+        job = self._running.pop(trial)
+        self._progress[job.bracket][job.rung].scores[trial] = score
+
+    def _going_on(self, number: int, rung: int) -> list[int]:
+        """The trials of a rung that are to be started on the next one."""
+        here, following = self._progress[number][rung : rung + 2]
+        places = self.brackets[number][rung + 1].trials
+        if not self.synchronous:
+            places = len(here.scores) // self.reduction
+        elif not self._is_complete(number, rung):
+            return []
+        return [trial for trial in here.best(places) if trial not in following.started]
+
+    def _is_complete(self, number: int, rung: int) -> bool:
+        here = self._progress[number][rung]
+        if len(here.scores) < len(here.started):
+            return False
+        if rung == 0:
+            return len(here.started) == self.brackets[number][0].trials
+        return self._is_complete(number, rung - 1) and not self._going_on(number, rung - 1)
+
+    def _recall(self, past: Past) -> None:
+        trial = past.job.trial
+        if trial is None:
+            raise ValueError(f"{past.job}: expected the number of its trial")
+        progress = self._progress[past.job.bracket][past.job.rung]
+        progress.started.add(trial)
+        if past.ended:
+            progress.scores[trial] = past.score
+        else:
+            self._again.append(past.job)
