@@ -27,6 +27,7 @@ from trimtab.tuning.space import Configuration
 
 _PATIENCE_S = 60.0  # a suggestion by a model takes up to a second
 _TOLD, _FAILURE, _MADE_WITH = "told", "failure", "made_with"
+_FIRST_BYTES = b'{"op_code":'  # of a journal, as Optuna writes it
 _DAMAGED = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
@@ -165,8 +166,7 @@ class Journal:
     def _damaged(self, error: Exception) -> UserError:
         reason = " ".join(str(error).split()) or type(error).__name__
         return UserError(
-            f"{self.path}: no journal of Optuna's, or a damaged one ({reason}); remove it, and the "
-            "search begins again"
+            f"{self.path}: a damaged journal ({reason}); remove it, and the search begins again"
         )
 
 
@@ -194,10 +194,15 @@ def _told(frozen: Any) -> Told:
 
 
 def _cut_torn_record(path: Path) -> None:
-    if not path.exists() or path.stat().st_size == 0:
+    """Cut off half a record; raise UserError, and change nothing, for what is no journal."""
+    if not path.exists():
         return
     with path.open("r+b") as file:
-        file.seek(-1, os.SEEK_END)
-        if file.read() != b"\n":
+        first = file.read(len(_FIRST_BYTES))
+        if not _FIRST_BYTES.startswith(first):
+            raise UserError(f"{path}: not a journal of Optuna's; name another file")
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - 1, 0))
+        if file.read() not in (b"\n", b""):
             file.seek(0)
             file.truncate(file.read().rfind(b"\n") + 1)
