@@ -9,11 +9,10 @@ the same in whichever process it is made.
             group of parameters that occur together, and trials that still run taken for bad ones
             (TPESampler: multivariate, group, constant_liar). With HyperBand it is what BOHB is but
             for details: BOHB draws a share of the configurations at random, and models one budget
-    gp      a Gaussian process with logarithmic expected improvement (GPSampler); it learns from
-            trials of the largest budget alone, and draws what has a condition at random
     grid    every configuration once, in an order by the seed, where they can be listed
 
-The grid is a list of ours: Optuna's GridSampler knows no conditions, and its BruteForceSampler no
+Left out are those that know neither conditions nor budgets (CMA-ES, Gaussian processes, quasi-random
+sequences) and those of several objectives. The grid is a list of ours: Optuna's GridSampler knows no conditions, and its BruteForceSampler no
 forbidden sets, and both are told by the study's end, not by the journal, what was asked for.
 """
 
@@ -41,7 +40,6 @@ def _tpe(seed: int) -> Any:
 _SAMPLERS: dict[str, Callable[[int], Any]] = {
     "random": optuna.samplers.RandomSampler,
     "tpe": _tpe,
-    "gp": lambda seed: optuna.samplers.GPSampler(seed=seed, warn_independent_sampling=False),
 }
 ALGORITHMS = (*_SAMPLERS, GRID)
 
