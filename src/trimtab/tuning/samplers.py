@@ -11,9 +11,9 @@ the same in whichever process it is made.
             for details: BOHB draws a share of the configurations at random, and models one budget
     grid    every configuration once, in an order by the seed, where they can be listed
 
-Left out are those that know neither conditions nor budgets (CMA-ES, Gaussian processes, quasi-random
-sequences) and those of several objectives. The grid is a list of ours: Optuna's GridSampler knows no conditions, and its BruteForceSampler no
-forbidden sets, and both are told by the study's end, not by the journal, what was asked for.
+Left out are those of Optuna's that know neither conditions nor budgets (CMA-ES, Gaussian processes,
+quasi-random sequences) and those for several objectives. The grid is a list of ours: Optuna's
+GridSampler knows no conditions, and its BruteForceSampler no forbidden sets.
 """
 
 import warnings
