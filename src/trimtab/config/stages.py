@@ -127,12 +127,13 @@ class Resolved(EvaluateStage):
 def dump(stage: Any) -> str:
     """Return a stage's configuration as canonical JSON.
 
-    Keys that only the report shows are left out of every stage but EvaluateStage, and keys that
-    only scheduling reads of all but that and TraceStage: editing them measures nothing again.
+    Keys that only the report shows, or only tuning reads, are left out of every stage but
+    EvaluateStage, and keys that only scheduling reads of all but that and TraceStage: editing them
+    measures nothing again.
     """
     left_out = set()
     if not isinstance(stage, EvaluateStage):
-        left_out.add("report_only")
+        left_out |= {"report_only", "tuning_only"}
         if not isinstance(stage, TraceStage):
             left_out.add("schedule_only")
     return json.dumps(_plain(stage, left_out), sort_keys=True)
