@@ -37,7 +37,8 @@ class TrialProcess:
     def __init__(
         self, running: Running, folder: TrialFolder, settings: SystemSettings, timeout_s: float
     ) -> None:
-        self.folder = folder.path
+        self.folder, self.pid = folder.path, running.pid
+        self.processes = running.processes
         self._running, self._files, self._settings = running, folder, settings
         self._channel = folder.channel
         self._machine = Machine(running)
