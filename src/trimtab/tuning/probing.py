@@ -6,27 +6,12 @@ for an epoch, and then the best of them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
-from trimtab.records.tuning.ground_truth import Setting
 from trimtab.tuning.ground_truth import GroundTruth
+from trimtab.tuning.steering import MeasuredEpoch, Settings
 
-Settings = Mapping[str, Setting]
 Phase = StrEnum("Phase", "PROFILING PROBING KNOWN BEST")
-
-
-@dataclass(frozen=True)
-class MeasuredEpoch:
-    """An epoch under some settings: `cost` is what the objective has less of where it is better.
-
-    `work_epochs` is its training in epochs over the whole data, by which the cost is divided, and
-    `rates` are its counters per second of the processor.
-    """
-
-    cost: float
-    rates: Mapping[str, float]
-    work_epochs: float = 1.0
 
 
 class SystemTuner:

@@ -3,7 +3,8 @@
 import pytest
 
 from trimtab.tuning.ground_truth import GroundTruth
-from trimtab.tuning.probing import MeasuredEpoch, Phase, Settings, SystemTuner
+from trimtab.tuning.probing import Phase, SystemTuner
+from trimtab.tuning.steering import MeasuredEpoch, Settings
 
 CANDIDATES: list[Settings] = [{"cores": 4}, {"cores": 1}, {"cores": 2}]
 COSTS = {4: 3.0, 1: 5.0, 2: 2.0}
