@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from trimtab.profiling.meters.processes import Stat, read_stat
+from trimtab.profiling.meters.processes import Stat, environment_of, read_stat
 
 _PROC = Path("/proc")
 _MARK = "TRIMTAB_EXECUTION"
@@ -32,7 +32,7 @@ def living(mark: str, session: int = -1) -> list[Stat]:
             continue
         if stat.is_zombie:
             continue
-        if stat.session == session or wanted in _environment(stat.pid):
+        if stat.session == session or wanted in environment_of(stat.pid):
             found.append(stat)
     return sorted(found, key=lambda stat: (stat.start_ticks, stat.pid))
 
@@ -116,11 +116,3 @@ class Execution:
         cpu_s = usage.ru_utime + usage.ru_stime
         cpu_s += sum(seconds for pid, seconds in others.items() if pid != self.pid)
         return os.waitstatus_to_exitcode(status), cpu_s
-
-
-def _environment(pid: int) -> bytes:
-    """Return a process' environment with a null byte around each entry; empty if not ours."""
-    try:
-        return b"\0" + (_PROC / str(pid) / "environ").read_bytes()
-    except OSError:
-        return b""

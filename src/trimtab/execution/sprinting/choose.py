@@ -7,7 +7,7 @@ there is no cpufreq, cores take its place: by control group quota, or else by af
 import os
 
 from trimtab.errors import UserError
-from trimtab.execution.sprinting.control_groups import make_cpu_group
+from trimtab.execution.sprinting.control_groups import make_group
 from trimtab.execution.sprinting.core_sprinting import AffinitySprinter, QuotaSprinter
 from trimtab.execution.sprinting.frequencies import FrequencySprinter
 from trimtab.execution.sprinting.sprinter import NoSprinter, Sprinter
@@ -33,4 +33,4 @@ def find_sprinter(sprints: bool = True) -> Sprinter:
 def _quota_sprinter() -> QuotaSprinter:
     if len(os.sched_getaffinity(0)) < 2:
         raise UserError("there is one core only: a quota of one core would not slow a job down")
-    return QuotaSprinter(make_cpu_group())
+    return QuotaSprinter(make_group("cpu"))

@@ -1,51 +1,106 @@
-"""A control group of our own in which CPU time can be limited, in version 2 or version 1.
+"""A control group of our own in which CPU time or memory can be limited, in version 2 or version 1.
 
-Version 2 (Documentation/admin-guide/cgroup-v2.rst) has one tree; a group can limit CPU time if its
-parent hands the controller down, which `cgroup.subtree_control` says. We look from our own group
+Version 2 (Documentation/admin-guide/cgroup-v2.rst) has one tree; a group can limit what its
+parent hands the controller of down, which `cgroup.subtree_control` says. We look from our own group
 upwards for such a parent that lets us make a folder, and change nothing in what is there already.
-Version 1 (Documentation/admin-guide/cgroup-v1) has a tree of its own for the cpu controller.
+Version 1 (Documentation/admin-guide/cgroup-v1) has a tree of its own for each controller.
 """
 
+import errno
+import itertools
 import os
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from trimtab.errors import UserError
+from trimtab.execution.sprinting.sprinter import RunningJob
 
-_QUOTA_FILES = ("cpu.max", "cpu.cfs_quota_us")
+_LIMIT_FILES = {
+    "cpu": ("cpu.max", "cpu.cfs_quota_us"),
+    "memory": ("memory.max", "memory.limit_in_bytes"),
+}
+_EMPTY_PATIENCE_S = 2.0
+_numbers = itertools.count()
 
 
-def make_cpu_group(mounts: str | None = None, own: str | None = None) -> Path:
-    """Return a new, empty control group whose CPU time can be limited; the caller removes it.
+def make_group(controller: str, mounts: str | None = None, own: str | None = None) -> Path:
+    """Return a new, empty control group in which `controller`, cpu or memory, sets a limit.
 
-    `mounts` and `own` are the texts of /proc/self/mounts and /proc/self/cgroup. Raises UserError
-    when no group can be made, with the folders that were tried.
+    The caller removes it. `mounts` and `own` are the texts of /proc/self/mounts and
+    /proc/self/cgroup. Raises UserError when no group can be made, with the folders that were tried.
     """
     mounts = Path("/proc/self/mounts").read_text() if mounts is None else mounts
     own = Path("/proc/self/cgroup").read_text() if own is None else own
     tried = []
-    for parent in cpu_parents(mounts, own):
-        group = parent / f"trimtab-{os.getpid()}"
+    for parent in parents_for(controller, mounts, own):
+        group = parent / f"trimtab-{os.getpid()}-{next(_numbers)}"
         try:
             group.mkdir()
         except OSError as error:
             tried.append(f"{parent}: {error.strerror}")
             continue
-        if any(os.access(group / name, os.W_OK) for name in _QUOTA_FILES):
+        if any(os.access(group / name, os.W_OK) for name in _LIMIT_FILES[controller]):
             return group
-        tried.append(f"{parent}: no CPU quota")
+        tried.append(f"{parent}: no limit of {controller}")
         group.rmdir()
-    raise UserError(f"no control group can be made: {'; '.join(tried) or 'no cpu controller'}")
+    raise UserError(
+        f"no control group can be made: {'; '.join(tried) or f'no {controller} controller'}"
+    )
 
 
-def cpu_parents(mounts: str, own: str) -> Iterator[Path]:
-    """Yield the folders in which a group with a CPU quota may be made, nearest first."""
-    for root, group, kind in _trees(mounts, own):
+def parents_for(controller: str, mounts: str, own: str) -> Iterator[Path]:
+    """Yield the folders in which a group with such a limit may be made, nearest first."""
+    for root, group, kind in _trees(controller, mounts, own):
         for parent in (group, *group.parents):
-            if kind == "cgroup" or "cpu" in _handed_down(parent):
+            if kind == "cgroup" or controller in _handed_down(parent):
                 yield parent
             if parent == root:
                 break
+
+
+def move_into(group: Path, job: RunningJob) -> None:
+    """Move the job's processes into the group, until there is none that was not moved.
+
+    Raises UserError where the machine does not allow that.
+    """
+    moved = members(group)
+    while new := {one.pid for one in job.processes()} - moved:
+        moved |= new  # also one that has ended, which no group lists
+        for process in new:
+            move(process, group)
+
+
+def move(process: int, group: Path) -> None:
+    """Move a process, if it is still there; raises UserError where that is not allowed."""
+    try:
+        (group / "cgroup.procs").write_text(str(process))
+    except ProcessLookupError:
+        return
+    except OSError as error:
+        raise UserError(
+            f"{group}: process {process} cannot be moved there: {error.strerror}"
+        ) from None
+
+
+def members(group: Path) -> set[int]:
+    """Return the processes in the group."""
+    return {int(line) for line in (group / "cgroup.procs").read_text().split()}
+
+
+def remove_group(group: Path) -> None:
+    """Remove a group, which is empty a moment after its last process has died or left."""
+    deadline = time.monotonic() + _EMPTY_PATIENCE_S
+    while True:
+        try:
+            with suppress(FileNotFoundError):
+                group.rmdir()
+            return
+        except OSError as error:
+            if error.errno != errno.EBUSY or time.monotonic() > deadline:
+                raise
+        time.sleep(0.001)  # version 1 has no event for it
 
 
 def group_of(process: int, group: Path) -> Path:
@@ -55,11 +110,16 @@ def group_of(process: int, group: Path) -> Path:
     """
     mounts = Path("/proc/self/mounts").read_text()
     its = Path(f"/proc/{process}/cgroup").read_text()
-    return next(folder for root, folder, _ in _trees(mounts, its) if group.is_relative_to(root))
+    return next(
+        folder
+        for controller in _LIMIT_FILES
+        for root, folder, _ in _trees(controller, mounts, its)
+        if group.is_relative_to(root)
+    )
 
 
-def _trees(mounts: str, groups: str) -> Iterator[tuple[Path, Path, str]]:
-    """Yield the trees that may limit CPU time: root, a process' folder, cgroup or cgroup2.
+def _trees(controller: str, mounts: str, groups: str) -> Iterator[tuple[Path, Path, str]]:
+    """Yield the trees that may have the limit: root, a process' folder, cgroup or cgroup2.
 
     `groups` is the process' /proc/PID/cgroup.
     """
@@ -68,8 +128,12 @@ def _trees(mounts: str, groups: str) -> Iterator[tuple[Path, Path, str]]:
         _device, folder, kind, options = line.split()[:4]
         if kind == "cgroup2" and "" in by_controller:
             yield Path(folder), Path(folder) / by_controller[""], kind
-        elif kind == "cgroup" and "cpu" in options.split(",") and "cpu" in by_controller:
-            yield Path(folder), Path(folder) / by_controller["cpu"], kind
+        elif kind == "cgroup" and _of_both(controller, options, by_controller):
+            yield Path(folder), Path(folder) / by_controller[controller], kind
+
+
+def _of_both(controller: str, options: str, by_controller: dict[str, str]) -> bool:
+    return controller in options.split(",") and controller in by_controller
 
 
 def _groups(text: str) -> Iterator[tuple[str, str]]:

@@ -3,20 +3,23 @@
 A job normally has one core and sprints on all of them, which speeds up only what runs in parallel.
 """
 
-import errno
 import os
 import shutil
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from trimtab.errors import UserError
-from trimtab.execution.sprinting.control_groups import group_of
+from trimtab.execution.sprinting.control_groups import (
+    group_of,
+    members,
+    move,
+    move_into,
+    remove_group,
+)
 from trimtab.execution.sprinting.sprinter import RunningJob, Sprinter
 
 _NORMAL_CORES = 1
-_EMPTY_PATIENCE_S = 2.0
 
 
 class QuotaSprinter(Sprinter):
@@ -50,26 +53,10 @@ class QuotaSprinter(Sprinter):
 
         Raises UserError where the machine does not allow that.
         """
-        moved = self._members()
-        while new := {one.pid for one in job.processes()} - moved:
-            moved |= new  # also one that has ended, which no group lists
-            for process in new:
-                with suppress(ProcessLookupError, FileNotFoundError):
-                    self._home = group_of(process, self._group)
-                    self._move(process, self._group)
-
-    def _members(self) -> set[int]:
-        return {int(line) for line in (self._group / "cgroup.procs").read_text().split()}
-
-    def _move(self, process: int, group: Path) -> None:
-        try:
-            (group / "cgroup.procs").write_text(str(process))
-        except ProcessLookupError:
-            return
-        except OSError as error:
-            raise UserError(
-                f"{group}: process {process} cannot be moved there: {error.strerror}"
-            ) from None
+        for process in {one.pid for one in job.processes()} - members(self._group):
+            with suppress(ProcessLookupError, FileNotFoundError):
+                self._home = group_of(process, self._group)
+        move_into(self._group, job)
 
     def sprint(self) -> None:
         """Lift the quota."""
@@ -82,19 +69,11 @@ class QuotaSprinter(Sprinter):
     def restore(self) -> None:
         """Remove the group, which is empty a moment after its last process has died or left."""
         moved: set[int] = set()
-        while self._home.name and (staying := self._members() - moved):
+        while self._home.name and (staying := members(self._group) - moved):
             moved |= staying
             for process in staying:
-                self._move(process, self._home)
-        deadline = time.monotonic() + _EMPTY_PATIENCE_S
-        while True:
-            try:
-                self._group.rmdir()
-                return
-            except OSError as error:
-                if error.errno != errno.EBUSY or time.monotonic() > deadline:
-                    raise
-            time.sleep(0.001)  # version 1 has no event for it
+                move(process, self._home)
+        remove_group(self._group)
 
 
 class AffinitySprinter(Sprinter):
@@ -132,17 +111,26 @@ class AffinitySprinter(Sprinter):
         self._allow(self._cpus[:_NORMAL_CORES])
 
     def _allow(self, cpus: Sequence[int]) -> None:
-        """Move thread by thread until there is none that was not moved."""
-        moved: set[int] = set()
-        while new := self._threads() - moved:
-            for thread in new:
-                with suppress(ProcessLookupError):
-                    os.sched_setaffinity(thread, cpus)
-            moved |= new
+        if self._job is not None:
+            set_affinity(self._job, cpus)
 
-    def _threads(self) -> set[int]:
-        found: set[int] = set()
-        for process in self._job.processes() if self._job else ():
-            with suppress(OSError):
-                found |= {int(entry.name) for entry in os.scandir(f"/proc/{process.pid}/task")}
-        return found
+
+def set_affinity(job: RunningJob, cpus: Sequence[int]) -> None:
+    """Let the job's threads use `cpus` only: one by one, until there is none that was not moved.
+
+    Raises OSError where none of the CPUs may be used.
+    """
+    moved: set[int] = set()
+    while new := _threads(job) - moved:
+        for thread in new:
+            with suppress(ProcessLookupError):
+                os.sched_setaffinity(thread, cpus)
+        moved |= new
+
+
+def _threads(job: RunningJob) -> set[int]:
+    found: set[int] = set()
+    for process in job.processes():
+        with suppress(OSError):
+            found |= {int(entry.name) for entry in os.scandir(f"/proc/{process.pid}/task")}
+    return found

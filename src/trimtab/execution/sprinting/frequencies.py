@@ -8,7 +8,7 @@ governors `powersave` and `performance`, which hold the lowest and the highest f
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -77,6 +77,44 @@ class FrequencySprinter(Sprinter):
         if offered.exists() and "performance" in offered.read_text().split():
             governor = folder / "scaling_governor"
             self._found[governor] = governor.read_text().strip()
+
+
+class HighestFrequencies:
+    """The highest frequency that single processors may use; `restore` writes back what was found.
+
+    `root` holds cpu0/cpufreq, cpu1/cpufreq and so on. As with every such limit the governor decides
+    what is used below it.
+    """
+
+    def __init__(self, root: Path = CPUS) -> None:
+        self._root = root
+        self._found: dict[Path, str] = {}
+
+    def limit(self, cpus: Iterable[int], mhz: float) -> None:
+        """Set it for `cpus`; raises UserError where this machine does not allow that."""
+        khz = round(mhz * 1000)
+        try:
+            for cpu in cpus:
+                folder = self._root / f"cpu{cpu}" / "cpufreq"
+                lowest, highest = (
+                    int((folder / f"cpuinfo_{end}_freq").read_text()) for end in ("min", "max")
+                )
+                if not lowest <= khz <= highest:
+                    raise UserError(
+                        f"{mhz:g} MHz: expected {lowest / 1000:g} to {highest / 1000:g} MHz"
+                    )
+                path = folder / "scaling_max_freq"
+                found = path.read_text()
+                path.write_text(str(khz))
+                self._found.setdefault(path, found)
+        except (OSError, ValueError) as error:
+            raise UserError(f"{error}: frequencies cannot be set on this machine") from None
+
+    def restore(self) -> None:
+        """Write back every frequency that was found."""
+        for path, text in self._found.items():
+            path.write_text(text)
+        self._found.clear()
 
 
 class Governors:

@@ -92,10 +92,14 @@ class RunProcesses:
     Make it before the run starts: what exists then is not of the run, and neither is what this
     process starts in its own session later on. `leader` is the run's first process, to be set
     when it is there; the first process has to lead a session of its own.
+
+    Where several runs go on at once, orphans cannot be told apart: each run's processes then have
+    its `mark`, NAME=value, in their environment, and by it they are found.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, mark: str | None = None) -> None:
         self.leader = 0
+        self._mark = None if mark is None else f"\0{mark}\0".encode()
         self._strangers = _listed()
         self._members: dict[int, int] = {}
 
@@ -136,13 +140,19 @@ class RunProcesses:
         return len(killed)
 
     def _belongs(self, stat: Stat) -> bool:
-        adopted = stat.parent == os.getpid() and stat.session != os.getsid(0)
-        return (
-            stat.pid == self.leader
-            or stat.session == self.leader
-            or stat.parent in self._members
-            or adopted
-        )
+        if stat.pid == self.leader or stat.session == self.leader or stat.parent in self._members:
+            return True
+        if self._mark is not None:
+            return self._mark in environment_of(stat.pid)
+        return stat.parent == os.getpid() and stat.session != os.getsid(0)
+
+
+def environment_of(pid: int) -> bytes:
+    """Return a process' environment with a null byte around each entry; empty if not ours."""
+    try:
+        return b"\0" + (_PROC / str(pid) / "environ").read_bytes()
+    except OSError:
+        return b""
 
 
 def _listed() -> set[int]:

@@ -78,7 +78,9 @@ def launched(program: Program, stdout: Path, stderr: Path) -> Iterator[Launched]
             follower = None
         run.started_at = time.monotonic()
         with _on_cpus(program.cpus):
-            process = _start(program, subprocess.PIPE if from_pipe else out.fileno(), err.fileno())
+            process = start_process(
+                program, subprocess.PIPE if from_pipe else out.fileno(), err.fileno()
+            )
         process.returncode = 0  # whoever measures waits for it, with wait4
         run.pid = process.pid
         run.exit = ExitWatcher(process.pid, run.news.set)
@@ -145,7 +147,13 @@ def _on_cpus(count: int | None) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def _start(program: Program, stdout: int, stderr: int) -> "subprocess.Popen[bytes]":
+def start_process(program: Program, stdout: int, stderr: int) -> "subprocess.Popen[bytes]":
+    """Start the first process of `program`, which leads a new session.
+
+    Standard output goes to a descriptor, or with subprocess.PIPE to us; then, or where a server is
+    waited for by what it writes, PYTHONUNBUFFERED is set. Raises UserError when the command or the
+    working directory cannot be used.
+    """
     if not program.workdir.is_dir():
         raise UserError(f"workdir: {program.workdir}: no such directory")
     waited_for = program.driver is not None and program.driver.ready is not None

@@ -9,7 +9,7 @@ import pytest
 
 from trimtab.errors import UserError
 from trimtab.execution.spark.run import run_trace
-from trimtab.execution.sprinting.control_groups import group_of, make_cpu_group
+from trimtab.execution.sprinting.control_groups import group_of, make_group
 from trimtab.execution.sprinting.core_sprinting import AffinitySprinter, QuotaSprinter
 from trimtab.policies.dias import Dias
 from trimtab.policies.priority import Priority
@@ -155,7 +155,7 @@ class Groups:
 def test_a_job_sprints_on_a_larger_quota(spark: Session) -> None:
     """Spark's processes, and the workers that they start, are in the group, and leave it."""
     try:
-        sprinter = QuotaSprinter(make_cpu_group())
+        sprinter = QuotaSprinter(make_group("cpu"))
     except UserError as error:
         pytest.skip(str(error))
     before = {process.pid: group_of(process.pid, sprinter._group) for process in spark.processes()}

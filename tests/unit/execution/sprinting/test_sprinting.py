@@ -12,7 +12,7 @@ from trimtab.errors import UserError
 from trimtab.execution.local.dispatch import run_commands
 from trimtab.execution.local.executions import Execution
 from trimtab.execution.sprinting.choose import find_sprinter
-from trimtab.execution.sprinting.control_groups import cpu_parents, group_of, make_cpu_group
+from trimtab.execution.sprinting.control_groups import group_of, make_group, parents_for
 from trimtab.execution.sprinting.core_sprinting import AffinitySprinter, QuotaSprinter
 from trimtab.execution.sprinting.frequencies import FrequencySprinter
 from trimtab.policies.dias import Dias
@@ -148,7 +148,7 @@ def test_every_thread_of_every_process_gets_the_cores(
 @pytest.fixture
 def quota() -> QuotaSprinter:
     try:
-        return QuotaSprinter(make_cpu_group())
+        return QuotaSprinter(make_group("cpu"))
     except UserError as error:
         pytest.skip(str(error))
 
@@ -240,7 +240,7 @@ def test_where_a_group_may_be_made_in_version_two(tmp_path: Path) -> None:
     }.items():
         (tmp_path / folder / "cgroup.subtree_control").write_text(f"{controllers}\n")
     mounts = f"proc /proc proc rw 0 0\ncgroup2 {tmp_path} cgroup2 rw,nsdelegate 0 0\n"
-    parents = list(cpu_parents(mounts, f"0::/{own}\n"))
+    parents = list(parents_for("cpu", mounts, f"0::/{own}\n"))
     assert [str(parent.relative_to(tmp_path)) for parent in parents] == [
         "user.slice/user-1000.slice/user@1000.service",
         "user.slice/user-1000.slice",
@@ -251,10 +251,10 @@ def test_where_a_group_may_be_made_in_version_two(tmp_path: Path) -> None:
 
 def test_where_a_group_may_be_made_in_version_one(tmp_path: Path) -> None:
     mounts = f"cgroup {tmp_path} cgroup rw,cpu,cpuacct 0 0\ncgroup /m cgroup rw,memory 0 0\n"
-    parents = list(cpu_parents(mounts, "4:memory:/a\n3:cpu,cpuacct:/box/job\n"))
+    parents = list(parents_for("cpu", mounts, "4:memory:/a\n3:cpu,cpuacct:/box/job\n"))
     assert parents == [tmp_path / "box/job", tmp_path / "box", tmp_path]
     with pytest.raises(UserError, match="no control group can be made"):
-        make_cpu_group(f"cgroup {tmp_path} cgroup rw,cpu 0 0\n", "3:cpu:/box\n")
+        make_group("cpu", f"cgroup {tmp_path} cgroup rw,cpu 0 0\n", "3:cpu:/box\n")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,0 +1,54 @@
+"""How a trial's program ended by itself, from its exit code and what it left: reason and words."""
+
+import re
+import signal
+from pathlib import Path
+
+from trimtab.errors import visible
+from trimtab.profiling.runs.program import ended
+from trimtab.tuning.trials.events import Reason
+from trimtab.untrusted import last_bytes_of
+
+_LAST_BYTES = 4096
+_LONGEST_LINE = 300
+# Of Python, NumPy, PyTorch on CPUs and GPUs, C++ and C.
+_NO_MEMORY = re.compile(
+    r"MemoryError|Unable to allocate|OutOfMemoryError|out of memory|can't allocate memory"
+    r"|std::bad_alloc|Cannot allocate memory"
+)
+
+
+def ending(
+    exit_code: int, expected: int, stderr: Path, *, limit_struck: bool, machine_struck: bool
+) -> tuple[Reason, str]:
+    """Return why a run ended that nobody told to, and one line that says so.
+
+    The kernel killed processes for the trial's own limit of memory (`limit_struck`), or some for
+    that of the machine (`machine_struck`).
+    """
+    if exit_code == expected:
+        return Reason.FINISHED, ended(exit_code)
+    last = _last_lines(stderr)
+    said = f"{ended(exit_code)}: {last[-1]}" if last else ended(exit_code)
+    if limit_struck:
+        return Reason.OUT_OF_MEMORY, f"was killed for its limit of memory; {said}"
+    if any(_NO_MEMORY.search(line) for line in last):
+        return Reason.OUT_OF_MEMORY, f"was refused memory; {said}"
+    if exit_code == -signal.SIGKILL and machine_struck:
+        return Reason.OUT_OF_MEMORY, f"{said}; meanwhile the machine ran out of memory"
+    return (Reason.CRASHED if exit_code < 0 else Reason.FAILED), said
+
+
+def machine_kills() -> int:
+    """Return how many processes the kernel has killed for memory since the machine started."""
+    try:
+        text = Path("/proc/vmstat").read_text()
+    except OSError:
+        return 0
+    found = re.search(r"^oom_kill (\d+)$", text, re.MULTILINE)
+    return int(found[1]) if found else 0
+
+
+def _last_lines(path: Path) -> list[str]:
+    lines = last_bytes_of(path, _LAST_BYTES).decode(errors="replace").splitlines()
+    return [visible(line.strip())[:_LONGEST_LINE] for line in lines if line.strip()][-5:]

@@ -1,0 +1,120 @@
+"""The most memory that a running trial may have.
+
+Where a control group can be made, of version 2 (Documentation/admin-guide/cgroup-v2.rst,
+memory.max) or 1 (Documentation/admin-guide/cgroup-v1/memory.rst), it is that of all its processes
+together, and nothing is swapped. Else each process has the limit by itself, RLIMIT_DATA of
+getrlimit(2): what it may write to and shares with nobody. RLIMIT_AS would count what programs
+reserve and never use as well: several times of what PyTorch holds.
+"""
+
+import re
+import resource
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from pathlib import Path
+
+from trimtab.errors import UserError
+from trimtab.execution.sprinting.control_groups import make_group, move_into, remove_group
+from trimtab.execution.sprinting.sprinter import RunningJob
+
+_KIB = 1024
+_KILLED = re.compile(r"^oom_kill (\d+)$", re.MULTILINE)
+
+
+class MemoryLimit(ABC):
+    """The limit of one trial; `description` says how it is set."""
+
+    description: str
+
+    @abstractmethod
+    def set(self, job: RunningJob, limit_bytes: int) -> None:
+        """Limit the job's memory from now on.
+
+        Raises UserError where it holds more, or the machine does not allow the limit.
+        """
+
+    def struck(self) -> bool:
+        """Whether a process has been killed for the limit."""
+        return False
+
+    def close(self) -> None:
+        """Leave nothing behind; the job has ended."""
+        return None
+
+
+class GroupMemory(MemoryLimit):
+    """The memory of a control group of the trial's own, which is empty when it is given."""
+
+    def __init__(self, group: Path) -> None:
+        self._group = group
+        second = (group / "memory.max").exists()
+        self._limit = group / ("memory.max" if second else "memory.limit_in_bytes")
+        self._events = group / ("memory.events" if second else "memory.oom_control")
+        self._own_key = "anon" if second else "rss"
+        swap = ("memory.swap.max", "memory.swappiness")[not second]
+        with suppress(OSError):  # a kernel without swapping, or one that does not count it
+            (group / swap).write_text("0")
+        self.description = "of all processes together, by a control group"
+
+    def set(self, job: RunningJob, limit_bytes: int) -> None:
+        """Write the limit and move the job's processes into the group."""
+        self._check_held(limit_bytes)
+        try:
+            self._limit.write_text(str(limit_bytes))
+        except OSError as error:
+            raise UserError(f"{self._limit}: {error.strerror}") from None
+        move_into(self._group, job)
+
+    def struck(self) -> bool:
+        """Whether the kernel has killed a process of the group for memory."""
+        found = _KILLED.search(self._events.read_text())
+        return found is not None and int(found[1]) > 0
+
+    def close(self) -> None:
+        """Remove the group."""
+        remove_group(self._group)
+
+    def _check_held(self, limit_bytes: int) -> None:
+        """Version 2 would kill a process where more than the limit is held."""
+        text = (self._group / "memory.stat").read_text()
+        fields = dict(line.split() for line in text.splitlines())
+        _check(int(fields[self._own_key]), limit_bytes)
+
+
+class ProcessMemory(MemoryLimit):
+    """A limit of each process' data; `why` says why not of all together."""
+
+    def __init__(self, why: str) -> None:
+        self.description = f"of each process by itself (RLIMIT_DATA): {why}"
+
+    def set(self, job: RunningJob, limit_bytes: int) -> None:
+        """Limit every process, and what it starts, until there is none that was not limited."""
+        limited: set[int] = set()
+        while new := {one.pid for one in job.processes()} - limited:
+            for process in new:
+                _check(_data_bytes(process), limit_bytes)
+                with suppress(ProcessLookupError):
+                    resource.prlimit(process, resource.RLIMIT_DATA, (limit_bytes, limit_bytes))
+            limited |= new
+
+
+def memory_limit() -> MemoryLimit:
+    """Return the best limit that this machine allows."""
+    try:
+        return GroupMemory(make_group("memory"))
+    except UserError as error:
+        return ProcessMemory(str(error))
+
+
+def _check(held_bytes: int, limit_bytes: int) -> None:
+    if held_bytes > limit_bytes:
+        raise UserError(f"the trial holds {held_bytes} bytes, which is more than {limit_bytes}")
+
+
+def _data_bytes(process: int) -> int:
+    try:
+        text = Path(f"/proc/{process}/status").read_text(errors="replace")
+    except OSError:
+        return 0
+    found = re.search(r"^VmData:\s*(\d+) kB$", text, re.MULTILINE)
+    return int(found[1]) * _KIB if found else 0

@@ -1,0 +1,302 @@
+"""A trial that runs: what it tells, what it is answered, and how it ends.
+
+Thesis, sections 6.3.1 and 6.3.3: a trial is a process of its own whose epochs are seen one by one,
+and whose system parameters change between them. A program is not trusted: whatever it does, the
+trial ends with a reason, and nothing of it lives on. That nothing outlives a tuner that is killed
+is for trimtab.supervision to see to.
+"""
+
+import math
+import time
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from trimtab.config.groups.workload import Workload
+from trimtab.profiling.runs.marks import MOST_EPOCHS
+from trimtab.tuning.trials.clock import TrialClock
+from trimtab.tuning.trials.counting import TrialCounters
+from trimtab.tuning.trials.ending import ending, machine_kills
+from trimtab.tuning.trials.events import Ended, EpochEnd, Event, Reason
+from trimtab.tuning.trials.protocol import BrokenProtocolError, Hello, Report, go, stop
+from trimtab.tuning.trials.running import Running, TrialFolder
+from trimtab.tuning.trials.settings import Change, Machine, SystemSettings
+from trimtab.tuning.trials.waiting import next_events
+
+_PATIENCE_S = 10.0  # with a program that was told to stop, or has closed its channel, to end
+
+
+class TrialProcess:
+    """One run of a trial: from its start, or its checkpoint, to where it is stopped or ends.
+
+    After an `EpochEnd` whose program waits, `answer` or `stop` lets it go on; `Ended` is the last
+    event. Used as a context manager it is killed at the end of the block, if it still runs.
+    """
+
+    def __init__(
+        self, running: Running, folder: TrialFolder, settings: SystemSettings, timeout_s: float
+    ) -> None:
+        self.folder, self.pid = folder.path, running.pid
+        self.processes = running.processes
+        self._running, self._files, self._settings = running, folder, settings
+        self._channel = folder.channel
+        self._machine = Machine(running)
+        self._counters = TrialCounters(running)
+        self._kills_before = machine_kills()
+        self._events: deque[Event] = deque()
+        self._over = False
+        self._next_epoch = folder.first_epoch
+        self._epochs = 0
+        self._speaks = False
+        self._start_up_s: float | None = None
+        self._clock = TrialClock(running.started_at, timeout_s, _PATIENCE_S)
+        self._told_to_stop = False
+        self.change = self._machine.start(settings)
+
+    @classmethod
+    def start(
+        cls,
+        workload: Workload,
+        parameters: Mapping[str, Any],
+        folder: Path,
+        settings: SystemSettings,
+        *,
+        resume: bool = False,
+        timeout_s: float | None = None,
+    ) -> Self:
+        """Start `workload` with `parameters` beside and before its own, in the trial's `folder`.
+
+        With `resume` it goes on behind the last epoch that was answered, from the checkpoint in
+        that folder; else the folder is begun anew. The time limit is the workload's or
+        `timeout_s`; time in which the program waits for an answer does not count. `change` then
+        says which settings are not in effect. Raises UserError when it cannot be started.
+        """
+        files = TrialFolder(folder, resume=resume)
+        try:
+            running = Running.of(workload, parameters, files, settings)
+        except BaseException:
+            files.channel.close()
+            raise
+        limit_s = workload.timeout_s if timeout_s is None else timeout_s
+        try:
+            return cls(running, files, settings, limit_s)
+        except BaseException:
+            running.kill()
+            running.close()
+            raise
+
+    def next_event(self, timeout_s: float | None = None) -> Event | None:
+        """Return what happens next, or None when nothing has for `timeout_s`."""
+        for _, event in next_events([self], timeout_s):
+            return event
+        return None
+
+    def pending(self) -> Event | None:
+        """Return what has happened and was not told yet, or None; never waits."""
+        if not self._events and not self._over:
+            self._look()
+        return self._events.popleft() if self._events else None
+
+    def answer(self, settings: SystemSettings) -> Change:
+        """Let the next epoch begin with `settings`, of which None leaves something as it was.
+
+        Where the program has not waited, they take effect in its epoch, those apart that it had to
+        be told. What is not in effect is said in the change, and in the epoch's end for what only
+        the program knows. Nothing happens where the trial has ended meanwhile.
+        """
+        if self._over:
+            return Change(0.0, {}, {})
+        began = time.perf_counter()
+        change = self._machine.change(settings)
+        not_set = dict(change.not_set)
+        if not self._clock.is_waiting:
+            not_set |= dict.fromkeys(settings.for_program, "the program does not wait to be told")
+        else:
+            self._files.epoch_is_done(self._next_epoch - 1)
+            self._send(go(settings.for_program))
+        self.change = Change(time.perf_counter() - began, not_set, change.ways)
+        return self.change
+
+    def stop(self) -> None:
+        """Have the program, which waits, end in order: it can be resumed from its checkpoint.
+
+        One that does not wait, as it reports by marks, is killed.
+        """
+        if self._over:
+            return
+        if not self._clock.is_waiting:
+            self.kill()
+            return
+        self._files.epoch_is_done(self._next_epoch - 1)
+        self._told_to_stop = True
+        self._clock.has_to_end()
+        self._send(stop())
+
+    def kill(self) -> None:
+        """End the trial at once, with all its processes; `Ended` follows unless it has already."""
+        if not self._over:
+            self._end(Reason.KILLED, "was killed by the tuner")
+
+    def filenos(self) -> list[int]:
+        """Return the descriptors that become readable when something may have happened."""
+        if self._over:
+            return []
+        channel = [] if self._channel.closed else [self._channel.fileno()]
+        return [self._running.exit_fd, self._running.news_fd, *channel]
+
+    @property
+    def next_at(self) -> float:
+        """The time, of time.monotonic, at which something happens by itself."""
+        return self._clock.next_at
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def _look(self) -> None:
+        exited = self._running.has_exited()  # before reading: what it said last is there then
+        try:
+            message = self._channel.read()
+            if message is not None:
+                self._hear(message)
+            elif not self._speaks and not self._channel.is_expected:
+                self._read_marks()
+        except BrokenProtocolError as error:
+            self._end(Reason.BROKEN_PROTOCOL, str(error))
+        if self._over or self._events:
+            return
+        if self._channel.closed and self._speaks:
+            self._clock.has_to_end()  # none of its epochs can
+        if exited:
+            self._end_by_itself()
+        elif self._clock.patience_is_over:
+            if self._told_to_stop:
+                self._end(Reason.STOPPED, f"was killed {_PATIENCE_S:g} s after it was told to stop")
+            else:
+                self._end(
+                    Reason.BROKEN_PROTOCOL,
+                    f"it closed its channel and ran on for {_PATIENCE_S:g} s",
+                )
+        elif self._clock.is_over:
+            limit_s = self._clock.limit_s
+            self._end(Reason.TIMED_OUT, f"was killed after its time limit of {limit_s:g} s")
+
+    def _hear(self, message: Hello | Report) -> None:
+        if self._clock.is_waiting or self._told_to_stop:
+            raise BrokenProtocolError("it wrote on before it was answered")
+        if isinstance(message, Hello):
+            self._greet(message)
+            return
+        if not self._speaks:
+            raise BrokenProtocolError("it reported an epoch before it said hello")
+        if message.epoch != self._next_epoch:
+            raise BrokenProtocolError(
+                f"it reported the end of epoch {message.epoch}, expected {self._next_epoch}"
+            )
+        wall_s = self._clock.epoch_ends(message.wall_s)
+        not_set = {**self.change.not_set, **message.not_set}
+        self._epoch_ends(wall_s, message.metrics, not_set, waits=True)
+
+    def _greet(self, hello: Hello) -> None:
+        if self._speaks:
+            raise BrokenProtocolError(
+                "a second process of it spoke: trimtab_trial is for one of a program"
+            )
+        self._speaks = True
+        self._start_up_s = max(0.0, self._clock.since_start_s() - (hello.training_s or 0.0))
+        if hello.training_s is None:
+            self._clock.epoch_begins()
+            self._counters.epoch_begins()
+        self._channel.write(go({"first_epoch": self._next_epoch, **self._settings.for_program}))
+
+    def _read_marks(self) -> None:
+        marks = self._running.take_marks()
+        if marks.too_many:
+            raise BrokenProtocolError(f"marks.epoch: more than {MOST_EPOCHS} lines match")
+        known = len(marks.epoch_ends_s)
+        while self._epochs < known and not self._over:
+            end_s = marks.epoch_ends_s[self._epochs]
+            begin_s = marks.epoch_ends_s[self._epochs - 1] if self._epochs else 0.0
+            metrics = {}
+            for name, text in marks.epoch_scores[self._epochs].items():
+                try:
+                    metrics[name] = float(text)
+                except ValueError:
+                    raise BrokenProtocolError(
+                        f"marks.epoch: {name}: {text!r} captured, expected a number"
+                    ) from None
+            self._epoch_ends(end_s - begin_s, metrics, self.change.not_set, waits=False)
+
+    def _epoch_ends(
+        self,
+        wall_s: float,
+        metrics: Mapping[str, float],
+        not_set: Mapping[str, str],
+        *,
+        waits: bool,
+    ) -> None:
+        for name, value in metrics.items():
+            if not math.isfinite(value):
+                self._end(Reason.NOT_A_NUMBER, f"epoch {self._next_epoch}: {name} is {value}")
+                return
+        counters = self._counters.epoch_ends()
+        self._events.append(
+            EpochEnd(self._next_epoch, wall_s, counters["cpu_s"], metrics, counters, not_set, waits)
+        )
+        self._next_epoch += 1
+        self._epochs += 1
+
+    def _send(self, answer: bytes) -> None:
+        """Answer a program that waits; one that reads nothing has ended itself, or is ended."""
+        self._clock.epoch_begins()
+        try:
+            self._channel.write(answer)
+        except BrokenProtocolError as error:
+            self._end(Reason.BROKEN_PROTOCOL, str(error))
+
+    def _end_by_itself(self) -> None:
+        self._running.kill()  # after which all its marks have been read
+        if not self._speaks and not self._channel.is_expected:
+            try:
+                self._read_marks()
+            except BrokenProtocolError as error:
+                self._end(Reason.BROKEN_PROTOCOL, str(error))
+        if not self._over:
+            self._end(None, "")
+
+    def _end(self, reason: Reason | None, message: str) -> None:
+        """Kill what lives and tell how the trial ended; None for a program that ended by itself."""
+        self._over = True
+        wall_s = self._clock.since_start_s()
+        self._clock.epoch_begins()  # else what it still waits would be missing
+        self._running.kill()
+        exit_code, cpu_s, peak_bytes = self._counters.end()
+        if reason is None:
+            reason, message = ending(
+                exit_code,
+                self._running.program.ends_with or 0,
+                self._files.stderr,
+                limit_struck=self._machine.out_of_memory(),
+                machine_struck=machine_kills() > self._kills_before,
+            )
+            if self._told_to_stop:
+                reason, message = Reason.STOPPED, f"{message}, as it was told to stop"
+        self._machine.close()
+        self._channel.close()
+        self._running.close()
+        self._events.append(
+            Ended(
+                reason=reason,
+                message=message,
+                exit_code=exit_code,
+                epochs=self._epochs,
+                wall_s=wall_s,
+                waiting_s=self._clock.waiting_s,
+                start_up_s=self._start_up_s,
+                cpu_s=cpu_s,
+                peak_rss_bytes=peak_bytes,
+            )
+        )

@@ -1,0 +1,183 @@
+"""What a trial is given of the machine, and how that changes between its epochs.
+
+Thesis, section 6.3.3: system parameters are probed while the training goes on, one configuration an
+epoch. What is set from outside here (cores, memory, frequency) touches the processes of the trial
+alone; the rest (threads, loader workers) is told to the program, which waits between its epochs.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trimtab.errors import UserError
+from trimtab.execution.sprinting.core_sprinting import set_affinity
+from trimtab.execution.sprinting.frequencies import HighestFrequencies
+from trimtab.execution.sprinting.sprinter import RunningJob
+from trimtab.tuning.trials.memory_limit import MemoryLimit, memory_limit
+
+_GIB = 1 << 30
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+)
+
+
+@dataclass(frozen=True)
+class SystemSettings:
+    """What a trial is given; None leaves something as it is.
+
+    `cpus` and `gpus` are the numbers, or names, of those it may use. `threads` are those of the
+    program's pools, `loader_workers` the processes that prepare its data.
+    """
+
+    cpus: tuple[int, ...] | None = None
+    threads: int | None = None
+    memory_bytes: int | None = None
+    frequency_mhz: float | None = None
+    gpus: tuple[str, ...] | None = None
+    loader_workers: int | None = None
+
+    @classmethod
+    def of(
+        cls, configuration: Mapping[str, Any], cpus: Sequence[int], gpus: Sequence[str] = ()
+    ) -> "SystemSettings":
+        """Return the settings of a configuration's `system` parameters, by their full names.
+
+        The first `system.cores` of `cpus` are taken, and of `gpus` likewise. Without
+        `system.threads` a program has as many as cores. Raises UserError where it wants more than
+        there are.
+        """
+        cores = _whole(configuration, "system.cores", len(cpus))
+        wanted_gpus = _whole(configuration, "system.gpus", len(gpus))
+        memory_gib = configuration.get("system.memory_gib")
+        frequency_mhz = configuration.get("system.frequency_mhz")
+        return cls(
+            cpus=None if cores is None else tuple(cpus[:cores]),
+            threads=_whole(configuration, "system.threads") or cores,
+            memory_bytes=None if memory_gib is None else round(float(memory_gib) * _GIB),
+            frequency_mhz=None if frequency_mhz is None else float(frequency_mhz),
+            gpus=None if wanted_gpus is None else tuple(gpus[:wanted_gpus]),
+            loader_workers=_whole(configuration, "system.loader_workers"),
+        )
+
+    @property
+    def for_program(self) -> dict[str, int]:
+        """What the program is told, which has to do it."""
+        told = {"threads": self.threads, "loader_workers": self.loader_workers}
+        return {name: value for name, value in told.items() if value is not None}
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that a program starts with: some can be set in no other way."""
+        variables: dict[str, str] = {}
+        if self.threads is not None:
+            variables |= dict.fromkeys(_THREAD_VARIABLES, str(self.threads))
+        if self.gpus is not None:
+            variables["CUDA_VISIBLE_DEVICES"] = ",".join(self.gpus)
+        return variables
+
+
+@dataclass(frozen=True)
+class Change:
+    """What became of settings: how long it took, and what of them is not in effect, and why.
+
+    `ways` says how something was set where there are several ways.
+    """
+
+    cost_s: float
+    not_set: Mapping[str, str]
+    ways: Mapping[str, str]
+
+
+class Machine:
+    """What is set of the machine for one trial, from outside.
+
+    Names are those of a configuration: cores, memory_gib, frequency_mhz, gpus.
+    """
+
+    def __init__(self, job: RunningJob) -> None:
+        self._job = job
+        self._memory: MemoryLimit | None = None
+        self._frequencies = HighestFrequencies()
+        self._cpus: tuple[int, ...] | None = None
+        self._gpus: tuple[str, ...] | None = None
+        self._mhz: float | None = None
+
+    def start(self, settings: SystemSettings) -> Change:
+        """Set what is wanted, just after the job has started with `settings.environment`."""
+        self._gpus = settings.gpus
+        return self.change(settings)
+
+    def change(self, settings: SystemSettings) -> Change:
+        """Set what is wanted and differs; never fails, as training can go on without."""
+        began = time.perf_counter()
+        not_set: dict[str, str] = {}
+        steps: tuple[tuple[str, Any, Callable[[Any], None]], ...] = (
+            ("cores", settings.cpus, self._set_cpus),
+            ("memory_gib", settings.memory_bytes, self._set_memory),
+            ("frequency_mhz", settings.frequency_mhz, self._set_frequency),
+            ("gpus", settings.gpus, self._check_gpus),
+        )
+        for name, value, set_it in steps:
+            if value is None:
+                continue
+            try:
+                set_it(value)
+            except (UserError, OSError) as error:
+                not_set[name] = str(error)
+        ways = {} if self._memory is None else {"memory_gib": self._memory.description}
+        return Change(time.perf_counter() - began, not_set, ways)
+
+    def out_of_memory(self) -> bool:
+        """Whether a process was killed for the trial's own limit."""
+        return self._memory is not None and self._memory.struck()
+
+    def close(self) -> None:
+        """Leave the machine as it was found; the job has ended."""
+        self._frequencies.restore()
+        if self._memory is not None:
+            self._memory.close()
+
+    def _set_cpus(self, cpus: tuple[int, ...]) -> None:
+        set_affinity(self._job, cpus)
+        self._cpus = cpus
+        if self._mhz is not None:
+            self._set_frequency(self._mhz)
+        for process in self._job.processes()[:1]:
+            allowed = os.sched_getaffinity(process.pid)
+            if allowed != set(cpus):
+                raise UserError(f"of CPUs {_listed(cpus)} it may use {_listed(allowed)} only")
+
+    def _set_memory(self, limit_bytes: int) -> None:
+        if self._memory is None:
+            self._memory = memory_limit()
+        self._memory.set(self._job, limit_bytes)
+
+    def _set_frequency(self, mhz: float) -> None:
+        if self._cpus is None:
+            raise UserError("a frequency is that of cores: give the trial some")
+        self._frequencies.restore()
+        self._frequencies.limit(self._cpus, mhz)
+        self._mhz = mhz
+
+    def _check_gpus(self, gpus: tuple[str, ...]) -> None:
+        if gpus != self._gpus:
+            raise UserError("a program has the GPUs that it started with: pause and resume it")
+
+
+def _listed(cpus: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(cpus)))
+
+
+def _whole(configuration: Mapping[str, Any], name: str, most: int | None = None) -> int | None:
+    """Return the whole number of a parameter, or None where the configuration has none."""
+    value = configuration.get(name)
+    if value is None:
+        return None
+    if most is not None and int(value) > most:
+        raise UserError(f"{name}: {value}: there are {most} for this trial")
+    return int(value)
