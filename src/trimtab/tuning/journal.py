@@ -125,13 +125,24 @@ class Journal:
             raise UserError(f"{self}: trial {number} is closed")
         return told
 
-    def add(self, configuration: Configuration, distributions: Mapping[str, Any]) -> None:
-        """Add a running trial, in one record: a killed process leaves it whole or not at all."""
+    def add(
+        self,
+        configuration: Configuration,
+        distributions: Mapping[str, Any],
+        notes: Mapping[str, Any],
+    ) -> None:
+        """Add a running trial with its attributes, in one record: killed, it is whole or not there.
+
+        `distributions` are those of all parameters.
+        """
+        for key in notes:
+            _check_key(key)
         self._study.add_trial(
             create_trial(
                 state=TrialState.RUNNING,
                 params=configuration,
                 distributions={name: distributions[name] for name in configuration},
+                user_attrs=dict(notes),
             )
         )
 
@@ -144,8 +155,7 @@ class Journal:
 
     def note(self, number: int, key: str, value: Any) -> None:
         """Keep an attribute of a running trial: anything that JSON has."""
-        if key in (_TOLD, _FAILURE):
-            raise ValueError(f"{key}: the journal's own attribute")
+        _check_key(key)
         self._storage.set_trial_user_attr(self._id(number), key, value)
 
     def fail(self, number: int, failure: Failure) -> None:
@@ -178,6 +188,11 @@ class _InTurn:
 
     def release(self) -> None:
         pass
+
+
+def _check_key(key: str) -> None:
+    if key in (_TOLD, _FAILURE):
+        raise ValueError(f"{key}: the journal's own attribute")
 
 
 def _told(frozen: Any) -> Told:

@@ -21,6 +21,7 @@ from trimtab.tuning.space import Configuration, Space, suggested
 
 _TRIES = 100  # of the algorithm, before what is allowed is listed
 _MOST_LISTED = 10_000
+_NO_NOTES: Mapping[str, Any] = {}
 
 
 class NothingLeftError(TrimtabError):
@@ -61,14 +62,17 @@ class Study:
                 }
             )
 
-    def ask(self) -> tuple[int, Configuration]:
+    def ask(self, notes: Mapping[str, Any] = _NO_NOTES) -> tuple[int, Configuration]:
         """Return a new trial: its number, from 0, and its configuration.
 
-        Raises NothingLeftError where a grid has no more.
+        `notes` are kept with it as by `note`, in the same record: whoever finds the trial after a
+        kill finds them. Raises NothingLeftError where a grid has no more.
         """
-        return self.ask_within({})
+        return self.ask_within({}, notes)
 
-    def ask_within(self, fixed: Mapping[str, Any]) -> tuple[int, Configuration]:
+    def ask_within(
+        self, fixed: Mapping[str, Any], notes: Mapping[str, Any] = _NO_NOTES
+    ) -> tuple[int, Configuration]:
         """Return a new trial as `ask`, with the values of `fixed`, by full name, as given.
 
         They may be of kinds that are not searched; what is not there by its condition is left out.
@@ -79,7 +83,7 @@ class Study:
         with self._journal.turn():
             trials = self._journal.trials()
             configuration = self._suggestion(trials, fixed)
-            self._journal.add(configuration, self.space.distributions)
+            self._journal.add(configuration, self.space.distributions, notes)
         return len(trials), configuration
 
     def tell(self, number: int, budget: Budget, result: float | Failure) -> None:

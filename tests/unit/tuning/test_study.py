@@ -170,7 +170,7 @@ def test_where_what_is_fixed_leaves_nothing(tmp_path: Path) -> None:
 
 def test_what_is_told_is_found_again(tmp_path: Path) -> None:
     one = study(tmp_path)
-    asked = [one.ask() for _ in range(4)]
+    asked = [one.ask({"jobs": [[0, 0]]}), *(one.ask() for _ in range(3))]
     one.tell(0, TWO, 0.5)
     one.tell(0, ONE, 0.25)
     one.tell(0, TWO, 0.75)
@@ -185,6 +185,7 @@ def test_what_is_told_is_found_again(tmp_path: Path) -> None:
     assert told[0].scores == {ONE: 0.25, TWO: 0.75}
     assert told[0].budget == TWO
     assert told[0].attributes == {
+        "jobs": [[0, 0]],
         "checkpoint": "/somewhere/0",
         "rung": {"bracket": 1, "level": 2},
     }
@@ -355,6 +356,18 @@ def test_processes_that_share_a_journal_never_get_the_same_trial(
     told = study(tmp_path, algorithm).trials()
     assert all(each.scores == {ONE: worth(each.configuration)} for each in told)
     assert len({json.dumps(each.configuration, sort_keys=True) for each in told}) == 10
+
+
+def test_the_attributes_that_scores_are_kept_in_are_taken(tmp_path: Path) -> None:
+    one = study(tmp_path)
+    with pytest.raises(ValueError, match="own attribute"):
+        one.ask({"told": []})
+    one.ask()
+    with pytest.raises(ValueError, match="own attribute"):
+        one.note(0, "failure", "none")
+    with pytest.raises(TypeError):
+        one.note(0, "a", {1, 2})
+    assert [each.attributes for each in study(tmp_path).trials()] == [{}]
 
 
 def test_optuna_reads_the_journal_by_itself(tmp_path: Path) -> None:
