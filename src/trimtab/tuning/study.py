@@ -144,7 +144,7 @@ class Study:
             raise UserError(f"tuning.forbidden: nothing is allowed beside {given}")
         chosen = random.Random(seed_of(self.seed, len(trials))).choice(allowed)
         memory.sampler = sampler("random", self.seed, len(trials))
-        return self._drawn(memory, {**fixed, **chosen})
+        return self._drawn(memory, chosen)
 
     def _drawn(self, memory: Any, fixed: Mapping[str, Any]) -> Configuration:
         trial = memory.ask()

@@ -77,6 +77,25 @@ def test_what_is_suggested_depends_on_what_was_told(tmp_path: Path) -> None:
     assert found[0] != found[1]
 
 
+def test_what_the_algorithm_sees_of_trials_in_every_state(tmp_path: Path) -> None:
+    one = study(tmp_path)
+    asked = [one.ask()[1] for _ in range(6)]
+    one.tell(0, ONE, 0.1)  # paused
+    one.tell(1, ONE, 0.2)  # went on, and is paused
+    one.tell(1, TWO, 0.3)
+    one.tell(2, FOUR, 0.4)
+    one.tell(3, ONE, 0.5)  # failed later
+    one.tell(3, TWO, Failure("killed"))
+    one.tell(4, FOUR, 0.6)  # ended
+    one.close(4)
+    seen = one._in_memory(one.trials()).trials
+    assert [trial.params for trial in seen] == [asked[number] for number in (0, 1, 2, 4, 5)]
+    states = [trial.state.name for trial in seen]
+    assert states == ["PRUNED", "PRUNED", "COMPLETE", "COMPLETE", "RUNNING"]
+    assert [trial.intermediate_values for trial in seen[:2]] == [{0: 0.1}, {1: 0.3}]
+    assert [trial.value for trial in seen[2:4]] == [0.4, 0.6]
+
+
 def test_tpe_finds_what_is_better(tmp_path: Path) -> None:
     one = study(tmp_path)
     for _ in range(40):
