@@ -23,7 +23,7 @@ from trimtab.errors import UserError
 
 # The values of what is there, by full names such as `training.batch_size`.
 Configuration = dict[str, Any]
-_MOST_STEPS = 1_000_000  # of listing: some seconds
+_MOST_STEPS = 200_000  # of listing: a few seconds
 
 
 class Space:

@@ -159,3 +159,32 @@ def test_listing_ends_where_nearly_everything_is_forbidden() -> None:
     random.Random(1).shuffle(pairs)
     space = Space(tuning(training={name: choices(0, 1, 2, 3) for name in names}, forbidden=pairs))
     assert list(space.listed({})) == [{f"training.{name}": 0 for name in names}]
+
+
+def test_what_decides_is_looked_at_before_what_is_free() -> None:
+    """Else nothing would be found after four million configurations, one by one."""
+    free = {f"p{number}": choices(0, 1, 2, 3) for number in range(11)}
+    keys = {
+        "model": {"layers": choices(1, 2)},
+        "training": free,
+        "system": {"cores": choices(1, 2)},
+        "forbidden": [{"model.layers": 2, "system.cores": cores} for cores in (1, 2)],
+    }
+    space = Space(tuning(**keys))
+    assert list(space.listed({"model.layers": 2})) == []
+    assert len(list(itertools.islice(space.listed({}), 100))) == 100
+
+
+def test_a_search_for_what_is_allowed_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is allowed with two layers, and all but the last parameters have to be tried."""
+    monkeypatch.setattr("trimtab.tuning.space._MOST_STEPS", 20_000)
+    names = [f"p{number}" for number in range(25)]
+    ends = [{"training.p24": p24, "training.z": z} for p24 in (0, 1) for z in (0, 1)]
+    ends += [{f"training.{name}": 1, "training.z": 1} for name in names[:-1]]
+    keys = {
+        "model": {"layers": choices(1, 2)},
+        "training": {name: choices(0, 1) for name in [*names, "z"]},
+        "forbidden": [{"model.layers": 2, **end} for end in ends],
+    }
+    with pytest.raises(UserError, match="could not be listed in time"):
+        list(Space(tuning(**keys)).listed({"model.layers": 2}))

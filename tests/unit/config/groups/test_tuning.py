@@ -94,6 +94,7 @@ def tuning(**keys: Any) -> dict[str, Any]:
         (tuning(forbidden=[{}]), ["forbidden[0]: nothing named"]),
         (tuning(forbidden=[{"model.layers": 2}]), ["forbidden[0]: the defaults have these values"]),
         (tuning(forbidden=[{"model.layers": 3}]), ["forbidden[0].model.layers: 3 given"]),
+        (tuning(forbidden=[{"model.layers": True}]), ["forbidden[0].model.layers: True given"]),
         (tuning(forbidden=[{"layers": 2}]), ["forbidden[0]: unknown parameter 'layers'"]),
         (tuning(forbidden=[{"model.layers": [2]}]), ["forbidden[0].model.layers: [2] given"]),
     ],
@@ -123,6 +124,19 @@ def test_conditions_and_forbidden_sets_are_read_from_a_file_with_their_dots(conf
     assert read is not None
     assert read.training["rate"].when == {"model.layers": [1, 2]}
     assert read.forbidden == [{"model.layers": 4}]
+
+
+def test_a_configuration_is_completed_by_the_defaults_of_what_is_there() -> None:
+    beside = {**RANGE, "when": {"model.layers": [4]}}
+    document = tuning(training={"rate": beside}, system={"cores": CHOICES})
+    read = checked(document, Tuning)
+    assert read.completed({}) == {"model.layers": 2, "system.cores": 2}
+    assert read.completed({"training.rate": 0.5, "system.cores": 1}) == {
+        "model.layers": 2,
+        "system.cores": 1,
+    }
+    assert read.completed({"model.layers": 4})["training.rate"] == 0.1
+    assert read.completed({"model.layers": 4, "training.rate": 0.5})["training.rate"] == 0.5
 
 
 def test_a_word_of_the_command_needs_a_value() -> None:
