@@ -234,11 +234,13 @@ import os, sys, time, trimtab_trial
 trimtab_trial.first_epoch()
 if not os.fork():  # in the session, without an environment, the channel open
     os.execve(sys.executable, [sys.executable, "-c", "import time; time.sleep(1000)"], {})
-if not os.fork():
+between = os.fork()
+if not between:
     os.setsid()
     if not os.fork():  # a daemon, with the environment
         time.sleep(1000)
     os._exit(0)
+os.waitpid(between, 0)
 if not os.fork():  # forked, the channel open
     time.sleep(1000)
 trimtab_trial.epoch_end(0)
@@ -348,7 +350,7 @@ def test_what_cannot_be_started(tmp_path: Path) -> None:
     folder.mkdir()
     for text in ("", "[]", "{}", '{"next_epoch": -1}', '{"next_epoch": true}', "1" * 2000):
         (folder / "progress.json").write_text(text)
-        with pytest.raises(UserError, match="progress.json"):
+        with pytest.raises(UserError, match=r"progress\.json"):
             start(workload("0"), folder, resume=True)
 
 

@@ -14,7 +14,7 @@ from trimtab.tuning.trials.settings import SystemSettings
 LIMIT_S = 60.0
 NOTHING = SystemSettings()
 
-# A model of one weight, drawn and stepped at random: whoever draws once more or less ends elsewhere.
+# A model of one weight, stepped at random: whoever draws once more or less ends elsewhere.
 TRAINING = """
 import json, os, random, sys
 import trimtab_trial
