@@ -82,8 +82,8 @@ class TrialProcess:
         try:
             return cls(running, files, settings, limit_s)
         except BaseException:
-            running.kill()
-            running.close()
+            running.abandon()
+            files.channel.close()
             raise
 
     def next_event(self, timeout_s: float | None = None) -> Event | None:
@@ -284,7 +284,6 @@ class TrialProcess:
             )
             if self._told_to_stop:
                 reason, message = Reason.STOPPED, f"{message}, as it was told to stop"
-        self._machine.close()
         self._channel.close()
         self._running.close()
         self._events.append(
@@ -300,3 +299,4 @@ class TrialProcess:
                 peak_rss_bytes=peak_bytes,
             )
         )
+        self._machine.close()  # last: what happens to the machine is not the trial's

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +73,6 @@ def line(**differences: Any) -> bytes:
 def test_a_program_that_breaks_it_is_ended_with_the_reason(
     tmp_path: Path, does: str, message: str
 ) -> None:
-    import re
-
     with start(workload(f"{RAW}\n{does}\ntime.sleep(1000)"), tmp_path / "trial") as trial:
         end = end_of(trial)
         assert end.reason == Reason.BROKEN_PROTOCOL, end
