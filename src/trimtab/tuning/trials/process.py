@@ -126,8 +126,7 @@ class TrialProcess:
         if self._over:
             return
         if not self._clock.is_waiting:
-            self.kill()
-            return
+            return self.kill()
         self._files.epoch_is_done(self._next_epoch - 1)
         self._told_to_stop = True
         self._clock.has_to_end()
@@ -188,8 +187,7 @@ class TrialProcess:
         if self._clock.is_waiting or self._told_to_stop:
             raise BrokenProtocolError("it wrote on before it was answered")
         if isinstance(message, Hello):
-            self._greet(message)
-            return
+            return self._greet(message)
         if not self._speaks:
             raise BrokenProtocolError("it reported an epoch before it said hello")
         if message.epoch != self._next_epoch:
