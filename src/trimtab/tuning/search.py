@@ -164,7 +164,7 @@ class Search:
     def _started(self, job: Job, cpus: Sequence[int]) -> _Running:
         plan = self._plan
         if job.trial is None:
-            trial, configuration = self._study.ask()
+            trial, configuration = self._study.ask({_JOBS: [[job.bracket, job.rung]]})
         else:
             trial = job.trial
             configuration = dict(self._known[trial].configuration)

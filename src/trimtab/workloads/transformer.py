@@ -11,6 +11,7 @@ from torch.utils.data import DataLoader
 from trimtab.workloads.common import program
 from trimtab.workloads.common.command import mark_epoch, mark_first_iteration
 from trimtab.workloads.common.translation_model import TranslationModel
+from trimtab.workloads.common.trial import Trial
 from trimtab.workloads.data import translation
 from trimtab.workloads.data.translation import PADDING, Pair, Vocabulary
 
@@ -41,8 +42,9 @@ def run(options: Namespace) -> dict[str, Any]:
     model.to(options.device)
     if options.phase == "train":
         training = encoded(pairs.train[: options.train_samples], english, german)
+        training = training[: program.share_of(len(training), options)]
         metrics["train_samples"] = len(training)
-        metrics["train_loss"] = train(model, training, options)
+        metrics["train_loss"] = train(model, training, test, options)
         program.save_weights(model, options)
     else:
         test = test[: options.batch_size]
@@ -55,24 +57,26 @@ def run(options: Namespace) -> dict[str, Any]:
     return metrics | tested
 
 
-def train(model: Any, pairs: list[Batch], options: Namespace) -> list[float]:
+def train(model: Any, pairs: list[Batch], test: list[Batch], options: Namespace) -> list[float]:
     """Train `model` as in section 5 of the paper; return the mean cross-entropy of each epoch.
 
     Adam with the learning rate of equation 3 (here with 400 steps of warm-up, as the data are
-    few) and label smoothing of 0.1.
+    few) and label smoothing of 0.1. As a trial of a tuner it goes on from its checkpoint, and
+    reports each epoch with its result on `test`.
     """
     order = torch.Generator().manual_seed(options.seed)
-    batches = DataLoader(
-        pairs, options.batch_size, shuffle=True, generator=order, collate_fn=collate
-    )
     optimiser = torch.optim.Adam(model.parameters(), lr=1.0, betas=(0.9, 0.98), eps=1e-9)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimiser, lambda step: learning_rate(step + 1, model.width)
     )
-    losses: list[float] = []
     device = model.positions.device
+    trial = Trial(device, order, model=model, optimiser=optimiser, schedule=schedule)
     model.train()
-    for epoch in range(1, options.epochs + 1):
+    for epoch in range(trial.first, options.epochs + 1):
+        batches = DataLoader(
+            pairs, options.batch_size, shuffle=True, generator=order, collate_fn=collate,
+            num_workers=trial.loader_workers,
+        )  # fmt: skip
         total, tokens = 0.0, 0
         for step, (sources, targets) in enumerate(batches):
             optimiser.zero_grad()
@@ -82,11 +86,12 @@ def train(model: Any, pairs: list[Batch], options: Namespace) -> list[float]:
             optimiser.step()
             schedule.step()
             total, tokens = total + loss.item(), tokens + count
-            if epoch == 1 and step == 0:
+            if epoch == trial.first and step == 0:
                 mark_first_iteration()
-        losses.append(total / tokens)
-        mark_epoch(epoch, losses[-1])
-    return losses
+        trial.losses.append(total / tokens)
+        mark_epoch(epoch, trial.losses[-1])
+        trial.epoch_end(epoch, lambda: evaluate(model, test, options.batch_size))
+    return trial.losses
 
 
 def learning_rate(step: int, width: int) -> float:

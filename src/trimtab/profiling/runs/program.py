@@ -81,5 +81,5 @@ def ended(exit_code: int) -> str:
     """Return how a process ended: `ended with exit code 3`, `was ended by signal 15 (SIGTERM)`."""
     if exit_code >= 0:
         return f"ended with exit code {exit_code}"
-    names = {int(number): name for name, number in signal.Signals.__members__.items()}
+    names = {int(number): number.name for number in signal.Signals}
     return f"was ended by signal {-exit_code} ({names.get(-exit_code, 'of real time')})"

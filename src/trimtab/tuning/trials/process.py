@@ -82,8 +82,8 @@ class TrialProcess:
         try:
             return cls(running, files, settings, limit_s)
         except BaseException:
-            running.kill()
-            running.close()
+            running.abandon()
+            files.channel.close()
             raise
 
     def next_event(self, timeout_s: float | None = None) -> Event | None:
@@ -126,8 +126,7 @@ class TrialProcess:
         if self._over:
             return
         if not self._clock.is_waiting:
-            self.kill()
-            return
+            return self.kill()
         self._files.epoch_is_done(self._next_epoch - 1)
         self._told_to_stop = True
         self._clock.has_to_end()
@@ -188,8 +187,7 @@ class TrialProcess:
         if self._clock.is_waiting or self._told_to_stop:
             raise BrokenProtocolError("it wrote on before it was answered")
         if isinstance(message, Hello):
-            self._greet(message)
-            return
+            return self._greet(message)
         if not self._speaks:
             raise BrokenProtocolError("it reported an epoch before it said hello")
         if message.epoch != self._next_epoch:
@@ -284,7 +282,6 @@ class TrialProcess:
             )
             if self._told_to_stop:
                 reason, message = Reason.STOPPED, f"{message}, as it was told to stop"
-        self._machine.close()
         self._channel.close()
         self._running.close()
         self._events.append(
@@ -300,3 +297,4 @@ class TrialProcess:
                 peak_rss_bytes=peak_bytes,
             )
         )
+        self._machine.close()  # last: what happens to the machine is not the trial's

@@ -92,7 +92,7 @@ class Running:
         self._members = RunProcesses(mark)
         self.marks = MarkLog(program.marks)
         self.news_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._closed = False
+        self._killed = self._closed = False
         self._stdout = new_file(folder.stdout)
         from_pipe = program.marks.epoch is not None and program.marks.file is None
         name, _, value = mark.partition("=")
@@ -171,11 +171,20 @@ class Running:
 
     def kill(self) -> None:
         """Kill all its processes, and read what they have written."""
+        if self._killed:
+            return
+        self._killed = True
         self._members.kill()
         kill(self._mark, self.pid)  # a look at every process of the machine, to be sure
         if self._reader is not None:
             with suppress(TrimtabError):  # the log is not whole, as where a disk is full
                 self._reader.close()
+
+    def abandon(self) -> None:
+        """End it where nobody is going to ask how it ended."""
+        self.kill()
+        os.waitpid(self.pid, 0)
+        self.close()
 
     def close(self) -> None:
         """Give back the descriptors; all processes have ended."""

@@ -15,7 +15,7 @@ from trimtab.errors import UserError
 from trimtab.execution.sprinting.core_sprinting import set_affinity
 from trimtab.execution.sprinting.frequencies import HighestFrequencies
 from trimtab.execution.sprinting.sprinter import RunningJob
-from trimtab.tuning.trials.memory_limit import MemoryLimit, memory_limit
+from trimtab.tuning.trials.memory_limit import MemoryLimit, ProcessMemory, memory_limit
 
 _GIB = 1 << 30
 _THREAD_VARIABLES = (
@@ -110,6 +110,8 @@ class Machine:
     def start(self, settings: SystemSettings) -> Change:
         """Set what is wanted, just after the job has started with `settings.environment`."""
         self._gpus = settings.gpus
+        if settings.memory_bytes is not None:
+            self._memory = memory_limit()
         return self.change(settings)
 
     def change(self, settings: SystemSettings) -> Change:
@@ -153,8 +155,8 @@ class Machine:
                 raise UserError(f"of CPUs {_listed(cpus)} it may use {_listed(allowed)} only")
 
     def _set_memory(self, limit_bytes: int) -> None:
-        if self._memory is None:
-            self._memory = memory_limit()
+        if self._memory is None:  # a control group would not count what is held already
+            self._memory = ProcessMemory("the trial began without a limit")
         self._memory.set(self._job, limit_bytes)
 
     def _set_frequency(self, mhz: float) -> None:

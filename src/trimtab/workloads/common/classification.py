@@ -10,10 +10,11 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from trimtab.workloads.common.command import mark_epoch, mark_first_iteration
-from trimtab.workloads.common.program import load_weights, save_weights
+from trimtab.workloads.common.program import load_weights, save_weights, share_of
+from trimtab.workloads.common.trial import Trial
 from trimtab.workloads.data import Bytes, Images, Labels
 
-_LEARNING_RATE = 1e-3
+LEARNING_RATE = 1e-3
 Loader = Callable[[Path | None, int | None, int | None], Images]
 
 
@@ -25,6 +26,7 @@ def run(options: Namespace, build: Callable[[], Any], load: Loader) -> dict[str,
     cross-entropy and accuracy over the test images.
     """
     images = load(options.data, options.train_samples, options.test_samples)
+    images = images.first(share_of(len(images.train_labels), options), None)
     model = build()
     metrics: dict[str, Any] = {
         "data": {"name": images.name, "source": images.source},
@@ -44,15 +46,21 @@ def run(options: Namespace, build: Callable[[], Any], load: Loader) -> dict[str,
 
 
 def train(model: Any, images: Images, options: Namespace) -> list[float]:
-    """Train `model` with Adam, where it lies, and return the mean cross-entropy of each epoch."""
+    """Train `model` with Adam, where it lies, and return the mean cross-entropy of each epoch.
+
+    As a trial of a tuner it goes on from its checkpoint, and reports each epoch.
+    """
     dataset = labelled(images.train_images, images.train_labels)
     order = torch.Generator().manual_seed(options.seed)
-    batches = DataLoader(dataset, options.batch_size, shuffle=True, generator=order)
-    optimiser = torch.optim.Adam(model.parameters(), lr=_LEARNING_RATE)
-    losses: list[float] = []
+    optimiser = torch.optim.Adam(model.parameters(), lr=options.learning_rate)
     device = next(model.parameters()).device
+    trial = Trial(device, order, model=model, optimiser=optimiser)
     model.train()
-    for epoch in range(1, options.epochs + 1):
+    for epoch in range(trial.first, options.epochs + 1):
+        batches = DataLoader(
+            dataset, options.batch_size, shuffle=True, generator=order,
+            num_workers=trial.loader_workers,
+        )  # fmt: skip
         total = 0.0
         for step, (pixels, labels) in enumerate(batches):
             optimiser.zero_grad()
@@ -61,11 +69,12 @@ def train(model: Any, images: Images, options: Namespace) -> list[float]:
             loss.backward()
             optimiser.step()
             total += loss.item() * len(labels)
-            if epoch == 1 and step == 0:
+            if epoch == trial.first and step == 0:
                 mark_first_iteration()
-        losses.append(total / len(dataset))
-        mark_epoch(epoch, losses[-1])
-    return losses
+        trial.losses.append(total / len(dataset))
+        mark_epoch(epoch, trial.losses[-1])
+        trial.epoch_end(epoch, lambda: evaluate(model, images, options.batch_size, mark=False))
+    return trial.losses
 
 
 def evaluate(model: Any, images: Images, batch_size: int, mark: bool) -> tuple[float, float]:

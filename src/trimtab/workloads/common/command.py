@@ -72,3 +72,14 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number of at least 1")
     return int(text)
+
+
+def fraction(text: str) -> float:
+    """Return a number above 0 and up to 1 from the command line."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a number above 0 and up to 1")
+    return number

@@ -9,16 +9,20 @@ from typing import Any
 import torch
 
 from trimtab.workloads.common import command, torch_device
-from trimtab.workloads.common.command import beside, positive
+from trimtab.workloads.common.command import beside, fraction, positive
 from trimtab.workloads.data import InputError
 
 
 def main(
-    description: str, batch_size: int, run: Callable[[argparse.Namespace], dict[str, Any]]
+    description: str,
+    batch_size: int,
+    run: Callable[[argparse.Namespace], dict[str, Any]],
+    **numbers: float,
 ) -> None:
     """Read the command line, call `run` and write the metrics that it returns, as command.main.
 
-    Equal command lines give equal files, to the last bit: no times are in them.
+    `numbers` are options of this program alone, with their defaults. Equal command lines give
+    equal files, to the last bit: no times are in them.
     """
 
     def result(options: argparse.Namespace) -> dict[str, Any]:
@@ -31,7 +35,10 @@ def main(
             "torch": torch.__version__,
         }
 
-    command.main(parser(description, batch_size), result)
+    made = parser(description, batch_size)
+    for name, default in numbers.items():
+        made.add_argument(f"--{name.replace('_', '-')}", type=float, default=default)
+    command.main(made, result)
 
 
 def parser(description: str, batch_size: int) -> argparse.ArgumentParser:
@@ -43,6 +50,7 @@ def parser(description: str, batch_size: int) -> argparse.ArgumentParser:
     add("--epochs", type=positive, default=1, help="passes over the training data")
     add("--batch-size", type=positive, default=batch_size)
     add("--train-samples", type=positive, help="keep the first of the training data")
+    add("--data-fraction", type=fraction, default=1.0, help="keep the first of these again")
     add("--test-samples", type=positive, help="keep the first of the test data")
     # One thread: on a machine that was shared, a second one cost these small models several times
     # the CPU time and the wall time.
@@ -50,6 +58,12 @@ def parser(description: str, batch_size: int) -> argparse.ArgumentParser:
     add("--weights", type=Path, help="start from these weights, not from random ones")
     add("--save-weights", type=Path, help="where to write the weights after training")
     return made
+
+
+def share_of(train_samples: int, options: argparse.Namespace) -> int:
+    """Return how many of the training data to train with."""
+    kept: float = options.data_fraction
+    return max(1, round(train_samples * kept))
 
 
 def load_weights(model: Any, options: argparse.Namespace) -> str:

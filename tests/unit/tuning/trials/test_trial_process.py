@@ -1,9 +1,12 @@
 """A trial from its start to its end: epochs, answers, pauses, and every way to fail."""
 
 import os
+import re
+import select
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -20,7 +23,9 @@ from trial_programs import (
     workload,
 )
 
+from trimtab.config.groups.workload import Server
 from trimtab.errors import UserError
+from trimtab.profiling.runs.marks import PipeReader
 from trimtab.tuning.trials.events import Ended, EpochEnd, Reason
 from trimtab.tuning.trials.settings import SystemSettings
 from trimtab.tuning.trials.waiting import next_events
@@ -148,8 +153,6 @@ assert {name for name in set(sys.modules) - before if sys.modules[name]} == {"tr
     ],
 )  # fmt: skip
 def test_an_end_has_its_reason(tmp_path: Path, code: str, reason: Reason, message: str) -> None:
-    import re
-
     end = ended(code, tmp_path / "trial")
     assert end.reason == reason
     assert re.search(message.replace("(", "[(]").replace(")", "[)]"), end.message)
@@ -234,11 +237,13 @@ import os, sys, time, trimtab_trial
 trimtab_trial.first_epoch()
 if not os.fork():  # in the session, without an environment, the channel open
     os.execve(sys.executable, [sys.executable, "-c", "import time; time.sleep(1000)"], {})
-if not os.fork():
+between = os.fork()
+if not between:
     os.setsid()
     if not os.fork():  # a daemon, with the environment
         time.sleep(1000)
     os._exit(0)
+os.waitpid(between, 0)
 if not os.fork():  # forked, the channel open
     time.sleep(1000)
 trimtab_trial.epoch_end(0)
@@ -337,8 +342,6 @@ def test_one_that_reports_by_marks_cannot_be_paused(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_started(tmp_path: Path) -> None:
-    from trimtab.config.groups.workload import Server
-
     server = workload("0", server=Server(drive=["true"], ready="."))
     with pytest.raises(UserError, match="a server is no trial"):
         start(server, tmp_path / "trial")
@@ -348,14 +351,12 @@ def test_what_cannot_be_started(tmp_path: Path) -> None:
     folder.mkdir()
     for text in ("", "[]", "{}", '{"next_epoch": -1}', '{"next_epoch": true}', "1" * 2000):
         (folder / "progress.json").write_text(text)
-        with pytest.raises(UserError, match="progress.json"):
+        with pytest.raises(UserError, match=r"progress\.json"):
             start(workload("0"), folder, resume=True)
 
 
 def test_nothing_is_left_behind(tmp_path: Path) -> None:
     """No descriptor, no thread, no child that nobody waited for."""
-    import threading
-
     ended("0", tmp_path / "first")
     before = sorted(os.listdir("/proc/self/fd"))
     for code in ("0", "1 / 0", "import trimtab_trial as t; t.epoch_end(5)"):
@@ -363,9 +364,7 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
     with pytest.raises(UserError):
         start(workload("0", workdir="/none"), tmp_path / "trial")
     assert sorted(os.listdir("/proc/self/fd")) == before
-    assert threading.active_count() == 1 or all(
-        "PipeReader" not in type(thread).__name__ for thread in threading.enumerate()
-    )
+    assert not [one for one in threading.enumerate() if isinstance(one, PipeReader)]
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
 
@@ -403,8 +402,6 @@ def test_nothing_outlives_a_supervised_tuner(tmp_path: Path, number: signal.Sign
         assert len(pids) == 4
         watched = [os.pidfd_open(pid) for pid in pids]
         process.send_signal(number)
-        import select
-
         for descriptor in watched:
             assert select.select([descriptor], [], [], 2.0)[0]
             os.close(descriptor)

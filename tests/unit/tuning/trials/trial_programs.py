@@ -1,8 +1,8 @@
 """Programs that are tuned for real: small ones of Python and NumPy alone, started as workloads."""
 
 import os
+import select
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from trimtab.tuning.trials.settings import SystemSettings
 LIMIT_S = 60.0
 NOTHING = SystemSettings()
 
-# A model of one weight, drawn and stepped at random: whoever draws once more or less ends elsewhere.
+# A model of one weight, stepped at random: whoever draws once more or less ends elsewhere.
 TRAINING = """
 import json, os, random, sys
 import trimtab_trial
@@ -85,17 +85,7 @@ def is_gone(pid: int, patience_s: float = 2.0) -> bool:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
         return True
-    import select
-
     try:
         return bool(select.select([descriptor], [], [], patience_s)[0])
     finally:
         os.close(descriptor)
-
-
-def wait_until(condition: Any) -> None:
-    """For what no event tells; the condition has to come true."""
-    deadline = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
