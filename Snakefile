@@ -49,11 +49,13 @@ wildcard_constraints:
     trace=r"[a-z0-9_]+",
     policy=r"[a-z0-9_]+",
     objective=r"[a-z0-9_]+",
+    tuner=r"[a-z0-9_]+",
 
 
 include: "rules/common.smk"
 include: "rules/profile.smk"
 include: "rules/debloat.smk"
+include: "rules/tune.smk"
 include: "rules/schedule.smk"
 include: "rules/evaluate.smk"
 
@@ -62,6 +64,7 @@ localrules:
     all,
     profile,
     debloat,
+    tune,
     schedule,
     evaluate,
 
@@ -82,6 +85,11 @@ rule debloat:
     input:
         targets("verify.json"),
         targets("env"),
+
+
+rule tune:
+    input:
+        tunings("trials.parquet"),
 
 
 rule schedule:

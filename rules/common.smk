@@ -87,6 +87,17 @@ def targets(file):
     )
 
 
+def tunings(file):
+    """A file of the stage `tune`, for every cell of the experiment."""
+    return expand(
+        f"results/tune/{{tuner}}/{{workload}}/{{hardware}}/{{objective}}/{file}",
+        tuner=EXPERIMENT.tune.tuners,
+        workload=EXPERIMENT.tune.workloads,
+        hardware=EXPERIMENT.hardware,
+        objective=EXPERIMENT.tune.objectives,
+    )
+
+
 def cells(file):
     """A file of the stage `schedule`, for every cell of the experiment."""
     return expand(

@@ -42,15 +42,16 @@ def writing_in(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def holding(path: Path, said: str) -> Iterator[None]:
+def holding(path: Path, said: str, patience_s: float = _PATIENCE_S) -> Iterator[None]:
     """Hold the lock `path` while the block runs; folders above it are made.
 
-    Raises UserError that begins with `said` and names the holder where another has it.
+    Raises UserError that begins with `said` and names the holder where another has it for longer
+    than `patience_s`.
     """
     made = not path.parent.exists()
     if made:
         path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = _locked(path, said)
+    descriptor = _locked(path, said, patience_s)
     try:
         started = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
         owner = f"process {os.getpid()} on {socket.gethostname()} since {started}\n"
@@ -66,8 +67,8 @@ def holding(path: Path, said: str) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _locked(path: Path, said: str) -> int:
-    deadline = time.monotonic() + _PATIENCE_S
+def _locked(path: Path, said: str, patience_s: float) -> int:
+    deadline = time.monotonic() + patience_s
     while True:
         descriptor = _opened(path)
         try:

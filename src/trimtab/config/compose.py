@@ -34,6 +34,7 @@ class Configurations:
         for target in self.root.experiment.targets:
             self._check_target(target)
         self._check_schedule()
+        self._check_tune()
 
     def option(self, group: str, name: str) -> Any:
         """Return what `conf/{group}/{name}.yaml` says, after the experiment and the overrides."""
@@ -116,6 +117,19 @@ class Configurations:
                         f"{self._file('objective', name)}: objective.classes: expected the classes "
                         f"of the trace {trace}, {', '.join(sorted(missing))} missing"
                     )
+
+    def _check_tune(self) -> None:
+        """Raise ConfigError where a file that is to be tuned, or tunes, is wrong."""
+        tune = self.root.experiment.tune
+        for group, names in (("tuner", tune.tuners), ("objective", tune.objectives)):
+            if tune.tuners:
+                self.options(group, names)
+        for name in tune.workloads:
+            if self.option("workload", name).tuning is None:
+                raise ConfigError(
+                    f"{self._file('workload', name)}: workload.tuning: missing, expected the"
+                    f" parameters to tune, as the experiment {self.root.experiment.name} does"
+                )
 
     def _check_room(self, cluster: str, trace: str) -> None:
         """Raise ConfigError for a job that no node is large enough for, as the files say it."""

@@ -1,6 +1,7 @@
 """A configuration key as a dataclass field: what its value has to be, its meaning and its unit."""
 
 import dataclasses
+import math
 import re
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -43,18 +44,21 @@ def about(
     unit: str = "",
     report_only: bool = False,
     schedule_only: bool = False,
+    tuning_only: bool = False,
 ) -> Any:
     """Return the dataclass field of one YAML key, mandatory without a `default` or `factory`.
 
     `meaning` and `unit` go to the generated reference. A `report_only` key describes, and changes
     nothing that is measured: editing it makes nothing but the report again. A `schedule_only` key
-    matters where jobs are scheduled: editing it profiles nothing again.
+    matters where jobs are scheduled: editing it profiles nothing again. A `tuning_only` key says
+    what is tuned: editing it profiles, debloats and schedules nothing again.
     """
     metadata = {
         "meaning": meaning,
         "unit": unit,
         "report_only": report_only,
         "schedule_only": schedule_only,
+        "tuning_only": tuning_only,
     }
     given: Any = dataclasses.field
     return given(default=default, default_factory=factory, metadata=metadata)
@@ -114,3 +118,18 @@ Names = Annotated[
     list[Name], satisfying(lambda names: len(set(names)) == len(names), "every name once")
 ]
 SomeNames = Annotated[Names, satisfying(len, "at least one name")]
+ParameterName = Annotated[
+    Name,
+    satisfying(lambda name: name != "output", "another name: {output} is the folder of the run"),
+]
+
+
+def _is_scalar(value: Any) -> bool:
+    if isinstance(value, str):
+        return "\0" not in value
+    return value is None or (isinstance(value, int | float) and math.isfinite(value))
+
+
+Scalar = Annotated[
+    Any, satisfying(_is_scalar, "a text without a NUL, a finite number, true, false or null")
+]

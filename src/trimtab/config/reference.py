@@ -7,7 +7,7 @@ import typing
 from typing import Any
 
 from trimtab.config.root import GROUPS, Root
-from trimtab.config.validate import words
+from trimtab.config.validate import without_none, words
 
 _HEAD = """# Configuration: every key
 
@@ -36,29 +36,34 @@ def _section(name: str, kind: Any) -> str:
         "",
         "| key | type | default | unit | meaning |",
         "|---|---|---|---|---|",
-        *_rows(kind, ""),
+        *_rows(kind, "", {}),
         "",
     ]
     return "\n".join(lines)
 
 
-def _rows(kind: Any, prefix: str) -> list[str]:
+def _rows(kind: Any, prefix: str, shown: dict[Any, str]) -> list[str]:
+    """Return the rows of a class; `shown` are the classes of items that have theirs, by key."""
     hints = typing.get_type_hints(kind)
     rows = []
     for spec in dataclasses.fields(kind):
-        hint = hints[spec.name]
+        hint = without_none(hints[spec.name])
         if dataclasses.is_dataclass(hint):
-            rows += _rows(hint, f"{prefix}{spec.name}.")
+            rows += _rows(hint, f"{prefix}{spec.name}.", shown)
             continue
-        items = _items(hint)
+        kind_in_words, items = words(hint), _items(hint)
         if items:
             inside, kind_of_item = items
-            rows += _rows(kind_of_item, f"{prefix}{spec.name}{inside}.")
-            continue
+            key = f"{prefix}{spec.name}{inside}"
+            if kind_of_item not in shown:
+                shown[kind_of_item] = key
+                rows += _rows(kind_of_item, f"{key}.", shown)
+                continue
+            kind_in_words = f"as `{shown[kind_of_item]}`"
         meaning = spec.metadata["meaning"].replace("|", "\\|")
         unit = spec.metadata["unit"]
         rows.append(
-            f"| `{prefix}{spec.name}` | {words(hint)} | {_default(spec)} | {unit} | {meaning} |"
+            f"| `{prefix}{spec.name}` | {kind_in_words} | {_default(spec)} | {unit} | {meaning} |"
         )
     return rows
 

@@ -14,6 +14,7 @@ from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.config.groups.trace import TraceConfig
+from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.workload import Workload
 from trimtab.config.validate import keys_of
 
@@ -70,6 +71,7 @@ class Root:
     trace: TraceConfig
     policy: PolicyConfig
     objective: Objective
+    tuner: TunerConfig
     experiment: Experiment
     profiling: Profiling = about("The measured runs.", factory=Profiling)
     settle: Settle = about("The runs that show what is missed.", factory=Settle)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic.dataclasses import dataclass
 
-from trimtab.config.fields import CHECKED, ConfigError, Name, Positive, Runs, satisfying
+from trimtab.config.fields import CHECKED, ConfigError, Count, Name, Positive, Runs, satisfying
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.debloat import Debloat, Fallback, Share
 from trimtab.config.groups.experiment import Experiment, Platform
@@ -18,6 +18,7 @@ from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.config.groups.trace import TraceConfig
+from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.workload import Workload
 from trimtab.config.root import Profiling, Settle, Verify
 from trimtab.config.validate import checked
@@ -102,6 +103,18 @@ class RealStage(ScheduleStage):
 
 
 @dataclass(config=CHECKED)
+class TuneStage:
+    """What tuning a workload on a machine for an objective depends on."""
+
+    workload: Workload
+    hardware: Hardware
+    tuner: TunerConfig
+    objective: Objective
+    seeds: Runs
+    workers: Count
+
+
+@dataclass(config=CHECKED)
 class EvaluateStage:
     """What the report of an experiment says of its cells."""
 
@@ -127,12 +140,15 @@ class Resolved(EvaluateStage):
 def dump(stage: Any) -> str:
     """Return a stage's configuration as canonical JSON.
 
-    Keys that only the report shows are left out of every stage but EvaluateStage, and keys that
-    only scheduling reads of all but that and TraceStage: editing them measures nothing again.
+    Keys that only the report shows are left out of every stage but EvaluateStage, those that only
+    tuning reads of all but that and TuneStage, those that only scheduling reads of all but that and
+    TraceStage: editing them measures nothing again.
     """
     left_out = set()
     if not isinstance(stage, EvaluateStage):
         left_out.add("report_only")
+        if not isinstance(stage, TuneStage):
+            left_out.add("tuning_only")
         if not isinstance(stage, TraceStage):
             left_out.add("schedule_only")
     return json.dumps(_plain(stage, left_out), sort_keys=True)

@@ -8,15 +8,11 @@ whose keyword arguments are the keys of the YAML's `parameters`. Nothing lists t
 put here is one.
 """
 
-import importlib
-import inspect
-import pkgutil
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any, cast
 
 from trimtab import policies
-from trimtab.errors import UserError
+from trimtab.kinds import built
 from trimtab.policies.base import Policy
 from trimtab.policies.facts import Facts
 
@@ -26,21 +22,4 @@ def build_policy(kind: str, parameters: Mapping[str, Any], facts: Facts) -> Poli
 
     Raises UserError for a module or a parameter that is not there, and as the policy itself does.
     """
-    names = sorted(module.name for module in pkgutil.iter_modules(policies.__path__))
-    if kind not in names or not hasattr(_module(kind), "build"):
-        kinds = ", ".join(name for name in names if hasattr(_module(name), "build"))
-        raise UserError(f"policy: kind: {kind!r} given, expected one of {kinds}")
-    module = _module(kind)
-    made_with = getattr(module, "MADE_WITH", module.build)  # a class, where it has many keys
-    keys = [name for name in inspect.signature(made_with).parameters if name != "facts"]
-    unknown = sorted(set(parameters) - set(keys))
-    if unknown:
-        raise UserError(
-            f"policy: parameters: {', '.join(unknown)} given; the keys of {kind} are: "
-            f"{', '.join(keys) or 'none'}"
-        )
-    return cast(Policy, module.build(facts, **parameters))
-
-
-def _module(name: str) -> ModuleType:
-    return importlib.import_module(f"{policies.__name__}.{name}")
+    return cast(Policy, built(policies, "policy", kind, parameters, facts))

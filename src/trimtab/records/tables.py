@@ -197,11 +197,33 @@ LOAD = pa.schema(
 )
 
 
+# One row a trial on a rung: a search with a seed, a bracket, and the budget that was reached.
+TRIALS = pa.schema(
+    [
+        ("seed", _int),
+        ("trial", _int),
+        ("bracket", _int),
+        ("rung", _int),
+        ("epochs", _int),
+        ("data_fraction", _float),
+        ("configuration", _text),  # JSON, by full names; others had their defaults
+        ("settings", _text),  # JSON: the `system` parameters at its end
+        ("score", _float),  # higher is better; null for a failure
+        ("failure", _text),  # why there is no score; empty for one
+        ("accuracy", _float),
+        ("training_s", _float),  # all epochs since the first
+        ("training_j", _float),
+        ("wall_s", _float),  # of this rung's process
+        ("start_up_s", _float),  # of it before the first epoch
+    ]
+)
+
+
 _AGAIN = "run its stage again"
 _MOST_ROWS = 10_000_000  # of a table that is read as a whole
 _MOST_BYTES = 1 << 30  # of a row group
 _BATCH_ROWS = 1 << 18
-_MAY_BE_NEGATIVE = {"exit_code", "priority"}
+_MAY_BE_NEGATIVE = {"exit_code", "priority", "score"}
 _WORDS = {
     "energy_source": {"measured", "modelled", "unknown"},
     "end": {"finished", "evicted", "migrated", "failed", "level"},

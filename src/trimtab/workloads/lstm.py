@@ -27,4 +27,5 @@ if __name__ == "__main__":
         "An LSTM over the rows of MNIST's images.",
         16,
         lambda options: classification.run(options, RowLSTM, mnist.load),
+        learning_rate=classification.LEARNING_RATE,
     )

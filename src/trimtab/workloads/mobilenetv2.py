@@ -33,4 +33,5 @@ if __name__ == "__main__":
         "MobileNetV2 on CIFAR-10.",
         16,
         lambda options: classification.run(options, MobileNetV2, cifar10.load),
+        learning_rate=classification.LEARNING_RATE,
     )

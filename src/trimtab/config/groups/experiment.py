@@ -8,6 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from trimtab.config.fields import (
     CHECKED,
+    Count,
     InvalidValueError,
     Name,
     Names,
@@ -62,6 +63,29 @@ class Schedule:
 
 
 @dataclass(config=CHECKED)
+class Tune:
+    """The cells that are tuned: tuners x workloads x objectives, on the experiment's hardware."""
+
+    tuners: Names = about("Names of files in `conf/tuner/`.", factory=list)
+    workloads: Names = about(
+        "Names of files in `conf/workload/`; each has a key `tuning`.", factory=list
+    )
+    objectives: Names = about("Names of files in `conf/objective/`.", factory=lambda: ["accuracy"])
+    seeds: Runs = about("Searches of each cell, with the seeds 1, 2 and so on.", default=1)
+    workers: Count = about("Trials that run at once, each on its share of the CPUs.", default=1)
+
+    @model_validator(mode="after")
+    def _names_whole_cells(self) -> Self:
+        cells = {"tuners": self.tuners, "workloads": self.workloads}
+        for key, names in cells.items():
+            if any(cells.values()) and not names:
+                raise InvalidValueError(key, [], "at least one name")
+        if self.tuners and not self.objectives:
+            raise InvalidValueError("objectives", [], "at least one name")
+        return self
+
+
+@dataclass(config=CHECKED)
 class Experiment:
     """The cells of an experiment: targets x hardware, and what is scheduled.
 
@@ -78,14 +102,15 @@ class Experiment:
         factory=dict,
     )
     schedule: Schedule = about("The cells that are scheduled.", factory=Schedule)
+    tune: Tune = about("The cells that are tuned.", factory=Tune)
     title: str = about("Heading of the report.", default="", report_only=True)
 
     @model_validator(mode="after")
     def _has_something_to_run(self) -> Self:
-        if not self.targets and not self.schedule.policies:
-            expected = "at least one target with its workloads, or a schedule"
+        if not self.targets and not self.schedule.policies and not self.tune.tuners:
+            expected = "at least one target with its workloads, a schedule, or something to tune"
             raise InvalidValueError("targets", {}, expected)
-        if self.targets and not self.hardware:
+        if (self.targets or self.tune.tuners) and not self.hardware:
             raise InvalidValueError("hardware", [], "at least one name")
         return self
 

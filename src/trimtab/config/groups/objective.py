@@ -1,12 +1,15 @@
 """What is wanted of a set-up: one YAML in `conf/objective/`."""
 
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
+from trimtab.config.arithmetic import Arithmetic
 from trimtab.config.fields import CHECKED, Name, NotNegative, Number, about, satisfying
 
+Goal = StrEnum("Goal", "MAXIMISE MINIMISE")
 _CHOICES = satisfying(len, "at least one choice")
 DropRatio = Annotated[NotNegative, Field(lt=1)]
 
@@ -31,7 +34,7 @@ class ClassLimits:
 
 @dataclass(config=CHECKED)
 class Objective:
-    """Limits by class, a budget, and the weights that choose among what meets them."""
+    """What is wanted: of a schedule by limits, a budget and weights, of tuning by a score."""
 
     name: Name = about("Name of the objective: the stem of its file.")
     classes: dict[str, ClassLimits] = about(
@@ -42,4 +45,17 @@ class Objective:
     )
     energy_weight: NotNegative = about(
         "Of the energy in the choice; the classes' weights are of response times.", default=0.0
+    )
+    score: Arithmetic = about(
+        "What a configuration is worth in tuning: arithmetic, with `min`, `max`, `abs`, `sqrt`, "
+        "`log` and `exp`, on what was measured: `accuracy` (the workload's `tuning.metric`), "
+        "`training_s`, `training_j`, `inference_s`, `inference_j`, and what the program reports by "
+        "its own name.",
+        default="accuracy",
+        tuning_only=True,
+    )
+    goal: Goal = about(
+        "Whether the score is to be as high as can be, `maximise`, or as low, `minimise`.",
+        default=Goal.MAXIMISE,
+        tuning_only=True,
     )

@@ -4,7 +4,7 @@ import re
 import signal
 from enum import StrEnum
 from importlib.util import find_spec
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, model_validator
 from pydantic.dataclasses import dataclass
@@ -15,11 +15,14 @@ from trimtab.config.fields import (
     Name,
     NoNul,
     NotNegative,
+    ParameterName,
     Positive,
+    Scalar,
     Text,
     about,
     satisfying,
 )
+from trimtab.config.groups.tuning import Tuning
 
 
 class Comparison(StrEnum):
@@ -82,23 +85,6 @@ Variable = Annotated[
     satisfying(
         lambda name: name and not {"=", "\0"} & set(name),
         "names of environment variables, without `=`",
-    ),
-]
-
-
-ParameterName = Annotated[
-    Name,
-    satisfying(lambda name: name != "output", "another name: {output} is the folder of the run"),
-]
-Scalar = Annotated[
-    Any,
-    satisfying(
-        lambda value: (
-            value is None
-            or isinstance(value, int | float)
-            or (isinstance(value, str) and "\0" not in value)
-        ),
-        "a text without a NUL, a number, true, false or null",
     ),
 ]
 
@@ -308,6 +294,11 @@ class Workload:
         unit="GiB",
         report_only=True,  # no result depends on it
     )
+    tuning: Tuning | None = about(
+        "The parameters that are tuned; without it the program is not.",
+        default=None,
+        tuning_only=True,
+    )
     own_profiler: bool = about(
         "Whether the program uses CUDA's profiling interface itself, as torch.profiler does: "
         "kernels are then traced by their names only.",
@@ -327,6 +318,11 @@ class Workload:
             if self.parameters[name] is None:
                 expected = f"a value, as a word of the command has {{{name}}}"
                 raise InvalidValueError(f"parameters.{name}", None, expected)
+            tuned = self.tuning.parameters if self.tuning else {}
+            for full_name in (f"model.{name}", f"training.{name}"):
+                if full_name in tuned and None in (tuned[full_name].choices or []):
+                    expected = f"values, as a word of the command has {{{name}}}"
+                    raise InvalidValueError(f"tuning.{full_name}.choices", None, expected)
         return self
 
     @property

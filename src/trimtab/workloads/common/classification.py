@@ -14,7 +14,7 @@ from trimtab.workloads.common.program import load_weights, save_weights, share_o
 from trimtab.workloads.common.trial import Trial
 from trimtab.workloads.data import Bytes, Images, Labels
 
-_LEARNING_RATE = 1e-3
+LEARNING_RATE = 1e-3
 Loader = Callable[[Path | None, int | None, int | None], Images]
 
 
@@ -52,7 +52,7 @@ def train(model: Any, images: Images, options: Namespace) -> list[float]:
     """
     dataset = labelled(images.train_images, images.train_labels)
     order = torch.Generator().manual_seed(options.seed)
-    optimiser = torch.optim.Adam(model.parameters(), lr=_LEARNING_RATE)
+    optimiser = torch.optim.Adam(model.parameters(), lr=options.learning_rate)
     device = next(model.parameters()).device
     trial = Trial(device, order, model=model, optimiser=optimiser)
     model.train()

@@ -14,11 +14,15 @@ from trimtab.workloads.data import InputError
 
 
 def main(
-    description: str, batch_size: int, run: Callable[[argparse.Namespace], dict[str, Any]]
+    description: str,
+    batch_size: int,
+    run: Callable[[argparse.Namespace], dict[str, Any]],
+    **numbers: float,
 ) -> None:
     """Read the command line, call `run` and write the metrics that it returns, as command.main.
 
-    Equal command lines give equal files, to the last bit: no times are in them.
+    `numbers` are options of this program alone, with their defaults. Equal command lines give
+    equal files, to the last bit: no times are in them.
     """
 
     def result(options: argparse.Namespace) -> dict[str, Any]:
@@ -31,7 +35,10 @@ def main(
             "torch": torch.__version__,
         }
 
-    command.main(parser(description, batch_size), result)
+    made = parser(description, batch_size)
+    for name, default in numbers.items():
+        made.add_argument(f"--{name.replace('_', '-')}", type=float, default=default)
+    command.main(made, result)
 
 
 def parser(description: str, batch_size: int) -> argparse.ArgumentParser:

@@ -1,0 +1,68 @@
+"""Poisson arrivals that one server takes in batches: all that wait, up to a largest batch.
+
+What is known of the queue when a batch ends decides all that follows, so the numbers of waiting
+arrivals at these moments are a Markov chain (Bailey, "On Queueing Processes with Bulk Service",
+J. R. Stat. Soc. B 16, 1954); the mean over all time follows from its cycles, and the mean response
+time by Little's law.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from trimtab.queueing.errors import UnstableQueueError
+
+_FIRST_STATES, _MOST_STATES = 64, 2048
+_CUT_OFF = 1e-12  # the probability of a longer queue
+
+
+def mean_response_s(rate: float, services: Sequence[NDArray[np.float64]]) -> float:
+    """Return the mean time from an arrival to the end of its batch, in s.
+
+    `rate`: arrivals a second. `services`: for each size of a batch, from 1 to the largest, times
+    in s that are equally probable. Raises UnstableQueueError where more arrives than is served,
+    and where the load is so close to 1 that more than 2,048 wait.
+    """
+    if rate * float(services[-1].mean()) >= len(services):
+        raise UnstableQueueError(f"{rate:g} arrivals a second: more than batches are served")
+    states = max(_FIRST_STATES, 2 * len(services))
+    while True:
+        waiting = _waiting_at_ends(rate, services, states)
+        if waiting[-1] < _CUT_OFF:
+            break
+        if states >= _MOST_STATES:
+            raise UnstableQueueError(
+                f"more than {_MOST_STATES:,} waiting arrivals: a load close to 1"
+            )
+        states *= 2
+    lasting = present = 0.0
+    for number, probability in enumerate(waiting):
+        first = max(number, 1)
+        times = services[min(first, len(services)) - 1]
+        idle_s = 0.0 if number else 1 / rate
+        lasting += probability * (idle_s + times.mean())
+        present += probability * (first * times.mean() + rate * (times**2).mean() / 2)
+    return float(present / lasting / rate)
+
+
+def _waiting_at_ends(
+    rate: float, services: Sequence[NDArray[np.float64]], states: int
+) -> NDArray[np.float64]:
+    """Return the probability of each number that waits when a batch ends; the last and more."""
+    largest = len(services)
+    counts = np.arange(states)
+    arriving = [
+        stats.poisson.pmf(counts[:, None], rate * times[None, :]).mean(axis=1) for times in services
+    ]
+    matrix = np.zeros((states, states))
+    for number in range(states):
+        batch = min(max(number, 1), largest)
+        left = max(number, 1) - batch
+        matrix[number, left:] = arriving[batch - 1][: states - left]
+        matrix[number, -1] += 1 - matrix[number].sum()
+    equations = matrix.T - np.eye(states)
+    equations[-1] = 1
+    solution: NDArray[np.float64] = np.linalg.solve(equations, np.eye(states)[-1])
+    return solution

@@ -1,0 +1,1 @@
+"""What tuning a workload leaves for later ones."""

@@ -1,0 +1,62 @@
+"""What a configuration is worth: the objective's score, of what was measured of its trial."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from trimtab.config.arithmetic import calculated, names_in
+from trimtab.config.groups.objective import Goal, Objective
+from trimtab.config.validate import nearest
+from trimtab.errors import UserError
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A trial that has no score, and why, in one line."""
+
+    reason: str
+
+
+class Score:
+    """The score of an objective: higher is better, as it is minimised by its negative.
+
+    Rocha's thesis: the accuracy (Tune V1, section 6.4.2), accuracy by duration (Tune V2), and
+    training times inference by accuracy, of which less is better (section 7.4.4).
+    """
+
+    def __init__(self, objective: Objective) -> None:
+        self._objective = objective
+        self.names = sorted(names_in(objective.score))
+
+    def check(self, known: Iterable[str]) -> None:
+        """Raise UserError unless all metrics of the score are among the `known` ones."""
+        known = sorted(known)
+        for name in self.names:
+            if name not in known:
+                raise UserError(
+                    f"objective {self._objective.name}: score: unknown metric {name!r} in "
+                    f"{self._objective.score!r}; {nearest(name, known)}expected one of "
+                    f"{', '.join(known) or 'none: nothing was measured'}"
+                )
+
+    def of(self, metrics: Mapping[str, float]) -> float | Failure:
+        """Return the score of a trial with these metrics, each in the unit that its name ends with.
+
+        It is a Failure where a metric that counts is no number, and where the expression has no
+        finite value, as after a division by 0. Raises UserError for a metric that is not there.
+        """
+        self.check(metrics)
+        for name in self.names:
+            if not math.isfinite(metrics[name]):
+                return Failure(f"the metric {name} is {metrics[name]}")
+        try:
+            value = calculated(self._objective.score, metrics)
+        except (ArithmeticError, ValueError) as error:
+            return self._no_value(metrics, str(error))
+        if not math.isfinite(value):
+            return self._no_value(metrics, f"it is {value}")
+        return value if self._objective.goal == Goal.MAXIMISE else -value
+
+    def _no_value(self, metrics: Mapping[str, float], problem: str) -> Failure:
+        of = ", ".join(f"{name} {metrics[name]:g}" for name in self.names)
+        return Failure(f"no score {self._objective.score!r} of {of}: {problem}")

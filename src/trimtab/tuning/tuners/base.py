@@ -1,0 +1,64 @@
+"""What a tuner is: the rungs of a search, what is suggested, and who steers its trials."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trimtab.config.groups.tuning import Kind, Tuning
+from trimtab.tuning.fidelity import BudgetKind, Fidelity
+from trimtab.tuning.hyperband import Bracket
+from trimtab.tuning.space import Configuration
+from trimtab.tuning.steering import Fixed, Steerer
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a tuner is made from: what is tuned, the number of CPUs that a trial may have, the name
+    of the machine and of the objective, and the file of the ground truth."""
+
+    tuning: Tuning
+    cpus: int
+    machine: str
+    objective: str
+    ground_truth: Path
+
+
+@dataclass(frozen=True)
+class Tuner:
+    """How one search goes.
+
+    `searched` are the kinds of parameters that `algorithm` suggests; others keep their defaults.
+    """
+
+    searched: Sequence[Kind]
+    algorithm: str
+    fidelity: Fidelity
+    brackets: Sequence[Bracket]
+    reduction: int
+    synchronous: bool
+    steerer: Steerer
+
+
+def fidelity_of(tuning: Tuning, kind: BudgetKind) -> Fidelity:
+    """Return the budgets that a workload's `tuning` gives to levels of a kind."""
+    least = tuning.data_fraction.least if tuning.data_fraction is not None else 1.0
+    return Fidelity(kind, tuning.epochs.least, tuning.epochs.most, least)
+
+
+def system_of(complete: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the `system` parameters of a configuration, by their own names."""
+    prefix = f"{Kind.SYSTEM}."
+    return {
+        name.removeprefix(prefix): value
+        for name, value in complete.items()
+        if name.startswith(prefix)
+    }
+
+
+def as_configured(complete: Configuration) -> Fixed:
+    """Steer a trial by its configuration: the same settings in all epochs."""
+    return Fixed(system_of(complete))
+
+
+Build = Callable[..., Tuner]

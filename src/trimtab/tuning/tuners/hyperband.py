@@ -1,0 +1,37 @@
+"""HyperBand over some kinds of parameters: the baselines Tune V1 and Tune V2 of the thesis.
+
+Section 6.4.2: V1 searches the hyperparameters alone, under the default system parameters; V2 has
+the system parameters among them.
+"""
+
+from collections.abc import Sequence
+
+from trimtab.config.groups.tuning import Kind
+from trimtab.tuning.fidelity import BudgetKind
+from trimtab.tuning.hyperband import brackets_of
+from trimtab.tuning.tuners.base import Facts, Tuner, as_configured, fidelity_of
+
+
+def build(
+    facts: Facts,
+    *,
+    searched: Sequence[str] = (Kind.MODEL, Kind.TRAINING),
+    algorithm: str = "random",
+    budget: str = BudgetKind.EPOCHS,
+    reduction: int = 3,
+    synchronous: bool = True,
+) -> Tuner:
+    """Return the tuner: `searched` kinds by `algorithm`, on budgets in which `budget` grows.
+
+    Of a rung one trial in `reduction` goes on. Raises ValueError for what is none of these.
+    """
+    fidelity = fidelity_of(facts.tuning, BudgetKind(budget))
+    return Tuner(
+        searched=[Kind(kind) for kind in searched],
+        algorithm=algorithm,
+        fidelity=fidelity,
+        brackets=brackets_of(fidelity.levels, reduction),
+        reduction=reduction,
+        synchronous=synchronous,
+        steerer=as_configured,
+    )

@@ -1,0 +1,87 @@
+"""The stage on a program that runs for real."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from test_search import HOST, TUNING, program
+
+from trimtab.config.groups.objective import Objective
+from trimtab.config.groups.tuner import TunerConfig
+from trimtab.config.groups.workload import Workload
+from trimtab.errors import TrimtabError, UserError
+from trimtab.records.tables import TRIALS, read_table
+from trimtab.tuning.fidelity import BudgetKind, Fidelity
+from trimtab.tuning.hyperband import brackets_of
+from trimtab.tuning.tune import Request, Results, plan_in_words, tune
+
+
+def request(folder: Path, **keys: object) -> Request:
+    of = program(folder)
+    tuned = Workload(**{**vars(of), "tuning": TUNING})
+    given = {
+        "workload": tuned,
+        "tuner": TunerConfig("v1", "hyperband", parameters={"reduction": 2}),
+        "objective": Objective("accuracy"),
+        "hardware": HOST,
+    }
+    return Request(**{**given, **keys})  # type: ignore[arg-type]
+
+
+def test_table_and_best_of_all_seeds_and_nothing_is_run_again(tmp_path: Path) -> None:
+    folder, heard = tmp_path / "results", list[int]()
+    given = request(tmp_path)
+    tune(given, [1, 2], folder, tmp_path / "truth", lambda seed, _: heard.append(seed))
+    table = read_table(folder / "trials.parquet", TRIALS)
+    assert heard == [1] * 14 + [2] * 14 and len(table) == 28
+    assert not table.isna()[["score", "accuracy", "training_j"]].any(axis=None)
+    widths = table["configuration"].map(lambda text: json.loads(text)["training.width"])
+    assert (table["score"] == widths / 100).all()
+    longest = table[table["epochs"] == 4]
+    best = yaml.safe_load((folder / "best.yaml").read_text())
+    assert best["score"] == longest["score"].max()
+    width = best["workload"]["parameters"]["width"]
+    assert best["workload"]["parameters"] == {"width": width, "epochs": 4}
+    # The two seeds did not search the same.
+    assert set(widths[table["seed"] == 1]) != set(widths[table["seed"] == 2])
+    before = (folder / "trials.parquet").read_bytes()
+    (folder / "trials.parquet").unlink()
+    tune(given, [1, 2], folder, tmp_path / "truth", lambda seed, _: pytest.fail("ran again"))
+    assert (folder / "trials.parquet").read_bytes() == before
+    # Another tuner begins anew, and what the first has left goes.
+    other = request(tmp_path, tuner=TunerConfig("r", "random_search", parameters={"trials": 1}))
+    tune(other, [1], folder, tmp_path / "truth")
+    assert len(read_table(folder / "trials.parquet", TRIALS)) == 1
+    assert len(list((folder / "searches").iterdir())) == 1
+
+
+def test_half_a_line_is_no_result(tmp_path: Path) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_text('{"trial": 0, "rung": 0, "score": 1.0}\n{"trial": 1, "ru')
+    assert [row["trial"] for row in Results(path).rows()] == [0]
+
+
+def test_nothing_to_tune(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no key `tuning`"):
+        tune(request(tmp_path, workload=program(tmp_path)), [1], tmp_path / "r", tmp_path / "t")
+    wrong = TunerConfig("x", "hyperband", parameters={"budget": "epoch"})
+    with pytest.raises(UserError, match="tuner x: parameters: 'epoch'"):
+        tune(request(tmp_path, tuner=wrong), [1], tmp_path / "r", tmp_path / "t")
+    minimal = Objective("odd", score="precision")
+    with pytest.raises(UserError, match="unknown metric 'precision'"):
+        tune(request(tmp_path, objective=minimal), [1], tmp_path / "r", tmp_path / "t")
+
+
+def test_a_search_in_which_everything_fails(tmp_path: Path) -> None:
+    of = program(tmp_path)
+    broken = Workload(**{**vars(of), "command": ["python", "-c", "raise SystemExit('no luck')"],
+                         "tuning": TUNING})  # fmt: skip
+    with pytest.raises(TrimtabError, match=r"no trial has a score: failed: .*no luck"):
+        tune(request(tmp_path, workload=broken), [1], tmp_path / "r", tmp_path / "t")
+
+
+def test_the_plan_and_its_cost() -> None:
+    lines = plan_in_words(brackets_of(4, 2), Fidelity(BudgetKind.BOTH, 2, 8, 0.5))
+    assert lines[0] == "bracket 1: 4 to 2 epochs on 50%, 2 to 4 epochs, 1 to 8 epochs"
+    assert lines[-1] == "in all as much as 52 epochs over all data"  # 12 and 16 and 24
