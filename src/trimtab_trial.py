@@ -82,7 +82,8 @@ class _Tuner:
         if threads is None:
             return
         torch, pools = sys.modules.get("torch"), sys.modules.get("threadpoolctl")
-        if torch is None and pools is None:
+        began_with = os.environ.get("OMP_NUM_THREADS")  # and all other variables of that kind
+        if torch is None and pools is None and began_with != str(threads):
             self.not_set["threads"] = "neither torch nor threadpoolctl is loaded by the program"
         try:
             if torch is not None:

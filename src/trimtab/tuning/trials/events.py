@@ -28,11 +28,12 @@ class Reason(StrEnum):
 class EpochEnd:
     """An epoch has ended, counted from 0 over all runs of the trial.
 
-    `wall_s` is its duration by the program's clock; `cpu_s` and `counters` are what all processes
-    of the trial used meanwhile: those of profiling's `OS_COUNTERS`, the hardware events (NaN where
-    they are not counted) and `counters_running_share`. `not_set` says of system settings that were
-    not in effect, by their names in a configuration, why not. The program `waits` for an answer,
-    or has gone on where it reports by marks.
+    `wall_s` is its duration by the program's clock, evaluation and checkpoint included; of one that
+    reports by marks the first epoch begins at the start. `cpu_s` and `counters` are what all
+    processes of the trial used meanwhile: those of profiling's `OS_COUNTERS`, the hardware events
+    (NaN where they are not counted) and `counters_running_share`. `not_set` says of system settings
+    that were asked for last and are not in effect, by their names in a configuration, why not. The
+    program `waits` for an answer, or has gone on where it reports by marks.
     """
 
     epoch: int

@@ -93,6 +93,7 @@ class Running:
         self.marks = MarkLog(program.marks)
         self.news_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._killed = self._closed = False
+        self._closing = threading.Lock()
         self._stdout = new_file(folder.stdout)
         from_pipe = program.marks.epoch is not None and program.marks.file is None
         name, _, value = mark.partition("=")
@@ -188,9 +189,10 @@ class Running:
 
     def close(self) -> None:
         """Give back the descriptors; all processes have ended."""
-        if self._closed:
-            return
-        self._closed = True
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
         self._stdout.close()
         os.close(self.news_fd)
         if hasattr(self, "counters"):
@@ -204,7 +206,9 @@ class Running:
         known = len(self.marks.epoch_ends_s)
         self.marks.feed(data, time.monotonic() - self.started_at)
         if len(self.marks.epoch_ends_s) > known:
-            os.eventfd_write(self.news_fd, 1)
+            with self._closing:
+                if not self._closed:  # a process that escaped may still hold the pipe
+                    os.eventfd_write(self.news_fd, 1)
 
 
 def _in_thread(call: Any) -> None:

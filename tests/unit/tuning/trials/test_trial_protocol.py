@@ -55,7 +55,10 @@ def line(**differences: Any) -> bytes:
         ("say(b'x' * 70000)", "a line of more than 65536 bytes"),
         ("while True: say(b'x' * 65536)", "a line of more than 65536 bytes"),
         ("while True: say(hello + b'\\n')", "wrote on before it was answered|second process"),
-        ("ask(hello)\nwhile True: say(epoch(0) + b'\\n')", "wrote on before it was answered"),
+        (
+            "ask(hello)\nwhile True: say(epoch(0) + b'\\n')",
+            "wrote on before it was answered|end of epoch 0, expected 1",
+        ),
         ("say(hello + b'\\n' + epoch(0) + b'\\n')", "wrote on before it was answered"),
         ("ask(hello)\nask(hello)", "a second process of it spoke"),
         ("ask(epoch(0))", "reported an epoch before it said hello"),

@@ -81,3 +81,35 @@ def test_a_checkpoint_of_another_training_is_refused(
             torch.save(state, tmp_path / "2.pt")
         with pytest.raises(InputError, match=r"2\.pt: no checkpoint of this training: .*"):
             Trial(device, order, model=torch.nn.Linear(2, 3 - isinstance(state, dict)))
+
+
+def test_what_is_drawn_goes_on_where_it_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As dropout draws; what evaluation draws does not count."""
+    next_epoch = 0
+    told = []
+    monkeypatch.setattr(trimtab_trial, "folder", lambda: str(tmp_path))
+    monkeypatch.setattr(trimtab_trial, "tuned", lambda: True)
+    monkeypatch.setattr(trimtab_trial, "first_epoch", lambda: next_epoch)
+    monkeypatch.setattr(trimtab_trial, "epoch_end", lambda epoch, **told_: told.append(told_))
+
+    def evaluate() -> tuple[float, float]:
+        model.eval()
+        return float(torch.rand(1)), 0.5
+
+    model, order, device = torch.nn.Dropout(), torch.Generator(), torch.device("cpu")
+    with torch.random.fork_rng():
+        before = torch.get_rng_state()
+        trial = Trial(device, order, model=model)
+        trial.losses.append(0.25)
+        trial.epoch_end(1, evaluate)
+        assert model.training and torch.equal(torch.get_rng_state(), before)
+        drawn = torch.rand(3), torch.rand(3, generator=order)
+        next_epoch = 1
+        order.manual_seed(99)
+        again = Trial(device, order, model=torch.nn.Dropout())
+        assert (again.first, again.losses) == (2, [0.25])
+        assert torch.equal(torch.rand(3), drawn[0])
+        assert torch.equal(torch.rand(3, generator=order), drawn[1])
+    assert told[0]["loss"] == 0.25 and told[0]["accuracy"] == 0.5
