@@ -188,6 +188,26 @@ def read_elf(path: Path) -> Elf:
     )
 
 
+def read_loaded(path: Path) -> tuple[Elf, str]:
+    """Return what `read_elf` does, or the bytes alone of a file that it refuses, and why it does.
+
+    The dynamic linker reads less than we do: to it a library with damaged section headers is as
+    good as any. Raises UnreadableError.
+    """
+    try:
+        return read_elf(path), ""
+    except UnreadableError:
+        raise
+    except ElfError as error:
+        why = str(error).removeprefix(f"{path}: ")
+    elf = Elf(
+        path=path, data=_map(path), type=ET_DYN, machine=EM_X86_64, program_header_offset=0,
+        section_header_offset=0, section_name_index=0, segments=[], sections=[], build_id=None,
+        soname=None, needed=[], interpreter=None, has_text_relocations=False, is_pie=False,
+    )  # fmt: skip
+    return elf, why
+
+
 def _map(path: Path) -> NDArray[np.uint8]:
     try:
         # Not blocking: a FIFO would wait for its writer.
