@@ -1,5 +1,6 @@
 """A slim library that is not what was meant is found before anybody loads it."""
 
+import ctypes
 import re
 import struct
 import subprocess
@@ -196,3 +197,22 @@ def test_a_section_of_gpu_code_covers_what_is_left_of_it(tmp_path: Path) -> None
     rewrite(elf, spans, "compact", slim, 4096)
     read_back(slim, elf, spans)
     assert slim.stat().st_size < elf.size_bytes - 50_000
+
+
+@pytest.mark.parametrize("mode", ["zero", "punch", "compact"])
+def test_a_library_that_is_not_started_needs_no_unwind_table(tmp_path: Path, mode: str) -> None:
+    """What describes its functions leaves with them, and its slim library was refused for that."""
+    path, slim = tmp_path / "table.so", tmp_path / "slim.so"
+    text = "\n".join(f"int api_{i}(int x) {{ return x + {i}; }}" for i in range(900))
+    command = ["gcc", "-O1", "-x", "c", "-", "-shared", "-fPIC", "-o", path]
+    subprocess.run(command, input=text, text=True, check=True)
+    library = ProfiledLibrary("a.so", path, None, path.stat().st_size, np.empty(0, np.int64), "")
+    located = locate_used(library, Debloat(name="x", start_up_only="remove"), GpuScope())
+    assert not located.started
+    assert located.spans.bytes_of(SpanReason.START_UP_DATA) > 15_000
+    rewrite(located.elf, located.spans, mode, slim, patches=located.patches)  # type: ignore[arg-type]
+    if mode == "compact":
+        unmap_headers(slim)
+        assert slim.stat().st_size < path.stat().st_size - 15_000
+    read_back(slim, located.elf, located.spans, located.patches)
+    ctypes.CDLL(str(slim))
