@@ -67,8 +67,8 @@ class Elf:
 
     @property
     def loads(self) -> list[ProgramHeader]:
-        """The PT_LOAD segments, by ascending address."""
-        return [segment for segment in self.segments if segment.type == PT_LOAD]
+        """The PT_LOAD segments, by ascending address, but for those that map nothing."""
+        return [s for s in self.segments if s.type == PT_LOAD and s.memory_bytes]
 
     @property
     def is_static_executable(self) -> bool:
@@ -241,7 +241,7 @@ def _check_segments(path: Path, segments: list[ProgramHeader], size: int) -> Non
         if max(segment.address + segment.memory_bytes, segment.offset) > _ADDRESS_LIMIT:
             raise ElfError(path, f"has segment {number} outside the address space")
     loads = [segment for segment in segments if segment.type == PT_LOAD]
-    if not 1 <= len(loads) <= _MOST_LOADS:
+    if not any(load.memory_bytes for load in loads) or len(loads) > _MOST_LOADS:
         raise ElfError(path, f"has {len(loads)} loadable segments; expected 1 to {_MOST_LOADS}")
     for load in loads:
         if load.file_bytes > load.memory_bytes:
