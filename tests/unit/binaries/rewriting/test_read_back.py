@@ -244,12 +244,15 @@ def test_a_segment_that_maps_nothing(c_library: Compiled, tmp_path: Path) -> Non
     ctypes.CDLL(str(slim))
 
 
-def test_a_symbol_that_no_other_library_may_define(c_library: Compiled, tmp_path: Path) -> None:
+@pytest.mark.parametrize("visibility", [1, 2, 3])
+def test_a_symbol_that_no_other_library_may_define(
+    c_library: Compiled, tmp_path: Path, visibility: int
+) -> None:
     """A call of it is one of the file's header, of which nobody promised how it reads."""
     good = read_elf(c_library("default"))
     section = good.section(".dynsym")
     assert section is not None
     names = [symbol_name(good, int(name)) for name in table_rows(good, ".dynsym", SYMBOL)["name"]]
     other = section.offset + names.index("__cxa_finalize") * 24 + 5
-    path = damaged(good, tmp_path, other, b"\2")
+    path = damaged(good, tmp_path, other, bytes([visibility]))
     assert "symbols that nobody defines" in broken_promise(read_elf(path))
