@@ -84,6 +84,10 @@ def _check_segments(elf: Elf) -> None:
             raise ElfError(
                 elf.path, f"has a segment at {load.address:#x} unlike its offset in the file"
             )
+    # The library as a whole is placed by the largest: where pages left, the first one has to ask.
+    first, largest = elf.loads[0], max(load.alignment for load in elf.loads)
+    if (first.address - first.offset) % largest:
+        raise ElfError(elf.path, f"is not aligned to {largest:#x} bytes, as one segment asks for")
     kinds = [segment.type for segment in elf.segments if segment.type in _ONCE]
     for kind in set(kinds):
         if kinds.count(kind) > 1:

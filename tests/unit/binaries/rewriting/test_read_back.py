@@ -256,3 +256,18 @@ def test_a_symbol_that_no_other_library_may_define(
     other = section.offset + names.index("__cxa_finalize") * 24 + 5
     path = damaged(good, tmp_path, other, bytes([visibility]))
     assert "symbols that nobody defines" in broken_promise(read_elf(path))
+
+
+def test_a_segment_that_asks_for_more_than_the_first_can(tmp_path: Path) -> None:
+    """glibc loads it; that its alignment could not be kept ended the whole debloating."""
+    path = tmp_path / "placed.so"
+    command = ["gcc", "-x", "c", "-", "-shared", "-fPIC", "-Wl,-Ttext-segment=0x1000", "-o", path]
+    subprocess.run(
+        command, input="int data = 1; int f(void) { return data; }", text=True, check=True
+    )
+    elf = read_elf(path)
+    number, last = max((n, s) for n, s in enumerate(elf.segments) if s.type == PT_LOAD)
+    assert (last.address - last.offset) % 0x2000 == 0 < elf.loads[0].address
+    change(path, header_of(elf, number) + 48, struct.pack("<Q", 0x2000))
+    ctypes.CDLL(str(path))
+    assert "aligned to 0x2000" in broken_promise(read_elf(path))
