@@ -5,7 +5,7 @@ import shutil
 import stat
 from pathlib import Path
 
-from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.elf.reader import read_loaded
 from trimtab.binaries.gpu.fatbin import find_gpu_code
 from trimtab.binaries.gpu.wrappers import registered_regions
 from trimtab.binaries.rewriting.compact import rewrite
@@ -202,7 +202,7 @@ def reconstruct(span_path: Path, output_dir: Path, mode: Mode) -> Path:
     except TrimtabError as error:
         raise UserError(str(error)) from None  # the file is one that was given
     library, spans = Path(document.library), spans_of(document)
-    elf = read_elf(library)
+    elf, _ = read_loaded(library)
     known_as = (spans.build_id, spans.size_bytes, document.sha256)
     if (elf.build_id, elf.size_bytes, sha256_of(library)) != known_as:
         raise UserError(f"{span_path}: {library} is not the library that these spans are about")
@@ -232,7 +232,7 @@ def reconstruct(span_path: Path, output_dir: Path, mode: Mode) -> Path:
             document.minimum_hole_bytes,
             patches=patches,
         )
-    if mode == Mode.COMPACT:
+    if mode == Mode.COMPACT and spans.removed_bytes:
         permissions = destination.stat().st_mode
         destination.chmod(permissions | stat.S_IWUSR)  # the original may be read-only
         unmap_headers(destination)

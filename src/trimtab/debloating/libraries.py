@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from trimtab.binaries.elf.functions import Functions, read_functions
 from trimtab.binaries.elf.promises import broken_promise
-from trimtab.binaries.elf.reader import Elf, read_elf
+from trimtab.binaries.elf.reader import Elf, read_elf, read_loaded
 from trimtab.binaries.errors import ElfError, UnreadableError
 from trimtab.binaries.relations.likely import with_likely
 from trimtab.binaries.rewriting.locate import left_as_it_is, locate
@@ -105,7 +105,7 @@ def _library(path: Path, name: str, records: list[UsedLibrary]) -> ProfiledLibra
     first = records[0]
     if not path.is_file():
         return None  # made and deleted by the run
-    elf = read_elf(path)
+    elf, _ = read_loaded(path)
     if elf.interpreter is not None:
         return None
     for record in records:
@@ -208,8 +208,11 @@ class Located:
 
 def locate_used(library: ProfiledLibrary, options: Debloat, gpu: GpuScope) -> Located:
     """Return the spans of the library's file that are kept and removed, with reasons."""
-    elf = read_elf(library.path)
+    elf, unread = read_loaded(library.path)
     with elf.staying_whole():
+        if unread:
+            nothing = np.empty(0, np.uint64)
+            return _whole(elf, Functions(nothing, nothing, reason=unread), unread)
         return _locate_used(elf, library, options, gpu)
 
 
