@@ -1,6 +1,5 @@
 """How a program behaves where nothing was changed: how it ends, and what of it can be compared."""
 
-import signal
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from trimtab.profiling.runs.measured import MeasuredRun, check_run, last_lines
 from trimtab.profiling.runs.program import Program, ended
 from trimtab.profiling.runs.run import measure_run
 from trimtab.records.usage import Usage
+from trimtab.signals import signal_name
 
 
 @dataclass(frozen=True)
@@ -83,4 +83,4 @@ def _remark_on_end(run: MeasuredRun) -> list[str]:
 
 
 def _end(exit_code: int) -> str:
-    return str(exit_code) if exit_code >= 0 else signal.Signals(-exit_code).name
+    return str(exit_code) if exit_code >= 0 else signal_name(-exit_code)

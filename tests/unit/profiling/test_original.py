@@ -31,6 +31,8 @@ def workload(folder: Path, code: str, **changes: object) -> Workload:
         ("import sys; sys.exit('it went wrong')", "1", "exit code 1 after 'it went wrong'"),
         ("raise SystemExit(3)", "3", "exit code 3"),
         ("import os; os.kill(os.getpid(), 15)", "SIGTERM", "by signal 15 (SIGTERM)"),
+        ("import os; os.kill(os.getpid(), 6)", "SIGABRT", "by signal 6 (SIGABRT)"),
+        ("import os; os.kill(os.getpid(), 40)", "SIGRTMIN+6", "by signal 40 (SIGRTMIN+6)"),
     ],
 )
 def test_it_has_to_end_as_it_does(tmp_path: Path, code: str, end: str, words: str | None) -> None:
