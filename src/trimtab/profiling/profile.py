@@ -30,8 +30,10 @@ from trimtab.profiling.tracing.functions import FunctionTrace
 from trimtab.profiling.tracing.kernels import KernelTrace, asks_for_gpu, read_kernel_trace
 from trimtab.records.tables import EPOCHS, RUNS, write_table
 from trimtab.records.usage import Usage, UsedFile, UsedLibrary, UsedProcess
+from trimtab.untrusted import UntrustedFileError
 
 _FILES = "files.jsonl"
+_MOST_LIBRARY_BYTES = 1 << 36  # that a program loads, all together
 
 
 def profile_workload(
@@ -202,7 +204,11 @@ def _usage(
         f"a process of {executable} was killed while its functions were traced, and only then"
         for executable in sorted(functions.killed_in_each - as_untraced)
     ]
-    digests = _digests_of([each.path for each in functions.libraries])
+    try:
+        digests = _digests_of([each.path for each in functions.libraries])
+    except UntrustedFileError as error:
+        digests = {}
+        problems.append(str(error))
     return Usage(
         workload=workload.name,
         command=list(program.command),
@@ -238,8 +244,21 @@ def _usage(
 
 
 def _digests_of(libraries: Sequence[str]) -> dict[str, str]:
-    """Return the SHA-256 of each library that is still there and can be read."""
-    there = [Path(path) for path in libraries if os.access(path, os.R_OK) and Path(path).is_file()]
+    """Return the SHA-256 of each library that is still there and can be read.
+
+    Raises UntrustedFileError above 64 GiB of all: a record may name a file without content, or one
+    of the kernel's that has no end.
+    """
+    there, left_bytes = [], _MOST_LIBRARY_BYTES
+    for path in map(Path, libraries):
+        if os.access(path, os.R_OK) and path.is_file() and (size_bytes := path.stat().st_size):
+            there.append(path)
+            left_bytes -= size_bytes
+        if left_bytes < 0:
+            raise UntrustedFileError(
+                f"{path}: with the libraries before it more than {_MOST_LIBRARY_BYTES} bytes are"
+                " said to have been loaded"
+            )
     return {str(path): digest for path, digest in sha256_of_all(there).items()}
 
 

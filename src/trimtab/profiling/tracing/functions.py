@@ -92,7 +92,8 @@ def read_function_trace(*folders: Path) -> FunctionTrace:
         problems += _missing_programs(run)
     libraries = []
     for path, objects in sorted(by_path.items()):
-        if len({(each.inode, each.size_bytes) for each in objects}) > 1:
+        files = {(each.inode, each.size_bytes) for each in objects if each.inode}
+        if len(files) > 1 or not files.issuperset(_file_now(path, files)):
             problems.append(f"{path} was replaced by another file during the run")
         libraries.append(_unite(path, objects))
     return FunctionTrace(
@@ -108,6 +109,15 @@ def read_function_trace(*folders: Path) -> FunctionTrace:
 
 def _killed(records: Records) -> list[ProcessRecord]:
     return [process for process in records.processes if process.end == "killed"]
+
+
+def _file_now(path: str, recorded: set[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Return the inode and size of the file that is there now; where there is none, `recorded`."""
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return recorded  # a library that the run made and deleted
+    return {(status.st_ino, status.st_size)}
 
 
 def _unite(path: str, objects: list[ObjectRecord]) -> TracedLibrary:
