@@ -16,6 +16,7 @@ from typing import Any
 from trimtab.config.groups.workload import Comparison, Output
 from trimtab.errors import UserError
 from trimtab.files import whole_file
+from trimtab.profiling.as_user import User, open_written
 from trimtab.untrusted import UntrustedFileError, open_untrusted, read_untrusted
 
 _CHUNK_BYTES = 1 << 20
@@ -56,15 +57,15 @@ def output_digest(output: Path) -> str:
         raise UserError(f"output.path: {output}: the run did not write this file") from None
 
 
-def save_output(output: Path, copy: Path) -> Path:
-    """Copy the file that a run wrote to be compared, and return `copy`.
+def save_output(output: Path, copy: Path, user: User | None = None) -> Path:
+    """Copy the file that a run, as `user`, wrote to be compared, and return `copy`.
 
     A link is followed, as programs name their latest result by one. Raises UserError when there is
     none, or what is there is no regular file of at most 16 GiB.
     """
     try:
         with (
-            open_untrusted(output, MOST_OUTPUT_BYTES, follow=True) as file,
+            open_written(output, MOST_OUTPUT_BYTES, user) as file,
             whole_file(copy) as temporary,
             temporary.open("wb") as target,
         ):

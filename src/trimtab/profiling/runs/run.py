@@ -109,7 +109,9 @@ def measure_run(
     output = driver_output(stem) if program.driver else stdout
     if program.output_file:
         output = save_output(
-            program.output_file, Path(f"{stem}.output{program.output_file.suffix}")
+            program.output_file,
+            Path(f"{stem}.output{program.output_file.suffix}"),
+            program.user,
         )
     steady = program.output.compare != Comparison.EXIT_CODE
     return replace(
