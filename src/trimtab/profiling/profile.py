@@ -25,7 +25,7 @@ from trimtab.profiling.traced_runs import (
     read_functions,
     trace_runs,
 )
-from trimtab.profiling.tracing.files import FileTrace, read_file_trace, tracing_command
+from trimtab.profiling.tracing.files import FileTrace, FileUse, read_file_trace, tracing_command
 from trimtab.profiling.tracing.functions import FunctionTrace
 from trimtab.profiling.tracing.kernels import KernelTrace, asks_for_gpu, read_kernel_trace
 from trimtab.records.tables import EPOCHS, RUNS, write_table
@@ -33,6 +33,8 @@ from trimtab.records.usage import Usage, UsedFile, UsedLibrary, UsedProcess
 from trimtab.untrusted import UntrustedFileError
 
 _FILES = "files.jsonl"
+_CODE = frozenset({"execute", "map_execute"})
+_MOST_LISTED_CHARACTERS, _OF_AN_ENTRY = 1 << 25, 100  # half of what a usage.json may have
 _MOST_LIBRARY_BYTES = 1 << 36  # that a program loads, all together
 
 
@@ -204,6 +206,12 @@ def _usage(
         f"a process of {executable} was killed while its functions were traced, and only then"
         for executable in sorted(functions.killed_in_each - as_untraced)
     ]
+    listed = _listed(files)
+    if len(listed) < len(files.files):
+        notes.append(
+            f"{len(files.files):,} files were used, and of those that are no code only"
+            f" {len(listed):,} are listed in usage.json"
+        )
     try:
         digests = _digests_of([each.path for each in functions.libraries])
     except UntrustedFileError as error:
@@ -234,13 +242,26 @@ def _usage(
             for each in functions.libraries
             if not Path(each.path).is_relative_to(BUILD)
         ],
-        files=[UsedFile(each.path, each.real_path, sorted(each.uses)) for each in files.files],
+        files=[UsedFile(each.path, each.real_path, sorted(each.uses)) for each in listed],
         gpus=kernels.gpus,
         modules=kernels.modules,
         kernels_traced=kernels.traced,
         kernels_not_traced_because=kernels.not_traced_because,
         trace_s=trace_s,
     )
+
+
+def _listed(files: FileTrace) -> list[FileUse]:
+    """Return the files to be listed: all where that is short, as of a data set it is not.
+
+    Files of code are always among them.
+    """
+    left_characters, listed = _MOST_LISTED_CHARACTERS, []
+    for file in files.files:
+        left_characters -= len(ascii(file.path)) + len(ascii(file.real_path)) + _OF_AN_ENTRY
+        if left_characters >= 0 or not _CODE.isdisjoint(file.uses):
+            listed.append(file)
+    return listed
 
 
 def _digests_of(libraries: Sequence[str]) -> dict[str, str]:

@@ -3,7 +3,10 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 from trimtab.config.groups.workload import Workload
+from trimtab.profiling import profile
 from trimtab.profiling.profile import trace_workload
 from trimtab.profiling.tracing.functions import read_function_trace
 from trimtab.records.usage import Usage
@@ -62,3 +65,17 @@ def test_what_a_program_could_not_read_again_was_not_replaced(tmp_path: Path) ->
     trace_workload(mine, tmp_path / "runs", 1)
     found = read_function_trace(tmp_path / "runs/functions-0").incomplete_because
     assert "replaced" not in str(found)
+
+
+def test_of_very_many_files_those_of_code_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of a data set, of which a usage.json could not be read again."""
+    monkeypatch.setattr(profile, "_MOST_LISTED_CHARACTERS", 1 << 14)
+    code = "import _json, os\nfor i in range(300): os.path.exists(f'data/{i}')"
+    usage = trace(tmp_path, code)
+    assert usage.complete and "and of those that are no code only" in usage.notes[-1]
+    mapped = {file.real_path for file in usage.files if "map_execute" in file.uses}
+    assert any("/_json." in str(path) for path in mapped)
+    program = str(Path(sys.executable).resolve())
+    assert {library.path for library in usage.libraries} <= mapped | {program}
