@@ -101,3 +101,18 @@ def test_what_differs_by_itself(tmp_path: Path) -> None:
     (tmp_path / "ran").unlink()
     with pytest.raises(UserError, match=r"line 2 .* output\.compare: lines"):
         as_it_runs(mine, tmp_path / "original", choose=False)
+
+
+AWAY = "os.rename('runs', 'old')"
+
+
+@pytest.mark.parametrize(
+    "what", ["shutil.rmtree('runs')", AWAY, f"{AWAY}; os.symlink('elsewhere', 'runs')"]
+)
+def test_a_program_that_takes_the_results_away(tmp_path: Path, what: str) -> None:
+    """What is elsewhere is not written to in their place, nor removed."""
+    (tmp_path / "elsewhere/caches").mkdir(parents=True)
+    code = f"import os, shutil; {what}"
+    with pytest.raises(UserError, match="/runs: removed, or another folder in its place"):
+        as_it_runs(workload(tmp_path, code), tmp_path / "runs", choose=True)
+    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["caches"]

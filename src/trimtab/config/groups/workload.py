@@ -66,7 +66,11 @@ def _is_end(text: str) -> bool:
 
 def _is_address(text: str) -> bool:
     host, _, port = text.rpartition(":")
-    return bool(host) and port.isdecimal() and 0 < int(port) < 65536
+    try:
+        host.encode("idna")  # as looking it up does; a part of a name has at most 63 characters
+    except UnicodeError:
+        return False
+    return host.isprintable() and host != "" and port.isdecimal() and 0 < int(port[:6]) < 65536
 
 
 Pattern = Annotated[NoNul, AfterValidator(_compiles)]
