@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trimtab.config.groups.workload import Workload
+from trimtab.config.signals import signal_name
 from trimtab.files import remove_tree
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import follow_files, trace_program
@@ -13,7 +14,6 @@ from trimtab.profiling.runs.measured import MeasuredRun, check_run, last_lines
 from trimtab.profiling.runs.program import Program, ended
 from trimtab.profiling.runs.run import measure_run
 from trimtab.records.usage import Usage
-from trimtab.signals import signal_name
 
 
 @dataclass(frozen=True)

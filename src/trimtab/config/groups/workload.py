@@ -19,7 +19,7 @@ from trimtab.config.fields import (
     about,
     satisfying,
 )
-from trimtab.signals import signal_number
+from trimtab.config.signals import signal_number
 
 
 class Comparison(StrEnum):

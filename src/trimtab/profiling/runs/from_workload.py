@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.config.groups.workload import Workload
+from trimtab.config.signals import signal_number
 from trimtab.errors import UserError
 from trimtab.files import remove_tree
 from trimtab.profiling.as_user import User
 from trimtab.profiling.runs.program import Driver, Program
-from trimtab.signals import signal_number
 
 
 def program_of(workload: Workload, run_folder: Path) -> Program:

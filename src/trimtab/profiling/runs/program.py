@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Self
 
 from trimtab.config.groups.workload import Marks, Output
+from trimtab.config.signals import signal_name
 from trimtab.errors import UserError
 from trimtab.profiling.as_user import User
-from trimtab.signals import signal_name
 
 
 @dataclass(frozen=True)
