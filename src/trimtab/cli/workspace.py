@@ -30,7 +30,7 @@ from trimtab.debloating.targets.base import Target
 from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.verify import verify_environment
 from trimtab.errors import TrimtabError, UserError
-from trimtab.files import remove_tree, sha256_of
+from trimtab.files import open_regular, remove_tree, sha256_of
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.original import as_it_runs
 from trimtab.records.library_spans import LibrarySpans
@@ -51,7 +51,7 @@ def find_interpreter(command: list[str]) -> Path | None:
         return None
     if Path(program).name.startswith("python"):
         return Path(os.path.abspath(program))
-    with open(program, "rb") as file:
+    with open_regular(Path(program)) as file:
         first = file.readline(4096)
     words = first[2:].decode(errors="replace").split() if first.startswith(b"#!") else []
     for word in words:

@@ -58,9 +58,18 @@ class Document(BaseModel):
             raise TrimtabError(f"{path}: {first_mistake(error)}; {again}") from None
 
     def write(self, path: Path) -> None:
-        """Write the document as readable JSON with a stable order of keys."""
+        """Write the document as readable JSON with a stable order of keys.
+
+        Raises TrimtabError, and leaves what is there, for one that would be refused when read.
+        """
+        text = self.to_text()  # of ASCII characters
+        if len(text) > self.most_bytes:
+            raise TrimtabError(
+                f"{path}: not written: {len(text):,} bytes, and of such a document at most"
+                f" {self.most_bytes:,} are read"
+            )
         with whole_file(path) as temporary:
-            temporary.write_text(self.to_text())
+            temporary.write_text(text)
 
     def to_text(self) -> str:
         """Return the document as it stands in its file."""

@@ -46,7 +46,10 @@ def said(conf: Path, *overrides: str) -> str:
         (workload(server={"drive": ["curl"]}), ["workload.server.ready", "`address`"]),
         (workload(server={"ready": "up"}), ["workload.server.drive", "the command"]),
         (workload(server={"stop": "TERM"}), ["workload.server.stop", "'TERM'", "SIGTERM"]),
-        (workload(server={"address": "8000"}), ["workload.server.address", "HOST:PORT"]),
+        *(
+            (workload(server={"address": address}), ["workload.server.address", "HOST:PORT"])
+            for address in ("8000", "a..b:80", f"{'a' * 64}:80", "a\0b:80", f"a:{'9' * 5000}")
+        ),
         (workload(command=[]), ["workload.command", "at least one word"]),
         (workload(command=["python", ""]), ["workload.command[1]", "not empty"]),
         (workload(command=["python", ["x"]]), ["workload.command[1]", "['x']", "a text"]),

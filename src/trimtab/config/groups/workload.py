@@ -1,7 +1,6 @@
 """A program whose environment is to be debloated: one YAML in `conf/workload/`."""
 
 import re
-import signal
 from enum import StrEnum
 from importlib.util import find_spec
 from typing import Annotated, Any, Self
@@ -20,6 +19,7 @@ from trimtab.config.fields import (
     about,
     satisfying,
 )
+from trimtab.config.signals import signal_number
 
 
 class Comparison(StrEnum):
@@ -61,21 +61,23 @@ def _compiles(pattern: str) -> str:
 
 
 def _is_end(text: str) -> bool:
-    return text in signal.Signals.__members__ or (text.isdecimal() and int(text) < 256)
+    return signal_number(text) is not None or (text.isdecimal() and int(text) < 256)
 
 
 def _is_address(text: str) -> bool:
     host, _, port = text.rpartition(":")
-    return bool(host) and port.isdecimal() and 0 < int(port) < 65536
+    try:
+        host.encode("idna")  # as looking it up does; a part of a name has at most 63 characters
+    except UnicodeError:
+        return False
+    return host.isprintable() and host != "" and port.isdecimal() and 0 < int(port[:6]) < 65536
 
 
 Pattern = Annotated[NoNul, AfterValidator(_compiles)]
 End = Annotated[
     str, satisfying(_is_end, "an exit code from 0 to 255, or a signal's name such as SIGTERM")
 ]
-Signal = Annotated[
-    str, satisfying(signal.Signals.__members__.get, "a signal's name such as SIGTERM")
-]
+Signal = Annotated[str, satisfying(signal_number, "a signal's name such as SIGTERM")]
 Address = Annotated[str, satisfying(_is_address, "HOST:PORT")]
 Variable = Annotated[
     str,
