@@ -13,6 +13,7 @@ from trimtab.binaries.rewriting.not_started import stop_patches
 from trimtab.binaries.rewriting.program_headers import unmap_headers
 from trimtab.binaries.rewriting.read_back import read_back
 from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
+from trimtab.cli.claimed import claim
 from trimtab.cli.documents import TracedProgram
 from trimtab.cli.program_options import NAME, ProgramOptions
 from trimtab.cli.unfinished import changing, check_finished
@@ -81,7 +82,8 @@ def trace(
     The program first runs twice with its code as it is: how it ended then is how it has to end,
     and where `options` do not say how its output is compared, it is by the strictest way that both
     runs pass. The usage's notes tell what was found. Raises UserError when the command does not
-    exist, does not end in time or as it should, or its interpreter is not known.
+    exist, does not end in time or as it should, its interpreter is not known, or `folder` is no
+    workspace, or in the environment.
     """
     target, python = options.target or TargetConfig(), options.python
     if not find_program(command[0], python):
@@ -94,7 +96,7 @@ def trace(
             " with --target KIND:LOCATION"
         )
     workload = options.workload(command, interpreter)
-    _target(workload)
+    _prepare(folder, workload)
     original = as_it_runs(workload, folder / "runs", options.comparison is None)
     usage = original.trace(traced_runs)
     TracedProgram(workload=original.workload).write(folder / "workload.json")
@@ -109,7 +111,7 @@ def list_libraries(folder: Path, python: Path | None, target: TargetConfig) -> U
     """
     options = ProgramOptions(target=target)
     workload = options.workload([str(python or target.location)], python)
-    libraries = untraced_libraries(_target(workload).root)
+    libraries = untraced_libraries(_prepare(folder, workload).root)
     usage = Usage(workload=NAME, command=[], complete=True, libraries=libraries)
     TracedProgram(workload=workload).write(folder / "workload.json")
     usage.write(folder / "usage.json")
@@ -122,6 +124,14 @@ def _workload(folder: Path) -> Workload:
 
 def _target(workload: Workload) -> Target:
     return target_of(NAME, [workload])
+
+
+def _prepare(folder: Path, workload: Workload) -> Target:
+    """Have `folder` be a workspace that the slim environment can be in; return the target."""
+    target = _target(workload)
+    target.check_place(folder / "env")
+    claim(folder)
+    return target
 
 
 def locate(folder: Path, options: Debloat, gpus: list[str], on_progress: OnProgress) -> Path:

@@ -244,6 +244,12 @@ class TargetConfig:
     )
 
 
+# Others may be empty, as in `--prefix ""`.
+_NAMES_A_PROGRAM = satisfying(
+    lambda words: words and words[0].strip(), "at least one word, the first not empty"
+)
+
+
 @dataclass(config=CHECKED)
 class Workload:
     """A program as its user runs it today; it needs no change.
@@ -252,7 +258,7 @@ class Workload:
     """
 
     name: Name = about("Name of the workload: the stem of its file.")
-    command: Annotated[list[Text], satisfying(len, "at least one word")] = about(
+    command: Annotated[list[NoNul], _NAMES_A_PROGRAM] = about(
         "The command, one word an item. A first word `python` is the interpreter named by "
         "`python`. In every word `{NAME}` is the parameter NAME, `{output}` is a fresh folder of "
         "the run, and `\\${` stands for a dollar sign and a brace."
