@@ -227,10 +227,9 @@ def reconstruct(span_path: Path, output_dir: Path, mode: Mode) -> Path:
                 f" {library.name} without them is in env/"
             )
         listed = {offset for offset, _ in document.gpu_code.placed} | document.gpu_code.kept
-        registered = registered_regions(elf)
-        patches = rewrite_regions(
-            elf.data, find_gpu_code(elf), listed, registered=registered
-        ).patches
+        code = find_gpu_code(elf)
+        registered = registered_regions(elf, code)
+        patches = rewrite_regions(elf.data, code, listed, registered=registered).patches
     if not document.started:
         patches = stop_patches(elf)
     with elf.staying_whole():
