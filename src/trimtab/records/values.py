@@ -92,8 +92,10 @@ def _inside(value: Any, info: ValidationInfo) -> str:
 
 def _absolute(value: Any, info: ValidationInfo) -> str:
     name = _path(value, info)
-    if not name.startswith("/") or ".." in name.split("/"):
-        raise ValueError(f"{escaped(name)!r}: expected an absolute path without `..`")
+    # One file has one name: a second one, as with `//`, would be another file's.
+    root, *parts = name.split("/")
+    if root or not parts or (name != "/" and not {"", ".", ".."}.isdisjoint(parts)):
+        raise ValueError(f"{escaped(name)!r}: expected an absolute path without `..`, `.` and `//`")
     return name
 
 

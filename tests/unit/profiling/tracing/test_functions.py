@@ -170,6 +170,29 @@ int main(void) {
     assert "in_handler" in five(tmp_path, library, main)
 
 
+def test_first_uses_in_a_handler_that_interrupts_first_uses(tmp_path: Path, library: Path) -> None:
+    """A signal may come while a function is being marked; its handler has to find traps open."""
+    functions = "".join(f"F(m{i}) F(h{i})\n" for i in range(800))
+    names = {way: ",".join(f"{way}{i}" for i in range(800)) for way in "mh"}
+    main = f"""
+#include <sys/time.h>
+#define F(name) static __attribute__((noinline)) int name(int x) {{ return x * __LINE__ + 3; }}
+{functions}
+static int (*volatile in_main[])(int) = {{{names["m"]}}};
+static int (*volatile handled[])(int) = {{{names["h"]}}};
+static volatile int next, sum;
+static void handler(int n) {{ if (next < 800) sum += handled[next++](n); }}
+int main(void) {{
+  struct sigaction a = {{.sa_handler = handler}};
+  struct itimerval every = {{{{0, 20}}, {{0, 20}}}};
+  sigaction(SIGALRM, &a, 0); setitimer(ITIMER_REAL, &every, 0);
+  for (int i = 0; i < 800; i++) sum += in_main[i](i);
+  return 0;
+}}"""
+    assert run([program(tmp_path, library, main)], tmp_path / "record") == 0
+    assert read_function_trace(tmp_path / "record").incomplete_because == []
+
+
 def test_a_program_that_handles_traps_of_its_own(tmp_path: Path, library: Path) -> None:
     """Its handler sees its own int3 and raise(), and none of ours."""
     main = """
