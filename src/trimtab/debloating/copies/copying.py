@@ -24,7 +24,7 @@ _FICLONE = 0x40049409  # ioctl_ficlonerange(2): share the blocks of another file
 _NO_REFLINK = {errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS}
 # Other file systems, files of others (fs.protected_hardlinks), and as many links as there may be.
 _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.EOPNOTSUPP}
-_NO_SENDFILE = {errno.EINVAL, errno.ENOSYS}
+_NO_SENDFILE = {errno.EINVAL, errno.ENOSYS, errno.EPERM}
 _NO_ATTRIBUTE = {errno.EOPNOTSUPP, errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENODATA}
 # Lists of who may what, and what people keep with their files; no capability of a program.
 _ATTRIBUTES = ("user.", "system.posix_acl_")
