@@ -97,6 +97,16 @@ def _rename_exchanging(new: Path, old: Path) -> int:
 
 
 @contextmanager
+def unless_gone(path: str) -> Iterator[None]:
+    """End the block quietly where `path` is gone by now, as others remove files at any time."""
+    try:
+        yield
+    except FileNotFoundError:
+        if os.path.lexists(path):
+            raise
+
+
+@contextmanager
 def naming(path: Path) -> Iterator[None]:
     """Have an OSError that names no file, as that of a full disk, name `path`."""
     try:
