@@ -1,6 +1,5 @@
 """The shared libraries of an environment: what of each is used, and its slim version."""
 
-import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
@@ -31,7 +30,7 @@ from trimtab.debloating.gpu.gpu_code import (
     locate_gpu_code,
 )
 from trimtab.errors import UserError
-from trimtab.files import sha256_of, sha256_of_all
+from trimtab.files import read_ahead, sha256_of, sha256_of_all
 from trimtab.records.usage import Usage, UsedLibrary
 
 _LIBRARY = re.compile(r"\.so(\.\d+)*$")  # and no debugging information split off
@@ -299,7 +298,7 @@ def size_of(path: Path) -> FileSize:
     compressed = 0
     compressor = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL, threads=-1).compressobj()
     with path.open("rb") as file:
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
+        read_ahead(file)
         while chunk := file.read(_CHUNK_BYTES):
             compressed += len(compressor.compress(chunk))
     compressed += len(compressor.flush())
