@@ -194,7 +194,7 @@ def test_what_production_recorded_is_learned_without_a_run_also_after_it_was_kil
     assert ran.stdout == b"used 2\nmore 2\n"
     fails(trimtab(folder, "learn", "--record", "mine.c"), 2, "mine.c: line 1 is no record")
     record = json.loads((folder / "production.jsonl").read_text().splitlines()[0])
-    odd = json.dumps({**record, "address": 1 << 40})
+    odd = json.dumps({**record, "address": 1 << 31})
     (folder / "odd.jsonl").write_text(f"{odd}\n")
     fails(trimtab(folder, "learn", "--record", "odd.jsonl"), 2, "libmine.so")
     assert not (folder / "trimtab_workspace/unfinished").exists()
