@@ -7,23 +7,26 @@ from snakemake.utils import min_version
 
 min_version("9.0")
 
-
-configfile: "params.yaml"
-
-
 from trimtab.checkout import run_alone
 from trimtab.config import ConfigError, Configurations
+from trimtab.config.parameters import check_overrides, check_parameters
 from trimtab.errors import visible
 from trimtab.supervision import STARTER
 
 run_alone(workflow)
 
-if not isinstance(config.get("overrides"), list):
-    raise WorkflowError(
-        "params.yaml: overrides: expected a list of texts, e.g. [experiment=full]"
-    )
 try:
-    CONFIG = Configurations(Path(workflow.basedir, "conf"), config["overrides"])
+    check_parameters(Path("params.yaml"))
+except ConfigError as error:
+    raise WorkflowError(visible(str(error)))
+
+
+configfile: "params.yaml"
+
+
+try:
+    OVERRIDES = check_overrides(config["overrides"], "--config")
+    CONFIG = Configurations(Path(workflow.basedir, "conf"), OVERRIDES)
     CONFIG.check_paths(Path.cwd())
 except ConfigError as error:
     raise WorkflowError(visible(str(error)))

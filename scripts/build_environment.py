@@ -3,11 +3,7 @@
 import argparse
 from pathlib import Path
 
-from trimtab.config.stages import EnvironmentStage, load
-from trimtab.debloating.fallback import Source
-from trimtab.debloating.targets.registry import target_at
 from trimtab.locks import writing_in
-from trimtab.records.manifest import Manifest
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -17,6 +13,11 @@ parser.add_argument("--output", type=Path, required=True, help="folder of the en
 arguments = parser.parse_args()
 
 with supervised(), writing_in(arguments.manifest.parent):
+    from trimtab.config.stages import EnvironmentStage, load
+    from trimtab.debloating.fallback import Source
+    from trimtab.debloating.targets.registry import target_at
+    from trimtab.records.manifest import Manifest
+
     stage = load(arguments.config, EnvironmentStage)
     target = target_at(Manifest.read(arguments.manifest).environment)
     target.build(arguments.manifest.parent, stage.share, Source.of(stage), arguments.output)

@@ -1,14 +1,15 @@
 """Rule compile_simulator: the kernel's machine code, once for all cells that wait for it."""
 
-import pandas as pd
-
-from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType
-from trimtab.policies.priority import Priority
-from trimtab.simulation.simulate import simulate
 from trimtab.supervision import supervised
 
 # One job is enough: the kernel is one function for all policies.
 with supervised():
+    import pandas as pd
+
+    from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType
+    from trimtab.policies.priority import Priority
+    from trimtab.simulation.simulate import simulate
+
     simulate(
         Cluster((NodeType("node", 1000, 1, 0.0, (Level(1.0, 1.0),)),), (1,)),
         [JobClass("job")],

@@ -3,8 +3,6 @@
 import argparse
 from pathlib import Path
 
-from trimtab.config.stages import DebloatStage, load
-from trimtab.debloating.settling import debloat_and_settle
 from trimtab.locks import writing_in
 from trimtab.supervision import supervised
 
@@ -15,4 +13,7 @@ parser.add_argument("--output", type=Path, required=True, help="folder of the re
 arguments = parser.parse_args()
 
 with supervised(), writing_in(arguments.output):
+    from trimtab.config.stages import DebloatStage, load
+    from trimtab.debloating.settling import debloat_and_settle
+
     debloat_and_settle(load(arguments.config, DebloatStage), arguments.usages, arguments.output)

@@ -3,9 +3,6 @@
 import argparse
 from pathlib import Path
 
-from trimtab.config.stages import DeflateStage, load
-from trimtab.scheduling.deflate import deflate
-from trimtab.scheduling.setting import setting_of
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -16,6 +13,10 @@ parser.add_argument("--output", type=Path, required=True)
 arguments = parser.parse_args()
 
 with supervised():
+    from trimtab.config.stages import DeflateStage, load
+    from trimtab.scheduling.deflate import deflate
+    from trimtab.scheduling.setting import setting_of
+
     stage = load(arguments.config, DeflateStage)
     setting = setting_of(stage, arguments.trace, arguments.facts)
     deflate(setting, stage.objective).write(arguments.output)

@@ -3,8 +3,6 @@
 import argparse
 from pathlib import Path
 
-from trimtab.config.stages import EvaluateStage, load
-from trimtab.evaluation.evaluate import evaluate_experiment
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -18,6 +16,9 @@ parser.add_argument("--output", type=Path, required=True, help="folder of the re
 arguments = parser.parse_args()
 
 with supervised():
+    from trimtab.config.stages import EvaluateStage, load
+    from trimtab.evaluation.evaluate import evaluate_experiment
+
     report = evaluate_experiment(
         load(arguments.config, EvaluateStage),
         arguments.usages,

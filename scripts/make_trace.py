@@ -3,9 +3,6 @@
 import argparse
 from pathlib import Path
 
-from trimtab.config.stages import TraceStage, load
-from trimtab.scheduling.make_trace import make_trace
-from trimtab.scheduling.measured import read_measured
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -17,6 +14,10 @@ parser.add_argument("--output", type=Path, required=True, help="folder of the re
 arguments = parser.parse_args()
 
 with supervised():
+    from trimtab.config.stages import TraceStage, load
+    from trimtab.scheduling.make_trace import make_trace
+    from trimtab.scheduling.measured import read_measured
+
     stage = load(arguments.config, TraceStage)
     measured = read_measured(
         stage,

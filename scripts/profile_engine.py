@@ -3,8 +3,6 @@
 import argparse
 from pathlib import Path
 
-from trimtab.config.stages import TraceStage, load
-from trimtab.execution.spark.rounds import measure_rounds
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -13,4 +11,7 @@ parser.add_argument("--output", type=Path, required=True, help="rounds.json")
 arguments = parser.parse_args()
 
 with supervised():
+    from trimtab.config.stages import TraceStage, load
+    from trimtab.execution.spark.rounds import measure_rounds
+
     measure_rounds(load(arguments.config, TraceStage)).write(arguments.output)

@@ -3,9 +3,7 @@
 import argparse
 from pathlib import Path
 
-from trimtab.config.stages import ProfileStage, load
 from trimtab.locks import writing_in
-from trimtab.profiling.profile import profile_workload
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -14,5 +12,8 @@ parser.add_argument("--output", type=Path, required=True, help="folder of the re
 arguments = parser.parse_args()
 
 with supervised(), writing_in(arguments.output):
+    from trimtab.config.stages import ProfileStage, load
+    from trimtab.profiling.profile import profile_workload
+
     stage = load(arguments.config, ProfileStage)
     profile_workload(stage.workload, stage.hardware, stage.profiling, arguments.output)

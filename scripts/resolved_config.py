@@ -4,8 +4,6 @@ import argparse
 import json
 from pathlib import Path
 
-import yaml
-
 from trimtab.files import whole_file
 from trimtab.supervision import supervised
 
@@ -15,4 +13,6 @@ parser.add_argument("--output", type=Path, required=True, help="the YAML file")
 arguments = parser.parse_args()
 
 with supervised(), whole_file(arguments.output) as temporary:
+    import yaml
+
     temporary.write_text(yaml.safe_dump(arguments.config, sort_keys=True))

@@ -3,9 +3,6 @@
 import argparse
 from pathlib import Path
 
-from trimtab.config.stages import RealStage, load
-from trimtab.scheduling.real import run_for_real
-from trimtab.scheduling.setting import setting_of
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -17,6 +14,10 @@ parser.add_argument("--output", type=Path, required=True, help="folder of the re
 arguments = parser.parse_args()
 
 with supervised():
+    from trimtab.config.stages import RealStage, load
+    from trimtab.scheduling.real import run_for_real
+    from trimtab.scheduling.setting import setting_of
+
     stage = load(arguments.config, RealStage)
     run_for_real(
         setting_of(stage, arguments.trace, arguments.facts),

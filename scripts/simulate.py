@@ -3,9 +3,6 @@
 import argparse
 from pathlib import Path
 
-from trimtab.config.stages import ScheduleStage, load
-from trimtab.scheduling.cell import simulate_cell
-from trimtab.scheduling.setting import setting_of
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -16,6 +13,10 @@ parser.add_argument("--output", type=Path, required=True, help="folder of the re
 arguments = parser.parse_args()
 
 with supervised():
+    from trimtab.config.stages import ScheduleStage, load
+    from trimtab.scheduling.cell import simulate_cell
+    from trimtab.scheduling.setting import setting_of
+
     stage = load(arguments.config, ScheduleStage)
     simulate_cell(
         setting_of(stage, arguments.trace, arguments.facts),

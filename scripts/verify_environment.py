@@ -3,10 +3,7 @@
 import argparse
 from pathlib import Path
 
-from trimtab.config.stages import VerifyStage, load
-from trimtab.debloating.verification.verify import verify_environment
 from trimtab.locks import writing_in
-from trimtab.profiling.profile import model_of
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
@@ -17,6 +14,10 @@ parser.add_argument("--output", type=Path, required=True, help="folder of the re
 arguments = parser.parse_args()
 
 with supervised(), writing_in(arguments.output):
+    from trimtab.config.stages import VerifyStage, load
+    from trimtab.debloating.verification.verify import verify_environment
+    from trimtab.profiling.profile import model_of
+
     stage = load(arguments.config, VerifyStage)
     verify_environment(
         stage.target,

@@ -16,6 +16,20 @@ static const char *executable_path(char *line) {
   return path;
 }
 
+/* stat(2) of a file as the list of mappings names it: a line's end in its name stands there as
+ * \012, as these four characters do themselves. */
+static int stat_listed(const char *listed, struct stat *status) {
+  if (!stat(listed, status)) return 0;
+  char path[PATH_MAX], *end = path;
+  for (const char *at = listed; *at && end < path + sizeof path - 1; end++) {
+    int is_end = !strncmp(at, "\\012", 4);
+    *end = is_end ? '\n' : *at;
+    at += is_end ? 4 : 1;
+  }
+  *end = 0;
+  return stat(path, status);
+}
+
 void note_mapped(void) {
   const char *record = getenv("TRIMTAB_MAPPED_RECORD");
   FILE *maps = record ? fopen("/proc/self/maps", "re") : NULL;
@@ -28,7 +42,7 @@ void note_mapped(void) {
     struct stat status;
     /* A library's mappings follow each other. The numbers in the list are not always those that
      * stat(2) gives, as on overlayfs, and it is stat's that others compare with. */
-    if (!path || !strcmp(path, last) || stat(path, &status)) continue;
+    if (!path || !strcmp(path, last) || stat_listed(path, &status)) continue;
     snprintf(last, sizeof last, "%s", path);
     dprintf(file, "%d\t%lu\t%lu\t%s\n", (int)getpid(), (unsigned long)status.st_dev,
             (unsigned long)status.st_ino, path);

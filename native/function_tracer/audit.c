@@ -34,6 +34,8 @@ __asm__(".text\n.type trimtab_return_from_signal, @function\ntrimtab_return_from
         "mov $15, %eax\nsyscall\n");
 extern void trimtab_return_from_signal(void) __attribute__((visibility("hidden")));
 
+/* No other signal interrupts the handler: that of the program would run with traps blocked, and die
+ * of the first function that it is the first to use. */
 static void catch_traps(void) {
   struct {
     void (*handler)(int, siginfo_t *, void *);
@@ -41,7 +43,7 @@ static void catch_traps(void) {
     void (*restorer)(void);
     uint64_t mask;
   } action = {on_trap, SA_SIGINFO | SA_ONSTACK | 0x04000000 /* SA_RESTORER */,
-              trimtab_return_from_signal, 0};
+              trimtab_return_from_signal, ~0ul};
   SYSTEM_CALL(SYS_rt_sigaction, SIGTRAP, &action, 0, sizeof action.mask, 0, 0);
   /* A mask is inherited through exec: a parent may have blocked the signal. */
   uint64_t trap = 1ull << (SIGTRAP - 1);

@@ -38,12 +38,12 @@ void foreign_trap(int number, void *info, void *context) {
     return;
   }
   if (action.sa_flags & SA_RESETHAND) program_action.sa_handler = SIG_DFL;
-  /* The masks set here are undone when the signal returns. The handler may be the first to use a
-   * function, so traps stay open in it. */
-  unsigned long trap = 1ul << (SIGTRAP - 1);
-  syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &trap, NULL, sizeof trap);
-  sigdelset(&action.sa_mask, SIGTRAP);
-  syscall(SYS_rt_sigprocmask, SIG_BLOCK, &action.sa_mask, NULL, sizeof(unsigned long));
+  /* All is blocked here; the handler gets the mask that it would have. The masks set here are undone
+   * when the signal returns. It may be the first to use a function, so traps stay open in it. */
+  unsigned long mask = *(unsigned long *)&((ucontext_t *)context)->uc_sigmask |
+                       *(unsigned long *)&action.sa_mask;
+  mask &= ~(1ul << (SIGTRAP - 1));
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof mask);
   if (action.sa_flags & SA_SIGINFO) action.sa_sigaction(number, info, context);
   else action.sa_handler(number);
 }

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -85,6 +86,11 @@ int main(int argc, char **argv) {
     if (child <= 0 || argc - 2 > MOST_WATCHED) return USAGE;
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     watched[0] = (struct pollfd){signals_wanted(), POLLIN, 0};
+    if (watched[0].fd < 0) { /* the child's end would not be noticed */
+        perror("trimtab-supervisor: signalfd");
+        kill_descendants();
+        return USAGE;
+    }
     for (int i = 2; i < argc; i++) watched[i - 1] = (struct pollfd){atoi(argv[i]), POLLIN, 0};
     for (;;) {
         if (reaped(child, &status)) break;

@@ -69,6 +69,14 @@ def in_words(error: BaseException) -> str | None:
     return None
 
 
+def check_working_folder() -> None:
+    """Raise UserError where the working directory was removed, of which errors have no name."""
+    try:
+        os.getcwd()  # noqa: PTH109  it is only asked for
+    except FileNotFoundError:
+        raise UserError("the working directory was removed: change to another one (cd)") from None
+
+
 @contextmanager
 def exit_on_error() -> Iterator[None]:
     """Turn a TrimtabError, or what the system refused, into its message and its exit code."""

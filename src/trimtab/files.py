@@ -12,9 +12,9 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from trimtab.errors import TrimtabError
 
@@ -22,7 +22,8 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # renameat2(2)
 _WORKERS = min(8, len(os.sched_getaffinity(0)))
 # Names of what is not whole yet, whatever its own is: that may be as long as names can be.
 _TEMPORARY, _PARTIAL = ".trimtab-", ".partial"
-_NO_EXCHANGE = {errno.ENOENT, errno.EINVAL, errno.ENOSYS}  # nothing to exchange it with, or no way
+# Nothing to exchange it with, or no way: sandboxes refuse calls that they do not know.
+_NO_EXCHANGE = {errno.ENOENT, errno.EINVAL, errno.ENOSYS, errno.EPERM}
 
 
 def new_folder_beside(destination: Path) -> Path:
@@ -93,6 +94,16 @@ def _rename_exchanging(new: Path, old: Path) -> int:
     rename = ctypes.CDLL(None, use_errno=True).renameat2
     names = (_AT_FDCWD, os.fsencode(new), _AT_FDCWD, os.fsencode(old), _RENAME_EXCHANGE)
     return ctypes.get_errno() if rename(*names) else 0
+
+
+@contextmanager
+def unless_gone(path: str) -> Iterator[None]:
+    """End the block quietly where `path` is gone by now, as others remove files at any time."""
+    try:
+        yield
+    except FileNotFoundError:
+        if os.path.lexists(path):
+            raise
 
 
 @contextmanager
@@ -205,11 +216,17 @@ def sha256_of(path: Path) -> str:
         before, settled = _identity(status), time.time_ns() - status.st_ctime_ns > _CLOCK_STEP_NS
         digest = _digests.get(before)
         if digest is None:
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
+            read_ahead(file)
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             if settled and _identity(os.fstat(file.fileno())) == before:
                 _digests[before] = digest
         return digest
+
+
+def read_ahead(file: IO[bytes]) -> None:
+    """Tell the system that a file is read from its start to its end; it may not want to know."""
+    with suppress(OSError):
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
 
 
 def sha256_of_all(paths: Iterable[Path]) -> dict[Path, str]:

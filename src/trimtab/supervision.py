@@ -6,12 +6,14 @@ everything when the other is gone, and the first also does when a process betwee
 Snakemake that started the rule is. The program itself gets SIGTERM when both are.
 
 What a program sees that is traced does not change: its parent, session, process group, signals and
-environment are what they would be.
+environment are what they would be, but for an ignored SIGCHLD.
 """
 
 import ctypes
+import errno
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,13 +49,15 @@ def supervise() -> None:
     """
     supervisor = BUILD / "trimtab-supervisor"
     watched = _up_to(os.environ.pop(STARTER, None))
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:  # nothing could be waited for
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {*_ENDING, signal.SIGQUIT})
     if supervisor.is_file():
         outer = _become(supervisor, watched)
-        watched = [os.pidfd_open(os.getppid())]
+        watched = _watched([os.getppid()])
         _check_parent(outer)
         inner = _become(supervisor, watched, apart=True)
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        _be_told_of_parents_end()
         _check_parent(inner)
     for number in _ENDING:
         if signal.getsignal(number) != signal.SIG_IGN:
@@ -75,12 +79,30 @@ def _become(supervisor: Path, watched: list[int], *, apart: bool = False) -> int
     try:
         if apart:
             os.setsid()
+            _be_told_of_parents_end()  # in time also where there is nothing to watch
         for descriptor in watched:
             os.set_inheritable(descriptor, True)
         os.execv(supervisor, [supervisor.name, str(child), *map(str, watched)])
+    except OSError as error:
+        print(f"error: {supervisor}: cannot be started: {error.strerror}", file=sys.stderr)
     finally:
         os.kill(child, signal.SIGKILL)
         os._exit(os.EX_OSERR)
+
+
+def _be_told_of_parents_end() -> None:
+    """Get SIGTERM when the process that started this one ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+
+
+def _watched(numbers: list[int]) -> list[int]:
+    """Return pidfds of processes; none where the system has none (before Linux 5.3) or refuses."""
+    try:
+        return [os.pidfd_open(number) for number in numbers]
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.EPERM):
+            raise
+        return []
 
 
 def _check_parent(number: int) -> None:
@@ -95,7 +117,7 @@ def _up_to(starter: str | None) -> list[int]:
         return []
     numbers = _ancestors(int(starter))
     try:
-        descriptors = [os.pidfd_open(number) for number in numbers]
+        descriptors = _watched(numbers)
     except ProcessLookupError:
         raise StarterGoneError("Snakemake has ended") from None
     if numbers != _ancestors(int(starter)):  # another process has such a number meanwhile

@@ -109,6 +109,8 @@ def is_plain_path(text: object) -> bool:
     """Whether `text` is an absolute path as the kernel writes one: no NUL, `..`, `.` or `//`."""
     if not isinstance(text, str) or not text.startswith("/") or "\0" in text:
         return False
+    if text.startswith("//"):  # which normpath leaves, as POSIX allows it a meaning of its own
+        return False
     try:
         return len(os.fsencode(text)) < MOST_PATH_BYTES and os.path.normpath(text) == text
     except UnicodeEncodeError:

@@ -5,10 +5,12 @@ Needs gcc, and build/native for nothing. Regressions beside them (`found-*`) sta
 
 import json
 import lzma
+import struct
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parents[1]
@@ -19,6 +21,7 @@ from targets import configuration, documents, traces  # noqa: E402
 
 from trimtab.binaries.elf.reader import read_elf  # noqa: E402
 from trimtab.binaries.gpu.fatbin import find_gpu_code  # noqa: E402
+from trimtab.binaries.rewriting.spans import SpanReason  # noqa: E402
 
 C_SOURCE = """
 int zeroed[3], one = 1; static __thread int own = 5;
@@ -93,29 +96,73 @@ def gpu_seeds(folder: Path) -> None:
 
 
 def document_seeds() -> None:
-    """Whatever each kind asks for, empty where it may be."""
+    """A document of each kind with all that it may have: one of everything, so that it is read."""
     for number, kind in enumerate(documents.KINDS):
-        fields = {
-            name: field.default if field.default is not None else None
-            for name, field in kind.model_fields.items()
-            if name == "version" or field.is_required()
-        }
-        document = {
-            name: value if name == "version" else _EXAMPLES.get(name, "x")
-            for name, value in fields.items()
-        }
+        schema = kind.model_json_schema()
+        document = example(schema, schema)
+        document["version"] = kind.model_fields["version"].default
+        document |= _EXAMPLES.get(kind.__name__, {})
         save("documents", kind.__name__, bytes([number]) + json.dumps(document).encode())
 
 
-_REASONS = [{"name": "headers and data", "kept": True}, {"name": "symbols", "kept": False}]
-_EXAMPLES = {
-    "library": "/env/lib/a.so", "name": "lib/a.so", "build_id": "00ff", "sha256": "0" * 64,
-    "size_bytes": 20, "minimum_hole_bytes": 8192, "kept_bytes": 10, "removed_bytes": 10,
-    "bytes_by_reason": {"headers and data": 10, "symbols": 10}, "reasons": _REASONS,
-    "spans": [[0, 10, 0], [10, 20, 1]], "workload": "w", "command": ["python", "a.py"],
-    "complete": True, "target": "t", "hardware": "h", "workloads": [], "mode": "compact",
-    "environment": {"kind": "python_prefix", "location": "/env"}, "symbols": "strip", "files": {},
-    "timings": {"trace_s": 1.0, "locate_s": 1.0, "rewrite_s": 0.5}, "libraries": {},
+def example(schema: dict[str, Any], root: dict[str, Any], name: str = "") -> Any:
+    """Return a value that fits a JSON schema, that of the field `name`."""
+    if "$ref" in schema:
+        return example(root["$defs"][schema["$ref"].rpartition("/")[2]], root, name)
+    if "anyOf" in schema:
+        return example(schema["anyOf"][0], root, name)
+    if "prefixItems" in schema:
+        return [example(part, root) for part in schema["prefixItems"]]
+    if "enum" in schema:
+        return schema["enum"][0]
+    if "const" in schema:
+        return schema["const"]
+    kind = schema.get("type")
+    if kind == "object":
+        if "properties" in schema:
+            return {key: example(part, root, key) for key, part in schema["properties"].items()}
+        more = schema.get("additionalProperties")
+        return {"lib/a.so": example(more, root)} if isinstance(more, dict) else {}
+    if kind == "array":
+        return [example(schema["items"], root, name)]
+    if kind == "string":
+        return _WORDS.get(name, "0" * 64 if "64" in schema.get("pattern", "") else "00")
+    if kind is None:  # a path, or one of a few words
+        return _WORDS.get(name, "lib/a.so")
+    return kind == "boolean" or 1
+
+
+_WORDS = {
+    "distribution": "exponential", "energy_source": "measured", "environment": "original",
+    "end": "exit", "location": "/env", "path": "/env/lib/a.so", "executable": "/usr/bin/python",
+    "mode": "compact", "symbols": "strip", "uses": "read",
+}  # fmt: skip
+_REASONS = [{"name": reason.text, "kept": reason.kept} for reason in SpanReason]
+_SUM = {reason.text: 10 * (reason in (0, 1)) for reason in SpanReason}
+_GPU_REASONS = [{"name": "used", "kept": True}, {"name": "unused", "kept": False}]
+_TILES = [[0, 10, 0], [10, 20, 1]]
+# What has to fit other fields.
+_EXAMPLES: dict[str, dict[str, Any]] = {
+    "DeflatorSearch": {"rows": [], "confirmed": None},
+    "Summary": {"simulator": "kernel"},
+    "LibrarySpans": {
+        "library": "/env/lib/a.so", "size_bytes": 20, "kept_bytes": 20, "removed_bytes": 0,
+        "bytes_by_reason": _SUM, "reasons": _REASONS, "spans": _TILES,
+        "gpu_code": {
+            "elements": _TILES, "reasons": _GPU_REASONS, "pruned_elements": 0,
+            "bytes_by_reason": {"used": 10, "unused": 10},
+            "elements_by_reason": {"used": 1, "unused": 1},
+            "placed": [[0, 0]], "unused_kernels": {"10": "kernel"},
+            "kernels": ["kernel"],
+        },
+    },
+    "Settling": {"why_not": "", "runs": []},
+    "Usage": {"incomplete_because": [], "kernels_not_traced_because": "", "libraries": [{
+        "path": "/env/lib/a.so", "build_id": "00ff", "size_bytes": 20, "sha256": "0" * 64,
+        "traced": True, "not_traced_because": "", "functions_total": 2, "functions_used": 1,
+        "used_functions": [4096], "used_data": [8192],
+    }]},
+    "Verdict": {"failed_workload": None, "problem": None},
 }  # fmt: skip
 
 
@@ -123,8 +170,11 @@ def record_seeds() -> None:
     def record(kind: int, name: str, data: bytes) -> None:
         save("traced_records", name, bytes([kind]) + data)
 
-    record(0, "process", b"TRIMTABP" + bytes(64) + b"/usr/bin/python3" + bytes(4096))
-    record(1, "object", b"TRIMTABO" + bytes(64) + b"/usr/lib/libc.so.6" + bytes(4096))
+    process = struct.pack("<8sIIQIIII3072s", b"TRIMTABP", 7, 1, 99, 1, 0, 0, 0, b"/usr/bin/python3")
+    record(0, "process", process)
+    numbers = (7, 0, 1, 2, 4096, 2, 0)  # two functions, of which the second ran
+    of_object = struct.pack("<8sIIQQQII3072s", b"TRIMTABO", *numbers, b"/usr/lib/libc.so.6")
+    record(1, "object", of_object + struct.pack("<2I2B", 64, 128, 0, 1))
     record(2, "exec", b"/usr/bin/python3")
     digest = "0" * 64
     lines = ["process 12 1 cupti /usr/bin/python3", "gpu 0000:18:00.0 90 NVIDIA%20H200",
@@ -134,7 +184,7 @@ def record_seeds() -> None:
              '{"path": "/env/a.py", "real": "/env/a.py", "uses": ["read"]}',
              '{"ended": 12, "exit": 0}', '{"end": true, "exit": 0}']  # fmt: skip
     record(5, "files", ("\n".join(lines) + "\n").encode())
-    line = {"library": "lib/a.so", "address": 4096, "name": "f", "kind": "function"}
+    line = {"pid": 7, "time_s": 1.5, "library": "lib/a.so", "address": 4096, "function": "f"}
     record(6, "fallback", (json.dumps(line) + "\n").encode())
 
 

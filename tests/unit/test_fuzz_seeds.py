@@ -19,6 +19,29 @@ def test_seeds(target: str) -> None:
     assert done.stdout.splitlines() == [f"{path}: passes" for path in seeds], done.stderr
 
 
+ACCEPTED = """
+import sys
+from harness import Target
+from pathlib import Path
+target = Target(sys.argv[1])
+for path in sys.argv[2:]:
+    target.module.run(Path(path).read_bytes(), target.folder)
+"""
+
+
+@pytest.mark.parametrize("target", [name for name in TARGETS if name != "configuration"])
+def test_seeds_get_past_the_first_check(target: str) -> None:
+    """A seed of an earlier version is refused for that alone, and nothing behind it is fuzzed."""
+    seeds = [
+        path
+        for path in sorted((FUZZ / "seeds" / target).iterdir())
+        if not path.name.startswith("found-") and path.stat().st_size > 1
+    ]
+    command = [sys.executable, "-c", ACCEPTED, target, *seeds]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=FUZZ, timeout=200)
+    assert done.returncode == 0, done.stderr
+
+
 def test_what_the_harness_finds(tmp_path: Path) -> None:
     """Files outside the folder, and errors that nobody is meant to read."""
     for name, code in (

@@ -1,5 +1,6 @@
 """Nothing that is started outlives who started it; what a program sees does not change."""
 
+import ast
 import json
 import os
 import select
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from trimtab.native import PROJECT
 from trimtab.supervision import STARTER
 
 # A script whose program leaves the session and ignores signals, and so does its daemon. All of them
@@ -209,3 +211,19 @@ print(json.dumps(facts))
         for code in (run, supervised)
     ]
     assert seen[0] == seen[1]
+
+
+SCRIPTS = [path for path in (PROJECT / "scripts").glob("*.py") if "supervised" in path.read_text()]
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_a_rule_is_supervised_before_it_loads_anything_that_takes_long(path: Path) -> None:
+    """A Snakemake that is killed meanwhile leaves no script behind that only starts."""
+    [first] = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.With)]
+    before = "".join(path.read_text().splitlines(keepends=True)[: first.lineno - 1])
+    told = "import sys; print(*sys.modules, file=sys.stderr)\n"
+    # Where there is a parser it has parsed nothing by then.
+    text = before.replace("arguments = parser.parse_args()\n", "") + told
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in done.stderr.split()}
+    assert not loaded & {"numpy", "pandas", "pyarrow", "pydantic", "numba", "yaml"}

@@ -1,5 +1,6 @@
 """`trimtab` as a person types it: on a program of no YAML, and on what is no such program."""
 
+import json
 import os
 import shutil
 import signal
@@ -192,6 +193,11 @@ def test_what_production_recorded_is_learned_without_a_run_also_after_it_was_kil
     ran = subprocess.run(command, cwd=folder, env=strict, capture_output=True, check=True)
     assert ran.stdout == b"used 2\nmore 2\n"
     fails(trimtab(folder, "learn", "--record", "mine.c"), 2, "mine.c: line 1 is no record")
+    record = json.loads((folder / "production.jsonl").read_text().splitlines()[0])
+    odd = json.dumps({**record, "address": 1 << 31})
+    (folder / "odd.jsonl").write_text(f"{odd}\n")
+    fails(trimtab(folder, "learn", "--record", "odd.jsonl"), 2, "libmine.so")
+    assert not (folder / "trimtab_workspace/unfinished").exists()
     fails(trimtab(folder, "learn", "--record", "nothing"), 2, "nothing: no such record")
 
 

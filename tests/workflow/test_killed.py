@@ -12,6 +12,7 @@ import pytest
 from project import make_environment, tools
 
 from trimtab.checkout import no_experiment_at
+from trimtab.cli.claimed import claim
 from trimtab.errors import UserError
 from trimtab.files import read_json
 from trimtab.supervision import STARTER
@@ -190,6 +191,7 @@ def test_links_in_a_workspace_lead_nowhere(environment: Path, waits_in_turn: Pat
     (outside / "precious").touch()
     workspace = folder / "trimtab_workspace"
     workspace.mkdir()
+    claim(workspace)
     for name in LINKED:
         (workspace / name).symlink_to(outside)
     debloat(environment, folder)

@@ -224,6 +224,7 @@ def test_killed_half_way_and_resumed(project: Project, tmp_path: Path) -> None:
         ("conf/workload/other.yaml", "python: env", "python: nowhere/env", "targets.both"),
         ("params.yaml", "overrides: []", "overrides: [experiment=nope]", "nope.yaml"),
         ("params.yaml", "overrides: []", "overrides: experiment=single", "params.yaml"),
+        ("params.yaml", "overrides: []", "a: &a [*a]", "params.yaml, line 2: *a stands for itself"),
     ],
 )
 def test_a_mistake_stops_everything_in_one_line(

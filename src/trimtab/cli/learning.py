@@ -13,7 +13,7 @@ from trimtab.config.groups.debloat import Fallback
 from trimtab.config.stages import DebloatStage, load
 from trimtab.debloating.debloat import Debloating
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
-from trimtab.debloating.misses import check_recorded_in, learn
+from trimtab.debloating.misses import check_recorded_in, learn, learned_with
 from trimtab.debloating.risk import SlimHistory
 from trimtab.debloating.settling import ORIGINAL, OnTurn, settle
 from trimtab.debloating.slim_runs import SlimRuns
@@ -97,8 +97,10 @@ class SlimFolder:
         self._keep(self.settling.missed)
         if not self.is_workspace:
             return self._keep(calls)
+        # What cannot be learned is refused before anything is changed.
+        learned, new = learned_with(self.learned, self.stage.target, self.target.root, calls)
         with changing(self.folder, "learn"):
-            new = self._keep(calls)
+            learned.write(self.learned)
             if new or self._unbuilt:
                 with self._debloating(self.stage) as debloating:
                     debloating.write()

@@ -48,7 +48,7 @@ from trimtab.config.groups.debloat import (
 from trimtab.config.groups.workload import TargetConfig
 from trimtab.config.validate import checked
 from trimtab.debloating.settling import OnTurn
-from trimtab.errors import Stopped, UserError, in_words
+from trimtab.errors import Stopped, UserError, check_working_folder, in_words
 from trimtab.native import survive_truncation
 from trimtab.records.usage import Usage
 from trimtab.records.verdict import Verdict
@@ -350,6 +350,7 @@ def main() -> None:
     prints_any_name()
     survive_truncation()
     try:
+        check_working_folder()
         supervise()
         app()
     except Stopped as stopped:

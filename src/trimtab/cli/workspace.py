@@ -5,7 +5,7 @@ import shutil
 import stat
 from pathlib import Path
 
-from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.elf.reader import read_loaded
 from trimtab.binaries.gpu.fatbin import find_gpu_code
 from trimtab.binaries.gpu.wrappers import registered_regions
 from trimtab.binaries.rewriting.compact import rewrite
@@ -13,6 +13,7 @@ from trimtab.binaries.rewriting.not_started import stop_patches
 from trimtab.binaries.rewriting.program_headers import unmap_headers
 from trimtab.binaries.rewriting.read_back import read_back
 from trimtab.binaries.rewriting.regions import Patch, rewrite_regions
+from trimtab.cli.claimed import claim
 from trimtab.cli.documents import TracedProgram
 from trimtab.cli.program_options import NAME, ProgramOptions
 from trimtab.cli.unfinished import changing, check_finished
@@ -30,7 +31,7 @@ from trimtab.debloating.targets.base import Target
 from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.verify import verify_environment
 from trimtab.errors import TrimtabError, UserError
-from trimtab.files import remove_tree, sha256_of
+from trimtab.files import open_regular, remove_tree, sha256_of
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.original import as_it_runs
 from trimtab.records.library_spans import LibrarySpans
@@ -51,7 +52,7 @@ def find_interpreter(command: list[str]) -> Path | None:
         return None
     if Path(program).name.startswith("python"):
         return Path(os.path.abspath(program))
-    with open(program, "rb") as file:
+    with open_regular(Path(program)) as file:
         first = file.readline(4096)
     words = first[2:].decode(errors="replace").split() if first.startswith(b"#!") else []
     for word in words:
@@ -81,7 +82,8 @@ def trace(
     The program first runs twice with its code as it is: how it ended then is how it has to end,
     and where `options` do not say how its output is compared, it is by the strictest way that both
     runs pass. The usage's notes tell what was found. Raises UserError when the command does not
-    exist, does not end in time or as it should, or its interpreter is not known.
+    exist, does not end in time or as it should, its interpreter is not known, or `folder` is no
+    workspace, or in the environment.
     """
     target, python = options.target or TargetConfig(), options.python
     if not find_program(command[0], python):
@@ -94,7 +96,7 @@ def trace(
             " with --target KIND:LOCATION"
         )
     workload = options.workload(command, interpreter)
-    _target(workload)
+    _prepare(folder, workload)
     original = as_it_runs(workload, folder / "runs", options.comparison is None)
     usage = original.trace(traced_runs)
     TracedProgram(workload=original.workload).write(folder / "workload.json")
@@ -109,7 +111,7 @@ def list_libraries(folder: Path, python: Path | None, target: TargetConfig) -> U
     """
     options = ProgramOptions(target=target)
     workload = options.workload([str(python or target.location)], python)
-    libraries = untraced_libraries(_target(workload).root)
+    libraries = untraced_libraries(_prepare(folder, workload).root)
     usage = Usage(workload=NAME, command=[], complete=True, libraries=libraries)
     TracedProgram(workload=workload).write(folder / "workload.json")
     usage.write(folder / "usage.json")
@@ -122,6 +124,14 @@ def _workload(folder: Path) -> Workload:
 
 def _target(workload: Workload) -> Target:
     return target_of(NAME, [workload])
+
+
+def _prepare(folder: Path, workload: Workload) -> Target:
+    """Have `folder` be a workspace that the slim environment can be in; return the target."""
+    target = _target(workload)
+    target.check_place(folder / "env")
+    claim(folder)
+    return target
 
 
 def locate(folder: Path, options: Debloat, gpus: list[str], on_progress: OnProgress) -> Path:
@@ -202,7 +212,7 @@ def reconstruct(span_path: Path, output_dir: Path, mode: Mode) -> Path:
     except TrimtabError as error:
         raise UserError(str(error)) from None  # the file is one that was given
     library, spans = Path(document.library), spans_of(document)
-    elf = read_elf(library)
+    elf, _ = read_loaded(library)
     known_as = (spans.build_id, spans.size_bytes, document.sha256)
     if (elf.build_id, elf.size_bytes, sha256_of(library)) != known_as:
         raise UserError(f"{span_path}: {library} is not the library that these spans are about")
@@ -217,10 +227,9 @@ def reconstruct(span_path: Path, output_dir: Path, mode: Mode) -> Path:
                 f" {library.name} without them is in env/"
             )
         listed = {offset for offset, _ in document.gpu_code.placed} | document.gpu_code.kept
-        registered = registered_regions(elf)
-        patches = rewrite_regions(
-            elf.data, find_gpu_code(elf), listed, registered=registered
-        ).patches
+        code = find_gpu_code(elf)
+        registered = registered_regions(elf, code)
+        patches = rewrite_regions(elf.data, code, listed, registered=registered).patches
     if not document.started:
         patches = stop_patches(elf)
     with elf.staying_whole():
@@ -232,7 +241,7 @@ def reconstruct(span_path: Path, output_dir: Path, mode: Mode) -> Path:
             document.minimum_hole_bytes,
             patches=patches,
         )
-    if mode == Mode.COMPACT:
+    if mode == Mode.COMPACT and spans.removed_bytes:
         permissions = destination.stat().st_mode
         destination.chmod(permissions | stat.S_IWUSR)  # the original may be read-only
         unmap_headers(destination)

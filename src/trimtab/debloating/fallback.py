@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
-from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.elf.reader import read_elf, read_loaded
 from trimtab.binaries.rewriting.spans import SpanReason
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode
 from trimtab.config.stages import EnvironmentStage
@@ -135,9 +135,11 @@ def _add_sidecar(
     flags: int,
 ) -> bool:
     """Write the sidecar of a library that lost pages; return whether GPU code is among these."""
-    elf, spans = read_elf(original), spans_of(document)
+    (elf, _), spans = read_loaded(original), spans_of(document)
     if (elf.build_id, elf.size_bytes) != (spans.build_id, spans.size_bytes):
         raise not_as_debloated(original)
+    if not spans.removed_bytes:
+        return False
     with elf.staying_whole():
         pages = removed_pages(elf, spans, document)
     if not pages.holes.size and not spans.bytes_of(SpanReason.START_UP_CODE):

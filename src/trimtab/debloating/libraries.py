@@ -1,6 +1,5 @@
 """The shared libraries of an environment: what of each is used, and its slim version."""
 
-import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from trimtab.binaries.elf.functions import Functions, read_functions
 from trimtab.binaries.elf.promises import broken_promise
-from trimtab.binaries.elf.reader import Elf, read_elf
+from trimtab.binaries.elf.reader import Elf, read_elf, read_loaded
 from trimtab.binaries.errors import ElfError, UnreadableError
 from trimtab.binaries.relations.likely import with_likely
 from trimtab.binaries.rewriting.locate import left_as_it_is, locate
@@ -31,7 +30,7 @@ from trimtab.debloating.gpu.gpu_code import (
     locate_gpu_code,
 )
 from trimtab.errors import UserError
-from trimtab.files import sha256_of, sha256_of_all
+from trimtab.files import read_ahead, sha256_of, sha256_of_all
 from trimtab.records.usage import Usage, UsedLibrary
 
 _LIBRARY = re.compile(r"\.so(\.\d+)*$")  # and no debugging information split off
@@ -105,7 +104,7 @@ def _library(path: Path, name: str, records: list[UsedLibrary]) -> ProfiledLibra
     first = records[0]
     if not path.is_file():
         return None  # made and deleted by the run
-    elf = read_elf(path)
+    elf, _ = read_loaded(path)
     if elf.interpreter is not None:
         return None
     for record in records:
@@ -208,8 +207,11 @@ class Located:
 
 def locate_used(library: ProfiledLibrary, options: Debloat, gpu: GpuScope) -> Located:
     """Return the spans of the library's file that are kept and removed, with reasons."""
-    elf = read_elf(library.path)
+    elf, unread = read_loaded(library.path)
     with elf.staying_whole():
+        if unread:
+            nothing = np.empty(0, np.uint64)
+            return _whole(elf, Functions(nothing, nothing, reason=unread), unread)
         return _locate_used(elf, library, options, gpu)
 
 
@@ -296,7 +298,7 @@ def size_of(path: Path) -> FileSize:
     compressed = 0
     compressor = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL, threads=-1).compressobj()
     with path.open("rb") as file:
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
+        read_ahead(file)
         while chunk := file.read(_CHUNK_BYTES):
             compressed += len(compressor.compress(chunk))
     compressed += len(compressor.flush())

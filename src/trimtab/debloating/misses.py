@@ -79,7 +79,20 @@ def learn(path: Path, target: str, root: Path, misses: Iterable[RemovedCall]) ->
     """Add `misses` of the environment at `root` to `learned.json` at `path`; return how many it had
     not.
 
-    Raises UserError for a library, or an address, that the environment does not have.
+    Raises as `learned_with` does.
+    """
+    learned, added = learned_with(path, target, root, misses)
+    learned.write(path)
+    return added
+
+
+def learned_with(
+    path: Path, target: str, root: Path, misses: Iterable[RemovedCall]
+) -> tuple[LearnedCode, int]:
+    """Return what `learned.json` at `path` says and `misses`, and how many of these it had not.
+
+    Raises UserError for a library, or an address, that the environment at `root` does not have, and
+    TrimtabError where all of it is more than is read.
     """
     kept = LearnedCode.read(path).libraries if path.exists() else {}
     by_library: dict[str, dict[int, RemovedCall]] = defaultdict(dict)
@@ -97,8 +110,9 @@ def learn(path: Path, target: str, root: Path, misses: Iterable[RemovedCall]) ->
         libraries[name] = LearnedLibrary(
             elf.build_id, elf.size_bytes, sha256_of(root / name), every
         )
-    LearnedCode(target=target, libraries=libraries).write(path)
-    return added
+    learned = LearnedCode(target=target, libraries=libraries)
+    learned.text_for(path)
+    return learned, added
 
 
 def _recorded(path: Path, addresses: Iterable[int]) -> Elf:

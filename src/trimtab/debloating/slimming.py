@@ -134,7 +134,7 @@ class Slimming:
                 patches=located.patches,
             )
             companion = ""
-            if self.options.mode == Mode.COMPACT:
+            if self.options.mode == Mode.COMPACT and located.spans.removed_bytes:
                 permissions = path.stat().st_mode
                 path.chmod(permissions | stat.S_IWUSR)  # the original may be read-only
                 unmap_headers(path)  # before anything is linked to the file

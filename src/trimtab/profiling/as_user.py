@@ -3,12 +3,15 @@
 import os
 import pwd
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import Any, Self
 
 from trimtab.errors import UserError
+from trimtab.untrusted import UntrustedFileError, open_untrusted
 
 
 @dataclass(frozen=True)
@@ -57,9 +60,27 @@ class User:
             os.chown(path, self.number, self.group, follow_symlinks=False)
 
     def _may_enter(self, folder: Path) -> bool:
-        status = folder.stat()
+        return self.may(stat.S_IXOTH, folder.stat())
+
+    def may(self, right: int, status: os.stat_result) -> bool:
+        """Whether the user has a right, as stat.S_IWOTH names it of others, to a file."""
         if status.st_uid == self.number:
-            return bool(status.st_mode & stat.S_IXUSR)
-        if status.st_gid in (self.group, *self.groups):
-            return bool(status.st_mode & stat.S_IXGRP)
-        return bool(status.st_mode & stat.S_IXOTH)
+            right <<= 6
+        elif status.st_gid in (self.group, *self.groups):
+            right <<= 3
+        return bool(status.st_mode & right)
+
+
+@contextmanager
+def open_written(path: Path, most_bytes: int, user: User | None) -> Iterator[BufferedReader]:
+    """Yield the file that a program wrote as `user`, open for reading; a link is followed.
+
+    Such a program may name any file by a link, which we as root could read and it could not.
+    Raises UntrustedFileError for one that the user may not write to, and as `open_untrusted` does.
+    """
+    with open_untrusted(path, most_bytes, follow=True) as file:
+        if user is not None and not user.may(stat.S_IWOTH, os.fstat(file.fileno())):
+            raise UntrustedFileError(
+                f"{path}: no file that the user {user.name}, which the program runs as, may write"
+            )
+        yield file

@@ -1,10 +1,10 @@
 """How a program behaves where nothing was changed: how it ends, and what of it can be compared."""
 
-import signal
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trimtab.config.groups.workload import Workload
+from trimtab.config.signals import signal_name
 from trimtab.files import remove_tree
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import follow_files, trace_program
@@ -83,4 +83,4 @@ def _remark_on_end(run: MeasuredRun) -> list[str]:
 
 
 def _end(exit_code: int) -> str:
-    return str(exit_code) if exit_code >= 0 else signal.Signals(-exit_code).name
+    return str(exit_code) if exit_code >= 0 else signal_name(-exit_code)

@@ -25,13 +25,17 @@ from trimtab.profiling.traced_runs import (
     read_functions,
     trace_runs,
 )
-from trimtab.profiling.tracing.files import FileTrace, read_file_trace, tracing_command
+from trimtab.profiling.tracing.files import FileTrace, FileUse, read_file_trace, tracing_command
 from trimtab.profiling.tracing.functions import FunctionTrace
 from trimtab.profiling.tracing.kernels import KernelTrace, asks_for_gpu, read_kernel_trace
 from trimtab.records.tables import EPOCHS, RUNS, write_table
 from trimtab.records.usage import Usage, UsedFile, UsedLibrary, UsedProcess
+from trimtab.untrusted import UntrustedFileError
 
 _FILES = "files.jsonl"
+_CODE = frozenset({"execute", "map_execute"})
+_MOST_LISTED_CHARACTERS, _OF_AN_ENTRY = 1 << 25, 100  # half of what a usage.json may have
+_MOST_LIBRARY_BYTES = 1 << 36  # that a program loads, all together
 
 
 def profile_workload(
@@ -202,7 +206,17 @@ def _usage(
         f"a process of {executable} was killed while its functions were traced, and only then"
         for executable in sorted(functions.killed_in_each - as_untraced)
     ]
-    digests = _digests_of([each.path for each in functions.libraries])
+    listed = _listed(files)
+    if len(listed) < len(files.files):
+        notes.append(
+            f"{len(files.files):,} files were used, and of those that are no code only"
+            f" {len(listed):,} are listed in usage.json"
+        )
+    try:
+        digests = _digests_of([each.path for each in functions.libraries])
+    except UntrustedFileError as error:
+        digests = {}
+        problems.append(str(error))
     return Usage(
         workload=workload.name,
         command=list(program.command),
@@ -228,7 +242,7 @@ def _usage(
             for each in functions.libraries
             if not Path(each.path).is_relative_to(BUILD)
         ],
-        files=[UsedFile(each.path, each.real_path, sorted(each.uses)) for each in files.files],
+        files=[UsedFile(each.path, each.real_path, sorted(each.uses)) for each in listed],
         gpus=kernels.gpus,
         modules=kernels.modules,
         kernels_traced=kernels.traced,
@@ -237,9 +251,35 @@ def _usage(
     )
 
 
+def _listed(files: FileTrace) -> list[FileUse]:
+    """Return the files to be listed: all where that is short, as of a data set it is not.
+
+    Files of code are always among them.
+    """
+    left_characters, listed = _MOST_LISTED_CHARACTERS, []
+    for file in files.files:
+        left_characters -= len(ascii(file.path)) + len(ascii(file.real_path)) + _OF_AN_ENTRY
+        if left_characters >= 0 or not _CODE.isdisjoint(file.uses):
+            listed.append(file)
+    return listed
+
+
 def _digests_of(libraries: Sequence[str]) -> dict[str, str]:
-    """Return the SHA-256 of each library that is still there and can be read."""
-    there = [Path(path) for path in libraries if os.access(path, os.R_OK) and Path(path).is_file()]
+    """Return the SHA-256 of each library that is still there and can be read.
+
+    Raises UntrustedFileError above 64 GiB of all: a record may name a file without content, or one
+    of the kernel's that has no end.
+    """
+    there, left_bytes = [], _MOST_LIBRARY_BYTES
+    for path in map(Path, libraries):
+        if os.access(path, os.R_OK) and path.is_file() and (size_bytes := path.stat().st_size):
+            there.append(path)
+            left_bytes -= size_bytes
+        if left_bytes < 0:
+            raise UntrustedFileError(
+                f"{path}: with the libraries before it more than {_MOST_LIBRARY_BYTES} bytes are"
+                " said to have been loaded"
+            )
     return {str(path): digest for path, digest in sha256_of_all(there).items()}
 
 

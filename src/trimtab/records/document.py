@@ -58,9 +58,23 @@ class Document(BaseModel):
             raise TrimtabError(f"{path}: {first_mistake(error)}; {again}") from None
 
     def write(self, path: Path) -> None:
-        """Write the document as readable JSON with a stable order of keys."""
+        """Write the document as readable JSON with a stable order of keys.
+
+        Raises TrimtabError, and leaves what is there, for one that would be refused when read.
+        """
+        text = self.text_for(path)
         with whole_file(path) as temporary:
-            temporary.write_text(self.to_text())
+            temporary.write_text(text)
+
+    def text_for(self, path: Path) -> str:
+        """Return the document as it would stand in the file `path`; raises as `write` does."""
+        text = self.to_text()  # of ASCII characters
+        if len(text) > self.most_bytes:
+            raise TrimtabError(
+                f"{path}: not written: {len(text):,} bytes, and of such a document at most"
+                f" {self.most_bytes:,} are read"
+            )
+        return text
 
     def to_text(self) -> str:
         """Return the document as it stands in its file."""

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from trimtab.errors import TrimtabError, UserError
 from trimtab.files import open_regular, whole_file
+from trimtab.records.parquet.limits import AGAIN, BATCH_ROWS, check_parquet
 
 _text, _int, _float, _bool = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 
@@ -219,10 +220,6 @@ TRIALS = pa.schema(
 )
 
 
-_AGAIN = "run its stage again"
-_MOST_ROWS = 10_000_000  # of a table that is read as a whole
-_MOST_BYTES = 1 << 30  # of a row group
-_BATCH_ROWS = 1 << 18
 _MAY_BE_NEGATIVE = {"exit_code", "priority", "score"}
 _WORDS = {
     "energy_source": {"measured", "modelled", "unknown"},
@@ -247,8 +244,9 @@ def write_table(path: Path, schema: pa.Schema, frame: pd.DataFrame) -> None:
         table = pa.Table.from_pandas(frame[schema.names], schema, preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise TrimtabError(f"{path}: {error}") from None
-    with whole_file(path) as temporary:
-        pq.write_table(table, temporary, compression="zstd")
+    # Arrow itself takes paths of UTF-8 only.
+    with whole_file(path) as temporary, temporary.open("wb") as file:
+        pq.write_table(table, file, compression="zstd")
 
 
 def read_table(path: Path, schema: pa.Schema) -> pd.DataFrame:
@@ -258,10 +256,9 @@ def read_table(path: Path, schema: pa.Schema) -> pd.DataFrame:
     """
     check_table(path, schema)
     with _damage_named(path):
-        rows = pq.read_metadata(path).num_rows
-        if rows > _MOST_ROWS:
-            raise TrimtabError(f"{path}: {rows:,} rows, expected at most {_MOST_ROWS:,}; {_AGAIN}")
-        frame: pd.DataFrame = pq.read_table(path).to_pandas(ignore_metadata=True)
+        check_parquet(path, whole=True)
+        with open_regular(path) as file:
+            frame: pd.DataFrame = pq.read_table(file).to_pandas(ignore_metadata=True)
     return frame
 
 
@@ -274,28 +271,14 @@ def check_table(path: Path, schema: pa.Schema) -> Path:
     """
     with _damage_named(path):
         check_parquet(path)
-        with pq.ParquetFile(path) as file:
+        with open_regular(path) as opened, pq.ParquetFile(opened) as file:
             _check_columns(path, file.schema_arrow, schema)
-            for batch in file.iter_batches(_BATCH_ROWS):
+            for batch in file.iter_batches(BATCH_ROWS):
                 batch.validate(full=True)  # texts are UTF-8
                 for name in schema.names:
                     if problem := _problem_in(name, batch[name]):
-                        raise TrimtabError(f"{path}: column {name}: {problem}; {_AGAIN}")
+                        raise TrimtabError(f"{path}: column {name}: {problem}; {AGAIN}")
     return path
-
-
-def check_parquet(path: Path) -> None:
-    """Raise TrimtabError for what is no file, or one that says it needs memory beyond measure.
-
-    Raises as pyarrow does for what is no Parquet file.
-    """
-    open_regular(path).close()
-    facts = pq.read_metadata(path)
-    for group in map(facts.row_group, range(facts.num_row_groups)):
-        if group.total_byte_size > _MOST_BYTES or group.num_rows > _MOST_ROWS:
-            raise TrimtabError(
-                f"{path}: a row group above {_MOST_BYTES:,} bytes or {_MOST_ROWS:,} rows; {_AGAIN}"
-            )
 
 
 @contextmanager
@@ -306,18 +289,18 @@ def _damage_named(path: Path) -> Iterator[None]:
         raise UserError(f"{path}: missing; run its stage first") from None
     except (pa.ArrowException, OSError) as error:
         why = " ".join(str(error).split())[:300]
-        raise TrimtabError(f"{path}: not a Parquet file, or damaged: {why}; {_AGAIN}") from None
+        raise TrimtabError(f"{path}: not a Parquet file, or damaged: {why}; {AGAIN}") from None
 
 
 def _check_columns(path: Path, found: pa.Schema, schema: pa.Schema) -> None:
     if found.names != schema.names:
         raise TrimtabError(
-            f"{path}: columns of another version: {_mismatch(found.names, schema)}; {_AGAIN}"
+            f"{path}: columns of another version: {_mismatch(found.names, schema)}; {AGAIN}"
         )
     for given, expected in zip(found, schema, strict=True):
         if given.type != expected.type:
             raise TrimtabError(
-                f"{path}: column {given.name}: {given.type}, expected {expected.type}; {_AGAIN}"
+                f"{path}: column {given.name}: {given.type}, expected {expected.type}; {AGAIN}"
             )
 
 

@@ -126,6 +126,8 @@ class Usage(Document):
     def _agrees_with_itself(self) -> Self:
         if self.complete == bool(self.incomplete_because):
             raise ValueError("complete: expected incomplete_because where it is false only")
+        if len({library.path for library in self.libraries}) < len(self.libraries):
+            raise ValueError("libraries: a library stands there twice")
         if self.kernels_traced and self.kernels_not_traced_because:
             raise ValueError("kernels_traced: true, but kernels_not_traced_because says why not")
         return self

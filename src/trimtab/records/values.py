@@ -67,7 +67,8 @@ Text = Annotated[
 ]
 
 
-def _unescaped(text: str) -> str:
+def unescaped(text: str) -> str:
+    """Return the name that `escaped` made a text of."""
     return _ESCAPED.sub(
         lambda found: "\\" if found[1] == "\\" else chr(0xDC00 + int(found[1][1:], 16)), text
     )
@@ -76,7 +77,7 @@ def _unescaped(text: str) -> str:
 def _path(value: Any, info: ValidationInfo) -> str:
     if not isinstance(value, str):
         raise ValueError("expected the name of a file, a text")
-    name = _unescaped(value) if info.mode == "json" else value
+    name = unescaped(value) if info.mode == "json" else value
     if "\0" in name or len(name) > _PATH_CHARACTERS:
         raise ValueError(f"expected the name of a file, of up to {_PATH_CHARACTERS} characters")
     return name
@@ -91,8 +92,10 @@ def _inside(value: Any, info: ValidationInfo) -> str:
 
 def _absolute(value: Any, info: ValidationInfo) -> str:
     name = _path(value, info)
-    if not name.startswith("/") or ".." in name.split("/"):
-        raise ValueError(f"{escaped(name)!r}: expected an absolute path without `..`")
+    # One file has one name: a second one, as with `//`, would be another file's.
+    root, *parts = name.split("/")
+    if root or not parts or (name != "/" and not {"", ".", ".."}.isdisjoint(parts)):
+        raise ValueError(f"{escaped(name)!r}: expected an absolute path without `..`, `.` and `//`")
     return name
 
 

@@ -63,6 +63,7 @@ class Verdict(Document):
     """
 
     stage: ClassVar[str] = "debloat"
+    most_bytes: ClassVar[int] = 1 << 26
     version: Literal[2] = 2
     target: Word
     hardware: Word

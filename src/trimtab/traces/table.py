@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from trimtab.errors import UserError
 from trimtab.files import whole_file
-from trimtab.records.tables import TRACE, check_parquet
+from trimtab.records.parquet.limits import check_parquet
+from trimtab.records.tables import TRACE
 from trimtab.traces.arrival_order import ROWS_PER_CHUNK
 
 _AT_LEAST = {"cpu_milli": 1, "gpu_milli": 0, "memory_bytes": 0, "map_tasks": 0, "reduce_tasks": 0}

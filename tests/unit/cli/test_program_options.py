@@ -1,5 +1,6 @@
 """What the command line says of a program, as the workload that it means."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from trimtab.cli import workspace
 from trimtab.cli.program_options import ProgramOptions
 from trimtab.config.groups.workload import Comparison
-from trimtab.errors import UserError
+from trimtab.errors import TrimtabError, UserError
 
 PYTHON = Path("env/bin/python")
 
@@ -92,3 +93,9 @@ def test_a_shell_script_elsewhere_names_no_interpreter(env: Path) -> None:
     (env / "bin/serve").write_text("#!/bin/sh\n")
     (env / "bin/serve").chmod(0o755)
     assert workspace.find_interpreter([str(env / "bin/serve")]) is None
+
+
+def test_a_pipe_in_place_of_a_program_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe", 0o755)
+    with pytest.raises(TrimtabError, match="pipe: not a file, but a folder, a pipe"):
+        workspace.find_interpreter([str(tmp_path / "pipe")])

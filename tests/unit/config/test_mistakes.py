@@ -7,6 +7,8 @@ import pytest
 from config_files import workload, write
 
 from trimtab.config import ConfigError, Configurations
+from trimtab.config.groups.workload import Workload
+from trimtab.config.validate import checked
 
 FILE = "workload/lenet5_train.yaml"
 
@@ -46,9 +48,12 @@ def said(conf: Path, *overrides: str) -> str:
         (workload(server={"drive": ["curl"]}), ["workload.server.ready", "`address`"]),
         (workload(server={"ready": "up"}), ["workload.server.drive", "the command"]),
         (workload(server={"stop": "TERM"}), ["workload.server.stop", "'TERM'", "SIGTERM"]),
-        (workload(server={"address": "8000"}), ["workload.server.address", "HOST:PORT"]),
+        *(
+            (workload(server={"address": address}), ["workload.server.address", "HOST:PORT"])
+            for address in ("8000", "a..b:80", f"{'a' * 64}:80", "a\0b:80", f"a:{'9' * 5000}")
+        ),
         (workload(command=[]), ["workload.command", "at least one word"]),
-        (workload(command=["python", ""]), ["workload.command[1]", "not empty"]),
+        (workload(command=["", "x"]), ["workload.command", "the first not empty"]),
         (workload(command=["python", ["x"]]), ["workload.command[1]", "['x']", "a text"]),
         (workload(command="python x"), ["workload.command", "'python x'", "a list"]),
         (workload(marks={"epoch": "("}), ["workload.marks.epoch", "'('", "regular expression"]),
@@ -69,6 +74,11 @@ def test_workload_file(conf: Path, document: Any, expected: list[str]) -> None:
     assert str(conf / FILE) in message
     for part in expected:
         assert part in message
+
+
+def test_an_argument_may_be_empty() -> None:
+    given = {"name": "one", "command": ["python", "x.py", "--prefix", ""], "python": "p"}
+    assert checked(given, Workload).command[-1] == ""
 
 
 def test_file_that_is_not_text(conf: Path) -> None:

@@ -1,21 +1,24 @@
 """Libraries that are made anew: together they leave a program room for mappings."""
 
+import ctypes
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from trimtab.binaries.elf.functions import read_functions
-from trimtab.binaries.elf.headers import PAGE_BYTES
-from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.elf.headers import PAGE_BYTES, PROGRAM_HEADER, PT_NOTE
+from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.rewriting.read_back import WRITTEN_WRONGLY
 from trimtab.config.groups.debloat import Debloat
 from trimtab.debloating import slimming
 from trimtab.debloating.gpu.gpu_code import GpuScope
-from trimtab.debloating.libraries import ProfiledLibrary
+from trimtab.debloating.libraries import ProfiledLibrary, profiled_libraries
 from trimtab.debloating.slimming import Slimming
 from trimtab.files import sha256_of
 from trimtab.records.library_spans import LibrarySpans, spans_file
+from trimtab.records.usage import Usage, UsedLibrary
 
 
 def with_holes(folder: Path) -> ProfiledLibrary:
@@ -74,3 +77,47 @@ def test_one_that_was_written_wrongly_stays_as_it_is(
     (slim,) = made.rewrite([library], lambda name, done, total: None)
     assert WRITTEN_WRONGLY in slim.located.spans.note
     assert slim.path.read_bytes() == library.path.read_bytes()
+
+
+def cut_behind_its_segments(data: bytearray, elf: Elf) -> None:
+    del data[max(load.end for load in elf.loads) :]
+
+
+def no_such_names(data: bytearray, elf: Elf) -> None:
+    data[62:64] = b"\xff\xff"
+
+
+def headers_of_no_size(data: bytearray, elf: Elf) -> None:
+    data[58:60] = bytes(2)
+
+
+def note_past_the_end(data: bytearray, elf: Elf) -> None:
+    number = [segment.type for segment in elf.segments].index(PT_NOTE)
+    at = elf.program_header_offset + number * PROGRAM_HEADER.size + 8
+    data[at : at + 8] = (1 << 30).to_bytes(8, "little")
+
+
+@pytest.mark.parametrize("mode", ["zero", "punch", "compact"])
+@pytest.mark.parametrize(
+    "damage", [cut_behind_its_segments, no_such_names, headers_of_no_size, note_past_the_end]
+)
+def test_one_that_only_the_dynamic_linker_reads_stays_as_it_is(
+    tmp_path: Path, damage: Callable[[bytearray, Elf], None], mode: str
+) -> None:
+    """It costs itself alone, and its note says why: what is loaded may have damaged headers."""
+    path = with_holes(tmp_path).path
+    data = bytearray(path.read_bytes())
+    damage(data, read_elf(path))
+    path.write_bytes(data)
+    ctypes.CDLL(str(path))
+    record = UsedLibrary(
+        path=str(path), build_id=None, size_bytes=len(data), sha256=sha256_of(path), traced=True,
+        not_traced_because="", functions_total=0, functions_used=0,
+    )  # fmt: skip
+    usage = Usage(workload="odd", command=["python"], complete=True, libraries=[record])
+    (library,) = profiled_libraries([usage], tmp_path)
+    options = Debloat(name="x", mode=mode)  # type: ignore[arg-type]
+    made = Slimming(options, GpuScope(), tmp_path / "slim", tmp_path / "spans")
+    (slim,) = made.rewrite([library], lambda name, done, total: None)
+    assert slim.located.spans.note.startswith("it is left as it is: ")
+    assert slim.path.read_bytes() == data

@@ -82,6 +82,53 @@ def test_a_workspace_that_the_user_cannot_get_to(project: Path) -> None:
         workspace.trace(project / "closed/workspace", ["program/bin/p"], options, 1)
 
 
+def program(project: Path, *code: str) -> str:
+    path = project / "program.sh"
+    path.write_text("\n".join(["#!/bin/sh", *code, f"exec {project}/program/bin/p"]) + "\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run programs as another user")
+def test_what_the_user_may_not_read_is_not_read_for_it(project: Path) -> None:
+    (project / "secret").write_text("of root alone\n")
+    (project / "secret").chmod(0o600)
+    (project / "place").mkdir()
+    (project / "place").chmod(0o777)
+    target = TargetConfig("native_folder", "program")
+    options = ProgramOptions(target=target, user="nobody", output=project / "place/out")
+    command = program(project, f"ln -sf {project}/secret {project}/place/out")
+    with pytest.raises(UserError, match=r"output.path: .*/out: no file that the user nobody, "):
+        workspace.trace(project / "workspace", [command], options, 1)
+    kept = [path for path in (project / "workspace").rglob("*") if path.is_file()]
+    assert kept and not any(b"of root" in path.read_bytes() for path in kept)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can run programs as another user")
+def test_caches_that_the_user_had_are_not_written_to_as_root(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run with cold caches puts links in their place, before the one with warm ones."""
+    (project / "cache/model").mkdir(parents=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(project / "cache"))
+    for name in ("elsewhere", "mine"):
+        (project / name).mkdir()
+        (project / name / "file").touch()
+    os.chown(project / "mine", *pwd.getpwnam("nobody")[2:4])
+    command = program(
+        project,
+        f'[ -z "$CUDA_CACHE_PATH" ] || [ -L "$XDG_CACHE_HOME" ] || '
+        f'(rm -r "$XDG_CACHE_HOME" "$CUDA_CACHE_PATH"; ln -s {project}/elsewhere "$XDG_CACHE_HOME"'
+        f'; ln {project}/mine/file "$CUDA_CACHE_PATH"; touch {project}/mine/done)',
+    )
+    (project / "mine/file").chmod(0o666)  # so that a hard link to it may be made
+    options = ProgramOptions(target=TargetConfig("native_folder", "program"), user="nobody")
+    workspace.trace(project / "workspace", [command], options, 3)
+    assert (project / "mine/done").exists()
+    assert [path.name for path in (project / "elsewhere").iterdir()] == ["file"]
+    assert (project / "mine/file").stat().st_uid == 0
+
+
 def test_who_may_not_and_who_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     with pytest.raises(UserError, match="user: no-such-user: there is no such user"):

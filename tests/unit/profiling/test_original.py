@@ -31,6 +31,8 @@ def workload(folder: Path, code: str, **changes: object) -> Workload:
         ("import sys; sys.exit('it went wrong')", "1", "exit code 1 after 'it went wrong'"),
         ("raise SystemExit(3)", "3", "exit code 3"),
         ("import os; os.kill(os.getpid(), 15)", "SIGTERM", "by signal 15 (SIGTERM)"),
+        ("import os; os.kill(os.getpid(), 6)", "SIGABRT", "by signal 6 (SIGABRT)"),
+        ("import os; os.kill(os.getpid(), 40)", "SIGRTMIN+6", "by signal 40 (SIGRTMIN+6)"),
     ],
 )
 def test_it_has_to_end_as_it_does(tmp_path: Path, code: str, end: str, words: str | None) -> None:
@@ -99,3 +101,18 @@ def test_what_differs_by_itself(tmp_path: Path) -> None:
     (tmp_path / "ran").unlink()
     with pytest.raises(UserError, match=r"line 2 .* output\.compare: lines"):
         as_it_runs(mine, tmp_path / "original", choose=False)
+
+
+AWAY = "os.rename('runs', 'old')"
+
+
+@pytest.mark.parametrize(
+    "what", ["shutil.rmtree('runs')", AWAY, f"{AWAY}; os.symlink('elsewhere', 'runs')"]
+)
+def test_a_program_that_takes_the_results_away(tmp_path: Path, what: str) -> None:
+    """What is elsewhere is not written to in their place, nor removed."""
+    (tmp_path / "elsewhere/caches").mkdir(parents=True)
+    code = f"import os, shutil; {what}"
+    with pytest.raises(UserError, match="/runs: removed, or another folder in its place"):
+        as_it_runs(workload(tmp_path, code), tmp_path / "runs", choose=True)
+    assert [path.name for path in (tmp_path / "elsewhere").iterdir()] == ["caches"]

@@ -23,6 +23,7 @@ class Example(Document):
     """A document of parts."""
 
     stage: ClassVar[str] = "profile"
+    most_bytes: ClassVar[int] = 1 << 12
     version: Literal[2] = 2
     parts: list[Part]
     note: str | None = None
@@ -64,3 +65,12 @@ def test_damage_is_refused_with_the_file_and_the_key(tmp_path: Path, text: str, 
     with pytest.raises(TrimtabError, match=rf"example\.json: .*{said}.*; run the stage") as caught:
         Example.read(path)
     assert "\n" not in str(caught.value)
+
+
+def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "example.json"
+    Example(parts=[Part(1)]).write(path)
+    with pytest.raises(TrimtabError, match=r"example\.json: not written: [\d,]+ bytes, .* 4,096"):
+        Example(parts=[Part(1)] * 1000).write(path)
+    assert Example.read(path).parts == [Part(1)]
+    assert list(tmp_path.iterdir()) == [path]

@@ -1,9 +1,11 @@
 """Tables are written and read with exactly the columns that their schema lists."""
 
+import os
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from trimtab.errors import TrimtabError, UserError
@@ -43,6 +45,39 @@ def test_what_is_no_table_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t.parquet").write_text("text")
     with pytest.raises(TrimtabError, match=r"t\.parquet: not a Parquet file"):
         read_table(tmp_path / "t.parquet", SCHEMA)
+
+
+def test_a_folder_whose_name_is_no_utf8(tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"\xff") / "t.parquet"
+    path.parent.mkdir()
+    write_table(path, SCHEMA, ROWS)
+    assert len(read_table(path, SCHEMA)) == 2
+
+
+def in_rows(count: int, values: pa.Array) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), values)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (pa.array(["x" * 100_000]), "texts of more than 268,435,456 bytes in 262,144 rows"),
+        (pa.array([b"x" * 1000], pa.binary(1000)), "column name: expected numbers or texts"),
+        (pa.array([["x"] * 1000]), "column name.list.element: expected numbers or texts"),
+    ],
+)
+def test_one_value_in_many_rows_is_not_written_out(
+    tmp_path: Path, values: pa.Array, words: str
+) -> None:
+    """A dictionary holds it once, so that some kilobytes would become 500 MB."""
+    name = in_rows(5000, values) if pa.types.is_string(values.type) else values.take([0] * 5000)
+    columns = {"name": name, "wait_s": pa.nulls(5000, pa.float64()), "count": [1] * 5000}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet", compression="zstd")
+    assert (tmp_path / "t.parquet").stat().st_size < 1 << 20
+    before_bytes = pa.total_allocated_bytes()
+    with pytest.raises(TrimtabError, match=f"t.parquet: {words}"):
+        read_table(tmp_path / "t.parquet", SCHEMA)
+    assert pa.total_allocated_bytes() - before_bytes < 1 << 20
 
 
 @pytest.mark.parametrize("schema", [RUNS, EPOCHS, LIBRARIES])

@@ -60,7 +60,8 @@ def check_promises(elf: Elf, whole: bool = True) -> None:
     """Raise ElfError where `elf` breaks a promise that the dynamic linker builds on.
 
     In a library that is not `whole` functions may lie where pages left, also those that loading
-    calls: where no run loaded it they come back when they are.
+    calls: where no run loaded it they come back when they are. So may their descriptions, where
+    none of them is started.
     """
     _check_segments(elf)
     section = read_dynamic_section(elf)
@@ -68,7 +69,8 @@ def check_promises(elf: Elf, whole: bool = True) -> None:
     symbols = check_symbols(section, whole)
     check_relocations(section, symbols, whole)
     _check_functions(section, whole)
-    _check_unwind_table(elf, section)
+    if whole:
+        _check_unwind_table(elf, section)
     _check_sections(elf, section, whole)
     _check_apart_from_headers(elf, section.ranges)
 
@@ -82,6 +84,10 @@ def _check_segments(elf: Elf) -> None:
             raise ElfError(
                 elf.path, f"has a segment at {load.address:#x} unlike its offset in the file"
             )
+    # The library as a whole is placed by the largest: where pages left, the first one has to ask.
+    first, largest = elf.loads[0], max(load.alignment for load in elf.loads)
+    if (first.address - first.offset) % largest:
+        raise ElfError(elf.path, f"is not aligned to {largest:#x} bytes, as one segment asks for")
     kinds = [segment.type for segment in elf.segments if segment.type in _ONCE]
     for kind in set(kinds):
         if kinds.count(kind) > 1:

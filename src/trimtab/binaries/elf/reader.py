@@ -67,8 +67,8 @@ class Elf:
 
     @property
     def loads(self) -> list[ProgramHeader]:
-        """The PT_LOAD segments, by ascending address."""
-        return [segment for segment in self.segments if segment.type == PT_LOAD]
+        """The PT_LOAD segments, by ascending address, but for those that map nothing."""
+        return [s for s in self.segments if s.type == PT_LOAD and s.memory_bytes]
 
     @property
     def is_static_executable(self) -> bool:
@@ -188,6 +188,26 @@ def read_elf(path: Path) -> Elf:
     )
 
 
+def read_loaded(path: Path) -> tuple[Elf, str]:
+    """Return what `read_elf` does, or the bytes alone of a file that it refuses, and why it does.
+
+    The dynamic linker reads less than we do: to it a library with damaged section headers is as
+    good as any. Raises UnreadableError.
+    """
+    try:
+        return read_elf(path), ""
+    except UnreadableError:
+        raise
+    except ElfError as error:
+        why = str(error).removeprefix(f"{path}: ")
+    elf = Elf(
+        path=path, data=_map(path), type=ET_DYN, machine=EM_X86_64, program_header_offset=0,
+        section_header_offset=0, section_name_index=0, segments=[], sections=[], build_id=None,
+        soname=None, needed=[], interpreter=None, has_text_relocations=False, is_pie=False,
+    )  # fmt: skip
+    return elf, why
+
+
 def _map(path: Path) -> NDArray[np.uint8]:
     try:
         # Not blocking: a FIFO would wait for its writer.
@@ -221,7 +241,7 @@ def _check_segments(path: Path, segments: list[ProgramHeader], size: int) -> Non
         if max(segment.address + segment.memory_bytes, segment.offset) > _ADDRESS_LIMIT:
             raise ElfError(path, f"has segment {number} outside the address space")
     loads = [segment for segment in segments if segment.type == PT_LOAD]
-    if not 1 <= len(loads) <= _MOST_LOADS:
+    if not any(load.memory_bytes for load in loads) or len(loads) > _MOST_LOADS:
         raise ElfError(path, f"has {len(loads)} loadable segments; expected 1 to {_MOST_LOADS}")
     for load in loads:
         if load.file_bytes > load.memory_bytes:

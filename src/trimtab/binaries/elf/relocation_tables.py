@@ -16,6 +16,7 @@ from trimtab.binaries.errors import ElfError
 _NONE, _RELATIVE, _IRELATIVE = 0, 8, 37  # R_X86_64_*
 _JUMP_SLOT, _OF_SYMBOLS = 7, (6, 7)  # with GLOB_DAT
 _LOCAL, _FIRST_RESERVED = 0, 0xFF00
+_VISIBILITY = 3  # of st_other; STV_DEFAULT is 0
 ARRAYS = (
     (dt.DT_INIT_ARRAY, dt.DT_INIT_ARRAYSZ),
     (dt.DT_FINI_ARRAY, dt.DT_FINI_ARRAYSZ),
@@ -80,7 +81,9 @@ def _check_named(
     path, name, kinds = section.elf.path, rows["symbol"], rows["type"]
     if int(name.max()) >= max(symbols.size, 1):
         raise ElfError(path, f"has {what} for symbols that it does not have")
-    nothing = (symbols["info"] >> 4 == _LOCAL) & (symbols["section"] == 0)
+    # glibc takes neither from another library: it takes their value, which is zero.
+    own = (symbols["info"] >> 4 == _LOCAL) | (symbols["other"] & _VISIBILITY != 0)
+    nothing = own & (symbols["section"] == 0)
     # Without a symbol other kinds have an address of this library, or a number of it.
     if nothing.size:
         nothing[0] = False

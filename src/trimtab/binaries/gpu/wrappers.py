@@ -9,14 +9,20 @@ import numpy as np
 
 from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.elf.tables import RELOCATION, table_rows
+from trimtab.binaries.gpu.fatbin import GpuCode
 
 _WRAPPER = np.dtype([("magic", "<u4"), ("version", "<u4"), ("region", "<u8"), ("name", "<u8")])
 _MAGIC = 0x466243B1
 _RELATIVE = 8
 
 
-def registered_regions(elf: Elf) -> frozenset[int]:
-    """Return the file offsets of the regions that wrappers of the library point to."""
+def registered_regions(elf: Elf, code: GpuCode) -> frozenset[int]:
+    """Return the file offsets of the regions of `code` that wrappers of the library point to.
+
+    Without section headers that may be all of them.
+    """
+    if not elf.sections:
+        return frozenset(region.offset for region in code.regions)
     wrappers = table_rows(elf, ".nvFatBinSegment", _WRAPPER)
     section = elf.section(".nvFatBinSegment")
     if section is None or not wrappers.size:

@@ -139,7 +139,10 @@ def _write_compact(source: _Source, file: BinaryIO, minimum_hole_bytes: int) -> 
     file.write(b"".join(header.pack() for header in headers))
     section_table = 0
     if sections:
-        section_table = -(-layout.size_bytes // 8) * 8
+        # What a page shows past the end of the source is zeros, and no headers of ours.
+        last = max(load.end for load in elf.loads)
+        alignment = PAGE_BYTES if last > elf.size_bytes // PAGE_BYTES * PAGE_BYTES else 8
+        section_table = -(-layout.size_bytes // alignment) * alignment
         file.seek(section_table)
         file.write(b"".join(section.pack() for section in sections))
     fields = list(HEADER.unpack(elf.data[: HEADER.size].tobytes()))

@@ -26,13 +26,14 @@ from trimtab.binaries.elf.headers import (
     PT_LOAD,
     PT_NULL,
     PT_PHDR,
+    SECTION_HEADER,
     SHF_ALLOC,
     SHT_NOBITS,
     SHT_NULL,
     ProgramHeader,
 )
 from trimtab.binaries.elf.promises import check_promises
-from trimtab.binaries.elf.reader import Elf, read_elf
+from trimtab.binaries.elf.reader import Elf, read_elf, read_loaded
 from trimtab.binaries.errors import ElfError
 from trimtab.binaries.rewriting.regions import Patch, apply_patches
 from trimtab.binaries.rewriting.section_headers import without_symbols
@@ -58,10 +59,10 @@ def read_back(
     which names the library and the promise that is broken; the file is removed then.
     """
     try:
-        slim = read_elf(path)
         if not spans.removed_bytes:
-            _check_copy(slim, source, patches)
+            _check_copy(read_loaded(path)[0], source, patches)
             return
+        slim = read_elf(path)
         check_promises(slim, whole=False)
         _check_header(slim, source)
         _check_segments(slim, source)
@@ -143,6 +144,8 @@ def _meant(slim: Elf, source: Elf, companion: str) -> list[tuple[int, int]]:
     """Return the file ranges of the source that may have changed: headers and the companion."""
     table, length = source.program_header_offset, len(source.segments) * PROGRAM_HEADER.size
     ranges = [(0, HEADER.size), (table, table + length)]
+    table, length = source.section_header_offset, len(source.sections) * SECTION_HEADER.size
+    ranges.append((table, table + length))
     if companion:
         ranges.append(_companion(slim, source, companion))
     return ranges
@@ -188,7 +191,10 @@ def _check_bytes(slim: Elf, source: Elf, spans: Spans, comparison: _Comparison) 
 def _check_loads(
     slim: Elf, source: Elf, comparison: _Comparison, now: BinaryIO, before: BinaryIO
 ) -> NDArray[np.bool_]:
-    """Compare what segments hold, and return which pages of the source they cover."""
+    """Compare what segments hold, and return which pages of the source they cover.
+
+    With a segment the rest of its last page is mapped, and whatever the file has there.
+    """
     owners = source.loads
     covered = np.zeros(-(-source.size_bytes // PAGE_BYTES) + 1, bool)
     for load in slim.loads:
@@ -202,6 +208,9 @@ def _check_loads(
         for at in range(0, load.file_bytes, _CHUNK_BYTES):
             length = min(_CHUNK_BYTES, load.file_bytes - at)
             _compare(now, before, comparison, load.offset + at, start + at, length)
+        if load.memory_bytes == load.file_bytes:
+            rest = -load.end % PAGE_BYTES
+            _compare(now, before, comparison, load.end, start + load.file_bytes, rest, True)
     return covered
 
 
@@ -219,11 +228,22 @@ def _check_covered(slim: Elf, source: Elf, spans: Spans, covered: NDArray[np.boo
 
 
 def _compare(
-    now: BinaryIO, before: BinaryIO, comparison: _Comparison, offset: int, start: int, length: int
+    now: BinaryIO,
+    before: BinaryIO,
+    comparison: _Comparison,
+    offset: int,
+    start: int,
+    length: int,
+    may_end: bool = False,
 ) -> None:
-    """Compare bytes of the slim file from `offset` on with those of its source from `start` on."""
+    """Compare bytes of the slim file from `offset` on with those of its source from `start` on.
+
+    Where files `may_end`, zeros follow.
+    """
     found = os.pread(now.fileno(), length, offset)
     expected = bytearray(os.pread(before.fileno(), length, start))
+    if may_end:
+        found, expected = found.ljust(length, b"\0"), expected.ljust(length, b"\0")
     if len(found) != length or len(expected) != length:
         raise ElfError(Path(now.name), "became shorter while it was read")
     apply_patches(comparison.patches, start, np.frombuffer(expected, np.uint8))
@@ -233,7 +253,8 @@ def _compare(
     first = int(np.searchsorted(comparison.end, start, "right"))
     last = int(np.searchsorted(comparison.end, start + length)) + 1
     ends = np.minimum(comparison.end[first:last] - start, length)
-    differs &= np.repeat(comparison.kept[first:last], np.diff(ends, prepend=0))
+    within = int(ends[-1]) if ends.size else 0
+    differs[:within] &= np.repeat(comparison.kept[first:last], np.diff(ends, prepend=0))
     for low, high in comparison.meant:
         differs[max(low - start, 0) : max(high - start, 0)] = False
     if differs.any():

@@ -1,7 +1,6 @@
 """A program whose environment is to be debloated: one YAML in `conf/workload/`."""
 
 import re
-import signal
 from enum import StrEnum
 from importlib.util import find_spec
 from typing import Annotated, Self
@@ -23,6 +22,7 @@ from trimtab.config.fields import (
     satisfying,
 )
 from trimtab.config.groups.tuning import Tuning
+from trimtab.config.signals import signal_number
 
 
 class Comparison(StrEnum):
@@ -64,21 +64,23 @@ def _compiles(pattern: str) -> str:
 
 
 def _is_end(text: str) -> bool:
-    return text in signal.Signals.__members__ or (text.isdecimal() and int(text) < 256)
+    return signal_number(text) is not None or (text.isdecimal() and int(text) < 256)
 
 
 def _is_address(text: str) -> bool:
     host, _, port = text.rpartition(":")
-    return bool(host) and port.isdecimal() and 0 < int(port) < 65536
+    try:
+        host.encode("idna")  # as looking it up does; a part of a name has at most 63 characters
+    except UnicodeError:
+        return False
+    return host.isprintable() and host != "" and port.isdecimal() and 0 < int(port[:6]) < 65536
 
 
 Pattern = Annotated[NoNul, AfterValidator(_compiles)]
 End = Annotated[
     str, satisfying(_is_end, "an exit code from 0 to 255, or a signal's name such as SIGTERM")
 ]
-Signal = Annotated[
-    str, satisfying(signal.Signals.__members__.get, "a signal's name such as SIGTERM")
-]
+Signal = Annotated[str, satisfying(signal_number, "a signal's name such as SIGTERM")]
 Address = Annotated[str, satisfying(_is_address, "HOST:PORT")]
 Variable = Annotated[
     str,
@@ -228,6 +230,12 @@ class TargetConfig:
     )
 
 
+# Others may be empty, as in `--prefix ""`.
+_NAMES_A_PROGRAM = satisfying(
+    lambda words: words and words[0].strip(), "at least one word, the first not empty"
+)
+
+
 @dataclass(config=CHECKED)
 class Workload:
     """A program as its user runs it today; it needs no change.
@@ -236,7 +244,7 @@ class Workload:
     """
 
     name: Name = about("Name of the workload: the stem of its file.")
-    command: Annotated[list[Text], satisfying(len, "at least one word")] = about(
+    command: Annotated[list[NoNul], _NAMES_A_PROGRAM] = about(
         "The command, one word an item. A first word `python` is the interpreter named by "
         "`python`. In every word `{NAME}` is the parameter NAME, `{output}` is a fresh folder of "
         "the run, and `\\${` stands for a dollar sign and a brace."

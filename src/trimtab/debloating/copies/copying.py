@@ -14,7 +14,7 @@ from typing import IO
 
 from trimtab.config.groups.debloat import Share
 from trimtab.debloating.copies.held_folder import HeldFolder
-from trimtab.debloating.copies.layout import Entry, Layout
+from trimtab.debloating.copies.layout import Entry, Layout, bytecode_may_go
 from trimtab.errors import TrimtabError
 from trimtab.files import sha256_of
 from trimtab.records.built_environment import LinkedFile
@@ -24,7 +24,7 @@ _FICLONE = 0x40049409  # ioctl_ficlonerange(2): share the blocks of another file
 _NO_REFLINK = {errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS}
 # Other file systems, files of others (fs.protected_hardlinks), and as many links as there may be.
 _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.EOPNOTSUPP}
-_NO_SENDFILE = {errno.EINVAL, errno.ENOSYS}
+_NO_SENDFILE = {errno.EINVAL, errno.ENOSYS, errno.EPERM}
 _NO_ATTRIBUTE = {errno.EOPNOTSUPP, errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENODATA}
 # Lists of who may what, and what people keep with their files; no capability of a program.
 _ATTRIBUTES = ("user.", "system.posix_acl_")
@@ -70,8 +70,8 @@ def copy_tree(
     edits. Those that are copied are taken from `earlier`, a copy of the same folder that is about
     to go, where neither was changed since. Links that lead into the environment lead into the copy,
     and files that are one are one there. Sockets, pipes and devices stay behind, as do the bits
-    that have a program run as its owner, which may be another one here. Raises OSError for what
-    cannot be read.
+    that have a program run as its owner, which may be another one here, and bytecode that
+    goes meanwhile. Raises OSError for what cannot be read.
     """
     folders: dict[str, _Folder] = {}
     first: dict[tuple[int, int], Entry] = {}
@@ -95,7 +95,7 @@ def copy_tree(
         for entry, original in twins:
             taking.take_twin(entry, original)
         for folder in folders.values():  # now that nothing is written there any more
-            with top.folder(folder.entry.name) as held:
+            with bytecode_may_go(folder.entry.path), top.folder(folder.entry.name) as held:
                 mode = stat.S_IMODE(folder.entry.status.st_mode) | stat.S_IRWXU
                 _copy_status(folder.entry.path, held.descriptor, folder.entry.status, mode)
     return SharedFiles(taking.linked, sum(taking.reflinked.values()))
@@ -128,13 +128,18 @@ class _Taking:
                 if self.earlier is not None:
                     before = stack.enter_context(self.earlier.folder(folder.entry.name))
             for entry in folder.files:
-                self._take(entry, held, before)
+                with bytecode_may_go(entry.path):
+                    self._take(entry, held, before)
 
     def take_twin(self, entry: Entry, first: Entry) -> None:
         """Make a file one with the copy of another, with which it is one."""
         folder = self.top.folder
-        with folder(entry.parent) as held, folder(first.parent) as other:
-            if not link(first.base, held, entry.base, other):
+        with (
+            bytecode_may_go(entry.path),
+            folder(entry.parent) as held,
+            folder(first.parent) as other,
+        ):
+            if not other.has(first.base) or not link(first.base, held, entry.base, other):
                 self._take(entry, held, None)
             elif first.name in self.linked:
                 self.linked[entry.name] = self.linked[first.name]

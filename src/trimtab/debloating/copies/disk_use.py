@@ -4,6 +4,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from trimtab.files import unless_gone
+
 
 def disk_use(folders: Iterable[Path]) -> dict[tuple[int, int], int]:
     """Return the bytes on disk of the files and folders at and below `folders`, as `du` counts.
@@ -14,10 +16,12 @@ def disk_use(folders: Iterable[Path]) -> dict[tuple[int, int], int]:
     here = [Path(folder).lstat() for folder in waiting]
     found = {(each.st_dev, each.st_ino): each.st_blocks * 512 for each in here}
     while waiting:
-        with os.scandir(waiting.pop()) as entries:
+        folder = waiting.pop()
+        with unless_gone(folder), os.scandir(folder) as entries:
             for entry in entries:
-                status = entry.stat(follow_symlinks=False)
-                found[status.st_dev, status.st_ino] = status.st_blocks * 512
-                if entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
+                with unless_gone(entry.path):
+                    status = entry.stat(follow_symlinks=False)
+                    found[status.st_dev, status.st_ino] = status.st_blocks * 512
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
     return found

@@ -5,13 +5,16 @@ copy is written to, what such a link leads to is copied in its place.
 """
 
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import NamedTuple, Self
 
 from trimtab.errors import UserError
+from trimtab.files import unless_gone
 
 # Folders that hold far more than what a program came with.
 OF_THE_SYSTEM = {Path("/"), Path("/usr"), Path("/usr/local")}
@@ -21,6 +24,8 @@ _SYSTEMS_OWN = OF_THE_SYSTEM | {
     for name in ("bin", "sbin", "lib", "lib64", "share")
 }
 _TOP = PurePath()
+# What any Python that runs there writes, under another name first, or removes.
+_BYTECODE = re.compile(r"(?:/__pycache__|\.pyc(?:\.\d+)?)\Z")
 
 
 class Entry(NamedTuple):
@@ -102,20 +107,24 @@ class Layout:
     def entries(self) -> Iterator[Entry]:
         """Yield all that is in the environment, folders before what is in them.
 
-        Raises OSError for what cannot be read.
+        Bytecode that goes meanwhile is left out. Raises OSError for what cannot be read.
         """
         opened = {str(name): str(folder) for folder, name in self.folders.items()}
         waiting = [("", opened.pop("."))]
         while waiting:
             folder, path = waiting.pop()
-            yield Entry(folder, path, Path(path).stat())
-            with os.scandir(path) as found:
-                inner = sorted(found, key=lambda each: each.name)
+            inner: list[os.DirEntry[str]] = []
+            with bytecode_may_go(path):
+                here = Path(path).stat()
+                with os.scandir(path) as found:
+                    inner = sorted(found, key=lambda each: each.name)
+                yield Entry(folder, path, here)
             for each in inner:
                 name = f"{folder}/{each.name}" if folder else each.name
                 if each.is_dir(follow_symlinks=False) or name in opened:
                     waiting.append((name, opened.get(name, each.path)))
-                else:
+                    continue
+                with bytecode_may_go(each.path):
                     yield Entry(name, each.path, each.stat(follow_symlinks=False))
 
     def link_text(self, link: Entry) -> str:
@@ -156,6 +165,14 @@ class Layout:
             (f for f in self.folders if real.is_relative_to(f)), key=lambda f: len(f.parts)
         )
         return len(real.relative_to(folder).parts)
+
+
+def bytecode_may_go(path: str) -> AbstractContextManager[None]:
+    """Return a block that ends quietly where `path` is bytecode of Python's that is gone by now.
+
+    An environment that is in use has such files for moments; any other that goes is an error.
+    """
+    return unless_gone(path) if _BYTECODE.search(path) else nullcontext()
 
 
 def _parents(pattern: str) -> list[str]:

@@ -160,7 +160,7 @@ def locate_gpu_code(
     if not started:
         decisions = decisions.without_use()
     replacements = _pruned(elf, code, decisions) if scope.prune and scope.use else {}
-    registered = registered_regions(elf) if started else frozenset[int]()
+    registered = registered_regions(elf, code) if started else frozenset[int]()
     listed = _listed(code, decisions, registered) if scope.put_back else decisions.kept
     rewritten = rewrite_regions(elf.data, code, listed, replacements, registered)
     reasons = {

@@ -50,6 +50,10 @@ class Target(ABC):
         """Return its kind and location, which a manifest keeps."""
 
     @abstractmethod
+    def check_place(self, destination: Path) -> None:
+        """Raise UserError where no slim environment can be made at `destination`."""
+
+    @abstractmethod
     def libraries(self, usages: Sequence[Usage]) -> list[ProfiledLibrary]:
         """Return its libraries that were loaded, by name, with all that any of `usages` used.
 

@@ -51,6 +51,10 @@ class Folder(Target):
         """Return the kind, and the folder as location."""
         return Environment(self.kind(), str(self.root))
 
+    def check_place(self, destination: Path) -> None:
+        """Raise UserError where `destination` lies inside the folder, which a copy would hold."""
+        self._check_place(Layout.of(self.root, self.own), Path(os.path.abspath(destination)))
+
     def libraries(self, usages: Sequence[Usage]) -> list[ProfiledLibrary]:
         """Return the libraries below the folder that were loaded."""
         return profiled_libraries(usages, self.root, self.own)
@@ -103,16 +107,22 @@ class Folder(Target):
     def adapt(self, copy: Path, destination: Path) -> None:
         """Make `copy` fit to run as `destination`, and have its programs load the fallback."""
 
-    def _check(
-        self, manifest: Manifest, layout: Layout, libraries: Path, destination: Path
-    ) -> None:
+    def _check_place(self, layout: Layout, destination: Path) -> None:
         place = destination.parent.resolve() / destination.name
         if layout.name_of(place) is not None or any(
             folder.is_relative_to(spelling)
             for folder in (self.root, *layout.folders)
             for spelling in (destination, place)
         ):
-            raise UserError(f"{destination}: inside the environment {self.root} that it copies")
+            raise UserError(
+                f"{destination}: the slim environment cannot be in the environment {self.root} that"
+                " it is a copy of, nor in its place; choose a folder elsewhere"
+            )
+
+    def _check(
+        self, manifest: Manifest, layout: Layout, libraries: Path, destination: Path
+    ) -> None:
+        self._check_place(layout, destination)
         for name, file in manifest.files.items():
             original = self.root / name
             if not original.is_file() or original.stat().st_size != file.size_before_bytes:

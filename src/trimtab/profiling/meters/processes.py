@@ -49,7 +49,8 @@ def parse_stat(line: str) -> Stat:
         parent=numbers[0],
         session=numbers[2],
         start_ticks=numbers[18],
-        is_zombie=fields[0] in "ZX",
+        # Where others go on without the first thread, that one is a zombie, and the process none.
+        is_zombie=fields[0] in "ZX" and numbers[16] <= 1,
         cpu_s=(numbers[10] + numbers[11]) / _TICKS_PER_S,
         minor_faults=numbers[6],
         major_faults=numbers[8],

@@ -20,21 +20,27 @@ _FOLDERS = {
 _COMPUTED = frozenset({"cupy", "fontconfig", "matplotlib", "mesa_shader_cache", "numba"})
 
 
-def caches_in(folder: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """Make the caches in `folder` where they are missing; return the variables that name them.
+def make_caches(folder: Path, environment: Mapping[str, str]) -> list[Path]:
+    """Make the caches in the new folder `folder` and return their folders.
 
-    Python writes and reads its compiled modules there as well, whatever
-    PYTHONDONTWRITEBYTECODE is in `environment`. Models and data that the user's XDG_CACHE_HOME
-    holds are linked, so that nothing is downloaded again.
+    Models and data that XDG_CACHE_HOME in `environment` holds are linked, so that nothing is
+    downloaded again.
     """
-    caches = {variable: folder.resolve() / name for variable, name in _FOLDERS.items()}
-    for cache in caches.values():
-        cache.mkdir(parents=True, exist_ok=True)
-    _link_data(_cache_home(environment), caches["XDG_CACHE_HOME"])
-    return {
-        **{variable: str(cache) for variable, cache in caches.items()},
-        "PYTHONDONTWRITEBYTECODE": "",  # empty counts as absent
-    }
+    caches = [folder / name for name in _FOLDERS.values()]
+    for cache in caches:
+        cache.mkdir(parents=True)
+    _link_data(_cache_home(environment), folder / _FOLDERS["XDG_CACHE_HOME"])
+    return caches
+
+
+def caches_in(folder: Path) -> dict[str, str]:
+    """Return the variables that name the caches in `folder`.
+
+    Python writes and reads its compiled modules there as well, whatever PYTHONDONTWRITEBYTECODE
+    was.
+    """
+    caches = {variable: str(folder.resolve() / name) for variable, name in _FOLDERS.items()}
+    return {**caches, "PYTHONDONTWRITEBYTECODE": ""}  # empty counts as absent
 
 
 def _cache_home(environment: Mapping[str, str]) -> Path:

@@ -16,6 +16,7 @@ from typing import Any
 from trimtab.config.groups.workload import Comparison, Output
 from trimtab.errors import UserError
 from trimtab.files import whole_file
+from trimtab.profiling.as_user import User, open_written
 from trimtab.untrusted import UntrustedFileError, open_untrusted, read_untrusted
 
 _CHUNK_BYTES = 1 << 20
@@ -56,15 +57,15 @@ def output_digest(output: Path) -> str:
         raise UserError(f"output.path: {output}: the run did not write this file") from None
 
 
-def save_output(output: Path, copy: Path) -> Path:
-    """Copy the file that a run wrote to be compared, and return `copy`.
+def save_output(output: Path, copy: Path, user: User | None = None) -> Path:
+    """Copy the file that a run, as `user`, wrote to be compared, and return `copy`.
 
     A link is followed, as programs name their latest result by one. Raises UserError when there is
     none, or what is there is no regular file of at most 16 GiB.
     """
     try:
         with (
-            open_untrusted(output, MOST_OUTPUT_BYTES, follow=True) as file,
+            open_written(output, MOST_OUTPUT_BYTES, user) as file,
             whole_file(copy) as temporary,
             temporary.open("wb") as target,
         ):
@@ -174,7 +175,7 @@ def _close(old: Scalar, new: Scalar, relative: float, absolute: float) -> bool:
         return old is new
     if isinstance(old, str) or isinstance(new, str):
         return old == new
-    if old == new or (math.isnan(old) and math.isnan(new)):
+    if old == new or (old != old and new != new):  # NaN alone is not itself
         return True
     try:
         return math.isclose(old, new, rel_tol=relative, abs_tol=absolute)
@@ -192,7 +193,7 @@ def _values(path: Path, comparison: Comparison) -> Iterator[tuple[str, Scalar]]:
             f" {comparison.replace('numeric', 'digest')}"
         ) from None
     try:
-        yield from _flatten(json.loads(text), "")
+        yield from _flatten(json.loads(text, parse_float=_number), "")
         return
     except ValueError:
         pass
@@ -205,7 +206,7 @@ def _values(path: Path, comparison: Comparison) -> Iterator[tuple[str, Scalar]]:
 def _line_values(line: str, where: str) -> Iterator[tuple[str, Scalar]]:
     if line.lstrip().startswith(("{", "[")):
         try:
-            yield from _flatten(json.loads(line), where)
+            yield from _flatten(json.loads(line, parse_float=_number), where)
             return
         except (ValueError, RecursionError):
             pass
@@ -224,9 +225,11 @@ def _number(cell: str) -> Scalar:
     if re.fullmatch(r"[+-]?[0-9]{1,400}", cell):
         return int(cell)
     try:
-        return float(cell)
+        value = float(cell)
     except ValueError:
         return cell
+    # Digests such as 5e98765 and 7e12345 are numbers that no float holds: all would be equal.
+    return cell if math.isinf(value) and "inf" not in cell.lower() else value
 
 
 def _flatten(document: Any, where: str) -> Iterator[tuple[str, Scalar]]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from trimtab.profiling.runs.caches import caches_in
+from trimtab.profiling.runs.caches import caches_in, make_caches
 from trimtab.profiling.runs.program import Program
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -40,8 +40,9 @@ class Condition:
         """
         variables = dict(self.variables)
         if self.caches is not None:
-            variables |= caches_in(self.caches, program.environment)
-            program.give(self.caches, *self.caches.iterdir())
+            variables |= caches_in(self.caches)
+            if not self.caches.exists():  # one that a run has had is the program's
+                program.give(self.caches, *make_caches(self.caches, program.environment))
         kept = set(program.own_variables)
         if kept.intersection(_THREADS):
             kept.update(_THREADS)

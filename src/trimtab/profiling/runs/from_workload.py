@@ -3,12 +3,12 @@
 import os
 import re
 import shutil
-import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from trimtab.config.groups.workload import Workload
+from trimtab.config.signals import signal_number
 from trimtab.errors import UserError
 from trimtab.files import remove_tree
 from trimtab.profiling.as_user import User
@@ -57,7 +57,7 @@ def program_of(workload: Workload, run_folder: Path) -> Program:
             environment=environment,
             ready=workload.server.ready,
             address=workload.server.address,
-            stop=signal.Signals[workload.server.stop],
+            stop=_signal(workload.server.stop),
         )
     program = Program(
         command=found("command", command_line(workload)),
@@ -135,7 +135,13 @@ def _word(parameter: Any) -> str:
 def _exit_code(end: str | None) -> int | None:
     if end is None:
         return None
-    return int(end) if end.isdecimal() else -signal.Signals[end]
+    return int(end) if end.isdecimal() else -_signal(end)
+
+
+def _signal(name: str) -> int:
+    number = signal_number(name)
+    assert number is not None  # the configuration has no other
+    return number
 
 
 def absolute(path: Path) -> Path:

@@ -73,7 +73,7 @@ def launched(program: Program, stdout: Path, stderr: Path) -> Iterator[Launched]
         out = stack.enter_context(new_file(stdout))
         err = stack.enter_context(new_file(stderr))
         if program.marks.wanted and program.marks.file is not None:
-            follower = FileFollower(program.workdir / program.marks.file, run.arrived)
+            follower = FileFollower(program.workdir / program.marks.file, run.arrived, program.user)
         else:
             follower = None
         run.started_at = time.monotonic()

@@ -11,7 +11,8 @@ from typing import IO
 
 from trimtab.config.groups.workload import Marks
 from trimtab.errors import TrimtabError
-from trimtab.untrusted import UntrustedFileError, open_untrusted
+from trimtab.profiling.as_user import User, open_written
+from trimtab.untrusted import UntrustedFileError
 
 _LONGEST_LINE_BYTES = 1 << 20
 _LONGEST_SCORE = 400  # characters; float() reads no longer number any better
@@ -99,16 +100,18 @@ class PipeReader(threading.Thread):
 
 
 class FileFollower(threading.Thread):
-    """Hands on what is appended to a file after this object is made.
+    """Hands on what a program, as `user`, appends to a file after this object is made.
 
     What the file holds already is left out, unless the program empties the file first. It is
     looked at every 5 ms. What is no regular file has no marks; of more than 256 MiB that are
     appended between two looks nothing is read, nor later.
     """
 
-    def __init__(self, path: Path, on_data: Callable[[bytes], None]) -> None:
+    def __init__(
+        self, path: Path, on_data: Callable[[bytes], None], user: User | None = None
+    ) -> None:
         super().__init__(daemon=True)
-        self._path, self._on_data = path, on_data
+        self._path, self._on_data, self._user = path, on_data, user
         self._offset = path.stat().st_size if path.is_file() else 0
         self._ended = threading.Event()
         self._too_much = False
@@ -130,7 +133,7 @@ class FileFollower(threading.Thread):
 
     def _read(self) -> None:
         try:
-            with open_untrusted(self._path, _LARGEST_FILE_BYTES, follow=True) as file:
+            with open_written(self._path, _LARGEST_FILE_BYTES, self._user) as file:
                 size = os.fstat(file.fileno()).st_size
                 if size < self._offset:
                     self._offset = 0

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from trimtab.config.groups.workload import Marks, Output
+from trimtab.config.signals import signal_name
 from trimtab.errors import UserError
 from trimtab.profiling.as_user import User
 
@@ -81,5 +82,4 @@ def ended(exit_code: int) -> str:
     """Return how a process ended: `ended with exit code 3`, `was ended by signal 15 (SIGTERM)`."""
     if exit_code >= 0:
         return f"ended with exit code {exit_code}"
-    names = {int(number): number.name for number in signal.Signals}
-    return f"was ended by signal {-exit_code} ({names.get(-exit_code, 'of real time')})"
+    return f"was ended by signal {-exit_code} ({signal_name(-exit_code)})"

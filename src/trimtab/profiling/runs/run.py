@@ -54,10 +54,11 @@ def measure_run(
     Start-up is the time from the start to the first line that matches `marks.first_iteration`.
     The first epoch begins at the start, each ends at its mark, the last one at the run's end.
 
-    Raises UserError when the command cannot be started, or when a run that ended well has not
-    written its output or its marks.
+    Raises UserError when the command cannot be started, when a run that ended well has not written
+    its output or its marks, or when `log_dir` is not there any more.
     """
     log_dir.mkdir(parents=True, exist_ok=True)
+    folder = _folder_at(log_dir)
     stem = log_dir / f"{condition}-{repeat}"
     stdout, stderr = Path(f"{stem}.stdout"), Path(f"{stem}.stderr")
     written_before = _state_of(program.output_file)
@@ -74,6 +75,11 @@ def measure_run(
         wall_s = run.ended_s
         assert wall_s is not None  # `launched` has waited for it
         exit_code = os.waitstatus_to_exitcode(sampler.finish(wall_s))
+    if _folder_at(log_dir) != folder:
+        raise UserError(
+            f"{log_dir}: removed, or another folder in its place, since the program was started;"
+            " it has to leave the results alone, or take a --workspace that it does not touch"
+        )
     if run.marks.too_many:
         raise UserError(f"marks.epoch: more than {MOST_EPOCHS} lines match {program.marks.epoch!r}")
     ((counts, energy),) = sampler.over([0.0, wall_s])
@@ -109,7 +115,9 @@ def measure_run(
     output = driver_output(stem) if program.driver else stdout
     if program.output_file:
         output = save_output(
-            program.output_file, Path(f"{stem}.output{program.output_file.suffix}")
+            program.output_file,
+            Path(f"{stem}.output{program.output_file.suffix}"),
+            program.user,
         )
     steady = program.output.compare != Comparison.EXIT_CODE
     return replace(
@@ -117,6 +125,15 @@ def measure_run(
         output_digest=output_digest(output) if steady else None,
         output=output,
     )
+
+
+def _folder_at(path: Path) -> tuple[int, int] | None:
+    """Return the device and inode of the folder at `path`, or None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _follow(run: Launched, sampler: Sampler, timeout_s: float, interval_s: float) -> bool:

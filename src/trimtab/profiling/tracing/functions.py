@@ -88,9 +88,12 @@ def read_function_trace(*folders: Path) -> FunctionTrace:
     for each in records.objects:
         by_path.setdefault(each.path, []).append(each)
     problems = _problems(records)
+    for run in each_run:
+        problems += _missing_programs(run)
     libraries = []
     for path, objects in sorted(by_path.items()):
-        if len({(each.inode, each.size_bytes) for each in objects}) > 1:
+        files = {(each.inode, each.size_bytes) for each in objects if each.inode}
+        if len(files) > 1 or not files.issuperset(_file_now(path, files)):
             problems.append(f"{path} was replaced by another file during the run")
         libraries.append(_unite(path, objects))
     return FunctionTrace(
@@ -106,6 +109,15 @@ def read_function_trace(*folders: Path) -> FunctionTrace:
 
 def _killed(records: Records) -> list[ProcessRecord]:
     return [process for process in records.processes if process.end == "killed"]
+
+
+def _file_now(path: str, recorded: set[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Return the inode and size of the file that is there now; where there is none, `recorded`."""
+    try:
+        status = Path(path).stat()
+    except OSError:
+        return recorded  # a library that the run made and deleted
+    return {(status.st_ino, status.st_size)}
 
 
 def _unite(path: str, objects: list[ObjectRecord]) -> TracedLibrary:
@@ -137,14 +149,39 @@ def _problems(records: Records) -> list[str]:
             problems.append(
                 f"process {process.pid} ({process.executable}): {process.lost_records} records"
                 " could not be written: the disk is full, or the process may write or open no more"
-                " files"
+                " files, as where it went on as another user (--user NAME runs all of it as one)"
             )
-    begun = Counter(process.pid for process in records.processes if not process.by_fork)
-    for pid, program in records.expected:
-        begun[pid] -= 1
-        if begun[pid] < 0 and not _loads_no_library(program):
-            problems.append(f"process {pid} became {program}, which could not be traced")
     return problems
+
+
+def _missing_programs(records: Records) -> list[str]:
+    """Return the programs that processes of a run became, and that left no record.
+
+    A process that was begun by none that is traced, as the first of the run, is no successor: each
+    of its programs that another one replaced needs one more record.
+    """
+    begun: Counter[int] = Counter()
+    needed = Counter(pid for pid, _ in records.expected)
+    replaced: Counter[int] = Counter()
+    first: dict[int, ProcessRecord] = {}
+    for process in records.processes:
+        begun[process.pid] += not process.by_fork
+        replaced[process.pid] += process.end == "exec"
+        earliest = first.setdefault(process.pid, process)
+        if process.started_ns < earliest.started_ns:
+            first[process.pid] = process
+    for pid, process in first.items():
+        needed[pid] = max(needed[pid], replaced[pid] + (not process.by_fork))
+    programs: dict[int, list[str]] = {}
+    for pid, program in records.expected:
+        programs.setdefault(pid, []).append(program)
+    return [
+        f"process {pid} became {program}, which could not be traced: it is of another"
+        " architecture or C library, or runs with raised privileges or as another user"
+        for pid, each in programs.items()
+        for program in each[max(0, len(each) - needed[pid] + begun[pid]) :]
+        if not _loads_no_library(program)
+    ]
 
 
 def _loads_no_library(program: str) -> bool:

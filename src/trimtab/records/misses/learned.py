@@ -24,6 +24,7 @@ class LearnedCode(Document):
     """What was learned of a target's `libraries`, by their path in its environment."""
 
     stage: ClassVar[str] = "trimtab learn"
+    most_bytes: ClassVar[int] = 1 << 26
     version: Literal[2] = 2
     target: Text
     libraries: dict[PathInside, LearnedLibrary]

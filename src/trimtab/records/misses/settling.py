@@ -60,6 +60,7 @@ class Settling(Document):
     """
 
     stage: ClassVar[str] = "debloat"
+    most_bytes: ClassVar[int] = 1 << 26
     version: Literal[1] = 1
     target: Word
     hardware: Word

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from trimtab.errors import UserError
 from trimtab.files import parse_json
-from trimtab.records.tables import check_parquet
+from trimtab.records.parquet.limits import check_parquet
 from trimtab.traces.arrival_order import ROWS_PER_CHUNK
 from trimtab.traces.formats.csv_table import csv_header, read_csv
 from trimtab.traces.formats.task_events import TaskEvent, finished_tasks, whole_events
@@ -89,7 +89,7 @@ def _from_csv(path: Path) -> Iterator[pd.DataFrame]:
 def _from_parquet(path: Path) -> Iterator[pd.DataFrame]:
     wanted = [*_WHOLE, f"{_REQUEST}cpus", f"{_REQUEST}memory"]
     try:
-        check_parquet(path)
+        check_parquet(path, wanted)
         with pq.ParquetFile(path) as file:
             present = [column.path for column in map(file.schema.column, range(len(file.schema)))]
             if missing := [name for name in wanted if name not in present]:

@@ -1,5 +1,6 @@
 """A slim library that is not what was meant is found before anybody loads it."""
 
+import ctypes
 import re
 import struct
 import subprocess
@@ -13,9 +14,17 @@ from example_libraries import marks
 
 from trimtab.binaries.elf import dynamic_section as dt
 from trimtab.binaries.elf.functions import read_functions
-from trimtab.binaries.elf.headers import PF_W, PROGRAM_HEADER, PT_DYNAMIC, PT_LOAD, PT_TLS
+from trimtab.binaries.elf.headers import (
+    PF_W,
+    PROGRAM_HEADER,
+    PT_DYNAMIC,
+    PT_LOAD,
+    PT_TLS,
+    ProgramHeader,
+)
 from trimtab.binaries.elf.promises import broken_promise
 from trimtab.binaries.elf.reader import Elf, read_elf
+from trimtab.binaries.elf.tables import SYMBOL, symbol_name, table_rows
 from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.binaries.rewriting.companion import add_companion, linker_is_sound
 from trimtab.binaries.rewriting.locate import locate
@@ -29,6 +38,7 @@ from trimtab.errors import TrimtabError
 
 Compiled = Callable[[str], Path]
 NAME = "$ORIGIN/../trimtab/lib.so"
+PT_GNU_STACK = 0x6474E551
 
 
 @pytest.fixture
@@ -196,3 +206,68 @@ def test_a_section_of_gpu_code_covers_what_is_left_of_it(tmp_path: Path) -> None
     rewrite(elf, spans, "compact", slim, 4096)
     read_back(slim, elf, spans)
     assert slim.stat().st_size < elf.size_bytes - 50_000
+
+
+@pytest.mark.parametrize("mode", ["zero", "punch", "compact"])
+def test_a_library_that_is_not_started_needs_no_unwind_table(tmp_path: Path, mode: str) -> None:
+    """What describes its functions leaves with them, and its slim library was refused for that."""
+    path, slim = tmp_path / "table.so", tmp_path / "slim.so"
+    text = "\n".join(f"int api_{i}(int x) {{ return x + {i}; }}" for i in range(900))
+    command = ["gcc", "-O1", "-x", "c", "-", "-shared", "-fPIC", "-o", path]
+    subprocess.run(command, input=text, text=True, check=True)
+    library = ProfiledLibrary("a.so", path, None, path.stat().st_size, np.empty(0, np.int64), "")
+    located = locate_used(library, Debloat(name="x", start_up_only="remove"), GpuScope())
+    assert not located.started
+    assert located.spans.bytes_of(SpanReason.START_UP_DATA) > 15_000
+    rewrite(located.elf, located.spans, mode, slim, patches=located.patches)  # type: ignore[arg-type]
+    if mode == "compact":
+        unmap_headers(slim)
+        assert slim.stat().st_size < path.stat().st_size - 15_000
+    read_back(slim, located.elf, located.spans, located.patches)
+    ctypes.CDLL(str(slim))
+
+
+def test_a_segment_that_maps_nothing(c_library: Compiled, tmp_path: Path) -> None:
+    """Its slim library has none, and takes the same addresses all the same."""
+    good, slim = read_elf(c_library("default")), tmp_path / "slim.so"
+    number = [segment.type for segment in good.segments].index(PT_GNU_STACK)
+    end = good.loads[-1].address + good.loads[-1].memory_bytes
+    empty = ProgramHeader(PT_LOAD, 4, 0, -(-end // 65536) * 65536, 0, 0, 0, 4096)
+    path = damaged(good, tmp_path, header_of(good, number), empty.pack())
+    elf = read_elf(path)
+    unused = marks(elf, functions := read_functions(elf), *(f"function_{i}" for i in range(64)))
+    spans = locate(elf, functions, ~unused, keep_symbols=False)
+    rewrite(elf, spans, "compact", slim, 4096)
+    unmap_headers(slim)
+    read_back(slim, elf, spans)
+    assert len(read_elf(slim).segments) > len(elf.segments)
+    ctypes.CDLL(str(slim))
+
+
+@pytest.mark.parametrize("visibility", [1, 2, 3])
+def test_a_symbol_that_no_other_library_may_define(
+    c_library: Compiled, tmp_path: Path, visibility: int
+) -> None:
+    """A call of it is one of the file's header, of which nobody promised how it reads."""
+    good = read_elf(c_library("default"))
+    section = good.section(".dynsym")
+    assert section is not None
+    names = [symbol_name(good, int(name)) for name in table_rows(good, ".dynsym", SYMBOL)["name"]]
+    other = section.offset + names.index("__cxa_finalize") * 24 + 5
+    path = damaged(good, tmp_path, other, bytes([visibility]))
+    assert "symbols that nobody defines" in broken_promise(read_elf(path))
+
+
+def test_a_segment_that_asks_for_more_than_the_first_can(tmp_path: Path) -> None:
+    """glibc loads it; that its alignment could not be kept ended the whole debloating."""
+    path = tmp_path / "placed.so"
+    command = ["gcc", "-x", "c", "-", "-shared", "-fPIC", "-Wl,-Ttext-segment=0x1000", "-o", path]
+    subprocess.run(
+        command, input="int data = 1; int f(void) { return data; }", text=True, check=True
+    )
+    elf = read_elf(path)
+    number, last = max((n, s) for n, s in enumerate(elf.segments) if s.type == PT_LOAD)
+    assert (last.address - last.offset) % 0x2000 == 0 < elf.loads[0].address
+    change(path, header_of(elf, number) + 48, struct.pack("<Q", 0x2000))
+    ctypes.CDLL(str(path))
+    assert "aligned to 0x2000" in broken_promise(read_elf(path))

@@ -6,13 +6,15 @@ import shutil
 import socket
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from trimtab.config.groups.debloat import Share
 from trimtab.debloating.copies.copying import copy_tree
-from trimtab.debloating.copies.layout import Layout
+from trimtab.debloating.copies.layout import Entry, Layout
+from trimtab.files import remove_tree
 from trimtab.records.built_environment import LinkedFile
 
 EDITED = {
@@ -170,3 +172,37 @@ def test_what_cannot_be_read_is_named(source: Path, name: str) -> None:
         (place / "source" / name).chmod(0o700)
         shutil.rmtree(place)
     assert error.value.filename == str(place / "source" / name)
+
+
+class Restless(Layout):
+    """An environment that is in use: what is told of is gone before it is copied."""
+
+    def entries(self) -> Iterator[Entry]:
+        for entry in super().entries():
+            if entry.name in ("module.pyc.123", "one.pyc"):
+                Path(entry.path).unlink()
+            yield entry
+
+
+def test_bytecode_that_others_remove_meanwhile_is_left_out(source: Path, tmp_path: Path) -> None:
+    (source / "module.pyc.123").touch()
+    (source / "one.pyc").write_text("x")
+    (source / "two").hardlink_to(source / "one.pyc")
+    layout = Restless.of(source)
+    copy_tree(layout, tmp_path / "copy", set(), Share.AUTO)
+    made = {path.name for path in (tmp_path / "copy").iterdir()}
+    assert {path.name for path in source.iterdir()} == made
+    assert (tmp_path / "copy/two").read_text() == "x" and not (tmp_path / "copy/one.pyc").exists()
+
+
+@pytest.mark.parametrize("gone", ["copy", "source/folder", "source/module.py"])
+def test_anything_else_that_others_remove_is_an_error(
+    source: Path, tmp_path: Path, gone: str
+) -> None:
+    class Removing(Layout):
+        def entries(self) -> Iterator[Entry]:
+            yield from super().entries()
+            remove_tree(tmp_path / gone)
+
+    with pytest.raises(FileNotFoundError):
+        copy_tree(Removing.of(source), tmp_path / "copy", set(), Share.AUTO)

@@ -106,7 +106,7 @@ def test_what_comes_back_is_what_the_driver_would_have_found(
     result = rewrite(elf, found.spans, "compact", slim, 4096, patches=found.patches)
     assert result.holes and removed.gpu_code and result.size_after_bytes < elf.size_bytes
     back = with_pages_back(elf, slim, removed)
-    regions = sorted(registered_regions(elf))
+    regions = sorted(registered_regions(elf, find_gpu_code(elf)))
     after = programs(back, regions)
     before = programs(elf.data.tobytes(), regions)
     fits = {element.offset for element in elements} & set(found.gpu.placed)
@@ -125,7 +125,7 @@ def test_all_gpu_code_that_no_program_asked_for_comes_back_as_it_was(
     slim = tmp_path / "slim.so"
     rewrite(elf, found.spans, "compact", slim, 4096, patches=found.patches)
     back = with_pages_back(elf, slim, removed_of(compiled, found))
-    regions = sorted(registered_regions(elf))
+    regions = sorted(registered_regions(elf, find_gpu_code(elf)))
     assert programs(back, regions) == programs(elf.data.tobytes(), regions) != []
     again = located(compiled, none, [find_gpu_code(elf).regions[0].elements[0].offset + 100], ())
     assert again.gpu.elements_kept == 1
@@ -148,5 +148,21 @@ def test_a_piece_that_came_back_once_is_kept_from_then_on(compiled: Path) -> Non
 def test_registered_regions_are_those_that_wrappers_name(compiled: Path) -> None:
     elf = read_elf(compiled)
     named = {wrapper.region_offset for wrapper in read_wrappers(elf)}
-    assert registered_regions(elf) == named - {None}
-    assert {region.offset for region in find_gpu_code(elf).regions} == registered_regions(elf)
+    assert registered_regions(elf, find_gpu_code(elf)) == named - {None}
+    assert {region.offset for region in find_gpu_code(elf).regions} == registered_regions(
+        elf, find_gpu_code(elf)
+    )
+
+
+@needs_cuda_tools
+def test_without_section_headers_any_region_may_be_registered(
+    compiled: Path, tmp_path: Path
+) -> None:
+    """Where a wrapper led to nothing, the program ended as its library was loaded."""
+    path, data = tmp_path / "libbig.so", bytearray(compiled.read_bytes())
+    data[40:48], data[60:64] = bytes(8), bytes(4)
+    path.write_bytes(data)
+    elf = read_elf(path)
+    code = find_gpu_code(elf)
+    assert code.regions and not elf.sections
+    assert registered_regions(elf, code) == {region.offset for region in code.regions}

@@ -187,7 +187,7 @@ def test_a_library_changed_since(venv: Path, tmp_path: Path) -> None:
 
 def test_inside_the_original_is_refused(venv: Path, tmp_path: Path) -> None:
     slim(venv, tmp_path, b"content")
-    with pytest.raises(UserError, match="inside the environment"):
+    with pytest.raises(UserError, match="cannot be in the environment"):
         build(venv, venv / "env")
 
 

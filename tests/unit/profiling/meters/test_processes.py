@@ -21,8 +21,9 @@ def burn(s):
 """
 
 
-def measure(folder: Path, code: str) -> MeasuredRun:
-    program = Program((sys.executable, "-S", "-c", PRELUDE + code), folder, dict(os.environ), 60.0)
+def measure(folder: Path, code: str, timeout_s: float = 60.0) -> MeasuredRun:
+    command = (sys.executable, "-S", "-c", PRELUDE + code)
+    program = Program(command, folder, dict(os.environ), timeout_s)
     return measure_run(
         program, condition="original", repeat=0, hardware=HARDWARE, log_dir=folder / "log"
     )
@@ -77,6 +78,28 @@ def test_a_process_left_behind_is_ended_and_told(tmp_path: Path) -> None:
         "if not os.fork():\n"
         "    os.setsid(); open('pid', 'w').write(str(os.getpid())); signal.pause()\n"
         "while not os.path.exists('pid') or not open('pid').read(): pass\n",
+    )
+    assert run.failure is None and run.left_behind == 1
+    assert read_stat(int((tmp_path / "pid").read_text())) is None
+
+
+GOES_ON = (
+    "import ctypes, threading\n"
+    "open('pid', 'w').write(str(os.getpid()))\n"
+    "threading.Thread(target=lambda: [signal.pause() for _ in iter(int, 1)]).start()\n"
+    "ctypes.CDLL(None).syscall(60, 0)\n"  # exit(2): of the first thread alone
+)
+
+
+def test_a_process_whose_first_thread_ended_is_no_ended_one(tmp_path: Path) -> None:
+    """The system calls it a zombie; its other threads go on, past the limit of the run too."""
+    run = measure(tmp_path, GOES_ON, timeout_s=1.0)
+    assert run.timed_out
+    assert read_stat(int((tmp_path / "pid").read_text())) is None
+    daemon = "    ".join(GOES_ON.splitlines(keepends=True))
+    waits = "while not os.path.exists('pid') or not open('pid').read(): pass\n"
+    run = measure(
+        tmp_path, f"os.remove('pid')\nif not os.fork():\n    os.setsid()\n    {daemon}{waits}"
     )
     assert run.failure is None and run.left_behind == 1
     assert read_stat(int((tmp_path / "pid").read_text())) is None

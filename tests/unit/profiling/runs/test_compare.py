@@ -41,6 +41,12 @@ def test_bytes(tmp_path: Path) -> None:
         ("1.0 2.0\n", "1.0 2.0 3.0\n", False),
         ("name a 1.0\n", "name b 1.0\n", False),
         ('{"ok": true}', '{"ok": 1}', False),
+        ("digest 5e98765\n", "digest 7e12345\n", False),
+        ("digest 5e98765\n", "digest 5e98765\n", True),
+        ('{"x": 5e98765}', '{"x": 7e12345}', False),
+        ("1" * 500, "1" * 499 + "2", False),
+        ("1" * 350, "1" * 349 + "2", False),
+        ("loss Infinity\n", "loss inf\n", True),
     ],
 )
 def test_numbers(tmp_path: Path, old: str, new: str, equal: bool) -> None:

@@ -1,9 +1,11 @@
 """The function tracer on real programs whose functions are known."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -168,6 +170,29 @@ int main(void) {
     assert "in_handler" in five(tmp_path, library, main)
 
 
+def test_first_uses_in_a_handler_that_interrupts_first_uses(tmp_path: Path, library: Path) -> None:
+    """A signal may come while a function is being marked; its handler has to find traps open."""
+    functions = "".join(f"F(m{i}) F(h{i})\n" for i in range(800))
+    names = {way: ",".join(f"{way}{i}" for i in range(800)) for way in "mh"}
+    main = f"""
+#include <sys/time.h>
+#define F(name) static __attribute__((noinline)) int name(int x) {{ return x * __LINE__ + 3; }}
+{functions}
+static int (*volatile in_main[])(int) = {{{names["m"]}}};
+static int (*volatile handled[])(int) = {{{names["h"]}}};
+static volatile int next, sum;
+static void handler(int n) {{ if (next < 800) sum += handled[next++](n); }}
+int main(void) {{
+  struct sigaction a = {{.sa_handler = handler}};
+  struct itimerval every = {{{{0, 20}}, {{0, 20}}}};
+  sigaction(SIGALRM, &a, 0); setitimer(ITIMER_REAL, &every, 0);
+  for (int i = 0; i < 800; i++) sum += in_main[i](i);
+  return 0;
+}}"""
+    assert run([program(tmp_path, library, main)], tmp_path / "record") == 0
+    assert read_function_trace(tmp_path / "record").incomplete_because == []
+
+
 def test_a_program_that_handles_traps_of_its_own(tmp_path: Path, library: Path) -> None:
     """Its handler sees its own int3 and raise(), and none of ours."""
     main = """
@@ -260,11 +285,13 @@ def test_an_untraceable_program_makes_the_trace_incomplete(tmp_path: Path, libra
     foreign = compile_c(
         "int main(void) { return 0; }", tmp_path / "foreign", f"-Wl,--dynamic-linker={loader}"
     )
-    for target, problems in ((static, 0), (foreign, 1)):
+    ways = ["fork", "vfork", "first"]
+    for way, (target, problems) in product(ways, ((static, 0), (foreign, 1))):
+        child = "1" if way == "first" else f"!{way}()"
         main = f"""
 int main(void) {{
   int status;
-  if (!fork()) {{ execl("{target}", "x", (char *)0); _exit(9); }}
+  if ({child}) {{ execl("{target}", "x", (char *)0); _exit(9); }}
   wait(&status);
   return status ? 1 : 0;
 }}"""
@@ -273,6 +300,15 @@ int main(void) {{
         found = read_function_trace(tmp_path / "record").incomplete_because
         assert len(found) == problems
         assert all(str(target) in problem for problem in found)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can go on as another user")
+def test_a_first_process_that_goes_on_as_another_user_is_missed(tmp_path: Path) -> None:
+    """As of setpriv, su and servers: what it becomes may not write to the record."""
+    command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "/bin/true"]
+    assert run(command, tmp_path / "record") == 0
+    [problem] = read_function_trace(tmp_path / "record").incomplete_because
+    assert re.search("became /bin/true, which could not be traced: .* as another user", problem)
 
 
 def test_a_library_opened_closed_and_opened_again(tmp_path: Path, library: Path) -> None:

@@ -1,0 +1,44 @@
+"""A workspace is a folder of its own: what is in it trimtab replaces and removes."""
+
+from pathlib import Path
+
+from trimtab.cli.documents import TracedProgram
+from trimtab.errors import TrimtabError, UserError
+from trimtab.files import whole_file
+
+MARK = "workspace.txt"
+_TEXT = (
+    "A workspace of trimtab, which replaces and removes what is in this folder.\n"
+    "Keep nothing else here.\n"
+)
+_OF_FILE_SYSTEMS = "lost+found"
+
+
+def claim(folder: Path) -> None:
+    """Have `folder`, which is made, be a workspace from now on.
+
+    Raises UserError where it holds what is not of an earlier trimtab: names as `runs` or `env` are
+    common, and what has them would be gone. Hidden files are nobody's business.
+    """
+    if (folder / MARK).is_file():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    others = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    for name in others:
+        if name != _OF_FILE_SYSTEMS and not _was_traced_in(folder):
+            raise UserError(
+                f"{folder}: no workspace of trimtab, but a folder with other files, as {name};"
+                " trimtab replaces and removes what is in its workspace: name a new folder with"
+                " --workspace"
+            )
+    with whole_file(folder / MARK) as temporary:
+        temporary.write_text(_TEXT)
+
+
+def _was_traced_in(folder: Path) -> bool:
+    """Whether it is a workspace of a trimtab that did not mark them."""
+    try:
+        TracedProgram.read(folder / "workload.json")
+    except (TrimtabError, OSError):
+        return False
+    return True

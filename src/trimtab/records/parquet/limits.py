@@ -1,0 +1,85 @@
+"""What a Parquet file may make of itself in memory, which its length says nothing about.
+
+Row groups are compressed; and of a text that many rows have, a dictionary holds one copy: a file of
+16 kB may stand for gigabytes of texts.
+"""
+
+from collections.abc import Collection
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from trimtab.errors import TrimtabError
+from trimtab.files import open_regular
+
+AGAIN = "run its stage again"
+MOST_ROWS = 10_000_000  # of a table that is read as a whole
+BATCH_ROWS = 1 << 18
+_MOST_BYTES = 1 << 30  # of a row group, and of the texts of a table that is read as a whole
+_MOST_BATCH_BYTES = 1 << 28  # of the texts of a batch
+_MOST_FIXED_BYTES = 16  # of a decimal number
+
+
+def check_parquet(
+    path: Path, columns: Collection[str] | None = None, *, whole: bool = False
+) -> None:
+    """Raise TrimtabError for what is no file, or one that needs memory beyond measure.
+
+    That is to read its `columns`, or all, in batches of up to 262,144 rows, or `whole`. Raises as
+    pyarrow does for what is no Parquet file.
+    """
+    with open_regular(path) as file:  # Arrow itself takes paths of UTF-8 only
+        facts = pq.read_metadata(file)
+    for group in map(facts.row_group, range(facts.num_row_groups)):
+        if group.total_byte_size > _MOST_BYTES or group.num_rows > MOST_ROWS:
+            raise TrimtabError(
+                f"{path}: a row group above {_MOST_BYTES:,} bytes or {MOST_ROWS:,} rows; {AGAIN}"
+            )
+    if whole and facts.num_rows > MOST_ROWS:
+        raise TrimtabError(
+            f"{path}: {facts.num_rows:,} rows, expected at most {MOST_ROWS:,}; {AGAIN}"
+        )
+    texts = _texts_in(path, facts.schema, columns)
+    if texts:
+        _check_texts(path, texts, whole)
+
+
+def _texts_in(path: Path, schema: pq.ParquetSchema, columns: Collection[str] | None) -> list[str]:
+    """Return the columns of texts; raises TrimtabError for kinds that no table of ours has."""
+    texts = []
+    for column in map(schema.column, range(len(schema))):
+        if columns is not None and column.path not in columns:
+            continue
+        fixed = column.length if column.physical_type == "FIXED_LEN_BYTE_ARRAY" else 0
+        if column.max_repetition_level or fixed > _MOST_FIXED_BYTES:
+            raise TrimtabError(
+                f"{path}: column {column.path}: expected numbers or texts, one in a row; {AGAIN}"
+            )
+        if column.physical_type == "BYTE_ARRAY":
+            texts.append(column.path)
+    return texts
+
+
+def _check_texts(path: Path, columns: list[str], whole: bool) -> None:
+    """Raise TrimtabError where texts are too long together; as dictionaries they take no room."""
+    left_bytes = _MOST_BYTES
+    with open_regular(path) as opened, pq.ParquetFile(opened, read_dictionary=columns) as file:
+        for batch in file.iter_batches(BATCH_ROWS, columns=columns):
+            size_bytes = sum(map(_bytes_of, pa.Table.from_batches([batch]).flatten().columns))
+            left_bytes -= size_bytes if whole else 0
+            if size_bytes > _MOST_BATCH_BYTES or left_bytes < 0:
+                raise TrimtabError(
+                    f"{path}: texts of more than {_MOST_BATCH_BYTES:,} bytes in {BATCH_ROWS:,}"
+                    f" rows, or of {_MOST_BYTES:,} in all; {AGAIN}"
+                )
+
+
+def _bytes_of(texts: pa.ChunkedArray) -> int:
+    """Return how many bytes texts have, each counted in each row that has it."""
+    total = 0
+    for chunk in texts.chunks:
+        lengths = pc.binary_length(chunk.dictionary).cast(pa.int64())
+        total += pc.sum(lengths.take(chunk.indices)).as_py() or 0
+    return total

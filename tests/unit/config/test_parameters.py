@@ -1,0 +1,50 @@
+"""`params.yaml` is looked at before Snakemake reads it."""
+
+from pathlib import Path
+
+import pytest
+
+from trimtab.config import ConfigError
+from trimtab.config.parameters import check_overrides, check_parameters
+
+BOMB = "a0: &a0 [x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (BOMB, "line 5: more than 20,000 values"),
+        ("overrides: !!python/object/apply:os.system [id]", "the tag"),
+        ("overrides: [", "not YAML"),
+        ("overrides:", "expected a list of texts"),
+        ("overrides: experiment=single", "expected a list of texts"),
+        ("overrides: [a=b, {c: d}]", "overrides[1]: {'c': 'd'} given, expected a list of texts"),
+        ("overrides: [5]", "overrides[0]: 5 given"),
+        ("[]", "expected a list of texts"),
+        ("", "expected a list of texts"),
+    ],
+)
+def test_mistakes(tmp_path: Path, text: str, expected: str) -> None:
+    path = tmp_path / "params.yaml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        check_parameters(path)
+    assert expected in str(caught.value) and str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="No such file"):
+        check_parameters(tmp_path / "params.yaml")
+
+
+def test_the_projects_own() -> None:
+    check_parameters(Path(__file__).resolve().parents[3] / "params.yaml")
+
+
+def test_overrides_of_the_command_line() -> None:
+    assert check_overrides(["a=b"], "--config") == ["a=b"]
+    with pytest.raises(ConfigError, match=r"--config: overrides\[0\]: 5 given"):
+        check_overrides([5], "--config")
