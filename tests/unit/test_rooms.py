@@ -190,7 +190,7 @@ def test_every_module_is_reached() -> None:
     entries = {"trimtab.cli.main"}
     for folder in ("scripts", "benchmarks"):
         entries.update(*(ours(path) for path in (PROJECT / folder).glob("*.py")))
-    pages = [PROJECT / "README.md", PROJECT / "pyproject.toml"]
+    pages = [PROJECT / name for name in ("README.md", "pyproject.toml", "Snakefile")]
     for folder, kind in (("docs", "*.md"), ("conf", "*.yaml"), ("benchmarks", "*.py")):
         pages += (PROJECT / folder).rglob(kind)
     for page in pages:
