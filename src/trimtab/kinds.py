@@ -6,7 +6,7 @@ Nothing lists the kinds of a package: a module of it that has `build` is one.
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -14,14 +14,20 @@ from trimtab.errors import UserError
 
 
 def built(
-    package: ModuleType, what: str, kind: str, parameters: Mapping[str, Any], facts: Any
+    package: str,
+    path: Iterable[str],
+    what: str,
+    kind: str,
+    parameters: Mapping[str, Any],
+    facts: Any,
 ) -> Any:
-    """Return what the module `kind` of `package` builds of `facts` with `parameters`.
+    """Return what the module `kind` of a package builds of `facts` with `parameters`.
 
-    Raises UserError, which begins with `what` it was to be, for a module or a parameter that is
+    `package` and `path` are its `__name__` and `__path__`: whoever writes the latter depends on all
+    of its modules (trimtab.sources). Raises UserError, which begins with `what` it was to be, for a module or a parameter that is
     not there, and as the module does.
     """
-    names = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+    names = sorted(module.name for module in pkgutil.iter_modules(path))
     if kind not in names or not hasattr(_module(package, kind), "build"):
         kinds = ", ".join(name for name in names if hasattr(_module(package, name), "build"))
         raise UserError(f"{what}: kind: {kind!r} given, expected one of {kinds}")
@@ -37,5 +43,5 @@ def built(
     return module.build(facts, **parameters)
 
 
-def _module(package: ModuleType, name: str) -> ModuleType:
-    return importlib.import_module(f"{package.__name__}.{name}")
+def _module(package: str, name: str) -> ModuleType:
+    return importlib.import_module(f"{package}.{name}")

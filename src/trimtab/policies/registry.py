@@ -22,4 +22,6 @@ def build_policy(kind: str, parameters: Mapping[str, Any], facts: Facts) -> Poli
 
     Raises UserError for a module or a parameter that is not there, and as the policy itself does.
     """
-    return cast(Policy, built(policies, "policy", kind, parameters, facts))
+    return cast(
+        Policy, built(policies.__name__, policies.__path__, "policy", kind, parameters, facts)
+    )

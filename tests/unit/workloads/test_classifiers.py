@@ -64,6 +64,7 @@ def test_training_lowers_the_loss_of_each_epoch_and_the_model_generalises(digits
     model = build_lenet5()
     before, _ = classification.evaluate(model, digits, 100, mark=False)
     options = parser("", 16).parse_args(["--epochs", "3", "--output", "unused"])
+    options.learning_rate = classification.LEARNING_RATE
     losses = classification.train(model, digits, options)
     after, accuracy = classification.evaluate(model, digits, 100, mark=False)
     assert before > losses[0] > losses[1] > losses[2]

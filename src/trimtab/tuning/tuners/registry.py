@@ -21,4 +21,4 @@ def build_tuner(kind: str, parameters: Mapping[str, Any], facts: Facts) -> Tuner
 
     Raises UserError for a module or a parameter that is not there, and as the tuner itself does.
     """
-    return cast(Tuner, built(tuners, "tuner", kind, parameters, facts))
+    return cast(Tuner, built(tuners.__name__, tuners.__path__, "tuner", kind, parameters, facts))
