@@ -24,8 +24,8 @@ def built(
     """Return what the module `kind` of a package builds of `facts` with `parameters`.
 
     `package` and `path` are its `__name__` and `__path__`: whoever writes the latter depends on all
-    of its modules (trimtab.sources). Raises UserError, which begins with `what` it was to be, for a module or a parameter that is
-    not there, and as the module does.
+    of its modules (trimtab.sources). Raises UserError, which begins with `what` it was to be, for a
+    module or a parameter that is not there, and as the module does.
     """
     names = sorted(module.name for module in pkgutil.iter_modules(path))
     if kind not in names or not hasattr(_module(package, kind), "build"):
