@@ -300,12 +300,12 @@ def test_several_are_waited_for_at_once(tmp_path: Path) -> None:
 
 
 def test_programs_report_by_marks_where_they_cannot_load_the_module(tmp_path: Path) -> None:
-    """Isolated from PYTHONPATH; told all epochs although it does not wait."""
+    """Isolated from PYTHONPATH and from what is installed; told all epochs although it does not wait."""
     code = "\n".join(
         ["try: import trimtab_trial", "except ImportError: pass", "else: 1 / 0",
          "for n in (1, 2): print(f'epoch {n} loss {1 / n}')"]
     )  # fmt: skip
-    of = workload(code, "-I", marks=marks(r"^epoch \d loss (?P<loss>\S+)"))
+    of = workload(code, "-I", "-S", marks=marks(r"^epoch \d loss (?P<loss>\S+)"))
     with start(of, tmp_path / "trial") as trial:
         events = [epoch_of(trial), epoch_of(trial)]
         end = end_of(trial)
