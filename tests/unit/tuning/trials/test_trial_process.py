@@ -300,7 +300,7 @@ def test_several_are_waited_for_at_once(tmp_path: Path) -> None:
 
 
 def test_programs_report_by_marks_where_they_cannot_load_the_module(tmp_path: Path) -> None:
-    """Where it is not installed, and PYTHONPATH is not seen; all epochs are told, without waiting."""
+    """Where it is not installed, and PYTHONPATH is not seen; epochs are told without waiting."""
     code = "\n".join(
         ["try: import trimtab_trial", "except ImportError: pass", "else: 1 / 0",
          "for n in (1, 2): print(f'epoch {n} loss {1 / n}')"]
