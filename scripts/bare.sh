@@ -7,6 +7,7 @@ optional=(
 )
 
 links=$(mktemp -d)
+chmod a+rx "$links"  # tests run programs as another user, too
 trap 'rm -rf "$links"' EXIT
 IFS=: read -ra places <<< "$PATH"
 for number in "${!places[@]}"; do
