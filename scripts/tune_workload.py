@@ -3,22 +3,24 @@
 import argparse
 from pathlib import Path
 
-from trimtab.config.stages import TuneStage, load
-from trimtab.locks import writing_in
-from trimtab.profiling.profile import model_of
 from trimtab.supervision import supervised
-from trimtab.tuning.tune import Request, tune
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--config", required=True, help="a TuneStage as JSON")
 parser.add_argument("--output", type=Path, required=True, help="folder of the results")
 arguments = parser.parse_args()
 
-with supervised(), writing_in(arguments.output):
+with supervised():
+    from trimtab.config.stages import TuneStage, load
+    from trimtab.locks import writing_in
+    from trimtab.profiling.profile import model_of
+    from trimtab.tuning.tune import Request, tune
+
     stage = load(arguments.config, TuneStage)
     request = Request(
         stage.workload, stage.tuner, stage.objective, model_of(stage.hardware), stage.workers
     )
     # Beside the results of all workloads and objectives, whose jobs may know each other.
     ground_truth = arguments.output.parents[2] / "ground_truth.json"
-    tune(request, list(range(1, stage.seeds + 1)), arguments.output, ground_truth)
+    with writing_in(arguments.output):
+        tune(request, list(range(1, stage.seeds + 1)), arguments.output, ground_truth)

@@ -121,6 +121,8 @@ def example(schema: dict[str, Any], root: dict[str, Any], name: str = "") -> Any
     if kind == "object":
         if "properties" in schema:
             return {key: example(part, root, key) for key, part in schema["properties"].items()}
+        for more in schema.get("patternProperties", {}).values():  # its keys are words
+            return {"a_word": example(more, root)}
         more = schema.get("additionalProperties")
         return {"lib/a.so": example(more, root)} if isinstance(more, dict) else {}
     if kind == "array":
