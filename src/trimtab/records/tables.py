@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from trimtab.errors import TrimtabError, UserError
-from trimtab.files import open_regular, whole_file
-from trimtab.records.parquet.limits import AGAIN, BATCH_ROWS, check_parquet
+from trimtab.files import whole_file
+from trimtab.records.parquet.limits import AGAIN, BATCH_ROWS, check_parquet, opened
 
 _text, _int, _float, _bool = pa.string(), pa.int64(), pa.float64(), pa.bool_()
 
@@ -257,7 +257,7 @@ def read_table(path: Path, schema: pa.Schema) -> pd.DataFrame:
     check_table(path, schema)
     with _damage_named(path):
         check_parquet(path, whole=True)
-        with open_regular(path) as file:
+        with opened(path) as file:
             frame: pd.DataFrame = pq.read_table(file).to_pandas(ignore_metadata=True)
     return frame
 
@@ -271,7 +271,7 @@ def check_table(path: Path, schema: pa.Schema) -> Path:
     """
     with _damage_named(path):
         check_parquet(path)
-        with open_regular(path) as opened, pq.ParquetFile(opened) as file:
+        with opened(path) as native, pq.ParquetFile(native) as file:
             _check_columns(path, file.schema_arrow, schema)
             for batch in file.iter_batches(BATCH_ROWS):
                 batch.validate(full=True)  # texts are UTF-8

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from config_files import workload, write
+from config_files import BOMB, workload, write
 
 from trimtab.config import ConfigError, Configurations
 from trimtab.config.fields import MistakeError
@@ -23,9 +23,6 @@ from trimtab.config.validate import checked
 
 FILE = "workload/lenet5_train.yaml"
 NAMED = "name: lenet5_train\ncommand: [python, -c, '1']\npython: bin/python\n"
-BOMB = "a0: &a0 [x, x]\n" + "".join(
-    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
-)
 REFERENCE = "${workload.parameters.p%d}"
 DOUBLED = {"p0": "x" * 10} | {f"p{n}": 2 * (REFERENCE % (n - 1)) for n in range(1, 40)}
 

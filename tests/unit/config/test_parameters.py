@@ -3,13 +3,10 @@
 from pathlib import Path
 
 import pytest
+from config_files import BOMB, PROJECT
 
 from trimtab.config import ConfigError
 from trimtab.config.parameters import check_overrides, check_parameters
-
-BOMB = "a0: &a0 [x, x]\n" + "".join(
-    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
-)
 
 
 @pytest.mark.parametrize(
@@ -41,7 +38,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_the_projects_own() -> None:
-    check_parameters(Path(__file__).resolve().parents[3] / "params.yaml")
+    check_parameters(PROJECT / "params.yaml")
 
 
 def test_overrides_of_the_command_line() -> None:

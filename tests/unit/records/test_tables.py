@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from trimtab.errors import TrimtabError, UserError
+from trimtab.records.parquet.limits import opened
 from trimtab.records.tables import EPOCHS, LIBRARIES, RUNS, read_table, write_table
 
 SCHEMA = pa.schema([("name", pa.string()), ("wait_s", pa.float64()), ("count", pa.int64())])
@@ -89,3 +90,11 @@ def test_every_quantity_has_a_unit_in_its_name(schema: pa.Schema) -> None:
             "branch_misses",
         ):  # fmt: skip
             assert field.name.endswith(units), field.name
+
+
+def test_arrow_reads_by_itself_whatever_the_name(tmp_path: Path) -> None:
+    """By a file of Python, a process that ended with a read under way waited without end."""
+    path = tmp_path / os.fsdecode(b"\xff.parquet")
+    path.write_bytes(b"PAR1")
+    with opened(path) as file:
+        assert type(file) is pa.OSFile and file.read() == b"PAR1"

@@ -85,10 +85,12 @@ def _check_named(
     own = (symbols["info"] >> 4 == _LOCAL) | (symbols["other"] & _VISIBILITY != 0)
     nothing = own & (symbols["section"] == 0)
     # Without a symbol other kinds have an address of this library, or a number of it.
+    nobodys = (name == 0) & np.isin(kinds, _OF_SYMBOLS)
     if nothing.size:
         nothing[0] = False
-        if (nothing[name] | ((name == 0) & np.isin(kinds, _OF_SYMBOLS))).any():
-            raise ElfError(path, f"has {what} for symbols that nobody defines")
+        nobodys |= nothing[name]
+    if nobodys.any():
+        raise ElfError(path, f"has {what} for symbols that nobody defines")
     called = name[kinds == _JUMP_SLOT]
     if whole and called.size:
         own = symbols[np.unique(called)]

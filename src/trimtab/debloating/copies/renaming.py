@@ -51,12 +51,15 @@ class Renaming:
     def __init__(self, olds: Collection[Path], new: Path, *, in_json: bool = False) -> None:
         self._found: list[tuple[re.Pattern[bytes], bytes]] = []
         longest = sorted(map(bytes, olds), key=len, reverse=True)
-        spellings = [_in_json, _in_ascii] if in_json else [_plain, _in_shell]
-        if [spellings[0](old) for old in longest] == [spellings[1](old) for old in longest]:
-            spellings = spellings[:1]
-        for spelling in (_in_url, *spellings):
-            paths = [re.escape(spelling(old)) + _no_longer(old, spelling) for old in longest]
+        first, second = (_in_json, _in_ascii) if in_json else (_plain, _in_shell)
+        spellings: list[tuple[Spelling, ...]] = [(first,), (second,)]
+        if [first(old) for old in longest] == [second(old) for old in longest]:
+            spellings = [(first, second)]  # which may spell alike this one, not what is beside it
+        for alike in [(_in_url,), *spellings]:
+            spelling = alike[0]
+            paths = [re.escape(spelling(old)) + _no_longer(old, alike) for old in longest]
             any_path = b"(?:" + b"|".join(paths) + b")"
+            patterns: list[tuple[bytes, Spelling]]
             if spelling is _in_url:
                 patterns = [(_IN_URL + any_path + _AFTER_IN_URL, spelling)]
             else:
@@ -74,7 +77,7 @@ class Renaming:
         return text
 
 
-def _no_longer(old: bytes, spelling: Spelling) -> bytes:
+def _no_longer(old: bytes, spellings: Iterable[Spelling]) -> bytes:
     """A pattern of nothing, where none of the folders beside `old` is meant that begin like it."""
     parent, name = os.path.split(old)
     try:
@@ -84,7 +87,8 @@ def _no_longer(old: bytes, spelling: Spelling) -> bytes:
     longer = [each[len(name) :] for each in beside if each.startswith(name) and each != name]
     if not longer:
         return b""
-    rests = b"|".join(re.escape(spelling(rest)) for rest in sorted(longer))
+    spelled = {spelling(rest) for spelling in spellings for rest in longer}
+    rests = b"|".join(map(re.escape, sorted(spelled)))
     return b"(?!(?:" + rests + b")" + _AFTER + b")"
 
 

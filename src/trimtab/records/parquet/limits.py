@@ -4,7 +4,8 @@ Row groups are compressed; and of a text that many rows have, a dictionary holds
 16 kB may stand for gigabytes of texts.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,6 +23,17 @@ _MOST_BATCH_BYTES = 1 << 28  # of the texts of a batch
 _MOST_FIXED_BYTES = 16  # of a decimal number
 
 
+@contextmanager
+def opened(path: Path) -> Iterator[pa.NativeFile]:
+    """Yield the regular file at `path` for Arrow to read; raises as `open_regular` does.
+
+    Arrow takes paths of UTF-8 only. A file of Python would be read by Arrow's threads under
+    Python's lock, which the end of a process has while it waits for these threads.
+    """
+    with open_regular(path) as file, pa.OSFile(f"/proc/self/fd/{file.fileno()}") as native:
+        yield native
+
+
 def check_parquet(
     path: Path, columns: Collection[str] | None = None, *, whole: bool = False
 ) -> None:
@@ -30,7 +42,7 @@ def check_parquet(
     That is to read its `columns`, or all, in batches of up to 262,144 rows, or `whole`. Raises as
     pyarrow does for what is no Parquet file.
     """
-    with open_regular(path) as file:  # Arrow itself takes paths of UTF-8 only
+    with opened(path) as file:
         facts = pq.read_metadata(file)
     for group in map(facts.row_group, range(facts.num_row_groups)):
         if group.total_byte_size > _MOST_BYTES or group.num_rows > MOST_ROWS:
@@ -65,7 +77,7 @@ def _texts_in(path: Path, schema: pq.ParquetSchema, columns: Collection[str] | N
 def _check_texts(path: Path, columns: list[str], whole: bool) -> None:
     """Raise TrimtabError where texts are too long together; as dictionaries they take no room."""
     left_bytes = _MOST_BYTES
-    with open_regular(path) as opened, pq.ParquetFile(opened, read_dictionary=columns) as file:
+    with opened(path) as native, pq.ParquetFile(native, read_dictionary=columns) as file:
         for batch in file.iter_batches(BATCH_ROWS, columns=columns):
             size_bytes = sum(map(_bytes_of, pa.Table.from_batches([batch]).flatten().columns))
             left_bytes -= size_bytes if whole else 0

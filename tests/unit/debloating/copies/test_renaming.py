@@ -94,6 +94,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @hypothesis.settings(max_examples=60)
 @hypothesis.given(COMPONENT, COMPONENT, st.sampled_from(SPELLED))
+@hypothesis.example("0", ":\x7f", SPELLED[3])
+@hypothesis.example("0", ": x", SPELLED[0])
 def test_a_folder_beside_it_is_never_renamed(
     folder: Path, name: str, more: str, spelled: tuple[Callable[[str], str], bool]
 ) -> None:
