@@ -214,6 +214,8 @@ TRIALS = pa.schema(
         ("accuracy", _float),
         ("training_s", _float),  # all epochs since the first
         ("training_j", _float),
+        ("inference_s", _float),  # a sample's, where the model's use is tuned beside
+        ("inference_j", _float),
         ("wall_s", _float),  # of this rung's process
         ("start_up_s", _float),  # of it before the first epoch
     ]

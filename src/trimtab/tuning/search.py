@@ -12,6 +12,7 @@ from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.config.groups.workload import Workload
 from trimtab.files import parse_json, read_limited, write_json
 from trimtab.profiling.meters.power_model import HardwareModel, modelled_energy_j
+from trimtab.tuning.companion import Alone, Companion
 from trimtab.tuning.fidelity import Budget, Fidelity
 from trimtab.tuning.hyperband import Bracket, HyperBand, Job, Past
 from trimtab.tuning.score import Failure, Score
@@ -102,7 +103,8 @@ class _Spent:
 class Search:
     """A search by `plan` with the suggestions of `study`, whose trials are steered by `steerer`.
 
-    Trials keep their checkpoints in `folder`. `on_result` hears of every trial on every rung.
+    Trials keep their checkpoints in `folder`. `on_result` hears of every trial on every rung, and
+    `companion` adds to their metrics.
     """
 
     def __init__(
@@ -112,7 +114,9 @@ class Search:
         steerer: Steerer,
         folder: Path,
         on_result: Callable[[RungResult], None] = lambda result: None,
+        companion: Companion = Alone(),  # noqa: B008 - it has no state
     ) -> None:
+        self._companion = companion
         self._plan, self._study, self._steerer = plan, study, steerer
         self._folder, self._on_result = folder, on_result
         self._steered: dict[int, Steering] = {}
@@ -196,6 +200,7 @@ class Search:
             resume=continues,
         )
         spent = _Spent.read(process.folder) if continues else _Spent()
+        self._companion.started(trial, complete)
         return _Running(
             job,
             trial,
@@ -234,6 +239,7 @@ class Search:
             **asdict(one.spent),
         }
         result: float | Failure
+        beside = self._companion.metrics(one.trial)
         if ended.reason.is_failure or ended.reason == Reason.KILLED:
             result = Failure(f"{ended.reason}: {ended.message}")
         elif not one.metrics:
@@ -242,7 +248,8 @@ class Search:
             )
         else:
             metrics["accuracy"] = metrics.get(self._plan.tuning.metric, float("nan"))
-            result = self._plan.score.of(metrics)
+            metrics |= {} if isinstance(beside, Failure) else beside
+            result = beside if isinstance(beside, Failure) else self._plan.score.of(metrics)
         self._study.tell(one.trial, one.budget, result)
         self._scheduler.report(one.trial, None if isinstance(result, Failure) else result)
         self._on_result(

@@ -8,6 +8,7 @@ from typing import Any
 from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.tuning.fidelity import BudgetKind, Fidelity
 from trimtab.tuning.hyperband import Bracket
+from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.space import Configuration
 from trimtab.tuning.steering import Fixed, Steerer
 
@@ -29,6 +30,8 @@ class Tuner:
     """How one search goes.
 
     `searched` are the kinds of parameters that `algorithm` suggests; others keep their defaults.
+    `inference`: how the model's use is tuned beside its training. `first` is another search, by
+    accuracy, whose best configuration gives the defaults of this one.
     """
 
     searched: Sequence[Kind]
@@ -38,6 +41,8 @@ class Tuner:
     reduction: int
     synchronous: bool
     steerer: Steerer
+    inference: InferencePlan | None = None
+    first: "Tuner | None" = None
 
 
 def fidelity_of(tuning: Tuning, kind: BudgetKind) -> Fidelity:
