@@ -64,10 +64,11 @@ def served(
     """Run `workload`, with `parameters` of the model, until enough batches are timed.
 
     It is given the first of `cpus`, by default of those this process may use, for `cpu_share` of
-    the time, before other work of this machine where a control group can be made. Energy is measured where this machine has meters, unless `hardware` is another one;
-    else it is modelled by its figures. What is written lies in `folder`. A Failure says why there
-    is no result: out of memory, the time limit, a crash, no batch reported. Raises UserError where
-    the program cannot be started, or more is asked for than this machine has.
+    the time, before other work of this machine where a control group can be made. Energy is
+    measured where this machine has meters, unless `hardware` is another one; else it is modelled by
+    its figures. What is written lies in `folder`. A Failure says why there is no result: out of
+    memory, the time limit, a crash, no batch reported. Raises UserError where the program cannot be
+    started, or more is asked for than this machine has.
     """
     settings = settings_of(configuration, cpus=cpus, cpu_share=cpu_share)
     meters = machine_meters(hardware) if is_this_machine else None
