@@ -9,8 +9,10 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+import trimtab_trial
 from trimtab.workloads.common.command import mark_epoch, mark_first_iteration
 from trimtab.workloads.common.program import load_weights, save_weights, share_of
+from trimtab.workloads.common.serving import full_batches, serve
 from trimtab.workloads.common.trial import Trial
 from trimtab.workloads.data import Bytes, Images, Labels
 
@@ -36,6 +38,12 @@ def run(options: Namespace, build: Callable[[], Any], load: Loader) -> dict[str,
     # Weights are drawn on the CPU, so that a seed gives the same ones on every device.
     model.to(options.device)
     training = options.phase == "train"
+    if trimtab_trial.tuned() and not training:
+        model.eval()
+        serve(
+            lambda pixels: model(scaled(pixels.to(options.device))).cpu(),
+            full_batches(torch.from_numpy(images.test_images), options.batch_size),
+        )
     if training:
         metrics["train_samples"] = len(images.train_labels)
         metrics["train_loss"] = train(model, images, options)
