@@ -195,7 +195,7 @@ class Search:
             _system_settings(steering.settings, cpus),
             resume=continues,
         )
-        spent = _Spent.read(process.folder) if continues else _Spent()
+        spent = _Spent.read(process.folder) if process.first_epoch else _Spent()
         return _Running(
             job,
             trial,
