@@ -199,7 +199,7 @@ class Search:
             _system_settings(steering.settings, cpus),
             resume=continues,
         )
-        spent = _Spent.read(process.folder) if continues else _Spent()
+        spent = _Spent.read(process.folder) if process.first_epoch else _Spent()
         self._companion.started(trial, complete)
         return _Running(
             job,

@@ -50,10 +50,10 @@ PER_TIME = Objective("per_time", score="accuracy / inference_s", goal=Goal.MAXIM
 
 
 def request(folder: Path, objective: Objective = PER_TIME, **parameters: Any) -> Request:
-    placed = {"width": ["--width={width}"], "rate": ["--epochs={epochs}", "--rate={rate}"]}
+    placed = ["--width={width}", "--epochs={epochs}", "--rate={rate}"]
     trains, uses = workload(TRAINING, workdir=str(folder)), workload(USE, workdir=str(folder))
     return Request(
-        Workload(**{**vars(trains), "command": [*trains.command, *sum(placed.values(), [])],
+        Workload(**{**vars(trains), "command": [*trains.command, *placed],
                     "name": "training", "tuning": TUNING,
                     "parameters": {"epochs": 1, "width": 1, "rate": 0.5}}),
         TunerConfig("edgetune", "edgetune", parameters=parameters),
