@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from trimtab.records.tuning.ground_truth import Setting
+from trimtab.tuning.pool import Demand
 from trimtab.tuning.space import Configuration
 
 Settings = Mapping[str, Setting]  # of the `system` parameters, by their own names
@@ -12,26 +13,52 @@ Settings = Mapping[str, Setting]  # of the `system` parameters, by their own nam
 
 @dataclass(frozen=True)
 class MeasuredEpoch:
-    """An epoch under some settings: `cost` is what the objective has less of where it is better.
+    """What an epoch took: seconds, and joules or None where they are unknown.
 
-    `work_epochs` is its training in epochs over the whole data, by which the cost is divided, and
-    `rates` are its counters per second of the processor.
+    `rates` are its counters per second of the processor. `is_first`: of a program that has just
+    started, so that it holds what is done once, as loading code. `work_epochs` is its training in
+    epochs over the whole data.
     """
 
-    cost: float
+    wall_s: float
+    energy_j: float | None
     rates: Mapping[str, float]
+    is_first: bool = False
     work_epochs: float = 1.0
 
 
+@dataclass(frozen=True)
+class Outlook:
+    """What is around a trial before an epoch.
+
+    `waiting` trials could run now, those that do and this one included. `room` is what the trial
+    may have, of what the `machine` has. `starts`: its program is still to be started.
+    """
+
+    waiting: int
+    room: Demand
+    machine: Demand
+    starts: bool = False
+
+
 class Steering(Protocol):
-    """Decides the settings of one trial's epochs: `settings` are asked for before each one."""
+    """Decides the settings of one trial's epochs."""
 
     @property
-    def settings(self) -> Settings:
-        """What the next epoch runs under."""
+    def report(self) -> Mapping[str, int]:
+        """What it did so far, as columns of trials' results: `epochs_probed`, `known`."""
+
+    def settings_for(self, outlook: Outlook) -> Settings:
+        """Return what the next epoch runs under; what does not fit in the room has to wait.
+
+        That is only where the program is still to be started.
+        """
 
     def epoch_ended(self, epoch: MeasuredEpoch) -> None:
-        """Take in what the epoch under `settings` gave."""
+        """Take in what the epoch under the settings took."""
+
+    def ran_out_of_memory(self) -> bool:
+        """Return whether the trial is to go on, from its checkpoint, with other settings."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +67,21 @@ class Fixed:
 
     settings: Settings
 
+    @property
+    def report(self) -> Mapping[str, int]:
+        """Nothing is probed."""
+        return {"epochs_probed": 0, "known": 0}
+
+    def settings_for(self, outlook: Outlook) -> Settings:
+        """Return the settings, whatever is around."""
+        return self.settings
+
     def epoch_ended(self, epoch: MeasuredEpoch) -> None:
         """Nothing changes."""
+
+    def ran_out_of_memory(self) -> bool:
+        """Return that it is not."""
+        return False
 
 
 Steerer = Callable[[Configuration], Steering]  # for a trial with all its parameters
