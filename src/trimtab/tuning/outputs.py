@@ -89,9 +89,7 @@ def write_inference(path: Path, workload: Workload, outcome: Outcome, found: str
     _write(path, found, said, _over(workload, parameters, settings))
 
 
-def _over(
-    workload: Workload, parameters: Mapping[str, Any], settings: Mapping[str, Any]
-) -> Row:
+def _over(workload: Workload, parameters: Mapping[str, Any], settings: Mapping[str, Any]) -> Row:
     """Return the keys of a workload that differ from those of the one it is over."""
     document: Row = {"name": f"{workload.name}_tuned", "parameters": dict(parameters)}
     threads = settings.get("threads", settings.get("cores"))

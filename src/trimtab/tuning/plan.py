@@ -11,7 +11,7 @@ from trimtab.tuning.fidelity import Budget, Fidelity
 from trimtab.tuning.hyperband import Bracket, Job
 from trimtab.tuning.score import Failure, Score
 from trimtab.tuning.space import Configuration
-from trimtab.tuning.steering import Settings
+from trimtab.tuning.system.steering import Settings
 
 
 def installed_memory_gib() -> float:

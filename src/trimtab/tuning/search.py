@@ -17,12 +17,12 @@ from trimtab.tuning.companion import Alone, Companion
 from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.hyperband import HyperBand, Job, Past
 from trimtab.tuning.plan import Plan, RungResult
-from trimtab.tuning.pool import Demand, Pool
 from trimtab.tuning.score import Failure
 from trimtab.tuning.space import Configuration
-from trimtab.tuning.spending import SharedMeters, Spent, rates_of
-from trimtab.tuning.steering import MeasuredEpoch, Outlook, Settings, Steerer, Steering
 from trimtab.tuning.study import Study
+from trimtab.tuning.system.pool import Demand, Pool
+from trimtab.tuning.system.spending import SharedMeters, Spent, rates_of
+from trimtab.tuning.system.steering import MeasuredEpoch, Outlook, Settings, Steerer, Steering
 from trimtab.tuning.trials.events import Ended, EpochEnd, Reason
 from trimtab.tuning.trials.process import TrialProcess
 from trimtab.tuning.trials.settings import SystemSettings

@@ -11,7 +11,7 @@ from trimtab.tuning.fidelity import BudgetKind, Fidelity
 from trimtab.tuning.hyperband import Bracket
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.space import Configuration
-from trimtab.tuning.steering import Fixed, Steerer
+from trimtab.tuning.system.steering import Fixed, Steerer
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from trimtab.config.groups.tuning import Kind
 from trimtab.config.parameter import Parameter
 from trimtab.errors import UserError
 from trimtab.tuning.fidelity import BudgetKind
-from trimtab.tuning.ground_truth import PUBLISHED_CLUSTERS, GroundTruth
-from trimtab.tuning.probing import Shared, SystemTuner
-from trimtab.tuning.shared_truth import known_jobs, share_jobs
 from trimtab.tuning.space import Configuration, Space
-from trimtab.tuning.steering import Settings, Steering
+from trimtab.tuning.system.ground_truth import PUBLISHED_CLUSTERS, GroundTruth
+from trimtab.tuning.system.probing import Shared, SystemTuner
+from trimtab.tuning.system.shared_truth import known_jobs, share_jobs
+from trimtab.tuning.system.steering import Settings, Steering
 from trimtab.tuning.tuners import hyperband
 from trimtab.tuning.tuners.base import Facts, Tuner, system_of
 

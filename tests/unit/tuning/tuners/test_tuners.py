@@ -13,9 +13,9 @@ from trimtab.errors import UserError
 from trimtab.records.tuning.ground_truth import Cost, KnownJob
 from trimtab.tuning.fidelity import BudgetKind
 from trimtab.tuning.hyperband import Rung, brackets_of
-from trimtab.tuning.pool import Demand
-from trimtab.tuning.shared_truth import known_jobs, share_jobs
-from trimtab.tuning.steering import Fixed, MeasuredEpoch, Outlook, Settings, Steering
+from trimtab.tuning.system.pool import Demand
+from trimtab.tuning.system.shared_truth import known_jobs, share_jobs
+from trimtab.tuning.system.steering import Fixed, MeasuredEpoch, Outlook, Settings, Steering
 from trimtab.tuning.tuners.base import Facts
 from trimtab.tuning.tuners.registry import build_tuner
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from trimtab.records.tuning.ground_truth import Setting
-from trimtab.tuning.pool import Demand
 from trimtab.tuning.space import Configuration
+from trimtab.tuning.system.pool import Demand
 
 Settings = Mapping[str, Setting]  # of the `system` parameters, by their own names
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from trimtab.errors import TrimtabError, UserError
 from trimtab.records.tuning.ground_truth import Cost, GroundTruthRecord, KnownJob, Profile
-from trimtab.tuning.ground_truth import GroundTruth, Job, key_of
-from trimtab.tuning.shared_truth import known_jobs, share_jobs
+from trimtab.tuning.system.ground_truth import GroundTruth, Job, key_of
+from trimtab.tuning.system.shared_truth import known_jobs, share_jobs
 
 IMAGES = {"instructions": 2e9, "cache_misses": 1e6, "minor_faults": 300.0, "switches": 20.0}
 TEXTS = {"instructions": 9e8, "cache_misses": 2e7, "minor_faults": 9000.0, "switches": 400.0}
@@ -181,7 +181,7 @@ import json, sys
 sys.path[:0] = json.loads(sys.argv[1])
 from pathlib import Path
 from test_ground_truth import job_of
-from trimtab.tuning.shared_truth import share_jobs
+from trimtab.tuning.system.shared_truth import share_jobs
 for number in range(15):
     jobs = [job_of(f"{sys.argv[3]}{number}", c1=1.0), job_of("both", c1=1.0)]
     share_jobs(Path(sys.argv[2]), jobs)

@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 from trimtab.config.validate import nearest
 from trimtab.errors import UserError
 from trimtab.records.tuning.ground_truth import Cost, KnownJob, Profile
-from trimtab.tuning.steering import Settings
+from trimtab.tuning.system.steering import Settings
 
 PUBLISHED_CLUSTERS = 2
 _MOST_CLUSTERS = 8

@@ -4,10 +4,10 @@ import pytest
 
 from trimtab.config.groups.objective import Least
 from trimtab.records.tuning.ground_truth import Cost
-from trimtab.tuning.ground_truth import GroundTruth, Job, key_of
-from trimtab.tuning.pool import Demand
-from trimtab.tuning.probing import Shared, SystemTuner
-from trimtab.tuning.steering import MeasuredEpoch, Outlook, Settings
+from trimtab.tuning.system.ground_truth import GroundTruth, Job, key_of
+from trimtab.tuning.system.pool import Demand
+from trimtab.tuning.system.probing import Shared, SystemTuner
+from trimtab.tuning.system.steering import MeasuredEpoch, Outlook, Settings
 
 CANDIDATES: list[Settings] = [{"cores": 4}, {"cores": 1}, {"cores": 2}]
 COSTS = {4: 3.0, 1: 5.0, 2: 2.0}

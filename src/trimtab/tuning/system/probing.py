@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 
 from trimtab.config.groups.objective import Least
 from trimtab.records.tuning.ground_truth import Cost, Profile
-from trimtab.tuning.ground_truth import GroundTruth, Job, key_of
-from trimtab.tuning.pool import Demand
-from trimtab.tuning.steering import MeasuredEpoch, Outlook, Settings
+from trimtab.tuning.system.ground_truth import GroundTruth, Job, key_of
+from trimtab.tuning.system.pool import Demand
+from trimtab.tuning.system.steering import MeasuredEpoch, Outlook, Settings
 
 
 @dataclass

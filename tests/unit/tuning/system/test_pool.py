@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.tuning.pool import Demand, Pool
+from trimtab.tuning.system.pool import Demand, Pool
 
 
 def test_by_hand() -> None:
