@@ -5,6 +5,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.config.groups.workload import Workload
-from trimtab.errors import UserError
+from trimtab.errors import TrimtabError, UserError
 from trimtab.files import sha256_of
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.runs.from_workload import command_line
@@ -83,8 +84,10 @@ def server_of(
 def digest_of(workload: Workload) -> str:
     """Return a digest of what a workload runs: its command, and the files that it names."""
     parts = [command_line(workload), workload.env, workload.workdir, workload.python]
-    files = [Path(workload.workdir, word) for word in command_line(workload)]
-    contents = [sha256_of(path) for path in files if os.path.isfile(path)]  # or no path at all
+    contents = []
+    for word in command_line(workload):
+        with suppress(OSError, TrimtabError):  # no file, or no path at all
+            contents.append(sha256_of(Path(workload.workdir, word)))
     return hashlib.sha256(json.dumps([*parts, contents]).encode()).hexdigest()
 
 
