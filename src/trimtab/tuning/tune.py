@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -42,7 +43,7 @@ OnResult = Callable[[int, RungResult], None]  # the seed, and what a trial came 
 class Request:
     """What is to be tuned, by which tuner, for which objective, on which machine.
 
-    `workers` trials run at once, each on its share of the CPUs of this process.
+    Trials that name no cores have a share of the CPUs of this process each, for `workers` of them.
     `inference_workload` is the one that the workload's `tuning` names, if it does.
     """
 
@@ -70,9 +71,9 @@ class Request:
         """Return the tuner; raises UserError as its kind does."""
         facts = Facts(
             tuning=self.tuning,
-            cpus=max(1, len(os.sched_getaffinity(0)) // self.workers),
+            cpus=len(os.sched_getaffinity(0)),
             machine=self.hardware.name,
-            objective=self.objective.name,
+            least=self.objective.least,
             ground_truth=ground_truth,
         )
         try:
@@ -164,7 +165,8 @@ def _searched(
             results.add(result)
             on_result(result)
 
-        Search(plan, study, made.steerer, here / "trials", heard, companion).run()
+        began_s = max((row["ended_s"] for row in results.rows()), default=0.0)
+        Search(plan, study, made.steerer, here / "trials", heard, companion, began_s).run()
     return [{"seed": seed, **row} for row in results.rows()]
 
 
@@ -216,11 +218,16 @@ class Results:
             "failure": result.result.reason if isinstance(result.result, Failure) else "",
             "accuracy": None if failed else result.metrics.get("accuracy"),
             "training_s": result.training_s,
-            "training_j": result.training_j,
+            "training_j": result.training_j if math.isfinite(result.training_j) else None,
+            "energy_source": result.energy_source,
             "inference_s": None if failed else result.metrics.get("inference_s"),
             "inference_j": None if failed else result.metrics.get("inference_j"),
             "wall_s": result.wall_s,
+            "cpu_s": result.cpu_s,
             "start_up_s": result.start_up_s,
+            "began_s": result.began_s,
+            "ended_s": result.ended_s,
+            **result.steering,
         }
         with self._path.open("a") as file:
             file.write(f"{json.dumps(row)}\n")
