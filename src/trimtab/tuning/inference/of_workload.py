@@ -3,7 +3,6 @@
 import hashlib
 import json
 import math
-import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -84,7 +83,7 @@ def digest_of(workload: Workload) -> str:
     """Return a digest of what a workload runs: its command, and the files that it names."""
     parts = [command_line(workload), workload.env, workload.workdir, workload.python]
     files = [Path(workload.workdir, word) for word in command_line(workload)]
-    contents = [sha256_of(path) for path in files if os.path.isfile(path)]  # or no path at all
+    contents = [sha256_of(path) for path in files if path.is_file()]
     return hashlib.sha256(json.dumps([*parts, contents]).encode()).hexdigest()
 
 
