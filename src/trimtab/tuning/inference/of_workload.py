@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
