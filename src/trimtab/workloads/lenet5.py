@@ -27,7 +27,7 @@ def build(dropout: float = 0.0) -> Any:
         nn.Tanh(),
         nn.Linear(120, 84),
         nn.Tanh(),
-        *([nn.Dropout(dropout)] if dropout else []),
+        nn.Dropout(dropout),  # also where it is 0: weights have the same names with any
         nn.Linear(84, 10),
     )
 
