@@ -199,10 +199,8 @@ def baseline(seeds: int, seconds: float) -> dict[str, Any]:
 def request(tuner: str, objective: str) -> Request:
     """Return what is asked for: LeNet5 with as many levels of epochs as of data."""
     conf = Configurations(ROOT / "conf", ["experiment=tune_quick"])
-    workload, twin = (
-        conf.option("workload", "lenet5_train"),
-        conf.inference_workload("lenet5_train"),
-    )
+    workload = conf.option("workload", "lenet5_train")
+    twin = conf.inference_workload("lenet5_train")
     tuning = replace(
         workload.tuning, epochs=Epochs(1, LEVELS), data_fraction=DataFraction(1 / LEVELS)
     )
