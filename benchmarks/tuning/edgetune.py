@@ -1,17 +1,23 @@
 """EdgeTune: budgets of epochs, of data and of both; and the whole of it beside its baseline.
 
     python benchmarks/tuning/edgetune.py budgets             # over trajectories.py's table
+    python benchmarks/tuning/edgetune.py objectives          # likewise
     python benchmarks/tuning/edgetune.py baseline --seeds 5  # as root, who may give it priority
     python benchmarks/tuning/edgetune.py table
 
 `budgets` runs the project's own HyperBand over what trials were measured to come to and to cost:
 the same configurations in the same order for each kind of budget, as many searches after the other
 as it takes until a trial's accuracy on the test split, which no search sees, is at the target.
+`objectives` goes through one search of all brackets each, by the kind of budget and the objective:
+accuracy, as the baseline's, or training time times inference time by accuracy, of which the second
+is the same for all that are searched here. Configurations are drawn at random in both: what TPE
+adds is not in it, and nor are the start of processes and the measuring of inference.
 `baseline` runs searches for real: EdgeTune as conf/tuner/edgetune.yaml has it, for the objective of
 time, and its baseline of the thesis (section 7.5.2), which tunes hyperparameters by accuracy over
 epochs. Both have the same brackets, seeds and machine. Energy is modelled where nothing measures.
 
-A bar is reached where the upper end of the 95 % interval of the median ratio is at or below it.
+A bar is reached where the upper end of the 95 % interval of the median ratio is at or below it, of
+5 pairs or more.
 """
 
 import argparse
@@ -26,7 +32,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,27 +51,30 @@ from trimtab.profiling.meters.power_model import modelled_energy_j
 from trimtab.profiling.profile import model_of
 from trimtab.records.tuning.inference import KnownInferenceRecord, Measured
 from trimtab.tuning.fidelity import BudgetKind
-from trimtab.tuning.hyperband import HyperBand
+from trimtab.tuning.hyperband import HyperBand, Job
 from trimtab.tuning.search import RungResult
 from trimtab.tuning.tune import Request, tune
 
 ROOT = Path(__file__).parents[2]
-SEARCHES, MOST_ITERATIONS, RESAMPLES = 200, 20, 2000
+SEARCHES, MOST_ITERATIONS, RESAMPLES = 1000, 20, 2000
 TARGETS = (0.95, 0.97, 0.99)  # shares of the best test accuracy of all that was trained
 BUDGETS_BAR, TIME_BAR, ENERGY_BAR = 0.80, 0.82, 0.75
 LEVELS = trajectories.LEVELS
+_FEWEST_PAIRS = 5  # for a verdict
 
 
 def main() -> None:
     """Run one part, or print the table of what was measured."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("part", choices=("budgets", "baseline", "table"))
+    parser.add_argument("part", choices=("budgets", "objectives", "baseline", "table"))
     parser.add_argument("--seeds", type=int, default=5, help="of `baseline`")
     parser.add_argument("--seconds", type=float, default=900.0, help="begin no more seeds after")
     given = parser.parse_args()
     figures: dict[str, Any] = load("tuning_edgetune") or {}
     if given.part == "budgets":
         figures["budgets"] = budgets()
+    elif given.part == "objectives":
+        figures["objectives"] = objectives()
     elif given.part == "baseline":
         figures["baseline"] = baseline(given.seeds, given.seconds)
     if given.part != "table":
@@ -92,44 +101,99 @@ def budgets() -> dict[str, Any]:
     return found
 
 
+@dataclass(frozen=True)
+class Rung:
+    """What a configuration comes to on a rung, and the processor's time of it and of all before."""
+
+    accuracy: float
+    test_accuracy: float
+    rung_cpu_s: float
+    training_cpu_s: float
+
+
 class Table:
-    """What a configuration comes to and costs on each rung of a kind of budget."""
+    """The rungs of all configurations, for one kind of budget."""
 
     def __init__(self, rows: pd.DataFrame) -> None:
         self.configurations = sorted(rows["configuration"].unique().tolist())
-        names = ["accuracy", "test_accuracy", "rung_cpu_s"]
         self._found = {
-            (int(one.configuration), int(one.bracket), int(one.rung)): tuple(
-                getattr(one, name) for name in names
+            (one.configuration, one.bracket, one.rung): Rung(
+                one.accuracy, one.test_accuracy, one.rung_cpu_s, one.training_cpu_s
             )
             for one in rows.itertuples()
         }
 
-    def of(self, configuration: int, bracket: int, rung: int) -> tuple[float, float, float]:
-        """Return accuracy, test accuracy, and the processor's time of the rung."""
-        accuracy, test_accuracy, cpu_s = self._found[configuration, bracket, rung]
-        return accuracy, test_accuracy, cpu_s
+    def of(self, configuration: int, bracket: int, rung: int) -> Rung:
+        """Return what a configuration comes to on a rung of a bracket."""
+        return self._found[configuration, bracket, rung]
+
+
+def by_accuracy(rung: Rung) -> float:
+    """Score as conf/objective/accuracy.yaml."""
+    return rung.accuracy
+
+
+def by_time(rung: Rung) -> float:
+    """Score as conf/objective/time_by_accuracy.yaml, of trials whose inference costs the same."""
+    return -rung.training_cpu_s / rung.accuracy
+
+
+def visited(
+    table: Table, generator: random.Random, score: Callable[[Rung], float] = by_accuracy
+) -> Iterator[tuple[Job, Rung]]:
+    """Yield what HyperBand trains in one search of all brackets, one after the other."""
+    scheduler = HyperBand(trajectories.BRACKETS, trajectories.REDUCTION)
+    trials, order = list[int](), list[int]()
+    while (job := scheduler.next_job()) is not None:
+        trial = len(trials) if job.trial is None else job.trial
+        if job.trial is None:
+            order = order or generator.sample(table.configurations, len(table.configurations))
+            trials.append(order.pop())
+        scheduler.start(job, trial)
+        rung = table.of(trials[trial], job.bracket, job.rung)
+        yield job, rung
+        scheduler.report(trial, score(rung))
 
 
 def searched(table: Table, seed: int) -> Iterator[tuple[float, float]]:
-    """Yield the test accuracy and the work in s after each trial on a rung, one after the other."""
+    """Yield the test accuracy and the work in s after each trial on a rung, search after search."""
     generator, work_s = random.Random(seed), 0.0
     for _ in range(MOST_ITERATIONS):
-        scheduler = HyperBand(trajectories.BRACKETS, trajectories.REDUCTION)
-        trials = list[int]()
-        order = itertools.chain.from_iterable(
-            generator.sample(table.configurations, len(table.configurations))
-            for _ in itertools.count()
-        )
-        while (job := scheduler.next_job()) is not None:
-            trial = len(trials) if job.trial is None else job.trial
-            if job.trial is None:
-                trials.append(next(order))
-            scheduler.start(job, trial)
-            accuracy, test_accuracy, cpu_s = table.of(trials[trial], job.bracket, job.rung)
-            work_s += cpu_s
-            yield test_accuracy, work_s
-            scheduler.report(trial, accuracy)
+        for _, rung in visited(table, generator):
+            work_s += rung.rung_cpu_s
+            yield rung.test_accuracy, work_s
+
+
+def objectives() -> dict[str, Any]:
+    """Return what one search costs and finds, by the kind of budget and the objective."""
+    found: dict[str, Any] = {}
+    for workload, rows in trajectories.load().groupby("workload"):
+        ends: dict[str, list[tuple[float, Rung]]] = {}
+        for kind, score in itertools.product(BudgetKind, (by_accuracy, by_time)):
+            table = Table(rows[rows["budget"] == kind.value])
+            ends[f"{kind.value}, {score.__name__}"] = [
+                end_of(table, seed, score) for seed in range(SEARCHES)
+            ]
+        theirs = ends["epochs, by_accuracy"]
+        found[str(workload)] = {
+            name: {
+                "work_s": statistics.median(work_s for work_s, _ in each),
+                "test_accuracy": statistics.median(best.test_accuracy for _, best in each),
+                "training_s": statistics.median(best.training_cpu_s for _, best in each),
+                "ratio": with_interval(
+                    [ours / other for (ours, _), (other, _) in zip(each, theirs, strict=True)]
+                ),
+            }
+            for name, each in ends.items()
+        }
+    return found
+
+
+def end_of(table: Table, seed: int, score: Callable[[Rung], float]) -> tuple[float, Rung]:
+    """Return the work of one search, and the best of its largest budget."""
+    every = list(visited(table, random.Random(seed), score))
+    last = [rung for job, rung in every if job.rung == len(trajectories.BRACKETS[job.bracket]) - 1]
+    return sum(rung.rung_cpu_s for _, rung in every), max(last, key=score)
 
 
 def at_target(
@@ -166,7 +230,8 @@ def with_interval(ratios: Sequence[float]) -> dict[str, float]:
     values, generator = np.asarray(ratios), np.random.default_rng(0)
     again = np.median(generator.choice(values, (RESAMPLES, len(values))), axis=1)
     low, high = np.quantile(again, [0.025, 0.975])
-    return {"median": float(np.median(values)), "low": float(low), "high": float(high)}
+    ends = {"median": float(np.median(values)), "low": float(low), "high": float(high)}
+    return {**ends, "pairs": len(values)}
 
 
 def baseline(seeds: int, seconds: float) -> dict[str, Any]:
@@ -297,6 +362,14 @@ def table(figures: dict[str, Any]) -> str:
             said = ", ".join(f"{name} {value}" for name, value in kinds.items())
             what = f"{workload} to {one['test_accuracy']:.3f}: {said}"
             lines.append(row(what, one["ratio"], BUDGETS_BAR))
+    for workload, cells in figures.get("objectives", {}).items():
+        for name, one in cells.items():
+            bar = TIME_BAR if name == "both, by_time" else None
+            what = (
+                f"{workload}, a search by {name}: {one['work_s']:.1f} s, its best"
+                f" {one['test_accuracy']:.4f} in {one['training_s']:.2f} s"
+            )
+            lines.append(row(what, one["ratio"], bar))
     whole = figures.get("baseline", {})
     bars = {"wall_s": TIME_BAR, "energy_j": ENERGY_BAR}
     for name, ratio in whole.get("ratios", {}).items():
@@ -313,6 +386,8 @@ def row(what: str, ratio: dict[str, float] | None, bar: float | None) -> str:
     if ratio is None:
         return f"| {what} | | | {bar} | not comparable: not all searches arrive |"
     verdict = "" if bar is None else "reached" if ratio["high"] <= bar else "missed"
+    if bar is not None and ratio["pairs"] < _FEWEST_PAIRS:
+        verdict = f"none: {ratio['pairs']:g} pairs"
     said = f"{ratio['median']:.2f} | {ratio['low']:.2f} to {ratio['high']:.2f}"
     return f"| {what} | {said} | {bar or ''} | {verdict} |"
 
