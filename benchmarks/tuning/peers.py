@@ -104,7 +104,7 @@ def dehb(trainer: Trainer, seed: int) -> None:
 
 
 def ray_bohb(trainer: Trainer, seed: int) -> None:
-    """Ray Tune's TuneBOHB and HyperBandForBOHB, driven here as its controller does, with one worker.
+    """Ray Tune's TuneBOHB and HyperBandForBOHB, driven as its controller does, with one worker.
 
     Its own loop takes seconds a trial, and stops nothing where trials are limited to one at a
     time: here, as there without that limit, a trial is added whenever none waits.
