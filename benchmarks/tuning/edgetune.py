@@ -70,14 +70,15 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5, help="of `baseline`")
     parser.add_argument("--seconds", type=float, default=900.0, help="begin no more seeds after")
     given = parser.parse_args()
-    figures: dict[str, Any] = load("tuning_edgetune") or {}
-    if given.part == "budgets":
-        figures["budgets"] = budgets()
-    elif given.part == "objectives":
-        figures["objectives"] = objectives()
-    elif given.part == "baseline":
-        figures["baseline"] = baseline(given.seeds, given.seconds)
-    if given.part != "table":
+    parts: dict[str, Callable[[], dict[str, Any]]] = {
+        "budgets": budgets,
+        "objectives": objectives,
+        "baseline": lambda: baseline(given.seeds, given.seconds),
+    }
+    new = {given.part: parts[given.part]()} if given.part in parts else {}
+    earlier = load("tuning_edgetune") or {}  # now, as another part may have ended meanwhile
+    figures = {name: one for name, one in {**earlier, **new}.items() if name in parts}
+    if new:
         save("tuning_edgetune", figures)
     print(table(figures))
 
