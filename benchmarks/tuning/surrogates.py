@@ -26,7 +26,6 @@ from surrogate_tasks import FAMILIES, SpentError, Task, Trainer, tasks_of
 Method = Callable[[Trainer, int], None]
 BUDGETS = (20, 50)  # full trainings
 OURS = "ours"
-"""Which of our settings stands for us in the table: what `conf/tuner/tpe.yaml` says."""
 
 
 def main() -> None:
