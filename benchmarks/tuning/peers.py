@@ -35,6 +35,7 @@ def optuna_hyperband(trainer: Trainer, seed: int) -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     levels = trainer.task.levels
     study = optuna.create_study(
+        study_name=f"{trainer.task.name} {seed}",  # by which the pruner deals trials to brackets
         direction="maximize",
         sampler=optuna.samplers.TPESampler(seed=seed),
         pruner=optuna.pruners.HyperbandPruner(1, levels, REDUCTION),

@@ -19,6 +19,7 @@ from surrogate_tasks import FAMILIES, Task, tasks_of
 
 RANDOM = 20_000
 SAMPLES = 10_000
+LEAST_SEEDS = 5  # below, what is here is not the measurement yet
 OURS = "ours:halving=9"  # as in conf/tuner/halving.yaml
 Regrets = Mapping[tuple[str, int], float]  # of task and seed
 
@@ -54,6 +55,7 @@ def judged(rows: Sequence[Mapping[str, Any]], tasks: Sequence[Task]) -> dict[str
         found[f"{budget} full trainings"] = {
             method: {
                 "runs": len(own),
+                "complete": len(own) >= LEAST_SEEDS * len(tasks),
                 "tasks": len({task for task, _ in own}),
                 "seeds": len({seed for _, seed in own}),
                 "median_regret": median(own),

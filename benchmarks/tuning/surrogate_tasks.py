@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 
 Configuration = dict[str, Any]
 
@@ -182,6 +181,8 @@ class Trainer:
 
 @cache
 def _read(folder: Path) -> tuple[Any, dict[str, dict[str, int]], list[dict[str, Any]]]:
+    import onnxruntime  # the peers' environments have it
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     model = onnxruntime.InferenceSession(str(folder / "model.onnx"), options)

@@ -5,7 +5,8 @@
 
 `run` is called in the environment that has the method (requirements-peers.txt, or
 requirements-bohb.txt for Ray's), and adds a line a run; what is there is not run again. `table`
-judges. Methods get the same tasks, seeds and budget: training in epochs, as `surrogate_tasks`
+judges, and says of a method with fewer runs than five seeds on all tasks that it is not complete.
+Methods get the same tasks, seeds and budget: training in epochs, as `surrogate_tasks`
 counts it. A run is worth the best score of a configuration that was trained to the end, and its
 regret is what is missing to the best known, in the range of 20,000 random configurations:
 the best known is the best of them and of what any method found. Ours is the project's own study and
