@@ -35,6 +35,7 @@ def optuna_hyperband(trainer: Trainer, seed: int) -> None:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     levels = trainer.task.levels
     study = optuna.create_study(
+        study_name=f"{trainer.task.name} {seed}",  # by which the pruner deals trials to brackets
         direction="maximize",
         sampler=optuna.samplers.TPESampler(seed=seed),
         pruner=optuna.pruners.HyperbandPruner(1, levels, REDUCTION),
@@ -70,10 +71,12 @@ def smac_multi_fidelity(trainer: Trainer, seed: int) -> None:
             seed=seed,
             output_directory=Path(folder),
         )
+        model = MultiFidelityFacade.get_model(scenario)
+        model._rf_opts["n_jobs"] = 1  # the same forest: starting threads takes longer than it
         facade = MultiFidelityFacade(
-            scenario, lambda config, seed=0, budget=0: 0.0, overwrite=True, logging_level=False
-        )
-        facade.optimizer._runhistory_encoder  # noqa: B018  # made on first use
+            scenario, lambda config, seed=0, budget=0: 0.0, model=model, overwrite=True,
+            logging_level=False,
+        )  # fmt: skip
         while True:
             info = facade.ask()
             score = trainer.train(_named(trainer.task, dict(info.config)), info.budget)
@@ -107,7 +110,8 @@ def ray_bohb(trainer: Trainer, seed: int) -> None:
     """Ray Tune's TuneBOHB and HyperBandForBOHB, driven as its controller does, with one worker.
 
     Its own loop takes seconds a trial, and stops nothing where trials are limited to one at a
-    time: here, as there without that limit, a trial is added whenever none waits.
+    time: here, as there without that limit, a new trial always waits. It rounds levels
+    down from rung to rung, so it is given the next number of levels that is divided without a rest.
     """
     import numpy
     from ray.tune.experiment import Trial
@@ -119,7 +123,9 @@ def ray_bohb(trainer: Trainer, seed: int) -> None:
     numpy.random.seed(seed)
     keys = {"metric": "score", "mode": "max"}
     searcher = TuneBOHB(_config_space(trainer.task, seed), seed=seed, **keys)
-    scheduler = HyperBandForBOHB("training_iteration", max_t=trainer.task.levels, **keys)
+    whole = REDUCTION**3
+    most = -(-trainer.task.levels // whole) * whole
+    scheduler = HyperBandForBOHB("training_iteration", max_t=most, **keys)
     trials: list[Any] = []
     controller = SimpleNamespace(
         search_alg=SimpleNamespace(searcher=searcher), get_trials=lambda: trials
@@ -132,13 +138,12 @@ def ray_bohb(trainer: Trainer, seed: int) -> None:
 
     controller.stop_trial = stop
     while True:
+        if all(one.status != Trial.PENDING for one in trials):
+            added = _RayTrial(f"{len(trials)}", Trial.PENDING)
+            added.config = searcher.suggest(added.trial_id)
+            trials.append(added)
+            scheduler.on_trial_add(controller, added)
         trial = scheduler.choose_trial_to_run(controller)
-        if trial is None:
-            trial = _RayTrial(f"{len(trials)}", Trial.PENDING)
-            trial.config = searcher.suggest(trial.trial_id)
-            trials.append(trial)
-            scheduler.on_trial_add(controller, trial)
-            continue
         trial.status = Trial.RUNNING
         action = TrialScheduler.CONTINUE
         while action == TrialScheduler.CONTINUE:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 
 Configuration = dict[str, Any]
 
@@ -145,12 +144,14 @@ def tasks_of(family: Family, folder: Path, every: int = 1) -> list[Task]:
 class Trainer:
     """Trains configurations of a task within a budget, in levels, and keeps account.
 
-    `trace` has, for every new best fully trained configuration, the work by then and its score.
+    `trace` has, for every new best fully trained configuration, the work by then and its score;
+    `evaluations` are the scores that were asked for.
     """
 
     task: Task
     budget: int
     spent: int = 0
+    evaluations: int = 0
     best: float = -math.inf
     trace: list[tuple[int, float]] = field(default_factory=list)
     _curves: dict[tuple[Any, ...], list[float]] = field(default_factory=dict)
@@ -166,6 +167,7 @@ class Trainer:
             self.spent = self.budget
             raise SpentError
         self.spent += work
+        self.evaluations += 1
         self._trained[key] = max(until, before)
         if key not in self._curves:
             levels = list(range(1, self.task.levels + 1))
@@ -179,6 +181,8 @@ class Trainer:
 
 @cache
 def _read(folder: Path) -> tuple[Any, dict[str, dict[str, int]], list[dict[str, Any]]]:
+    import onnxruntime  # the peers' environments have it
+
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     model = onnxruntime.InferenceSession(str(folder / "model.onnx"), options)

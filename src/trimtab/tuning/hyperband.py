@@ -63,7 +63,12 @@ def brackets_of(levels: int, reduction: int) -> list[Bracket]:
 
 
 def successive_halving(levels: int, reduction: int, trials: int) -> list[Bracket]:
-    """Return one bracket that begins with `trials` configurations and ends at the last level."""
+    """Return one bracket that begins with `trials` configurations and ends at the last level.
+
+    Raises ValueError for less than one.
+    """
+    if trials < 1:
+        raise ValueError(f"halving from {trials} trials: expected at least 1")
     halvings = 0
     while reduction ** (halvings + 1) <= min(levels, trials):
         halvings += 1
@@ -92,6 +97,15 @@ def work_epochs(brackets: Iterable[Bracket], fidelity: Fidelity) -> float:
             total += rung.trials * budget.work_after(before)
             before = budget
     return total
+
+
+def repeated_halving(fidelity: Fidelity, reduction: int, trials: int, work: float) -> list[Bracket]:
+    """Return successive halving from `trials` as often as `work` allows, and at least once.
+
+    `work` is in epochs over all data.
+    """
+    once = successive_halving(fidelity.levels, reduction, trials)
+    return once * max(1, int(work / work_epochs(once, fidelity)))
 
 
 @dataclass

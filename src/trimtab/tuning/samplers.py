@@ -7,8 +7,9 @@ the same in whichever process it is made.
     random  draws each parameter on its own (RandomSampler)
     tpe     a tree-structured Parzen estimator of all parameters together, with one model for each
             group of parameters that occur together, and trials that still run taken for bad ones
-            (TPESampler: multivariate, group, constant_liar). With HyperBand it is what BOHB is but
-            for details: BOHB draws a share of the configurations at random, and models one budget
+            (TPESampler: multivariate, group, constant_liar). As in BOHB (Falkner et al., ICML 2018)
+            it learns from one budget, the largest that has enough scores, and a share of the
+            configurations is drawn at random
     grid    every configuration once, in an order by the seed, where they can be listed
 
 Left out are those of Optuna's that know neither conditions nor budgets (CMA-ES, Gaussian processes,
@@ -16,6 +17,7 @@ quasi-random sequences) and those for several objectives. The grid is a list of 
 GridSampler knows no conditions, and its BruteForceSampler no forbidden sets.
 """
 
+import random
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -27,13 +29,15 @@ from trimtab.config.validate import nearest
 from trimtab.errors import UserError
 
 GRID = "grid"
+ENOUGH = 10  # scores on a budget to learn from it
+_RANDOM_SHARE = 0.2
 
 
 def _tpe(seed: int) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)  # of `group`
         return optuna.samplers.TPESampler(
-            seed=seed, multivariate=True, group=True, constant_liar=True
+            seed=seed, n_startup_trials=0, multivariate=True, group=True, constant_liar=True
         )
 
 
@@ -59,6 +63,11 @@ def learns(name: str) -> bool:
 def sampler(name: str, seed: int, number: int) -> Any:
     """Return Optuna's sampler for one trial of a study; the grid has none."""
     return _SAMPLERS[name](seed_of(seed, number))
+
+
+def draws_at_random(seed: int, number: int) -> bool:
+    """Whether a trial is one of those that an algorithm that learns draws at random."""
+    return random.Random(seed_of(seed, number)).random() < _RANDOM_SHARE
 
 
 def seed_of(seed: int, number: int) -> int:

@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from itertools import islice
@@ -15,7 +16,15 @@ from trimtab.config.groups.tuning import Kind
 from trimtab.errors import TrimtabError, UserError
 from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.journal import Journal, Told
-from trimtab.tuning.samplers import GRID, check_algorithm, learns, sampler, seed_of
+from trimtab.tuning.samplers import (
+    ENOUGH,
+    GRID,
+    check_algorithm,
+    draws_at_random,
+    learns,
+    sampler,
+    seed_of,
+)
 from trimtab.tuning.score import Failure
 from trimtab.tuning.space import Configuration, Space, suggested
 
@@ -133,7 +142,7 @@ class Study:
         """
         if self.algorithm == GRID:
             return self._next_of_grid(trials, fixed)
-        memory = self._in_memory(trials)
+        memory = self._in_memory(trials if learns(self.algorithm) else [], len(trials))
         for _ in range(_TRIES):
             configuration = self._drawn(memory, fixed)
             if self.space.allows(configuration):
@@ -165,31 +174,36 @@ class Study:
                 return configuration
         raise NothingLeftError(f"{self._journal}: all {len(every)} configurations were asked for")
 
-    def _in_memory(self, trials: list[Told]) -> Any:
+    def _in_memory(self, trials: list[Told], number: int) -> Any:
         """Return a study of Optuna's with the next trial's sampler and what it is to see.
 
-        It is made anew, as Optuna keeps random numbers in the process and trials that are paused
-        out of its models. Here trials of the largest budget so far are complete, and those of less
-        are pruned ones, which TPE ranks behind them by budget and then by score.
+        It is made anew, as Optuna keeps random numbers in the process, and knows no trials that are
+        paused: here one that has a score on the budget that is learnt from is complete, one that
+        has no score yet is running, and of others nothing is known.
         """
+        budget = learnt_from(trials)
+        if budget is None or draws_at_random(self.seed, number):
+            return optuna.create_study(sampler=sampler("random", self.seed, number))
         memory = optuna.create_study(
-            direction="maximize", sampler=sampler(self.algorithm, self.seed, len(trials))
+            direction="maximize", sampler=sampler(self.algorithm, self.seed, number)
         )
-        if learns(self.algorithm):
-            budgets = sorted({budget for told in trials for budget in told.scores})
-            for told in trials:
-                if told.failure is None:
-                    memory.add_trial(self._as_seen(told, budgets))
+        for told in trials:
+            if told.failure is None and (budget in told.scores or not told.scores):
+                memory.add_trial(self._as_seen(told, told.scores.get(budget)))
         return memory
 
-    def _as_seen(self, told: Told, budgets: list[Budget]) -> Any:
-        seen: dict[str, Any] = {"state": TrialState.RUNNING}
-        if told.budget is not None:
-            score = told.scores[told.budget]
-            if told.budget == budgets[-1]:
-                seen = {"state": TrialState.COMPLETE, "value": score}
-            else:
-                step = budgets.index(told.budget)
-                seen = {"state": TrialState.PRUNED, "intermediate_values": {step: score}}
+    def _as_seen(self, told: Told, score: float | None) -> Any:
+        state = TrialState.RUNNING if score is None else TrialState.COMPLETE
         distributions = {name: self.space.distributions[name] for name in told.configuration}
-        return create_trial(params=told.configuration, distributions=distributions, **seen)
+        return create_trial(
+            state=state, value=score, params=told.configuration, distributions=distributions
+        )
+
+
+def learnt_from(trials: Iterable[Told]) -> Budget | None:
+    """Return the largest budget that has enough scores to learn from, of trials that did not fail.
+
+    Scores on different budgets are not compared: on a small one most are bad for its smallness.
+    """
+    counts = Counter(budget for told in trials if told.failure is None for budget in told.scores)
+    return max((budget for budget in counts if counts[budget] >= ENOUGH), default=None)

@@ -14,6 +14,7 @@ from trimtab.tuning.hyperband import (
     Past,
     Rung,
     brackets_of,
+    repeated_halving,
     successive_halving,
     work_epochs,
 )
@@ -57,6 +58,15 @@ def test_work_of_a_bracket_by_hand() -> None:
     assert work_epochs(bracket, Fidelity(BudgetKind.BOTH, 1, 4, 0.25)) == 1 + 1 + 2
     # 4 x 1/4, 2 x 2/4, 1 x 4/4, each from its beginning
     assert work_epochs(bracket, Fidelity(BudgetKind.DATA, 1, 4, 0.25)) == 1 + 1 + 1
+
+
+def test_halving_again_and_again_by_hand() -> None:
+    """9 on 1 epoch, 3 on two more, 1 on six more: 21 epochs."""
+    fidelity, once = Fidelity(BudgetKind.EPOCHS, 1, 9), rungs((9, 1), (3, 3), (1, 9))
+    for work, times in ((62.9, 2), (63, 3), (1, 1)):
+        assert repeated_halving(fidelity, 3, 9, work) == [once] * times
+    with pytest.raises(ValueError, match="halving from 0 trials"):
+        repeated_halving(fidelity, 3, 0, 10)
 
 
 def score_of(trial: int, level: int, seed: int, failing: float) -> float | None:

@@ -17,10 +17,10 @@ from test_space import wrong_with
 from trimtab.config.groups.tuning import Kind
 from trimtab.errors import UserError
 from trimtab.tuning.fidelity import Budget
-from trimtab.tuning.samplers import ALGORITHMS
+from trimtab.tuning.samplers import ALGORITHMS, ENOUGH, draws_at_random
 from trimtab.tuning.score import Failure
 from trimtab.tuning.space import Space
-from trimtab.tuning.study import NothingLeftError, Study
+from trimtab.tuning.study import NothingLeftError, Study, learnt_from
 
 EVERY = list(Kind)
 ONE, TWO, FOUR = Budget(1, 0.5), Budget(2, 0.5), Budget(4)
@@ -79,21 +79,51 @@ def test_what_is_suggested_depends_on_what_was_told(tmp_path: Path) -> None:
 
 def test_what_the_algorithm_sees_of_trials_in_every_state(tmp_path: Path) -> None:
     one = study(tmp_path)
-    asked = [one.ask()[1] for _ in range(6)]
-    one.tell(0, ONE, 0.1)  # paused
-    one.tell(1, ONE, 0.2)  # went on, and is paused
-    one.tell(1, TWO, 0.3)
-    one.tell(2, FOUR, 0.4)
-    one.tell(3, ONE, 0.5)  # failed later
-    one.tell(3, TWO, Failure("killed"))
-    one.tell(4, FOUR, 0.6)  # ended
-    one.close(4)
-    seen = one._in_memory(one.trials()).trials
-    assert [trial.params for trial in seen] == [asked[number] for number in (0, 1, 2, 4, 5)]
+    asked = [one.ask()[1] for _ in range(ENOUGH + 4)]
+    for number in range(ENOUGH + 2):
+        one.tell(number, ONE, number)
+    for number in range(ENOUGH + 1):
+        one.tell(number, TWO, -number)
+    one.tell(0, FOUR, 99.0)  # went on: of it the score on the budget that is learnt from counts
+    one.tell(1, FOUR, Failure("killed"))
+    one.close(2)
+    assert learnt_from(one.trials()) == TWO
+    number = next(n for n in range(99) if not draws_at_random(one.seed, n))
+    seen = one._in_memory(one.trials(), number).trials
+    complete, running = [0, *range(2, ENOUGH + 1)], [ENOUGH + 2, ENOUGH + 3]
+    assert [trial.params for trial in seen] == [asked[n] for n in complete + running]
     states = [trial.state.name for trial in seen]
-    assert states == ["PRUNED", "PRUNED", "COMPLETE", "COMPLETE", "RUNNING"]
-    assert [trial.intermediate_values for trial in seen[:2]] == [{0: 0.1}, {1: 0.3}]
-    assert [trial.value for trial in seen[2:4]] == [0.4, 0.6]
+    assert states == ["COMPLETE"] * ENOUGH + ["RUNNING"] * 2
+    assert [trial.value for trial in seen[:ENOUGH]] == [-n for n in complete]
+
+
+def test_the_budget_that_is_learnt_from_is_the_largest_with_enough_scores(tmp_path: Path) -> None:
+    one = study(tmp_path, "random")
+    for number in range(ENOUGH):
+        one.ask()
+        assert learnt_from(one.trials()) is None
+        one.tell(number, ONE, 0.0)
+    assert learnt_from(one.trials()) == ONE
+    for number in range(ENOUGH):
+        assert learnt_from(one.trials()) == ONE
+        one.tell(number, FOUR, 0.0)
+    assert learnt_from(one.trials()) == FOUR
+    one.tell(0, TWO, Failure("crash"))
+    assert learnt_from(one.trials()) is None
+
+
+def test_a_share_is_drawn_as_if_nothing_was_told(tmp_path: Path) -> None:
+    """And the others are not."""
+    told, silent = study(tmp_path / "told"), study(tmp_path / "silent", "random")
+    for number in range(40):
+        drawn, by_chance = told.ask()[1], silent.ask()[1]
+        told.tell(number, ONE, worth(drawn))
+        if number < ENOUGH:
+            assert drawn == by_chance
+        else:
+            assert (drawn == by_chance) == draws_at_random(told.seed, number)
+    shares = [draws_at_random(seed, number) for seed in range(40) for number in range(100)]
+    assert sum(shares) / len(shares) == pytest.approx(0.2, abs=0.02)
 
 
 def test_tpe_finds_what_is_better(tmp_path: Path) -> None:

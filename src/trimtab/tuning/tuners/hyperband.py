@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from trimtab.config.groups.tuning import Kind
 from trimtab.tuning.fidelity import BudgetKind
-from trimtab.tuning.hyperband import brackets_of
+from trimtab.tuning.hyperband import brackets_of, repeated_halving, work_epochs
 from trimtab.tuning.tuners.base import Facts, Tuner, as_configured, fidelity_of
 
 
@@ -20,17 +20,23 @@ def build(
     budget: str = BudgetKind.EPOCHS,
     reduction: int = 3,
     synchronous: bool = True,
+    halving: int | None = None,
 ) -> Tuner:
     """Return the tuner: `searched` kinds by `algorithm`, on budgets in which `budget` grows.
 
-    Of a rung one trial in `reduction` goes on. Raises ValueError for what is none of these.
+    Of a rung one trial in `reduction` goes on. With `halving` every bracket begins with so many
+    trials on the smallest budgets, again and again for as much training as HyperBand's brackets
+    take. Raises ValueError for what is none of these.
     """
     fidelity = fidelity_of(facts.tuning, BudgetKind(budget))
+    brackets = brackets_of(fidelity.levels, reduction)
+    if halving is not None:
+        brackets = repeated_halving(fidelity, reduction, halving, work_epochs(brackets, fidelity))
     return Tuner(
         searched=[Kind(kind) for kind in searched],
         algorithm=algorithm,
         fidelity=fidelity,
-        brackets=brackets_of(fidelity.levels, reduction),
+        brackets=brackets,
         reduction=reduction,
         synchronous=synchronous,
         steerer=as_configured,

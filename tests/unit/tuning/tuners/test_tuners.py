@@ -53,6 +53,11 @@ def test_tune_v1_and_v2(tmp_path: Path) -> None:
     first = build_tuner("hyperband", {}, facts(tmp_path))
     assert first.searched == [Kind.MODEL, Kind.TRAINING]
     assert first.brackets == brackets_of(9, 3)  # of 2 to 18 epochs
+    # 3 on 3 levels, 1 on 6 more: 15, four times in the 21 + 21 + 27 of HyperBand's brackets.
+    halving = build_tuner("hyperband", {"halving": 3}, facts(tmp_path))
+    assert halving.brackets == [(Rung(3, 3), Rung(1, 9))] * 4
+    with pytest.raises(ValueError, match="halving from 0"):
+        build_tuner("hyperband", {"halving": 0}, facts(tmp_path))
     complete = TUNING.completed({"training.batch_size": 64})
     steering = first.steerer(complete)
     assert steering == Fixed({"cores": 2, "memory_gib": 8})
