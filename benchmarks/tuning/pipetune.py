@@ -108,6 +108,7 @@ def workload_of(name: str, cores: int, *, one_core: bool, cuda: bool, ahead: boo
         given["parameters"]["device"] = "cuda"
         given["env"]["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
         tuning["system"]["loader_workers"] = {"choices": [0, 2, 4], "default": 0}
+        tuning["system"].pop("memory_gib", None)  # that of processes says nothing of the GPU's
     return checked(given, Workload)
 
 
