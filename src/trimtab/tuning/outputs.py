@@ -21,6 +21,7 @@ from trimtab.tuning.inference.server import Outcome
 from trimtab.tuning.trials.settings import SystemSettings
 
 Row = dict[str, Any]  # of the table of trials
+_HEADING = 2  # lines before what was found
 
 
 def best_of(rows: Sequence[Row]) -> Row:
@@ -87,6 +88,14 @@ def write_inference(path: Path, workload: Workload, outcome: Outcome, found: str
     if best.response_s is not None or best.saturated:
         said |= {"response_s": best.response_s, "saturated_batch_sizes": list(best.saturated)}
     _write(path, found, said, _over(workload, parameters, settings))
+
+
+def result_in(path: Path) -> dict[str, Any]:
+    """Return what a file of `write_best` or `write_inference` says was found."""
+    text = path.read_text()
+    lines = [line[2:] for line in text.splitlines() if line.startswith("# ")]
+    said: dict[str, Any] = yaml.safe_load("\n".join(lines[_HEADING:]))
+    return {"parameters": yaml.safe_load(text)["parameters"], **said}
 
 
 def _over(workload: Workload, parameters: Mapping[str, Any], settings: Mapping[str, Any]) -> Row:

@@ -166,7 +166,7 @@ class Search:
             self._system_settings(settings, cpus),
             resume=one.continues,
         )
-        spent = Spent.read(process.folder) if one.continues else Spent()
+        spent = Spent.read(process.folder) if process.first_epoch else Spent()
         self._running.append(
             _Running(**vars(one), process=process, settings=settings, cpus=cpus, spent=spent,
                      began_s=began_s, meters=readings)

@@ -63,6 +63,10 @@ class Request:
             )
         return self.workload.tuning
 
+    def searches(self, folder: Path) -> Path:
+        """Return where in the `folder` of the results its searches are, `seed_1` and so on."""
+        return folder / "searches" / hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+
     def made(self, ground_truth: Path) -> Tuner:
         """Return the tuner; raises UserError as its kind does."""
         facts = Facts(
@@ -95,7 +99,7 @@ def tune(
     """
     rows: list[Row] = []
     judged: list[Row] = []  # by the objective
-    searches = folder / "searches" / hashlib.sha256(repr(request).encode()).hexdigest()[:16]
+    searches = request.searches(folder)
     if searches.parent.is_dir():
         for other in searches.parent.iterdir():  # of an earlier request
             if other != searches:

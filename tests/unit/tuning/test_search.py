@@ -37,6 +37,7 @@ for epoch in range(trimtab_trial.first_epoch(), epochs):
         raise SystemExit("an unlucky width")
     with open("epochs.txt", "a") as file:
         file.write(f"{width} {epoch}\\n")
+    open(f"{trimtab_trial.folder()}/{epoch + 1}", "w").close()
     trimtab_trial.epoch_end(epoch, accuracy=width / 100)
 """
 TUNING = tuning(

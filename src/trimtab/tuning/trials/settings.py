@@ -15,7 +15,7 @@ from trimtab.errors import UserError
 from trimtab.execution.sprinting.core_sprinting import set_affinity
 from trimtab.execution.sprinting.frequencies import HighestFrequencies
 from trimtab.execution.sprinting.sprinter import RunningJob
-from trimtab.tuning.trials.cpu_quota import CpuQuota
+from trimtab.tuning.trials.cpu_share import CpuShare
 from trimtab.tuning.trials.memory_limit import MemoryLimit, ProcessMemory, memory_limit
 
 _GIB = 1 << 30
@@ -80,6 +80,10 @@ class SystemSettings:
         variables: dict[str, str] = {}
         if self.threads is not None:
             variables |= dict.fromkeys(_THREAD_VARIABLES, str(self.threads))
+        if self.cpu_share is not None and self.cpus is not None and len(self.cpus) > 1:
+            # As where there is no other work; two threads on one core wait for each other.
+            places = ",".join(f"{{{cpu}}}" for cpu in self.cpus)
+            variables |= {"OMP_PROC_BIND": "true", "OMP_PLACES": places}
         if self.gpus is not None:
             variables["CUDA_VISIBLE_DEVICES"] = ",".join(self.gpus)
         return variables
@@ -106,7 +110,7 @@ class Machine:
     def __init__(self, job: RunningJob) -> None:
         self._job = job
         self._memory: MemoryLimit | None = None
-        self._quota: CpuQuota | None = None
+        self._cpu_share: CpuShare | None = None
         self._frequencies = HighestFrequencies()
         self._cpus: tuple[int, ...] | None = None
         self._gpus: tuple[str, ...] | None = None
@@ -127,7 +131,7 @@ class Machine:
             ("cores", settings.cpus, self._set_cpus),
             ("memory_gib", settings.memory_bytes, self._set_memory),
             ("frequency_mhz", settings.frequency_mhz, self._set_frequency),
-            ("cpu_share", settings.cpu_share, self._set_share),
+            ("cpu_share", settings.cpu_share, self._set_cpu_share),
             ("gpus", settings.gpus, self._check_gpus),
         )
         for name, value, set_it in steps:
@@ -147,7 +151,7 @@ class Machine:
     def close(self) -> None:
         """Leave the machine as it was found; the job has ended."""
         self._frequencies.restore()
-        for limit in (self._memory, self._quota):
+        for limit in (self._memory, self._cpu_share):
             if limit is not None:
                 limit.close()
 
@@ -173,10 +177,10 @@ class Machine:
         self._frequencies.limit(self._cpus, mhz)
         self._mhz = mhz
 
-    def _set_share(self, share: float) -> None:
-        if self._quota is None:
-            self._quota = CpuQuota()
-        self._quota.set(self._job, share, len(self._cpus or os.sched_getaffinity(0)))
+    def _set_cpu_share(self, share: float) -> None:
+        if self._cpu_share is None:
+            self._cpu_share = CpuShare()
+        self._cpu_share.set(self._job, share, len(self._cpus or os.sched_getaffinity(0)))
 
     def _check_gpus(self, gpus: tuple[str, ...]) -> None:
         if gpus != self._gpus:
