@@ -8,8 +8,10 @@ from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader
 
+import trimtab_trial
 from trimtab.workloads.common import program
 from trimtab.workloads.common.command import mark_epoch, mark_first_iteration
+from trimtab.workloads.common.serving import full_batches, serve
 from trimtab.workloads.common.translation_model import TranslationModel
 from trimtab.workloads.common.trial import Trial
 from trimtab.workloads.data import held_out, translation
@@ -53,6 +55,11 @@ def run(options: Namespace) -> dict[str, Any]:
         metrics["train_loss"] = train(model, training, splits, options)
         program.save_weights(model, options)
     else:
+        if trimtab_trial.tuned():
+            serve(
+                lambda batch: model.translate(batch[0].to(options.device)).cpu(),
+                full_batches(test, options.batch_size, collate),
+            )
         splits = {"test": test[: options.batch_size]}
         sources, _ = collate(splits["test"])
         translations = model.translate(sources.to(options.device)).tolist()

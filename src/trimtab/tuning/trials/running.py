@@ -40,7 +40,8 @@ class TrialFolder:
     """The files of one trial, those of the program and ours; kept while the trial may be resumed.
 
     `checkpoint/` is the program's; `output/` is {output} of its last run; `progress.json` says
-    which epoch comes next. Runs are told apart by their first epoch in the names of their logs.
+    which epoch comes next: the first, where the program keeps no checkpoint. Runs are told apart by
+    their first epoch in the names of their logs.
     """
 
     def __init__(self, path: Path, *, resume: bool) -> None:
@@ -53,7 +54,7 @@ class TrialFolder:
         else:
             new_folder(self.checkpoint)
             self._progress.unlink(missing_ok=True)
-        self.first_epoch = self._read_progress()
+        self.first_epoch = self._read_progress() if any(self.checkpoint.iterdir()) else 0
         self.stdout = self.path / f"from_epoch_{self.first_epoch}.stdout"
         self.stderr = self.stdout.with_suffix(".stderr")
         self.channel = Channel(self.path / "channel")
@@ -93,7 +94,7 @@ class Running:
         self.marks = MarkLog(program.marks)
         self.news_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._killed = self._closed = False
-        self._closing = threading.Lock()
+        self._closing, self._looking = threading.Lock(), threading.Lock()
         self._stdout = new_file(folder.stdout)
         from_pipe = program.marks.epoch is not None and program.marks.file is None
         name, _, value = mark.partition("=")
@@ -157,7 +158,8 @@ class Running:
 
     def processes(self) -> list[Stat]:
         """Return its processes that have not ended, oldest first."""
-        return [stat for stat in self._members.living() if not stat.is_zombie]
+        with self._looking:
+            return [stat for stat in self._members.living() if not stat.is_zombie]
 
     def take_marks(self) -> MarkLog:
         """Return the marks so far; `news_fd` is readable again when there are more."""
@@ -175,7 +177,8 @@ class Running:
         if self._killed:
             return
         self._killed = True
-        self._members.kill()
+        with self._looking:
+            self._members.kill()
         kill(self._mark, self.pid)  # a look at every process of the machine, to be sure
         if self._reader is not None:
             with suppress(TrimtabError):  # the log is not whole, as where a disk is full

@@ -9,8 +9,10 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+import trimtab_trial
 from trimtab.workloads.common.command import mark_epoch, mark_first_iteration
 from trimtab.workloads.common.program import load_weights, save_weights, share_of
+from trimtab.workloads.common.serving import full_batches, serve
 from trimtab.workloads.common.trial import Trial
 from trimtab.workloads.data import Samples, Split
 
@@ -36,6 +38,12 @@ def run(options: Namespace, build: Callable[[Samples], Any], load: Loader) -> di
     # Weights are drawn on the CPU, so that a seed gives the same ones on every device.
     model.to(options.device)
     if options.phase == "inference":
+        if trimtab_trial.tuned():
+            model.eval()
+            serve(
+                lambda inputs: model(scaled(inputs.to(options.device))).cpu(),
+                full_batches(torch.from_numpy(samples.test.inputs), options.batch_size),
+            )
         loss, accuracy = evaluate(model, samples.test, options.batch_size, mark=True)
         return metrics | {"test_loss": loss, "test_accuracy": accuracy}
     training, validation = samples.train.held_out(options.seed)
