@@ -1,6 +1,7 @@
 """PipeTune beside what it is compared with in chapter 6 of the thesis, on this machine.
 
     python benchmarks/tuning/pipetune.py [--workload NAME]... [--seeds 5] [--seconds LIMIT] [--cuda]
+                                         [--contender NAME]...
 
 Five searches a seed, one after the other in an order that changes from seed to seed, all with the
 same scheduler, the same pool of CPUs and, but for V2, the same configurations:
@@ -240,6 +241,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--workload", action="append", help="of conf/workload; more than once")
+    parser.add_argument("--contender", action="append", choices=list(CONTENDERS)[1:],
+                        help="beside tune_v1; more than once; without, all")  # fmt: skip
     parser.add_argument("--hardware", default="this_machine", help="of conf/hardware")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=720.0, help="no seed begins later that"
@@ -249,12 +252,13 @@ def main() -> None:
     parser.add_argument("--output", default="tuning_pipetune", help="name of the results")
     given = parser.parse_args()
     names = given.workload or ["lenet5_train"]
+    contenders = ["tune_v1", *(given.contender or list(CONTENDERS)[1:])]
     workloads: dict[str, Any] = dict((load(given.output) or {}).get("workloads", {}))  # type: ignore[call-overload]
     with tempfile.TemporaryDirectory() as kept:
         for name in names:
             learnt, began = Path(kept, f"{name}.json"), time.perf_counter()
             search(name, "pipetune", OTHER_SEED, learnt, given)
-            runs: dict[str, list[dict[str, Any]]] = {who: [] for who in CONTENDERS}
+            runs: dict[str, list[dict[str, Any]]] = {who: [] for who in contenders}
             busy: list[float] = []
             limit_s = given.seconds / len(names)
             for seed in range(1, given.seeds + 1):
@@ -263,7 +267,7 @@ def main() -> None:
                     print(f"{name}: {seed - 1} seeds in {spent_s:.0f} s; no time for more")
                     break
                 busy.append(-time.perf_counter())
-                order = list(CONTENDERS)
+                order = contenders
                 for who in order[seed % len(order) :] + order[: seed % len(order)]:
                     truth = Path(kept, "truth.json")
                     truth.unlink(missing_ok=True)
