@@ -20,7 +20,7 @@ def test_jacobi_reaches_the_solution_of_the_linear_equations() -> None:
     jacobi = Jacobi(side, relaxation=1.0, block=5, sweeps=2000, seed=3)
     assert jacobi.quality()["validation_accuracy"] == 0
     loss = jacobi.advance(ORDER)
-    line = diags_array([-1, 2, -1], offsets=[-1, 0, 1], shape=(side, side))
+    line = diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(side, side))
     unit = eye_array(side)
     plane = kron(line, unit) + kron(unit, line)
     expected = spsolve(plane.tocsc(), jacobi.sources.numpy().ravel()).reshape(side, side)
@@ -43,6 +43,25 @@ def test_rows_at_a_time_change_no_bit_of_jacobi(block: int) -> None:
     whole, blocks = (Jacobi(20, 0.9, rows, sweeps=30, seed=1) for rows in (20, block))
     whole.advance(ORDER), blocks.advance(ORDER)
     assert torch.equal(whole.plate, blocks.plate)
+
+
+def test_digits_of_jacobi_are_counted_between_none_and_those_wanted() -> None:
+    jacobi = Jacobi(4, relaxation=1.0, block=4, sweeps=1, seed=0)
+    for factor, accuracy in ((1.0, 0.0), (0.1, 1 / 3), (1e-3, 1.0), (0.0, 1.0), (7.0, 0.0)):
+        # With nothing on the plate the residual is what the sources are.
+        whole = jacobi.sources.clone()
+        jacobi.plate[1:-1, 1:-1] = torch.linalg.solve(
+            _plane(4), (1 - factor) * whole.flatten()
+        ).reshape(4, 4)
+        assert jacobi.quality()["validation_accuracy"] == pytest.approx(accuracy, abs=1e-9)
+
+
+def _plane(side: int) -> torch.Tensor:
+    line = 2 * torch.eye(side, dtype=torch.float64)
+    line -= torch.diag(torch.ones(side - 1, dtype=torch.float64), 1)
+    line -= torch.diag(torch.ones(side - 1, dtype=torch.float64), -1)
+    unit = torch.eye(side, dtype=torch.float64)
+    return torch.kron(line, unit) + torch.kron(unit, line)
 
 
 def test_jacobi_that_diverges_is_told_so() -> None:

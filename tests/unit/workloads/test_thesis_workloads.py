@@ -29,7 +29,7 @@ SMALL: dict[str, list[str]] = {
     "text_lstm_train": [*FEW, "--data={newsgroups}", "--dropout=0.5", "--embedding=50"],
     "text_rnn_train": [*FEW, "--data={news}.csv", "--stride=32"],
     "m5_train": [*FEW, "--data={speech}", "--stride=16"],
-    "resnet_train": ["--train-samples=24", "--test-samples=4"],
+    "resnet_train": ["--train-samples=12", "--test-samples=4"],
     "jacobi": ["--side=24"],
     "spk_means": ["--train-samples=200", "--clusters=10", "--batch-size=32"],
     "bfs": ["--scale=8", "--levels=2"],
