@@ -10,7 +10,7 @@ from torch import nn
 from trimtab.workloads.common import command, iterations
 from trimtab.workloads.common.command import positive
 
-_SWEEPS = 50  # of an epoch
+_SWEEPS = 200  # of an epoch
 _SOURCES = 16
 _WANTED_DIGITS = 3
 
@@ -54,7 +54,7 @@ class Jacobi(nn.Module):  # type: ignore[misc]
         norm = torch.linalg.vector_norm
         residual = float(norm(self._residual(self.plate, 0, len(self.sources))))
         relative = residual / float(norm(self.sources))
-        digits = -math.log10(relative) if 0 < relative < math.inf else 0.0
+        digits = -math.log10(relative) if relative else math.inf
         return {
             "residual": relative,
             "validation_accuracy": min(max(digits / _WANTED_DIGITS, 0.0), 1.0),
@@ -81,6 +81,6 @@ def build(arguments: Namespace) -> tuple[Any, dict[str, Any]]:
 if __name__ == "__main__":
     options = command.parser("Jacobi's method on a plate.", devices=())
     iterations.add_options(options, batch_size=64)
-    options.add_argument("--side", type=positive, default=768, help="points of an edge")
+    options.add_argument("--side", type=positive, default=1024, help="points of an edge")
     options.add_argument("--relaxation", type=float, default=1.0)
     iterations.main(options, build)

@@ -46,11 +46,11 @@ def load(
     limits = {"train": train_samples, "test": test_samples}
     if all(batch in by_stem for batches in _BATCHES.values() for batch in batches):
         splits = [_batches(path, [by_stem[b] for b in _BATCHES[s]], limits[s]) for s in limits]
-        return Samples("CIFAR-10", f"pickled batches in {path}", *splits)
+        return Samples("CIFAR-10", f"pickled batches in {path}", splits[0], splits[1])
     matches = [match for match in map(_IMAGE.search, found) if match]
     if {match[1].lower() for match in matches} == {"train", "test"}:
         splits = [_image_files(path, matches, split, limits[split]) for split in limits]
-        return Samples("CIFAR-10", f"image files in {path}", *splits)
+        return Samples("CIFAR-10", f"image files in {path}", splits[0], splits[1])
     raise InputError(
         f"--data {path}: found neither the pickles data_batch_1 to data_batch_5 and test_batch, "
         f"nor images named train/<class>/<image> and test/<class>/<image> (.png, .jpg) there"

@@ -64,7 +64,9 @@ def load(
     content = read(path, [file for files, _ in chosen for file in files])
     rate = _recording(path, chosen[0][0][0], content)[0]
     splits = [Split(_seconds(path, files, content, rate), labels) for files, labels in chosen]
-    return Samples(name, f"recordings at {rate} Hz in {path}", *splits, classes=len(classes))
+    return Samples(
+        name, f"recordings at {rate} Hz in {path}", splits[0], splits[1], classes=len(classes)
+    )
 
 
 def _recording(

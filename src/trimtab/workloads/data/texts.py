@@ -117,8 +117,8 @@ def _divided(texts: Sequence[str], labels: Labels) -> tuple[Labelled, Labelled]:
     for_test = np.zeros(len(labels), dtype=np.bool_)
     for label in np.unique(labels):
         for_test[np.flatnonzero(labels == label)[4::5]] = True
-    train, test = np.flatnonzero(~for_test), np.flatnonzero(for_test)
-    if not len(test):
+    train, test = np.flatnonzero(~for_test).tolist(), np.flatnonzero(for_test).tolist()
+    if not test:
         raise InputError(
             f"{len(labels)} texts; expected 5 or more of a class: some are for the test"
         )
@@ -137,4 +137,4 @@ def _encoded(name: str, source: str, train: Labelled, test: Labelled) -> Samples
             row[: len(numbers)] = numbers
         splits.append(Split(tokens, labels).of(interleaved(labels)))
     classes = int(max(train[1].max(), test[1].max())) + 1
-    return Samples(name, source, *splits, classes=classes, tokens=len(vocabulary))
+    return Samples(name, source, splits[0], splits[1], classes=classes, tokens=len(vocabulary))
