@@ -62,13 +62,18 @@ def test_an_override_needs_no_plus_where_the_file_leaves_the_default(conf: Path)
     assert (root.workload.marks.epoch, root.trace.seed) == ("x", 3)
 
 
-def test_full_experiment_covers_every_workload_of_the_projects_environment_and_a_union(
+def test_every_workload_of_the_projects_environment_is_debloated_or_of_a_program_that_is_tuned(
     shipped: Configurations,
 ) -> None:
     experiment = shipped.option("experiment", "full")
-    workloads = shipped.options("workload", stems("workload"))
-    ours = [workload.name for workload in workloads if workload.python == ".venv/bin/python"]
-    assert sorted(experiment.workloads) == ours
+    of_thesis = shipped.options("experiment", ["tune_thesis_6_2", "tune_thesis_7_1"])
+    workloads = {each.name: each for each in shipped.options("workload", stems("workload"))}
+    ours = {name for name, each in workloads.items() if each.python == ".venv/bin/python"}
+    tuned = [workloads[name] for table in of_thesis for name in table.tune.workloads]
+    programs = {program for each in tuned for program in each.command if program.endswith(".py")}
+    of_tuned = {name for name in ours if programs & set(workloads[name].command)}
+    assert set(experiment.workloads) | of_tuned == ours >= set(experiment.workloads)
+    assert len(set(experiment.workloads) - of_tuned) >= 6
     assert any(len(names) > 1 for names in experiment.targets.values())
     for name in experiment.workloads:
         assert experiment.targets[name] == [name]

@@ -72,7 +72,9 @@ class Tune:
     )
     objectives: Names = about("Names of files in `conf/objective/`.", factory=lambda: ["accuracy"])
     seeds: Runs = about("Searches of each cell, with the seeds 1, 2 and so on.", default=1)
-    workers: Count = about("Trials that run at once, each on its share of the CPUs.", default=1)
+    workers: Count = about(
+        "Trials that name no `cores` have a share of the CPUs each, for so many at once.", default=1
+    )
 
     @model_validator(mode="after")
     def _names_whole_cells(self) -> Self:

@@ -21,8 +21,8 @@ def main(
 ) -> None:
     """Read the command line, call `run` and write the metrics that it returns, as command.main.
 
-    `numbers` are options of this program alone, with their defaults. Equal command lines give
-    equal files, to the last bit: no times are in them.
+    `numbers` are options of this program alone, with their defaults; counts have a whole one.
+    Equal command lines give equal files, to the last bit: no times are in them.
     """
 
     def result(options: argparse.Namespace) -> dict[str, Any]:
@@ -37,7 +37,8 @@ def main(
 
     made = parser(description, batch_size)
     for name, default in numbers.items():
-        made.add_argument(f"--{name.replace('_', '-')}", type=float, default=default)
+        kind = positive if isinstance(default, int) else float
+        made.add_argument(f"--{name.replace('_', '-')}", type=kind, default=default)
     command.main(made, result)
 
 

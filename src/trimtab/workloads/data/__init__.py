@@ -52,13 +52,16 @@ class Split:
 class Samples:
     """Labelled samples in two splits.
 
-    `name` is the data set's name, `source` where this copy came from.
+    `name` is the data set's name, `source` where this copy came from. Labels are below `classes`,
+    and the numbers of texts' tokens below `tokens`.
     """
 
     name: str
     source: str
     train: Split
     test: Split
+    classes: int = 10
+    tokens: int = 0
 
     def first(self, train_samples: int | None, test_samples: int | None) -> "Samples":
         """Return the first samples of each split, all of them where a number is None."""

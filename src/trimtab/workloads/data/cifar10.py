@@ -1,15 +1,9 @@
-"""CIFAR-10: a local copy in pickles or image files, or scikit-learn's digits in its shape.
-
-A copy is a folder or a tar archive, seen as named files.
-"""
+"""CIFAR-10: a local copy in pickles or image files, or scikit-learn's digits in its shape."""
 
 import codecs
 import io
 import pickle
 import re
-import tarfile
-import zlib
-from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from trimtab.workloads.data import InputError, Samples, Split, digits, interleaved
+from trimtab.workloads.data.files import names, read
 
 _BATCHES = {"train": [f"data_batch_{number}" for number in range(1, 6)], "test": ["test_batch"]}
 _IMAGE = re.compile(r"(?:^|/)(train|test)/([^/]+)/[^/.][^/]*\.(?:png|jpe?g)$", re.IGNORECASE)
@@ -51,11 +46,11 @@ def load(
     limits = {"train": train_samples, "test": test_samples}
     if all(batch in by_stem for batches in _BATCHES.values() for batch in batches):
         splits = [_batches(path, [by_stem[b] for b in _BATCHES[s]], limits[s]) for s in limits]
-        return Samples("CIFAR-10", f"pickled batches in {path}", *splits)
+        return Samples("CIFAR-10", f"pickled batches in {path}", splits[0], splits[1])
     matches = [match for match in map(_IMAGE.search, found) if match]
     if {match[1].lower() for match in matches} == {"train", "test"}:
         splits = [_image_files(path, matches, split, limits[split]) for split in limits]
-        return Samples("CIFAR-10", f"image files in {path}", *splits)
+        return Samples("CIFAR-10", f"image files in {path}", splits[0], splits[1])
     raise InputError(
         f"--data {path}: found neither the pickles data_batch_1 to data_batch_5 and test_batch, "
         f"nor images named train/<class>/<image> and test/<class>/<image> (.png, .jpg) there"
@@ -115,32 +110,3 @@ def _image_files(path: Path, matches: list[re.Match[str]], split: str, limit: in
             raise InputError(f"{path}: {file}: {pixels.shape[1]} x {pixels.shape[0]}, not 32 x 32")
         images[index] = pixels.transpose(2, 0, 1)
     return Split(images, labels[order])
-
-
-def names(path: Path) -> list[str]:
-    """Return the sorted names of the files in a folder or tar archive, relative to it.
-
-    Raises InputError when `path` is neither.
-    """
-    if path.is_dir():
-        return sorted(str(file.relative_to(path)) for file in path.rglob("*") if file.is_file())
-    try:
-        with tarfile.open(path) as archive:
-            return sorted(member.name for member in archive if member.isfile())
-    except (OSError, EOFError, zlib.error, tarfile.TarError):
-        raise InputError(f"--data {path}: neither a folder nor a tar archive") from None
-
-
-def read(path: Path, wanted: Collection[str]) -> dict[str, bytes]:
-    """Return the content of the `wanted` files of a folder or tar archive by name."""
-    if path.is_dir():
-        return {name: (path / name).read_bytes() for name in wanted}
-    content = {}
-    wanted = set(wanted)
-    # In the archive's own order: going back in a compressed archive starts it over.
-    with tarfile.open(path) as archive:
-        for member in archive:
-            file = archive.extractfile(member) if member.name in wanted else None
-            if file is not None:
-                content[member.name] = file.read()
-    return content
