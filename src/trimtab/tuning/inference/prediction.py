@@ -10,6 +10,7 @@ CPUs' time divides the speed.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from trimtab.errors import UserError
 
@@ -41,7 +42,7 @@ class BatchTimes:
         """Return the time of a batch."""
         sizes = sorted({size for size, _ in self.measured})
         below, above = sizes[0], sizes[1]
-        for left, right in zip(sizes, sizes[1:], strict=False):
+        for left, right in pairwise(sizes):
             if size > left:
                 below, above = left, right
         low_s, high_s = (self._on_cores(one, cores) for one in (below, above))

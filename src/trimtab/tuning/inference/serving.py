@@ -132,7 +132,7 @@ class Rounds:
 
     def add(self, event: EpochEnd) -> bool:
         """Add a round; return whether it counts. Raises BrokenProtocolError where it is none."""
-        batches, served_s, times = _reported(event.metrics)
+        batches, served_s, times = batches_of(event.metrics)
         if self._warm_s < _WARM_UP_S:
             self._warm_s += served_s
             return False
@@ -190,7 +190,7 @@ class _Energy:
         )
 
 
-def _reported(metrics: Mapping[str, float]) -> tuple[int, float, list[float]]:
+def batches_of(metrics: Mapping[str, float]) -> tuple[int, float, list[float]]:
     """Return the number of batches of a round, their sum and the times that are known, in s."""
     if "batches" in metrics and "served_s" in metrics:
         times = [value for name, value in metrics.items() if _TIME.fullmatch(name)]
