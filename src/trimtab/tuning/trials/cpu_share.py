@@ -1,10 +1,9 @@
 """The share of the time in which a running trial may use its CPUs: a slower processor.
 
-All processes of the trial are stopped and continued together, after 5 ms each time: what that takes,
-some 0.2 ms, makes no difference then. Over many periods
-the mean speed is right; within one they run at full speed or not at all. What is shorter than a
-period is thus never seen as slow as it would be, and what happens to be stopped takes longer: the
-tails of short times are an artefact.
+All processes of the trial are stopped and continued together, each time after 5 ms: what stopping
+takes, some 0.2 ms, matters little then. Over many turns the mean speed is right; within one they
+run at full speed or not at all. What is shorter than a turn is thus never seen as slow as it would
+be, and what happens to be stopped takes longer: the tails of short times are an artefact.
 
 A control group's bandwidth (cpu.max) is not used: with several cores it gives one of them the
 others' time, which then wait for each other (docs/methods/inference.md has figures). But where a
