@@ -1,13 +1,13 @@
 """By how much estimates of inference miss: the percent error of the thesis' section 7.5.4.
 
-    nice -n -15 python benchmarks/tuning/inference_error.py [--turns 4]
+    sudo python benchmarks/tuning/inference_error.py [--turns 4]
 
 Models run for real with each batch size, on one core and on two, at full speed and stopped for half
 and for three quarters of the time. Each is estimated from the full speed of three batch sizes; what
 is estimated from is not compared. All processes of a model live at once and take turns, of 0.25 s
-of batches or one of them, and next to each is a turn of the same reference: times are medians of
-the ratios to it, as other work of the machine slows turns that lie minutes apart down by different
-factors. `load` is that of the machine meanwhile.
+of batches or one of them, under a real-time policy; beside those of each process is a turn of the
+same reference: times are medians of the ratios to it, as other work of the machine slows turns that
+lie minutes apart down by different factors. `load` is that of the machine meanwhile.
 """
 
 import argparse
@@ -67,6 +67,12 @@ class Turns:
         self._process.answer(SystemSettings(cpu_share=cpu_share))
         return self.wait()
 
+    def schedule(self, policy: int, priority: int = 0) -> None:
+        """Set the policy of all its threads."""
+        for process in self._process.processes():
+            for thread in os.listdir(f"/proc/{process.pid}/task"):
+                os.sched_setscheduler(int(thread), policy, os.sched_param(priority))
+
     def close(self) -> None:
         """End it."""
         self._process.kill()
@@ -80,22 +86,26 @@ def measured(
     Each is that of the turn by the reference's beside it, times the median of the reference's.
     """
     with ExitStack() as stack:
+        stack.callback(os.sched_setscheduler, 0, os.SCHED_OTHER, os.sched_param(0))
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(2))  # as it stops the others
         names = [(sizes[0], 1), *((size, cores) for size in sizes for cores in CORES)]
         running = []
         for number, (size, cores) in enumerate(names):
             running.append(Turns(workload, size, cores, folder / str(number)))
             stack.callback(running[-1].close)
             running[-1].wait()  # the warm-up
+        for one in running:
+            # No other program interrupts it: two threads that wait for each other would lose twice.
+            one.schedule(os.SCHED_RR, 1)
         reference, *others = running
         references, ratios = [], defaultdict(list)
         for _ in range(turns):
             for one in others:
+                reference_s = reference.take(1.0)
+                references.append(reference_s)
+                size, cores = one.configuration.batch_size, one.configuration.cores
                 for share in sorted(SHARES):  # full speed last: nothing is stopped by turns then
-                    before_s = reference.take(1.0)
-                    time_s = one.take(share)
-                    references += [before_s]
-                    size, cores = one.configuration.batch_size, one.configuration.cores
-                    ratios[size, cores, share].append(time_s / before_s)
+                    ratios[size, cores, share].append(one.take(share) / reference_s)
         usual_s = statistics.median(references)
         return {key: [ratio * usual_s for ratio in values] for key, values in ratios.items()}
 

@@ -38,7 +38,8 @@ class Served:
     `inference_s` is the time per sample, the mean over all batches after the warm-up; `batch_s` are
     the times of these batches, or of as many at equal distances. `inference_j` is the energy per
     sample, whose `energy_kind` is one of profiling's EnergySource: measured, modelled or unknown.
-    `not_set` says of limits that are not in effect why not.
+    `not_set` says of limits that are not in effect why not. `source` tells it from what was scaled
+    from another machine (tuning.inference.roofline).
     """
 
     inference_s: float
@@ -47,6 +48,7 @@ class Served:
     energy_kind: str
     peak_rss_bytes: int
     not_set: Mapping[str, str] = field(default_factory=dict)
+    source: str = "measured"
 
 
 def served(

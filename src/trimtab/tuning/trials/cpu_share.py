@@ -34,10 +34,10 @@ class CpuShare:
         self._thread: threading.Thread | None = None
         self._ending = threading.Event()
         self._share = 1.0
-        try:
-            self._group: Path | None = make_group("cpu")
-        except UserError:
-            self._group = None
+        self._group: Path | None = None
+        if os.sched_getscheduler(0) == os.SCHED_OTHER:  # others are first anyway, and not let in
+            with suppress(UserError):
+                self._group = make_group("cpu")
         self.first = False
         for name, weight in _MOST_WEIGHT.items():
             if self._group is not None and (self._group / name).exists():
