@@ -32,6 +32,7 @@ from trimtab.cli.doctor import examine
 from trimtab.cli.learning import SlimFolder
 from trimtab.cli.summary import summary_of
 from trimtab.cli.terminal import Terminal, prints_any_name, say_path
+from trimtab.cli.tune import tune
 from trimtab.cli.words import risk_in_words
 from trimtab.config.fields import MistakeError
 from trimtab.config.groups.debloat import (
@@ -59,6 +60,7 @@ app = typer.Typer(
 )
 app.add_typer(queue_cli.schedule, name="schedule")
 app.command()(queue_cli.probe)
+app.command()(tune)
 console = Terminal(stderr=True)
 
 

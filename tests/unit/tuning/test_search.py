@@ -22,8 +22,8 @@ from trimtab.tuning.hyperband import brackets_of
 from trimtab.tuning.score import Failure, Score
 from trimtab.tuning.search import Plan, RungResult, Search
 from trimtab.tuning.space import Space
-from trimtab.tuning.steering import Fixed
 from trimtab.tuning.study import Study
+from trimtab.tuning.system.steering import Fixed
 
 HOST = HardwareModel("host", 4, 10.0, 50.0, 0.0, 8.0, 0.1, "a test")
 CPUS = sorted(os.sched_getaffinity(0))
@@ -37,6 +37,7 @@ for epoch in range(trimtab_trial.first_epoch(), epochs):
         raise SystemExit("an unlucky width")
     with open("epochs.txt", "a") as file:
         file.write(f"{width} {epoch}\\n")
+    open(f"{trimtab_trial.folder()}/{epoch + 1}", "w").close()
     trimtab_trial.epoch_end(epoch, accuracy=width / 100)
 """
 TUNING = tuning(

@@ -37,7 +37,7 @@ class TrialProcess:
     def __init__(
         self, running: Running, folder: TrialFolder, settings: SystemSettings, timeout_s: float
     ) -> None:
-        self.folder, self.pid = folder.path, running.pid
+        self.folder, self.pid, self.first_epoch = folder.path, running.pid, folder.first_epoch
         self.processes = running.processes
         self._running, self._files, self._settings = running, folder, settings
         self._channel = folder.channel
@@ -67,8 +67,8 @@ class TrialProcess:
     ) -> Self:
         """Start `workload` with `parameters` beside and before its own, in the trial's `folder`.
 
-        With `resume` it goes on behind the last epoch that was answered, from the checkpoint in
-        that folder; else the folder is begun anew. The time limit is the workload's or
+        With `resume` it goes on behind the last epoch that was answered, where the program keeps
+        a checkpoint; else the folder is begun anew. The time limit is the workload's or
         `timeout_s`; time in which the program waits for an answer does not count. `change` then
         says which settings are not in effect. Raises UserError when it cannot be started.
         """

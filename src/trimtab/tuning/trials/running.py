@@ -40,7 +40,8 @@ class TrialFolder:
     """The files of one trial, those of the program and ours; kept while the trial may be resumed.
 
     `checkpoint/` is the program's; `output/` is {output} of its last run; `progress.json` says
-    which epoch comes next. Runs are told apart by their first epoch in the names of their logs.
+    which epoch comes next: the first, where the program keeps no checkpoint. Runs are told apart by
+    their first epoch in the names of their logs.
     """
 
     def __init__(self, path: Path, *, resume: bool) -> None:
@@ -53,7 +54,7 @@ class TrialFolder:
         else:
             new_folder(self.checkpoint)
             self._progress.unlink(missing_ok=True)
-        self.first_epoch = self._read_progress()
+        self.first_epoch = self._read_progress() if any(self.checkpoint.iterdir()) else 0
         self.stdout = self.path / f"from_epoch_{self.first_epoch}.stdout"
         self.stderr = self.stdout.with_suffix(".stderr")
         self.channel = Channel(self.path / "channel")

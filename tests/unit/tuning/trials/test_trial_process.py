@@ -347,6 +347,22 @@ def test_one_that_reports_by_marks_cannot_be_paused(tmp_path: Path) -> None:
         assert end_of(trial).reason == Reason.KILLED
 
 
+def test_without_a_checkpoint_it_begins_again(tmp_path: Path) -> None:
+    """Else a program that keeps none would be taken for one trained for longer than it is."""
+    code = """
+import trimtab_trial
+for epoch in range(trimtab_trial.first_epoch(), 3):
+    trimtab_trial.epoch_end(epoch, accuracy=0.5)
+"""
+    for resume in (False, True):
+        with start(workload(code), tmp_path / "trial", resume=resume) as trial:
+            assert [epoch_of(trial).epoch, trial.first_epoch] == [0, 0]
+            trial.answer(NOTHING)
+            assert epoch_of(trial).epoch == 1
+            trial.stop()
+            end_of(trial)
+
+
 def test_what_cannot_be_started(tmp_path: Path) -> None:
     server = workload("0", server=Server(drive=["true"], ready="."))
     with pytest.raises(UserError, match="a server is no trial"):
@@ -354,7 +370,7 @@ def test_what_cannot_be_started(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="workdir"):
         start(workload("0", workdir=str(tmp_path / "none")), tmp_path / "trial")
     folder = tmp_path / "damaged"
-    folder.mkdir()
+    (folder / "checkpoint" / "1").mkdir(parents=True)
     for text in ("", "[]", "{}", '{"next_epoch": -1}', '{"next_epoch": true}', "1" * 2000):
         (folder / "progress.json").write_text(text)
         with pytest.raises(UserError, match=r"progress\.json"):

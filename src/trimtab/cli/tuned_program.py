@@ -1,0 +1,119 @@
+"""What `trimtab tune` says of a program: the key `tuning` of a workload's YAML as options."""
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from trimtab.cli.program_options import ProgramOptions
+from trimtab.cli.workspace import find_interpreter, find_program
+from trimtab.config.fields import MistakeError
+from trimtab.config.groups.tuning import Kind, Tuning
+from trimtab.config.groups.workload import Marks, TargetConfig, Workload
+from trimtab.config.validate import checked
+from trimtab.errors import UserError
+
+_SPELLING = "KIND.NAME=LOW:HIGH, KIND.NAME=LOW:HIGH:log or KIND.NAME=A,B,C"
+_WORDS = {"true": True, "false": False, "null": None}
+
+
+@dataclass(frozen=True)
+class TunedProgram:
+    """What was given of a program that is tuned, besides its command, as it was typed."""
+
+    parameters: list[str]
+    epochs: str | None = None
+    data_fraction: float | None = None
+    metric: str = "accuracy"
+    epoch_mark: str | None = None
+    timeout_s: float = 3600.0
+
+    def workload(self, command: list[str]) -> Workload:
+        """Return the workload that is meant; it runs in the current folder.
+
+        Raises UserError for what is no program, and for an option that its key does not take.
+        """
+        if not find_program(command[0], None):
+            raise UserError(
+                f"{command[0]}: no such program; give the command as you run it, after --, or the"
+                " name of a file in conf/workload/ without --parameter"
+            )
+        if self.epochs is None:
+            raise UserError("--epochs is missing: LEAST:MOST, as 2:10, that a trial is trained for")
+        # It stands for the environment of a program of no interpreter, which is not asked for here.
+        target = TargetConfig(location=str(Path.cwd()))
+        options = ProgramOptions(target=target, timeout_s=self.timeout_s)
+        plain = options.workload(command, find_interpreter(command))
+        try:
+            marks = checked({"epoch": self.epoch_mark}, Marks)
+        except MistakeError as error:
+            raise UserError(f"--epoch-mark: {error.problem}") from None
+        return replace(plain, marks=marks, tuning=self._tuning(self.epochs))
+
+    def _tuning(self, epochs: str) -> Tuning:
+        kinds: dict[str, dict[str, Any]] = {}
+        for text in self.parameters:
+            kind, name, keys = parameter_of(text)
+            if name in kinds.setdefault(kind, {}):
+                raise UserError(f"--parameter {text}: {kind}.{name} is given twice")
+            kinds[kind][name] = keys
+        given: dict[str, Any] = {**kinds, "epochs": _epochs(epochs), "metric": self.metric}
+        if self.data_fraction is not None:
+            given["data_fraction"] = {"least": self.data_fraction}
+        try:
+            return checked(given, Tuning)
+        except MistakeError as error:
+            raise UserError(f"the options of what is tuned: {error}") from None
+
+
+def parameter_of(text: str) -> tuple[str, str, dict[str, Any]]:
+    """Return the kind, the name and the keys of a parameter as it was typed.
+
+    A range of whole numbers is one of integers. The default, which tuners that leave this kind of
+    parameter alone take, is the first of choices, the middle of a range, and of the `system`'s
+    ranges the most. Raises UserError for what is not spelled so.
+    """
+    full_name, _, values = text.partition("=")
+    kind, _, name = full_name.partition(".")
+    if kind not in list(Kind) or not name or not values:
+        raise UserError(f"--parameter {text}: expected {_SPELLING}, where KIND is {_kinds()}")
+    low, *more = values.split(":")
+    if not more or not isinstance(_scalar(low), int | float):
+        choices = [_scalar(word) for word in values.split(",")]
+        return kind, name, {"choices": choices, "default": choices[0]}
+    ends = [_scalar(low), _scalar(more[0])]
+    if more[1:] not in ([], ["log"]) or not all(_is_number(end) for end in ends):
+        raise UserError(f"--parameter {text}: expected {_SPELLING}")
+    log, whole = more[1:] == ["log"], all(isinstance(end, int) for end in ends)
+    least, most = ends
+    middle = math.sqrt(least * most) if log and least > 0 < most else (least + most) / 2
+    default = most if kind == Kind.SYSTEM else round(middle) if whole else middle
+    default = min(max(default, least), most)  # else the error would be about the default
+    return kind, name, {"low": least, "high": most, "log": log, "whole": whole, "default": default}
+
+
+def _epochs(text: str) -> dict[str, int]:
+    least, _, most = text.partition(":")
+    if not (least.isdecimal() and most.isdecimal()):
+        raise UserError(f"--epochs {text}: expected LEAST:MOST, as 2:10")
+    return {"least": int(least), "most": int(most)}
+
+
+def _scalar(word: str) -> Any:
+    if word in _WORDS:
+        return _WORDS[word]
+    for number in (int, float):
+        try:
+            return number(word)
+        except ValueError:
+            continue
+    return word
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _kinds() -> str:
+    *others, last = Kind
+    return f"{', '.join(others)} or {last}"

@@ -1,0 +1,122 @@
+"""`trimtab tune` as a person types it, on a script of three added lines and on a workload."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import yaml
+
+from trimtab.records.tables import TRIALS, read_table
+
+TRIMTAB = Path(sys.executable).parent / "trimtab"
+PROJECT = Path(__file__).parents[2]
+# From its third epoch on it waits to be killed, while there is a file `wait`.
+TRAINING = """
+import os, signal, sys
+import trimtab_trial
+given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+width, epochs = int(given["--width"]), int(given["--epochs"])
+for epoch in range(trimtab_trial.first_epoch(), epochs):
+    with open("epochs.txt", "a") as file:
+        file.write(f"{width} {epoch}\\n")
+    if os.path.exists("wait") and len(open("epochs.txt").readlines()) > 2:
+        signal.pause()
+    open(f"{trimtab_trial.folder()}/{epoch + 1}.json", "w").close()
+    trimtab_trial.epoch_end(epoch, accuracy=1 - (width - 40) ** 2 / 10000)
+"""
+WORDS = [
+    "tune", "--parameter", "training.width=1:99", "--epochs", "1:3", "--tuner", "tune_v1",
+    "--", sys.executable, "train.py",
+]  # fmt: skip
+
+
+def trimtab(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [TRIMTAB, *words], cwd=folder, capture_output=True, text=True, timeout=120
+    )
+
+
+def test_plan_trials_and_best_and_what_was_stopped_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAINING)
+    (tmp_path / "wait").touch()
+    stopped = subprocess.Popen(
+        [TRIMTAB, *WORDS], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert stopped.stderr is not None
+    lines = []
+    for line in stopped.stderr:
+        lines.append(line.strip())
+        if line.startswith("[2/6]"):
+            stopped.send_signal(signal.SIGINT)
+            break
+    rest = stopped.communicate(timeout=60)[1]
+    assert stopped.returncode == 130 and "run it again" in rest, rest
+    assert lines[:4] == [
+        "Tune V1, for accuracy",
+        "bracket 1: 3 to 1 epochs, 1 to 3 epochs",
+        "bracket 2: 2 to 3 epochs",
+        "in all as much as 11 epochs over all data",
+    ]
+    assert not (tmp_path / "trimtab_workspace/tune/best.yaml").exists()
+    (tmp_path / "wait").unlink()
+
+    done = trimtab(tmp_path, *WORDS)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "trimtab_workspace/tune/best.yaml\n"
+    assert "2 of 6 are there from before" in done.stderr
+    told = [line for line in done.stderr.splitlines() if line.startswith("[")]
+    assert [line.split("]")[0] for line in told] == [f"[{n}/6" for n in (3, 4, 5, 6)]
+    table = read_table(tmp_path / "trimtab_workspace/tune/trials.parquet", TRIALS)
+    assert len(table) == 6
+    longest = table[table["epochs"] == 3].sort_values("score").iloc[-1]
+    said = f"best so far {longest['score']:.4g} (trial {longest['trial']}, 3 epochs)"
+    assert told[-1].endswith(said)
+    best = yaml.safe_load((tmp_path / "trimtab_workspace/tune/best.yaml").read_text())
+    width = json.loads(longest["configuration"])["training.width"]
+    assert best["parameters"] == {"width": width, "epochs": 3}
+    assert f"{width}" in done.stderr.split("best.yaml")[0]
+    # Of what ended before nothing was trained again: at most the epoch that was stopped.
+    trained = Counter((tmp_path / "epochs.txt").read_text().splitlines())
+    assert sum(count - 1 for count in trained.values()) <= 1
+
+
+def test_mistakes(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAINING)
+    given, command = WORDS[1:5], WORDS[-3:]
+    for words, said in (
+        (["--tuner", "tpee", *given, *command], "tpee"),
+        (["--objective", "accurracy", *given, *command], "accurracy"),
+        (["lenet5_tran"], "lenet5_tran"),
+        (["llama_inference"], "no key `tuning`"),
+        (["--parameter", "width=1", *command], "KIND.NAME"),
+        (["--tuner", "pipetune", *given, *command], "no parameter to tune inside trials"),
+    ):
+        done = trimtab(tmp_path, "tune", *words)
+        assert done.returncode == 2 and "Traceback" not in done.stderr, (words, done.stderr)
+        assert said in " ".join(done.stderr.split()), done.stderr
+        assert done.stdout == ""
+    assert not (tmp_path / "trimtab_workspace").exists()
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/mine.txt").touch()
+    done = trimtab(tmp_path, "tune", "--workspace", "notes", *WORDS[1:])
+    assert done.returncode == 2 and "no workspace of trimtab" in done.stderr
+
+
+def test_a_workload_by_name(tmp_path: Path) -> None:
+    """As a program of one's own is described for experiments: the folder `conf` is here."""
+    (tmp_path / "train.py").write_text(TRAINING)
+    conf = tmp_path / "conf"
+    subprocess.run(["cp", "-r", PROJECT / "conf", conf], check=True)
+    described = {
+        "name": "mine", "command": ["python", "train.py"], "python": sys.executable,
+        "tuning": {"epochs": {"least": 1, "most": 1},
+                   "training": {"width": {"choices": [7, 40], "default": 7}}},
+    }  # fmt: skip
+    (conf / "workload/mine.yaml").write_text(yaml.safe_dump(described))
+    done = trimtab(tmp_path, "tune", "mine", "--tuner", "tpe", "--workspace", "kept")
+    assert done.returncode == 0, done.stderr
+    best = yaml.safe_load((tmp_path / "kept/tune/best.yaml").read_text())
+    assert best["parameters"]["width"] in (7, 40)
