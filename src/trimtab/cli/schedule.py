@@ -52,7 +52,7 @@ def probe(
     from trimtab.execution import probing
 
     machine = _machine(conf, hardware)
-    tasks = task if task is not None else [] if command else list(probing.TASKS)
+    tasks = task if task is not None else [] if command else list(probing.NAMES)
     with console.status("probing: every task at every number of cores"):
         document = probing.probe(
             name,
@@ -69,6 +69,11 @@ def probe(
             f"{row['wall_s']:.2f}", f"{row['energy_j']:.1f}",
         )  # fmt: skip
     console.print(table)
+    if "rooflines" in document:
+        reached = Table("cores", "GFLOP/s", "GB/s", "a call, us")
+        for row in document["rooflines"]:
+            reached.add_row(*(f"{value:g}" for value in row.values()))
+        console.print(reached)
     say_path(output or conf / "hardware" / f"{name}.yaml")
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import yaml
 
 from trimtab.errors import UserError
+from trimtab.execution import rooflines
 from trimtab.execution.sprinting.frequencies import Governors
 from trimtab.files import whole_file
 from trimtab.profiling.meters.power_model import HardwareModel, idle_share_j
@@ -59,6 +60,7 @@ TASKS = {
     task.name: task
     for task in (_own("k_means", (250, 500)), _own("matrix_multiplication", (50, 100)))
 }
+NAMES = (*TASKS, rooflines.NAME)
 
 
 def probe(
@@ -66,23 +68,25 @@ def probe(
     output: Path,
     *,
     hardware: HardwareModel,
-    tasks: Sequence[str] = tuple(TASKS),
+    tasks: Sequence[str] = NAMES,
     commands: Mapping[str, Sequence[str]] | None = None,
     overwrite: bool = False,
 ) -> dict[str, Any]:
     """Probe this host and write the hardware YAML `output`, which has to be called `{name}.yaml`.
 
-    `tasks` are names of `TASKS`, `commands` are the user's own by their names. `hardware` is the
+    `tasks` are some of `NAMES`, `commands` are the user's own by their names. `hardware` is the
     power model of this host. Returns the document. Raises UserError before anything runs for an
     unknown task and for a file that is there already, unless `overwrite`.
     """
     check_output(name, output, overwrite=overwrite)
-    unknown = [task for task in tasks if task not in TASKS]
+    unknown = [task for task in tasks if task not in NAMES]
     if unknown:
-        raise UserError(f"probing task {unknown[0]!r} is unknown; there are: {', '.join(TASKS)}")
-    chosen = [TASKS[task] for task in tasks]
+        raise UserError(f"probing task {unknown[0]!r} is unknown; there are: {', '.join(NAMES)}")
+    chosen = [TASKS[task] for task in tasks if task in TASKS]
     chosen += [ProbingTask(key, tuple(words)) for key, words in (commands or {}).items()]
     document = probe_host(name, chosen, hardware=hardware)
+    if rooflines.NAME in tasks:
+        document["rooflines"] = rooflines.rooflines(sorted(os.sched_getaffinity(0)))
     check_output(name, output, overwrite=overwrite)  # it took a while: somebody may have written it
     text = yaml.safe_dump(document, sort_keys=False, width=98, allow_unicode=True)
     with whole_file(output) as temporary:

@@ -63,6 +63,16 @@ class Probe:
 
 
 @dataclass(config=CHECKED)
+class Roofline:
+    """What a number of its cores reach together: the roofline of a machine."""
+
+    cores: SomeParts = about("Cores that were at work.")
+    gflop_per_s: Positive = about("Of a large matrix product in float32.", unit="GFLOP/s")
+    gb_per_s: Positive = about("Read and written by a triad that fits no cache.", unit="GB/s")
+    call_us: Positive = about("Time of an operation on a single number.", unit="us")
+
+
+@dataclass(config=CHECKED)
 class Hardware:
     """The machine and the power model that stands in where it has no energy meter."""
 
@@ -114,6 +124,12 @@ class Hardware:
         unit="B/s",
         schedule_only=True,
     )
+    rooflines: list[Roofline] = about(
+        "What it reaches by the number of cores: `cores`, `gflop_per_s`, `gb_per_s`, `call_us`; by "
+        "which inference is scaled from one machine to another. `trimtab probe` measures them.",
+        factory=list,
+        tuning_only=True,
+    )
     probes: list[Probe] = about(
         "What probing tasks took on it: `task`, `cores`, `memory_gib`, `work`, `wall_s`, "
         "`energy_j` (without idle power), `level`, `energy_source`. `trimtab probe` measures "
@@ -128,6 +144,10 @@ class Hardware:
         _at_least("gpu_busy_w", self.gpu_busy_w, self.gpu_idle_w, "gpu_idle_w", "W")
         self._check_levels()
         _check_load_curve(self.load_curve)
+        for position, roofline in enumerate(self.rooflines):
+            if roofline.cores > self.cores:
+                expected = f"at most the machine's {self.cores}"
+                raise InvalidValueError(f"rooflines[{position}].cores", roofline.cores, expected)
         levels = max(1, len(self.levels))
         for position, probe in enumerate(self.probes):
             if probe.cores > self.cores:

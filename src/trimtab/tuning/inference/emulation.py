@@ -2,7 +2,7 @@
 
 Thesis, section 7.3.4: the inference tuning server simulates edge devices. A process tree is kept on
 as many cores as the device has (affinity), in as much memory (tuning.trials.memory_limit), and, for
-a slower processor, to a share of the time (tuning.trials.cpu_share, in periods of 5 ms). The mean
+a slower processor, to a share of the time (tuning.trials.cpu_share, in turns of 5 ms). The mean
 time of a batch is then right for a device whose processor is slower by that share; single times
 are not: what is shorter than a period runs at full speed or is stopped, so tails are an artefact.
 Another architecture is not emulated but scaled: tuning.inference.roofline.

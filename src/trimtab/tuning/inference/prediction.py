@@ -7,10 +7,10 @@ part that they share and one that they do not (Amdahl), fitted for each batch si
 CPUs' time divides the speed.
 """
 
-import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from trimtab.errors import UserError
 
@@ -38,11 +38,22 @@ class BatchTimes:
         if not all(math.isfinite(time_s) and time_s > 0 for time_s in self.measured.values()):
             raise UserError(f"times of batches: {dict(self.measured)}: expected seconds above 0")
 
+    @property
+    def cores(self) -> set[int]:
+        """The numbers of cores that were measured."""
+        return {count for _, count in self.measured}
+
+    def fixed_s(self, cores: int) -> float:
+        """Return what a batch takes that does not grow with it, from the two smallest sizes."""
+        first, second = sorted({size for size, _ in self.measured})[:2]
+        first_s, second_s = self._on_cores(first, cores), self._on_cores(second, cores)
+        return first_s - (second_s - first_s) * first / (second - first)
+
     def batch_s(self, size: int, cores: int, cpu_share: float = 1.0) -> float:
         """Return the time of a batch."""
         sizes = sorted({size for size, _ in self.measured})
         below, above = sizes[0], sizes[1]
-        for left, right in itertools.pairwise(sizes):
+        for left, right in pairwise(sizes):
             if size > left:
                 below, above = left, right
         low_s, high_s = (self._on_cores(one, cores) for one in (below, above))

@@ -38,7 +38,8 @@ class Served:
     `inference_s` is the time per sample, the mean over all batches after the warm-up; `batch_s` are
     the times of these batches, or of as many at equal distances. `inference_j` is the energy per
     sample, whose `energy_kind` is one of profiling's EnergySource: measured, modelled or unknown.
-    `not_set` says of limits that are not in effect why not.
+    `not_set` says of limits that are not in effect why not. `source` tells it from what was scaled
+    from another machine (tuning.inference.roofline).
     """
 
     inference_s: float
@@ -47,6 +48,7 @@ class Served:
     energy_kind: str
     peak_rss_bytes: int
     not_set: Mapping[str, str] = field(default_factory=dict)
+    source: str = "measured"
 
 
 def served(
@@ -132,7 +134,7 @@ class Rounds:
 
     def add(self, event: EpochEnd) -> bool:
         """Add a round; return whether it counts. Raises BrokenProtocolError where it is none."""
-        batches, served_s, times = _reported(event.metrics)
+        batches, served_s, times = batches_of(event.metrics)
         if self._warm_s < _WARM_UP_S:
             self._warm_s += served_s
             return False
@@ -190,7 +192,7 @@ class _Energy:
         )
 
 
-def _reported(metrics: Mapping[str, float]) -> tuple[int, float, list[float]]:
+def batches_of(metrics: Mapping[str, float]) -> tuple[int, float, list[float]]:
     """Return the number of batches of a round, their sum and the times that are known, in s."""
     if "batches" in metrics and "served_s" in metrics:
         times = [value for name, value in metrics.items() if _TIME.fullmatch(name)]

@@ -1,10 +1,9 @@
 """The share of the time in which a running trial may use its CPUs: a slower processor.
 
-All processes of the trial are stopped and continued together, in periods of 5 ms; of 20 ms where
-they have several CPUs, the last of which stops up to 0.3 ms late. Over many periods
-the mean speed is right; within one they run at full speed or not at all. What is shorter than a
-period is thus never seen as slow as it would be, and what happens to be stopped takes longer: the
-tails of short times are an artefact.
+All processes of the trial are stopped and continued together, each time after 5 ms: what stopping
+takes, some 0.2 ms, matters little then. Over many turns the mean speed is right; within one they
+run at full speed or not at all. What is shorter than a turn is thus never seen as slow as it would
+be, and what happens to be stopped takes longer: the tails of short times are an artefact.
 
 A control group's bandwidth (cpu.max) is not used: with several cores it gives one of them the
 others' time, which then wait for each other (docs/methods/inference.md has figures). But where a
@@ -23,9 +22,7 @@ from trimtab.errors import UserError
 from trimtab.execution.sprinting.control_groups import make_group, move_into, remove_group
 from trimtab.execution.sprinting.sprinter import RunningJob
 
-PERIOD_S = 0.005
-PERIOD_OF_SEVERAL_S = 0.020
-_LEAST_S = 0.001  # of running or standing still; a share that needs less has longer periods
+RUN_S = 0.005
 _NEW_PROCESSES_S = 0.1
 _MOST_WEIGHT = {"cpu.weight": 10_000, "cpu.shares": 262_144}
 
@@ -36,11 +33,11 @@ class CpuShare:
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None
         self._ending = threading.Event()
-        self._share, self._run_s = 1.0, PERIOD_S
-        try:
-            self._group: Path | None = make_group("cpu")
-        except UserError:
-            self._group = None
+        self._share = 1.0
+        self._group: Path | None = None
+        if os.sched_getscheduler(0) == os.SCHED_OTHER:  # others are first anyway, and not let in
+            with suppress(UserError):
+                self._group = make_group("cpu")
         self.first = False
         for name, weight in _MOST_WEIGHT.items():
             if self._group is not None and (self._group / name).exists():
@@ -48,24 +45,32 @@ class CpuShare:
                     (self._group / name).write_text(str(weight))
                     self.first = True
 
-    def set(self, job: RunningJob, share: float, cpus: int) -> None:
-        """Let the job, on `cpus` CPUs, run for `share` of the time, above 0 and up to 1."""
+    def set(self, job: RunningJob, share: float) -> None:
+        """Let the job run for `share` of the time, above 0 and up to 1."""
         if not 0 < share <= 1:
             raise UserError(f"a share of {share:g} of the time: expected above 0 and up to 1")
         if self._group is not None:
             move_into(self._group, job)
-        self._share, self._run_s = share, run_s(share, cpus)
+        if share == 1:
+            self._end_thread()
+        self._share = share
         if share < 1 and self._thread is None:
             self._thread = threading.Thread(target=self._alternate, args=(job,), daemon=True)
             self._thread.start()
 
     def close(self) -> None:
         """Leave nothing behind; the job has ended."""
-        self._ending.set()
-        if self._thread is not None:
-            self._thread.join()
+        self._end_thread()
         if self._group is not None:
             remove_group(self._group)
+
+    def _end_thread(self) -> None:
+        """Let the job run on, if it was stopped by turns."""
+        if self._thread is not None:
+            self._ending.set()
+            self._thread.join()
+            self._thread = None
+            self._ending.clear()
 
     def _alternate(self, job: RunningJob) -> None:
         """Stop and continue the job by turns; what a turn is too long by, the next is shorter."""
@@ -79,7 +84,7 @@ class CpuShare:
                     processes.close()
                     handles = [processes.enter_context(handle) for handle in _handles(job)]
                     looked_at = began
-                self._ending.wait(max(0.0, self._run_s - (time.monotonic() - began)))
+                self._ending.wait(max(0.0, RUN_S - (time.monotonic() - began)))
                 stopped_at = time.monotonic()
                 owed_s += (stopped_at - began) * (1 - self._share) / self._share
                 if owed_s > 0 and not self._ending.is_set():
@@ -87,12 +92,6 @@ class CpuShare:
                     time.sleep(owed_s)
                     _send(handles, signal.SIGCONT)
                     owed_s -= time.monotonic() - stopped_at
-
-
-def run_s(share: float, cpus: int) -> float:
-    """Return how long the job runs in each period."""
-    period_s = PERIOD_S if cpus == 1 else PERIOD_OF_SEVERAL_S
-    return max(period_s, _LEAST_S / min(share, 1 - share)) * share if share < 1 else period_s
 
 
 def _handles(job: RunningJob) -> Iterator[AbstractContextManager[int]]:

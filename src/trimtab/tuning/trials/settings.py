@@ -180,7 +180,7 @@ class Machine:
     def _set_cpu_share(self, share: float) -> None:
         if self._cpu_share is None:
             self._cpu_share = CpuShare()
-        self._cpu_share.set(self._job, share, len(self._cpus or os.sched_getaffinity(0)))
+        self._cpu_share.set(self._job, share)
 
     def _check_gpus(self, gpus: tuple[str, ...]) -> None:
         if gpus != self._gpus:
