@@ -71,6 +71,7 @@ def test_resolved_shows_every_key(configurations: Configurations) -> None:
         workloads=[root.workload],
         hardware=[root.hardware],
         policies=[root.policy],
+        tuners=[root.tuner],
         debloat=root.debloat,
         profiling=root.profiling,
         settle=root.settle,
