@@ -25,6 +25,7 @@ rule tune_workload:
                 objective=CONFIG.option("objective", wildcards.objective),
                 seeds=EXPERIMENT.tune.seeds,
                 workers=EXPERIMENT.tune.workers,
+                inference_workload=CONFIG.inference_workload(wildcards.workload),
             )
         ),
     shell:

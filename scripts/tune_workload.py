@@ -18,7 +18,12 @@ with supervised():
 
     stage = load(arguments.config, TuneStage)
     request = Request(
-        stage.workload, stage.tuner, stage.objective, model_of(stage.hardware), stage.workers
+        stage.workload,
+        stage.tuner,
+        stage.objective,
+        model_of(stage.hardware),
+        stage.workers,
+        stage.inference_workload,
     )
     # Beside the results of all workloads and objectives, whose jobs may know each other.
     ground_truth = arguments.output.parents[2] / "ground_truth.json"

@@ -5,6 +5,11 @@
         ...
         trimtab_trial.epoch_end(epoch, accuracy=0.9, loss=0.1)
 
+A program that uses a model and trains none says how long each of its batches takes:
+
+    for batch in trimtab_trial.batches(loader):
+        model(batch)
+
 Where no tuner started the program nothing happens: every epoch is to be trained, and there is no
 folder. Otherwise a program that wants to be paused and to go on later writes its state to a file
 in `folder()` before it calls `epoch_end`, whose name tells the epoch to go on with, as in
@@ -18,9 +23,17 @@ import os
 import sys
 import time
 
+if False:  # for checkers of types alone: typing is not loaded
+    from collections.abc import Iterable, Iterator
+    from typing import TypeVar
+
+    Batch = TypeVar("Batch")
+
 _VARIABLE = "TRIMTAB_TRIAL"  # the trial's folder, from the tuner
 _PROTOCOL = 1
 _READ_BYTES = 4096
+_ROUND_S = 0.25  # of batches, before they are reported: an answer has to be waited for
+_MOST_TIMES = 500  # of a report: of more, as many at equal distances
 _LOADED_AT = time.monotonic()
 
 
@@ -135,6 +148,39 @@ def epoch_end(epoch: int, /, **metrics: float) -> "dict[str, int]":
         return {}
     tuner.report(int(epoch), {name: float(value) for name, value in metrics.items()})
     return dict(tuner.settings)
+
+
+def batches(loader: "Iterable[Batch]") -> "Iterator[Batch]":
+    """Yield the batches of `loader`, and report how long the program worked on each of them.
+
+    They are all of the same size. Where there is a tuner, `loader` is gone through again and again
+    until it has measured enough; then SystemExit is raised. Raises ValueError for one that is
+    empty.
+    """
+    tuner = _connected()
+    if tuner is None:
+        yield from loader
+        return
+    epoch, times, served_s = tuner.first_epoch, [], 0.0
+    while True:
+        number = 0
+        for number, batch in enumerate(loader, 1):  # noqa: B007
+            began_at = time.monotonic()
+            yield batch
+            times.append(time.monotonic() - began_at)
+            served_s += times[-1]
+            if served_s >= _ROUND_S:
+                epoch_end(epoch, **_of_round(times, served_s))
+                epoch, times, served_s = epoch + 1, [], 0.0
+        if number == 0:
+            raise ValueError("no batch: nothing can be measured")
+
+
+def _of_round(times: "list[float]", served_s: float) -> "dict[str, float]":
+    """Return the metrics of a round: the number of batches, their sum and their times in s."""
+    shown = times[:: -(-len(times) // _MOST_TIMES)]
+    numbered = {f"batch_{number}_s": each for number, each in enumerate(shown)}
+    return {"batches": len(times), "served_s": served_s, **numbered}
 
 
 def _connected(began_at: "float | None" = None) -> "_Tuner | None":

@@ -76,7 +76,7 @@ def test_plan_trials_and_best_and_what_was_stopped_goes_on(tmp_path: Path) -> No
     assert told[-1].endswith(said)
     best = yaml.safe_load((tmp_path / "trimtab_workspace/tune/best.yaml").read_text())
     width = json.loads(longest["configuration"])["training.width"]
-    assert best["workload"]["parameters"] == {"width": width, "epochs": 3}
+    assert best["parameters"] == {"width": width, "epochs": 3}
     assert f"{width}" in done.stderr.split("best.yaml")[0]
     # Of what ended before nothing was trained again: at most the epoch that was stopped.
     trained = Counter((tmp_path / "epochs.txt").read_text().splitlines())
@@ -119,4 +119,4 @@ def test_a_workload_by_name(tmp_path: Path) -> None:
     done = trimtab(tmp_path, "tune", "mine", "--tuner", "tpe", "--workspace", "kept")
     assert done.returncode == 0, done.stderr
     best = yaml.safe_load((tmp_path / "kept/tune/best.yaml").read_text())
-    assert best["workload"]["parameters"]["width"] in (7, 40)
+    assert best["parameters"]["width"] in (7, 40)

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import yaml
 from rich.table import Table
 
 from trimtab.cli.alone import alone_in
@@ -121,6 +120,7 @@ def tune(
         objective=configurations.option("objective", objective),
         hardware=model_of(configurations.option("hardware", hardware)),
         workers=workers,
+        inference_workload=_inference_workload(configurations, workload),
     )
     claim(folder)
     _search(request, folder / "tune", folder / "ground_truth.json")
@@ -189,8 +189,10 @@ def _budget_in_words(epochs: int, data_fraction: float) -> str:
 
 def _best_of(path: Path, request: "Request") -> Table:
     """Return the table of what best.yaml says, and what its joules are."""
+    from trimtab.tuning.outputs import result_in
+
     table = Table("best", "")
-    for name, value in _flat(yaml.safe_load(path.read_text())):
+    for name, value in _flat(result_in(path)):
         shown = f"{value:.4g}" if isinstance(value, float) else str(value)
         table.add_row(name, shown)
     return table
@@ -214,6 +216,13 @@ def _described(configurations: Configurations, name: str) -> Workload:
             " give a command after -- and --parameter"
         )
     return workload
+
+
+def _inference_workload(configurations: Configurations, workload: Workload) -> Workload | None:
+    tuning = workload.tuning
+    if tuning is None or tuning.inference_workload is None:
+        return None
+    return configurations.inference_workload(workload.name)
 
 
 def _tuner_for(workload: Workload) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from trimtab.config.fields import ConfigError
 from trimtab.config.groups.trace import ArrivalKind
-from trimtab.config.groups.workload import Workload
+from trimtab.config.groups.workload import Phase, Workload
 from trimtab.config.root import GROUPS, Root
 from trimtab.config.validate import checked
 
@@ -125,11 +125,29 @@ class Configurations:
             if tune.tuners:
                 self.options(group, names)
         for name in tune.workloads:
-            if self.option("workload", name).tuning is None:
+            tuning = self.option("workload", name).tuning
+            if tuning is None:
                 raise ConfigError(
                     f"{self._file('workload', name)}: workload.tuning: missing, expected the"
                     f" parameters to tune, as the experiment {self.root.experiment.name} does"
                 )
+            self.inference_workload(name)
+
+    def inference_workload(self, name: str) -> Workload | None:
+        """Return the workload that uses the model that the workload `name` trains, if it says so.
+
+        Raises ConfigError where that one does not use a model.
+        """
+        tuning = self.option("workload", name).tuning
+        if tuning is None or tuning.inference_workload is None:
+            return None
+        workload: Workload = self.option("workload", tuning.inference_workload)
+        if workload.phase != Phase.INFERENCE:
+            raise ConfigError(
+                f"{self._file('workload', name)}: workload.tuning.inference_workload:"
+                f" {workload.name!r} given, expected a workload of the phase `inference`"
+            )
+        return workload
 
     def _check_room(self, cluster: str, trace: str) -> None:
         """Raise ConfigError for a job that no node is large enough for, as the files say it."""

@@ -112,6 +112,7 @@ class TuneStage:
     objective: Objective
     seeds: Runs
     workers: Count
+    inference_workload: Workload | None = None
 
 
 @dataclass(config=CHECKED)

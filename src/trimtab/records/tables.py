@@ -214,8 +214,16 @@ TRIALS = pa.schema(
         ("accuracy", _float),
         ("training_s", _float),  # all epochs since the first
         ("training_j", _float),
+        ("energy_source", _text),  # of training_j: measured | modelled | unknown
+        ("inference_s", _float),  # a sample's, where the model's use is tuned beside
+        ("inference_j", _float),
         ("wall_s", _float),  # of this rung's process
+        ("cpu_s", _float),  # of this rung's process and all that it started
         ("start_up_s", _float),  # of it before the first epoch
+        ("began_s", _float),  # since the search began, this rung's process
+        ("ended_s", _float),
+        ("epochs_probed", _int),  # since the trial's first process in its search's
+        ("known", _int),  # whether its job was found in the ground truth
     ]
 )
 

@@ -135,6 +135,15 @@ class HyperBand:
         """Whether nothing is running and nothing is left to start."""
         return not self._running and self.next_job() is None
 
+    @property
+    def waiting(self) -> int:
+        """How many jobs could be started now, if all of them had a place."""
+        count = len(self._again)
+        for number, bracket in enumerate(self.brackets):
+            count += sum(len(self._going_on(number, rung)) for rung in range(len(bracket) - 1))
+            count += max(0, bracket[0].trials - len(self._progress[number][0].started))
+        return count
+
     def next_job(self) -> Job | None:
         """Return what to start now, or None where it depends on trials that still run.
 

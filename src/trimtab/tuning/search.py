@@ -4,105 +4,65 @@ Everything that a later process needs to go on is in the study's journal and in 
 finished trials are not run again, and what was running when this process ended is.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from trimtab.config.groups.tuning import Kind, Tuning
-from trimtab.config.groups.workload import Workload
-from trimtab.files import parse_json, read_limited, write_json
-from trimtab.profiling.meters.power_model import HardwareModel, modelled_energy_j
-from trimtab.tuning.fidelity import Budget, Fidelity
-from trimtab.tuning.hyperband import Bracket, HyperBand, Job, Past
-from trimtab.tuning.score import Failure, Score
+from trimtab.config.groups.tuning import Kind
+from trimtab.profiling.meters.gpus import Gpus
+from trimtab.profiling.meters.machine import MeterReadings, machine_meters
+from trimtab.tuning.companion import Alone, Companion
+from trimtab.tuning.fidelity import Budget
+from trimtab.tuning.hyperband import HyperBand, Job, Past
+from trimtab.tuning.plan import Plan, RungResult
+from trimtab.tuning.score import Failure
 from trimtab.tuning.space import Configuration
-from trimtab.tuning.steering import MeasuredEpoch, Settings, Steerer, Steering
 from trimtab.tuning.study import Study
+from trimtab.tuning.system.pool import Demand, Pool
+from trimtab.tuning.system.spending import SharedMeters, Spent, rates_of
+from trimtab.tuning.system.steering import MeasuredEpoch, Outlook, Settings, Steerer, Steering
 from trimtab.tuning.trials.events import Ended, EpochEnd, Reason
 from trimtab.tuning.trials.process import TrialProcess
 from trimtab.tuning.trials.settings import SystemSettings
 from trimtab.tuning.trials.waiting import next_events
 
+__all__ = ["Plan", "RungResult", "Search"]
 _JOBS = "jobs"  # attribute of a trial in the journal: its rungs
-_MOST_BYTES = 1000
-_NOT_RATES = ("counters_running_share", "cpu_s")
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is searched and how: the rungs, what a level means, and how trials run."""
-
-    workload: Workload
-    tuning: Tuning
-    brackets: Sequence[Bracket]
-    reduction: int
-    synchronous: bool
-    fidelity: Fidelity
-    score: Score
-    hardware: HardwareModel
-    cpus: Sequence[int]
-    workers: int = 1
-
-
-@dataclass(frozen=True)
-class RungResult:
-    """A trial on a rung: what it came to, and what that took.
-
-    `training_s` and `training_j` are of all epochs since its first one; `wall_s` is that of this
-    run's process, `start_up_s` the part of it before the first epoch.
-    """
-
-    trial: int
-    job: Job
-    budget: Budget
-    configuration: Configuration
-    result: float | Failure
-    metrics: Mapping[str, float]
-    training_s: float
-    training_j: float
-    wall_s: float
-    start_up_s: float | None
-    settings: Settings
 
 
 @dataclass
-class _Running:
-    """A trial whose process runs."""
+class _Next:
+    """A trial that is to be started on a rung; `continues` from its checkpoint."""
 
     job: Job
     trial: int
     configuration: Configuration
     budget: Budget
-    process: TrialProcess
     steering: Steering
-    cpus: Sequence[int]
-    spent: "_Spent"
+    continues: bool
+
+
+@dataclass
+class _Running(_Next):
+    """A trial whose process runs, since `began_s` of the search."""
+
+    process: TrialProcess
+    settings: Settings
+    cpus: tuple[int, ...]
+    spent: Spent
+    began_s: float
+    meters: MeterReadings  # where its epoch began
+    epochs: int = 0  # of this process
     metrics: dict[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class _Spent:
-    """What a trial's epochs have taken, kept in its folder beside what its checkpoint is."""
-
-    training_s: float = 0.0
-    training_j: float = 0.0
-
-    @classmethod
-    def read(cls, folder: Path) -> "_Spent":
-        path = folder / "spent.json"
-        if not path.is_file():
-            return cls()
-        found = parse_json(read_limited(path, _MOST_BYTES))
-        return cls(float(found["training_s"]), float(found["training_j"]))
-
-    def write(self, folder: Path) -> None:
-        write_json(folder / "spent.json", asdict(self))
 
 
 class Search:
     """A search by `plan` with the suggestions of `study`, whose trials are steered by `steerer`.
 
-    Trials keep their checkpoints in `folder`. `on_result` hears of every trial on every rung.
+    Trials keep their checkpoints in `folder`. `on_result` hears of every trial on every rung, and
+    `companion` adds to their metrics. Earlier processes have searched for `began_s`.
     """
 
     def __init__(
@@ -112,56 +72,56 @@ class Search:
         steerer: Steerer,
         folder: Path,
         on_result: Callable[[RungResult], None] = lambda result: None,
+        companion: Companion = Alone(),  # noqa: B008 - it has no state
+        began_s: float = 0.0,
     ) -> None:
+        self._companion = companion
         self._plan, self._study, self._steerer = plan, study, steerer
         self._folder, self._on_result = folder, on_result
+        self._began_at = time.monotonic() - began_s
         self._steered: dict[int, Steering] = {}
         self._known = {told.number: told for told in study.trials()}
         self._scheduler = HyperBand(
             plan.brackets, plan.reduction, synchronous=plan.synchronous, past=self._past()
         )
-        share = max(1, len(plan.cpus) // plan.workers)
-        self._places = [
-            list(plan.cpus[at * share : (at + 1) * share]) for at in range(plan.workers)
-        ]
+        self._pool = Pool(plan.cpus, plan.memory_gib)
+        gpus = Gpus({**os.environ, **plan.workload.env})
+        self._meters = SharedMeters(machine_meters(plan.hardware, gpus))
+        self._running: list[_Running] = []
+        self._next: _Next | None = None
 
     def run(self) -> None:
         """Run to the end; whatever ends it early, no trial outlives it.
 
         Raises UserError where a program cannot be started, or lacks a metric of the score.
         """
-        running: list[_Running] = []
         try:
-            while self._start_what_can(running) or running:
-                for process, event in next_events([one.process for one in running]):
-                    one = next(each for each in running if each.process is process)
+            while self._start_what_can() or self._running:
+                for process, event in next_events([one.process for one in self._running]):
+                    one = next(each for each in self._running if each.process is process)
                     if isinstance(event, EpochEnd):
                         self._epoch_ended(one, event)
                     else:
-                        running.remove(one)
-                        self._ended(one, event)
+                        self._process_ended(one, event)
         finally:
-            for one in running:
+            for one in self._running:
                 one.process.kill()
         for told in self._study.trials():
             if told.is_running and told.scores:
                 self._study.close(told.number)
 
-    def _start_what_can(self, running: list[_Running]) -> bool:
-        """Start jobs while there is a place; return whether any was started."""
+    def _start_what_can(self) -> bool:
+        """Start trials, one after the other, while what they need is free; return if any was."""
         started = False
-        while len(running) < self._plan.workers:
-            job = self._scheduler.next_job()
-            if job is None:
-                break
-            taken = [one.cpus for one in running]
-            running.append(
-                self._started(job, next(place for place in self._places if place not in taken))
-            )
-            started = True
-        return started
+        while True:
+            if self._next is None and not self._pool.is_used_up:
+                job = self._scheduler.next_job()
+                self._next = None if job is None else self._prepared(job)
+            if self._next is None or not self._started(self._next):
+                return started
+            self._next, started = None, True
 
-    def _started(self, job: Job, cpus: Sequence[int]) -> _Running:
+    def _prepared(self, job: Job) -> _Next:
         plan = self._plan
         if job.trial is None:
             trial, configuration = self._study.ask({_JOBS: [[job.bracket, job.rung]]})
@@ -174,59 +134,82 @@ class Search:
         if [job.bracket, job.rung] not in jobs:
             self._study.note(trial, _JOBS, [*jobs, [job.bracket, job.rung]])
         self._scheduler.start(job, trial)
-        complete = plan.tuning.completed(configuration)
-        steering = self._steered.get(trial) or self._steerer(complete)
+        steering = self._steered.get(trial) or self._steerer(plan.tuning.completed(configuration))
         self._steered[trial] = steering
         budget = plan.fidelity.at(plan.brackets[job.bracket][job.rung].level)
         # What an earlier process had not finished goes on from its last epoch, too.
         continues = told.budget is None or told.budget.epochs < budget.epochs
+        return _Next(job, trial, configuration, budget, steering, continues)
+
+    def _started(self, one: _Next) -> bool:
+        """Start a trial, if what it needs is free."""
+        plan = self._plan
+        settings = one.steering.settings_for(self._outlook(one.trial, starts=True))
+        demand = self._demand(settings)
+        if not self._pool.fits(one.trial, demand):
+            return False
+        complete = plan.tuning.completed(one.configuration)
         parameters = {
             name.partition(".")[2]: value
             for name, value in complete.items()
             if name.partition(".")[0] in (Kind.MODEL, Kind.TRAINING)
         }
-        parameters["epochs"] = budget.epochs
+        parameters["epochs"] = one.budget.epochs
         if plan.tuning.data_fraction is not None:
-            parameters["data_fraction"] = budget.data_fraction
+            parameters["data_fraction"] = one.budget.data_fraction
+        cpus = self._pool.take(one.trial, demand)
+        began_s, readings = self._now_s(), self._meters.read(len(self._running))
         process = TrialProcess.start(
             plan.workload,
             parameters,
-            self._folder / f"trial_{trial}",
-            _system_settings(steering.settings, cpus),
-            resume=continues,
+            self._folder / f"trial_{one.trial}",
+            self._system_settings(settings, cpus),
+            resume=one.continues,
         )
-        spent = _Spent.read(process.folder) if process.first_epoch else _Spent()
-        return _Running(
-            job,
-            trial,
-            configuration,
-            budget,
-            process,
-            steering,
-            cpus,
-            spent,
-        )
+        spent = Spent.read(process.folder) if process.first_epoch else Spent()
+        self._running.append(
+            _Running(**vars(one), process=process, settings=settings, cpus=cpus, spent=spent,
+                     began_s=began_s, meters=readings)
+        )  # fmt: skip
+        self._companion.started(one.trial, complete)
+        return True
 
     def _epoch_ended(self, one: _Running, epoch: EpochEnd) -> None:
-        cores = len(_system_settings(one.steering.settings, one.cpus).cpus or one.cpus)
-        energy_j = modelled_energy_j(
-            self._plan.hardware,
-            wall_s=epoch.wall_s,
-            cpu_s=epoch.cpu_s,
-            resident_byte_s=0.0,
-            cores_usable=cores,
-        )
-        one.spent = _Spent(one.spent.training_s + epoch.wall_s, one.spent.training_j + energy_j)
+        now = self._meters.read(len(self._running))
+        energy_j = self._meters.energy_j(one.meters, now, epoch, len(one.cpus))
+        one.meters = now
+        one.spent = one.spent.and_also(epoch.wall_s, energy_j)
         one.spent.write(one.process.folder)
         one.metrics = dict(epoch.metrics)
         one.steering.epoch_ended(
-            MeasuredEpoch(epoch.wall_s, _rates(epoch), one.budget.data_fraction)
+            MeasuredEpoch(
+                epoch.wall_s,
+                energy_j if energy_j == energy_j else None,
+                rates_of(epoch),
+                is_first=one.epochs == 0,
+                work_epochs=one.budget.data_fraction,
+            )
         )
+        one.epochs += 1
         if epoch.epoch + 1 >= one.budget.epochs:
             if epoch.waits:
                 one.process.stop()
         elif epoch.waits:
-            one.process.answer(_system_settings(one.steering.settings, one.cpus))
+            one.settings = one.steering.settings_for(self._outlook(one.trial))
+            one.cpus = self._pool.take(one.trial, self._demand(one.settings))
+            one.process.answer(self._system_settings(one.settings, one.cpus))
+
+    def _process_ended(self, one: _Running, ended: Ended) -> None:
+        self._meters.read(len(self._running))
+        self._running.remove(one)
+        self._pool.give_back(one.trial)
+        if ended.reason == Reason.OUT_OF_MEMORY and one.steering.ran_out_of_memory():
+            again = _Next(
+                one.job, one.trial, one.configuration, one.budget, one.steering, continues=True
+            )
+            if self._started(again):
+                return
+        self._ended(one, ended)
 
     def _ended(self, one: _Running, ended: Ended) -> None:
         metrics = {
@@ -234,6 +217,7 @@ class Search:
             **asdict(one.spent),
         }
         result: float | Failure
+        beside = self._companion.metrics(one.trial)
         if ended.reason.is_failure or ended.reason == Reason.KILLED:
             result = Failure(f"{ended.reason}: {ended.message}")
         elif not one.metrics:
@@ -242,24 +226,47 @@ class Search:
             )
         else:
             metrics["accuracy"] = metrics.get(self._plan.tuning.metric, float("nan"))
-            result = self._plan.score.of(metrics)
+            metrics |= {} if isinstance(beside, Failure) else beside
+            result = beside if isinstance(beside, Failure) else self._plan.score.of(metrics)
         self._study.tell(one.trial, one.budget, result)
         self._scheduler.report(one.trial, None if isinstance(result, Failure) else result)
         self._on_result(
             RungResult(
-                one.trial,
-                one.job,
-                one.budget,
-                one.configuration,
-                result,
-                metrics,
-                one.spent.training_s,
-                one.spent.training_j,
-                ended.wall_s,
-                ended.start_up_s,
-                one.steering.settings,
+                trial=one.trial,
+                job=one.job,
+                budget=one.budget,
+                configuration=one.configuration,
+                result=result,
+                metrics=metrics,
+                training_s=one.spent.training_s,
+                training_j=one.spent.training_j,
+                energy_source=self._meters.meters.source,
+                wall_s=ended.wall_s,
+                cpu_s=ended.cpu_s,
+                start_up_s=ended.start_up_s,
+                began_s=one.began_s,
+                ended_s=self._now_s(),
+                settings=one.settings,
+                steering=one.steering.report,
             )
         )
+
+    def _outlook(self, trial: int, *, starts: bool = False) -> Outlook:
+        waiting = len(self._running) + (self._next is not None) + self._scheduler.waiting
+        return Outlook(max(1, waiting), self._pool.room(trial), self._pool.machine, starts)
+
+    def _demand(self, settings: Settings) -> Demand:
+        return Demand.of(settings, max(1, len(self._plan.cpus) // self._plan.workers))
+
+    def _system_settings(self, settings: Settings, cpus: tuple[int, ...]) -> SystemSettings:
+        """Return the settings of a trial that has these CPUs; with all of them, it is not bound."""
+        given = {f"{Kind.SYSTEM}.{name}": value for name, value in settings.items()}
+        if len(cpus) < len(self._plan.cpus):
+            given.setdefault(f"{Kind.SYSTEM}.cores", len(cpus))
+        return SystemSettings.of(given, cpus)
+
+    def _now_s(self) -> float:
+        return time.monotonic() - self._began_at
 
     def _past(self) -> list[Past]:
         """Return what earlier processes started, by what the journal says became of it."""
@@ -276,17 +283,3 @@ class Search:
                     )
                 )
         return past
-
-
-def _rates(epoch: EpochEnd) -> dict[str, float]:
-    """Return the counters of an epoch per second of the processor, those that were counted."""
-    cpu_s = max(epoch.cpu_s, 1e-3)
-    return {
-        name: value / cpu_s
-        for name, value in epoch.counters.items()
-        if name not in _NOT_RATES and value == value and value >= 0
-    }
-
-
-def _system_settings(settings: Settings, cpus: Sequence[int]) -> SystemSettings:
-    return SystemSettings.of({f"{Kind.SYSTEM}.{name}": v for name, v in settings.items()}, cpus)

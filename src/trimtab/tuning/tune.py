@@ -2,25 +2,33 @@
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
 
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.config.groups.workload import Workload
-from trimtab.errors import TrimtabError, UserError
-from trimtab.files import remove_tree, whole_file
+from trimtab.errors import UserError
+from trimtab.files import remove_tree
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.records.tables import TRIALS, write_table
+from trimtab.tuning.companion import Alone, Companion
 from trimtab.tuning.fidelity import Fidelity
 from trimtab.tuning.hyperband import Bracket, work_epochs
+from trimtab.tuning.inference.of_workload import server_of, shares
+from trimtab.tuning.inference.plan import InferencePlan
+from trimtab.tuning.inference.server import InferenceServer
+from trimtab.tuning.narrowed import with_defaults, within_cores
+from trimtab.tuning.outputs import Row, best_of, write_best, write_inference
 from trimtab.tuning.score import Failure, Score
 from trimtab.tuning.search import Plan, RungResult, Search
 from trimtab.tuning.space import Space
@@ -35,7 +43,8 @@ OnResult = Callable[[int, RungResult], None]  # the seed, and what a trial came 
 class Request:
     """What is to be tuned, by which tuner, for which objective, on which machine.
 
-    `workers` trials run at once, each on its share of the CPUs of this process.
+    Trials that name no cores have a share of the CPUs of this process each, for `workers` of them.
+    `inference_workload` is the one that the workload's `tuning` names, if it does.
     """
 
     workload: Workload
@@ -43,6 +52,7 @@ class Request:
     objective: Objective
     hardware: HardwareModel
     workers: int = 1
+    inference_workload: Workload | None = None
 
     @property
     def tuning(self) -> Tuning:
@@ -61,9 +71,9 @@ class Request:
         """Return the tuner; raises UserError as its kind does."""
         facts = Facts(
             tuning=self.tuning,
-            cpus=max(1, len(os.sched_getaffinity(0)) // self.workers),
+            cpus=len(os.sched_getaffinity(0)),
             machine=self.hardware.name,
-            objective=self.objective.name,
+            least=self.objective.least,
             ground_truth=ground_truth,
         )
         try:
@@ -81,45 +91,110 @@ def tune(
 ) -> None:
     """Search once for each seed and write `trials.parquet` and `best.yaml` in `folder`.
 
+    Where inference is tuned beside, `inference.yaml` too; what was measured for it is kept in
+    `known_inference.json` beside the ground truth, which later searches read.
+
     Each search goes on where an earlier process ended. Raises UserError for a workload that cannot
     be tuned so, and TrimtabError where no trial has a score.
     """
-    score = Score(request.objective)
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
+    judged: list[Row] = []  # by the objective
     searches = request.searches(folder)
     if searches.parent.is_dir():
         for other in searches.parent.iterdir():  # of an earlier request
             if other != searches:
                 remove_tree(other)
     for seed in seeds:
-        made = request.made(ground_truth)
+        made, here = request.made(ground_truth), searches / f"seed_{seed}"
+        search = partial(_searched, request, seed, ground_truth, partial(on_result, seed))
+        tuning, first = request.tuning, list[Row]()
+        if made.first is not None:
+            first = search(made.first, Objective("accuracy"), tuning, here / "first")
+            tuning = with_defaults(tuning, json.loads(best_of(first)["configuration"]))
+        found = search(made, request.objective, tuning, here)
+        judged += found if made.first is None else [_after(first, row) for row in found]
+        rows += [*first, *found]
+    write_table(folder / "trials.parquet", TRIALS, pd.DataFrame(rows, columns=TRIALS.names))
+    best = best_of(judged)
+    how = f"{request.tuner.name} for {request.objective.name} on {request.hardware.name}"
+    found_by = f"Found by the tuner {how}"
+    if made.inference is not None and request.inference_workload is not None:
+        complete = request.tuning.completed(json.loads(best["configuration"]))
+        outcome = _server(request, made.inference, ground_truth, folder, 0).outcome(complete)
+        write_inference(folder / "inference.yaml", request.inference_workload, outcome, found_by)
+    write_best(folder / "best.yaml", request.workload, request.tuning, best, found_by)
+
+
+def _searched(
+    request: Request,
+    seed: int,
+    ground_truth: Path,
+    on_result: Callable[[RungResult], None],
+    made: Tuner,
+    objective: Objective,
+    tuning: Tuning,
+    here: Path,
+) -> list[Row]:
+    """Search in the folder `here` and return what trials came to."""
+    cpus = sorted(os.sched_getaffinity(0))
+    companion: Companion = Alone()
+    with ExitStack() as stack:
+        if made.inference is not None:
+            _, cpus = shares(cpus, request.tuning)
+            tuning = within_cores(tuning, Kind.SYSTEM, len(cpus))
+            server = _server(request, made.inference, ground_truth, here, seed)
+            companion = stack.enter_context(server)
         plan = Plan(
             workload=request.workload,
-            tuning=request.tuning,
+            tuning=tuning,
             brackets=made.brackets,
             reduction=made.reduction,
             synchronous=made.synchronous,
             fidelity=made.fidelity,
-            score=score,
+            score=Score(objective),
             hardware=request.hardware,
-            cpus=sorted(os.sched_getaffinity(0)),
+            cpus=cpus,
             workers=request.workers,
         )
-        here = searches / f"seed_{seed}"
         here.mkdir(parents=True, exist_ok=True)
-        study = Study(
-            here / "journal", "trials", Space(request.tuning), made.searched, made.algorithm, seed
-        )
+        space = Space(tuning)
+        study = Study(here / "journal", "trials", space, made.searched, made.algorithm, seed)
         results = Results(here / "results.jsonl")
 
-        def heard(result: RungResult, seed: int = seed, results: "Results" = results) -> None:
+        def heard(result: RungResult) -> None:
             results.add(result)
-            on_result(seed, result)
+            on_result(result)
 
-        Search(plan, study, made.steerer, here / "trials", heard).run()
-        rows += [{"seed": seed, **row} for row in results.rows()]
-    write_table(folder / "trials.parquet", TRIALS, pd.DataFrame(rows, columns=TRIALS.names))
-    _write_best(folder / "best.yaml", request, rows)
+        began_s = max((row["ended_s"] for row in results.rows()), default=0.0)
+        Search(plan, study, made.steerer, here / "trials", heard, companion, began_s).run()
+    return [{"seed": seed, **row} for row in results.rows()]
+
+
+def _server(
+    request: Request, plan: InferencePlan, ground_truth: Path, here: Path, seed: int
+) -> InferenceServer:
+    if request.inference_workload is None:
+        raise UserError(
+            f"workload {request.workload.name}: tuning.inference_workload: expected a workload, as "
+            f"the tuner {request.tuner.name} tunes inference"
+        )
+    return server_of(
+        request.tuning,
+        request.inference_workload,
+        plan,
+        request.objective,
+        request.hardware,
+        known=ground_truth.with_name("known_inference.json"),
+        folder=here / "inference",
+        seed=seed,
+    )
+
+
+def _after(first: list[Row], row: Row) -> Row:
+    """Return a row of a second search with what the first one has found in its configuration."""
+    found = json.loads(best_of(first)["configuration"])
+    complete = {**found, **json.loads(row["configuration"])}
+    return {**row, "configuration": json.dumps(complete, sort_keys=True)}
 
 
 class Results:
@@ -143,9 +218,16 @@ class Results:
             "failure": result.result.reason if isinstance(result.result, Failure) else "",
             "accuracy": None if failed else result.metrics.get("accuracy"),
             "training_s": result.training_s,
-            "training_j": result.training_j,
+            "training_j": result.training_j if math.isfinite(result.training_j) else None,
+            "energy_source": result.energy_source,
+            "inference_s": None if failed else result.metrics.get("inference_s"),
+            "inference_j": None if failed else result.metrics.get("inference_j"),
             "wall_s": result.wall_s,
+            "cpu_s": result.cpu_s,
             "start_up_s": result.start_up_s,
+            "began_s": result.began_s,
+            "ended_s": result.ended_s,
+            **result.steering,
         }
         with self._path.open("a") as file:
             file.write(f"{json.dumps(row)}\n")
@@ -178,32 +260,3 @@ def plan_in_words(brackets: list[Bracket], fidelity: Fidelity) -> list[str]:
         lines.append(f"bracket {number + 1}: {', '.join(rungs)}")
     lines.append(f"in all as much as {work_epochs(brackets, fidelity):g} epochs over all data")
     return lines
-
-
-def _write_best(path: Path, request: Request, rows: list[dict[str, Any]]) -> None:
-    """Write the best configuration as keys of a workload, and what it came to."""
-    good = [row for row in rows if row["score"] is not None]
-    if not good:
-        failures = {row["failure"] for row in rows}
-        raise TrimtabError(f"no trial has a score: {'; '.join(sorted(failures)[:3])}")
-    most = max((row["epochs"], row["data_fraction"]) for row in good)
-    best = max(
-        (row for row in good if (row["epochs"], row["data_fraction"]) == most),
-        key=lambda row: (row["score"], -row["seed"], -row["trial"]),
-    )
-    complete = request.tuning.completed(json.loads(best["configuration"]))
-    parameters = {
-        name.partition(".")[2]: value
-        for name, value in complete.items()
-        if name.partition(".")[0] in (Kind.MODEL, Kind.TRAINING)
-    }
-    document = {
-        "workload": {"parameters": {**parameters, "epochs": best["epochs"]}},
-        "system": json.loads(best["settings"]),
-        "score": best["score"],
-        "accuracy": best["accuracy"],
-        "training_s": best["training_s"],
-        "training_j": best["training_j"],
-    }
-    with whole_file(path) as temporary:
-        temporary.write_text(yaml.safe_dump(document, sort_keys=False))

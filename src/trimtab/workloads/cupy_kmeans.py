@@ -47,14 +47,14 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     except cupy.cuda.runtime.CUDARuntimeError as error:
         raise InputError(f"CuPy {cupy.__version__} finds no GPU: {error}") from None
     images = digits.load()
-    host = images.train_images.reshape(len(images.train_labels), -1).astype(np.float32) / 255
+    host = images.train.inputs.reshape(len(images.train.labels), -1).astype(np.float32) / 255
     inertia, clusters = cluster(cupy, host, arguments)
     return {
         "data": {"name": images.name, "source": images.source},
         "device": properties["name"].decode(),
         "cupy": cupy.__version__,
         "inertia": inertia,
-        "purity": purity(clusters, images.train_labels),
+        "purity": purity(clusters, images.train.labels),
     }
 
 

@@ -15,7 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler
 
 from trimtab.workloads.common import classification, command, torch_device
-from trimtab.workloads.data import Images, cifar10
+from trimtab.workloads.data import Split, cifar10
 from trimtab.workloads.mobilenetv2 import MobileNetV2
 
 _LEARNING_RATE = 1e-3
@@ -34,9 +34,9 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     try:
         images = cifar10.load(arguments.data, arguments.train_samples, arguments.test_samples)
         model = DistributedDataParallel(MobileNetV2().to(device))
-        losses = train(model, images, arguments, device)
+        losses = train(model, images.train, arguments, device)
         loss, accuracy = classification.evaluate(
-            model.module, images, arguments.batch_size, mark=False
+            model.module, images.test, arguments.batch_size, mark=False
         )
         return {
             "data": {"name": images.name, "source": images.source},
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
             "torch": torch.__version__,
             "backend": distributed.get_backend(),
             "processes": distributed.get_world_size(),
-            "train_samples": len(images.train_labels),
+            "train_samples": len(images.train.labels),
             "train_loss": losses,
             "test_loss": loss,
             "test_accuracy": accuracy,
@@ -61,12 +61,12 @@ def join(backend: str) -> None:
         distributed.init_process_group(backend, store=distributed.HashStore(), rank=0, world_size=1)
 
 
-def train(model: Any, images: Images, arguments: argparse.Namespace, device: Any) -> list[float]:
+def train(model: Any, images: Split, arguments: argparse.Namespace, device: Any) -> list[float]:
     """Train with Adam; return the mean cross-entropy of each epoch over all processes.
 
     Each process takes every n-th sample of the epoch's order, `batch_size` at a time.
     """
-    dataset = classification.labelled(images.train_images, images.train_labels)
+    dataset = classification.labelled(images)
     sampler: Any = DistributedSampler(dataset, seed=arguments.seed)
     batches = DataLoader(dataset, arguments.batch_size, sampler=sampler)
     optimiser = torch.optim.Adam(model.parameters(), lr=_LEARNING_RATE)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from trimtab.workloads.common import command
-from trimtab.workloads.data import Images, InputError, channels_last, digits
+from trimtab.workloads.data import InputError, Samples, channels_last, digits
 
 _MOMENTUM = 0.9
 
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def train(images: Images, arguments: argparse.Namespace) -> tuple[list[float], float]:
+def train(images: Samples, arguments: argparse.Namespace) -> tuple[list[float], float]:
     """Train by SGD with momentum; return each epoch's mean loss, and the accuracy of the test."""
     import jax
     import jax.numpy as jnp  # type: ignore[import-not-found]
@@ -69,7 +69,7 @@ def train(images: Images, arguments: argparse.Namespace) -> tuple[list[float], f
         speed = jax.tree.map(lambda v, g: _MOMENTUM * v - arguments.learning_rate * g, speed, slope)
         return jax.tree.map(jnp.add, weights, speed), speed, value
 
-    pixels, labels = channels_last(images.train_images), images.train_labels
+    pixels, labels = channels_last(images.train.inputs), images.train.labels
     weights = jax.tree.map(jnp.asarray, initial(arguments.seed))
     speed = jax.tree.map(jnp.zeros_like, weights)
     order = np.random.default_rng(arguments.seed)
@@ -85,8 +85,8 @@ def train(images: Images, arguments: argparse.Namespace) -> tuple[list[float], f
                 command.mark_first_iteration()
         losses.append(total / len(batches))
         command.mark_epoch(epoch, losses[-1])
-    classes = logits(weights, channels_last(images.test_images)).argmax(axis=1)
-    return losses, float((np.asarray(classes) == images.test_labels).mean())
+    classes = logits(weights, channels_last(images.test.inputs)).argmax(axis=1)
+    return losses, float((np.asarray(classes) == images.test.labels).mean())
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ if __name__ == "__main__":
     program.main(
         "LeNet5 on MNIST.",
         16,
-        lambda options: classification.run(options, lambda: build(options.dropout), mnist.load),
+        lambda options: classification.run(options, lambda _: build(options.dropout), mnist.load),
         learning_rate=classification.LEARNING_RATE,
         dropout=0.0,
     )

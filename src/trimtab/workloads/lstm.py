@@ -26,6 +26,6 @@ if __name__ == "__main__":
     program.main(
         "An LSTM over the rows of MNIST's images.",
         16,
-        lambda options: classification.run(options, RowLSTM, mnist.load),
+        lambda options: classification.run(options, lambda _: RowLSTM(), mnist.load),
         learning_rate=classification.LEARNING_RATE,
     )

@@ -32,6 +32,6 @@ if __name__ == "__main__":
     program.main(
         "MobileNetV2 on CIFAR-10.",
         16,
-        lambda options: classification.run(options, MobileNetV2, cifar10.load),
+        lambda options: classification.run(options, lambda _: MobileNetV2(), cifar10.load),
         learning_rate=classification.LEARNING_RATE,
     )

@@ -31,15 +31,15 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     )
     model.compile("adam", "sparse_categorical_crossentropy", metrics=["accuracy"])
     history = model.fit(
-        channels_last(images.train_images),
-        images.train_labels,
+        channels_last(images.train.inputs),
+        images.train.labels,
         arguments.batch_size,
         arguments.epochs,
         verbose=0,
         callbacks=[marks(tensorflow.keras.callbacks)],
     )
     loss, accuracy = model.evaluate(
-        channels_last(images.test_images), images.test_labels, verbose=0
+        channels_last(images.test.inputs), images.test.labels, verbose=0
     )
     return {
         "data": {"name": images.name, "source": images.source},

@@ -22,7 +22,7 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
     classes: list[int] = []
     logits: list[float] = []
     with torch.inference_mode():
-        for pixels in torch.from_numpy(images.test_images).split(arguments.batch_size):
+        for pixels in torch.from_numpy(images.test.inputs).split(arguments.batch_size):
             best = model(pixels.to(device).float() / 127.5 - 1).max(dim=1)
             logits += best.values.tolist()
             if not classes:

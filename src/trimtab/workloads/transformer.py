@@ -8,11 +8,13 @@ from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader
 
+import trimtab_trial
 from trimtab.workloads.common import program
 from trimtab.workloads.common.command import mark_epoch, mark_first_iteration
+from trimtab.workloads.common.serving import full_batches, serve
 from trimtab.workloads.common.translation_model import TranslationModel
 from trimtab.workloads.common.trial import Trial
-from trimtab.workloads.data import translation
+from trimtab.workloads.data import held_out, translation
 from trimtab.workloads.data.translation import PADDING, Pair, Vocabulary
 
 _WARM_UP_STEPS = 400
@@ -22,8 +24,9 @@ Batch = tuple[Any, Any]
 def run(options: Namespace) -> dict[str, Any]:
     """Train the Transformer, or translate the first batch of the test pairs with it.
 
-    Returns the metrics: the mean cross-entropy a token of every epoch of training; of the test
-    pairs, cross-entropy and accuracy a token, each token given those before it; and for
+    Of the training pairs a sixth is held out for validation, drawn by the seed. Returns the
+    metrics: the mean cross-entropy a token of every epoch of training; of the validation and the
+    test pairs, cross-entropy and accuracy a token, each token given those before it; and for
     inference the greedy translations.
     """
     pairs = translation.load(options.data)
@@ -41,28 +44,39 @@ def run(options: Namespace) -> dict[str, Any]:
     # Weights are drawn on the CPU, so that a seed gives the same ones on every device.
     model.to(options.device)
     if options.phase == "train":
-        training = encoded(pairs.train[: options.train_samples], english, german)
+        both = encoded(pairs.train[: options.train_samples], english, german)
+        is_held_out = held_out(len(both), options.seed)
+        validation = [pair for pair, out in zip(both, is_held_out, strict=True) if out]
+        training = [pair for pair, out in zip(both, is_held_out, strict=True) if not out]
         training = training[: program.share_of(len(training), options)]
         metrics["train_samples"] = len(training)
-        metrics["train_loss"] = train(model, training, test, options)
+        metrics["validation_samples"] = len(validation)
+        splits = {"validation": validation, "test": test}
+        metrics["train_loss"] = train(model, training, splits, options)
         program.save_weights(model, options)
     else:
-        test = test[: options.batch_size]
-        sources, _ = collate(test)
+        if trimtab_trial.tuned():
+            serve(
+                lambda batch: model.translate(batch[0].to(options.device)).cpu(),
+                full_batches(test, options.batch_size, collate),
+            )
+        splits = {"test": test[: options.batch_size]}
+        sources, _ = collate(splits["test"])
         translations = model.translate(sources.to(options.device)).tolist()
         mark_first_iteration()
         metrics["translations"] = [german.decode(numbers) for numbers in translations]
-    loss, accuracy = evaluate(model, test, options.batch_size)
-    tested = {"test_samples": len(test), "test_loss": loss, "test_accuracy": accuracy}
-    return metrics | tested
+    metrics["test_samples"] = len(splits["test"])
+    return metrics | evaluate_all(model, splits, options.batch_size)
 
 
-def train(model: Any, pairs: list[Batch], test: list[Batch], options: Namespace) -> list[float]:
+def train(
+    model: Any, pairs: list[Batch], splits: dict[str, list[Batch]], options: Namespace
+) -> list[float]:
     """Train `model` as in section 5 of the paper; return the mean cross-entropy of each epoch.
 
     Adam with the learning rate of equation 3 (here with 400 steps of warm-up, as the data are
     few) and label smoothing of 0.1. As a trial of a tuner it goes on from its checkpoint, and
-    reports each epoch with its result on `test`.
+    reports each epoch with its results on the `splits`.
     """
     order = torch.Generator().manual_seed(options.seed)
     optimiser = torch.optim.Adam(model.parameters(), lr=1.0, betas=(0.9, 0.98), eps=1e-9)
@@ -90,13 +104,22 @@ def train(model: Any, pairs: list[Batch], test: list[Batch], options: Namespace)
                 mark_first_iteration()
         trial.losses.append(total / tokens)
         mark_epoch(epoch, trial.losses[-1])
-        trial.epoch_end(epoch, lambda: evaluate(model, test, options.batch_size))
+        trial.epoch_end(epoch, lambda: evaluate_all(model, splits, options.batch_size))
     return trial.losses
 
 
 def learning_rate(step: int, width: int) -> float:
     """Return the learning rate of equation 3 at `step` (from 1) for a model of `width`."""
     return float(width**-0.5 * min(step**-0.5, step * _WARM_UP_STEPS**-1.5))
+
+
+def evaluate_all(model: Any, splits: dict[str, list[Batch]], batch_size: int) -> dict[str, float]:
+    """Return the metrics over each split by its name."""
+    metrics = dict[str, float]()
+    for name, pairs in splits.items():
+        loss, accuracy = evaluate(model, pairs, batch_size)
+        metrics |= {f"{name}_loss": loss, f"{name}_accuracy": accuracy}
+    return metrics
 
 
 def evaluate(model: Any, pairs: list[Batch], batch_size: int) -> tuple[float, float]:

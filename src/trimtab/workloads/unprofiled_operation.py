@@ -38,7 +38,7 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return the operation's sum over its result, or the exception that it raised."""
     device = torch_device.prepare(arguments.device, arguments.seed)
-    images = torch.from_numpy(digits.load().train_images).flatten(1).float() / 255
+    images = torch.from_numpy(digits.load().train.inputs).flatten(1).float() / 255
     result: dict[str, Any] = {"operation": arguments.operation, "sum": None, "raised": None}
     try:
         # Reading the sum waits for the GPU: an error of a launched kernel shows here at the latest.

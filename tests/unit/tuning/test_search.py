@@ -22,8 +22,8 @@ from trimtab.tuning.hyperband import brackets_of
 from trimtab.tuning.score import Failure, Score
 from trimtab.tuning.search import Plan, RungResult, Search
 from trimtab.tuning.space import Space
-from trimtab.tuning.steering import Fixed
 from trimtab.tuning.study import Study
+from trimtab.tuning.system.steering import Fixed
 
 HOST = HardwareModel("host", 4, 10.0, 50.0, 0.0, 8.0, 0.1, "a test")
 CPUS = sorted(os.sched_getaffinity(0))

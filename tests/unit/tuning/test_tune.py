@@ -39,10 +39,10 @@ def test_table_and_best_of_all_seeds_and_nothing_is_run_again(tmp_path: Path) ->
     widths = table["configuration"].map(lambda text: json.loads(text)["training.width"])
     assert (table["score"] == widths / 100).all()
     longest = table[table["epochs"] == 4]
-    best = yaml.safe_load((folder / "best.yaml").read_text())
-    assert best["score"] == longest["score"].max()
-    width = best["workload"]["parameters"]["width"]
-    assert best["workload"]["parameters"] == {"width": width, "epochs": 4}
+    best = (folder / "best.yaml").read_text()
+    assert f"# score: {longest['score'].max()}\n" in best
+    parameters = yaml.safe_load(best)["parameters"]
+    assert parameters == {"width": longest["score"].max() * 100, "epochs": 4}
     # The two seeds did not search the same.
     assert set(widths[table["seed"] == 1]) != set(widths[table["seed"] == 2])
     before = (folder / "trials.parquet").read_bytes()

@@ -33,7 +33,7 @@ def test_lenet5_has_the_layers_of_the_paper():
 def test_lstm_reads_rows_from_the_top_as_a_cell_does_step_by_step(digits):
     model = RowLSTM(hidden_size=16)
     assert parameters_of(model) == 4 * 16 * (28 + 16 + 2) + 17 * 10
-    images = classification.scaled(torch.from_numpy(digits.test_images[:5]))
+    images = classification.scaled(torch.from_numpy(digits.test.inputs[:5]))
     cell = torch.nn.LSTMCell(28, 16)
     cell.load_state_dict(
         {name.removesuffix("_l0"): value for name, value in model.lstm.state_dict().items()}
@@ -62,11 +62,11 @@ def test_pixels_are_scaled_from_minus_one_to_one():
 def test_training_lowers_the_loss_of_each_epoch_and_the_model_generalises(digits, capsys):
     torch.manual_seed(1)
     model = build_lenet5()
-    before, _ = classification.evaluate(model, digits, 100, mark=False)
+    before, _ = classification.evaluate(model, digits.test, 100, mark=False)
     options = parser("", 16).parse_args(["--epochs", "3", "--output", "unused"])
     options.learning_rate = classification.LEARNING_RATE
-    losses = classification.train(model, digits, options)
-    after, accuracy = classification.evaluate(model, digits, 100, mark=False)
+    losses = classification.train(model, digits.train, {"test": digits.test}, options)
+    after, accuracy = classification.evaluate(model, digits.test, 100, mark=False)
     assert before > losses[0] > losses[1] > losses[2]
     assert after < 0.5 * before
     assert accuracy > 0.75
@@ -77,12 +77,12 @@ def test_training_lowers_the_loss_of_each_epoch_and_the_model_generalises(digits
 
 def test_evaluation_is_the_mean_over_samples_whatever_the_batch_size(digits):
     model = build_lenet5()
-    loss, accuracy = classification.evaluate(model, digits, 300, mark=False)
-    logits = model(torch.from_numpy(digits.test_images).float() / 127.5 - 1).detach().numpy()
-    wrong = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(300), digits.test_labels]
+    loss, accuracy = classification.evaluate(model, digits.test, 300, mark=False)
+    logits = model(torch.from_numpy(digits.test.inputs).float() / 127.5 - 1).detach().numpy()
+    wrong = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(300), digits.test.labels]
     assert loss == pytest.approx(wrong.mean(), rel=1e-5)
-    assert accuracy == (logits.argmax(axis=1) == digits.test_labels).mean()
+    assert accuracy == (logits.argmax(axis=1) == digits.test.labels).mean()
     # 7 does not divide 300: the last, smaller batch must not weigh more.
-    assert classification.evaluate(model, digits, 7, mark=False) == pytest.approx(
+    assert classification.evaluate(model, digits.test, 7, mark=False) == pytest.approx(
         (loss, accuracy), rel=1e-6
     )

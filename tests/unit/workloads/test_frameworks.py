@@ -71,7 +71,7 @@ def test_purity_is_the_share_of_each_clusters_commonest_label():
 
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
 def test_operations_compute_what_their_names_say():
-    images = torch.from_numpy(digits.load().train_images[:100]).flatten(1).float() / 255
+    images = torch.from_numpy(digits.load().train.inputs[:100]).flatten(1).float() / 255
     operations = unprofiled_operation.OPERATIONS
     whole = images.numpy()
     torch.testing.assert_close(operations["sparse"](images), operations["matmul"](images))
@@ -156,7 +156,7 @@ def test_kernel_of_cupys_program_finds_the_nearest_centres(tmp_path):
     flags = ["-shared", "-fPIC", "-Wall", "-Wextra", "-Werror"]
     subprocess.run(["gcc", *flags, "-o", library, source], check=True, timeout=60)
 
-    images = digits.load().test_images
+    images = digits.load().test.inputs
     samples = images.reshape(len(images), -1).astype(np.float32) / 255
     centres = samples[::40].copy()
     clusters = np.full(len(samples), -1, dtype=np.int32)
@@ -176,7 +176,7 @@ def test_cupy_clusters_as_lloyds_algorithm_does(tmp_path):
     if not cupy.cuda.is_available():
         pytest.skip(missing("NVIDIA GPU"))
     metrics = run("cupy_kmeans", tmp_path / "metrics.json", "--iterations", 5)
-    images = digits.load().train_images
+    images = digits.load().train.inputs
     samples = images.reshape(len(images), -1) / 255
     centres = samples[np.random.default_rng(0).choice(len(samples), 10, replace=False)]
     for inertia in metrics["inertia"]:

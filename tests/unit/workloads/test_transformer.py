@@ -111,7 +111,7 @@ def test_training_learns_real_sentences_by_heart(capsys):
     torch.manual_seed(0)
     model = TranslationModel(len(english), len(german), width=64, feed_forward_width=128)
     options = parser("", 8).parse_args(["--epochs", "120", "--output", "unused"])
-    losses = transformer.train(model, encoded, encoded, options)
+    losses = transformer.train(model, encoded, {"test": encoded}, options)
     assert losses[-1] < 0.4 * losses[0]
     translated = model.translate(transformer.collate(encoded)[0]).tolist()
     assert [german.decode(numbers) for numbers in translated] == [" ".join(g) for _, g in pairs]

@@ -10,6 +10,7 @@ from trimtab.config.arithmetic import Arithmetic
 from trimtab.config.fields import CHECKED, Name, NotNegative, Number, about, satisfying
 
 Goal = StrEnum("Goal", "MAXIMISE MINIMISE")
+Least = StrEnum("Least", "TIME ENERGY")
 _CHOICES = satisfying(len, "at least one choice")
 DropRatio = Annotated[NotNegative, Field(lt=1)]
 
@@ -57,5 +58,11 @@ class Objective:
     goal: Goal = about(
         "Whether the score is to be as high as can be, `maximise`, or as low, `minimise`.",
         default=Goal.MAXIMISE,
+        tuning_only=True,
+    )
+    least: Least = about(
+        "What training is to take the least of, where that is tuned inside of trials: `time` or "
+        "`energy`.",
+        default=Least.TIME,
         tuning_only=True,
     )

@@ -13,12 +13,14 @@ from trimtab.config.fields import (
     Count,
     InvalidValueError,
     MistakeError,
+    Name,
     ParameterName,
     Positive,
     Scalar,
     about,
     satisfying,
 )
+from trimtab.config.groups.scenario import ScenarioConfig
 from trimtab.config.parameter import Parameter, same
 from trimtab.config.validate import nearest
 
@@ -97,6 +99,17 @@ class Tuning:
     inference: dict[ParameterName, Parameter] = about(
         f"How the model is used: {', '.join(_AMOUNTS[Kind.INFERENCE])}.", factory=dict
     )
+    inference_workload: Name | None = about(
+        "The workload that uses the model, a file in `conf/workload/`: what `inference` parameters "
+        "are measured with. Those of `model` that are among its own `parameters` are its "
+        "architecture, and it is given their values.",
+        default=None,
+    )
+    scenario: ScenarioConfig | None = about(
+        "How samples arrive where the model is used: the batch size is then the one with the "
+        "shortest mean response time, in place of the least time a sample.",
+        default=None,
+    )
     forbidden: list[dict[str, Scalar]] = about(
         "Values that no configuration has together, as in `{training.batch_size: 128, "
         "system.cores: 1}`. Their parameters have choices, or are whole.",
@@ -122,6 +135,14 @@ class Tuning:
         if both:
             problem = "it is in `model` too; expected each of the program's parameters once"
             raise MistakeError(f"training.{both[0]}", problem)
+        return self
+
+    @model_validator(mode="after")
+    def _inference_is_whole(self) -> Self:
+        if bool(self.inference) < (self.inference_workload is not None):
+            raise MistakeError("inference", "no parameter; expected some, as inference_workload is")
+        if self.scenario is not None and "batch_size" not in self.inference:
+            raise MistakeError("inference.batch_size", "missing; expected it beside `scenario`")
         return self
 
     @model_validator(mode="after")

@@ -52,10 +52,15 @@ class MachineMeters:
         wall_s: float,
         cpu_s: float,
         resident_byte_s: float,
+        cores_usable: int | None = None,
     ) -> Share:
-        """Return what falls to a run between two readings, in which it used what the rest says."""
+        """Return what falls to a run between two readings, in which it used what the rest says.
+
+        Without `cores_usable` it may use the cores that this process may.
+        """
         machine_busy_s = after.machine_busy_s - before.machine_busy_s
-        use = Use(wall_s, cpu_s, resident_byte_s, machine_busy_s, self._cores_usable)
+        cores = self._cores_usable if cores_usable is None else cores_usable
+        use = Use(wall_s, cpu_s, resident_byte_s, machine_busy_s, cores)
         shares = [
             meter.share(now_j - then_j, use)
             for meter, then_j, now_j in zip(

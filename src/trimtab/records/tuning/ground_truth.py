@@ -1,4 +1,4 @@
-"""`ground_truth.json`: which system settings were best for jobs, known by their counters alone.
+"""`ground_truth.json`: what system settings cost jobs that are known by their counters alone.
 
 It holds no name, data or hyperparameter of a workload (thesis, section 6.3.5), so that it can be
 shared with other users and machines.
@@ -16,14 +16,11 @@ Setting = int | float
 
 
 @dataclass(frozen=True, config=PART)
-class KnownJob:
-    """The counters of an epoch under the default settings, each per second of the processor, and
-    the settings under which an epoch was best, by `objective`, on machines of a kind."""
+class Profile:
+    """The counters of a program's first epoch under settings, per second of the processor."""
 
-    machine: Word
-    objective: Word
-    rates: dict[Word, Amount]
     settings: dict[Word, Setting]
+    rates: dict[Word, Amount]
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
@@ -32,9 +29,42 @@ class KnownJob:
         return self
 
 
+@dataclass(frozen=True, config=PART)
+class Cost:
+    """What an epoch took under settings, in times of what another one of the job did.
+
+    `energy` is None where it is unknown. `warm`: it was not the first epoch of a program.
+    """
+
+    settings: dict[Word, Setting]
+    time: Amount
+    energy: Amount | None
+    warm: bool
+
+
+@dataclass(frozen=True, config=PART)
+class KnownJob:
+    """A job on machines of a kind: how to know it again, and what settings cost it.
+
+    `id` is drawn at random, and the same wherever the job is copied to.
+    """
+
+    id: Word
+    machine: Word
+    profiles: list[Profile]
+    costs: list[Cost]
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        for name, parts in (("profiles", self.profiles), ("costs", self.costs)):
+            if len({frozenset(part.settings.items()) for part in parts}) < len(parts):
+                raise ValueError(f"{name}: the same settings twice")
+        return self
+
+
 class GroundTruthRecord(Document):
     """All jobs that are known, in the order they became so."""
 
     stage: ClassVar[str] = "tune"
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     jobs: list[KnownJob] = Field(default_factory=list)

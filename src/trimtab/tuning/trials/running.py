@@ -94,7 +94,7 @@ class Running:
         self.marks = MarkLog(program.marks)
         self.news_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._killed = self._closed = False
-        self._closing = threading.Lock()
+        self._closing, self._looking = threading.Lock(), threading.Lock()
         self._stdout = new_file(folder.stdout)
         from_pipe = program.marks.epoch is not None and program.marks.file is None
         name, _, value = mark.partition("=")
@@ -158,7 +158,8 @@ class Running:
 
     def processes(self) -> list[Stat]:
         """Return its processes that have not ended, oldest first."""
-        return [stat for stat in self._members.living() if not stat.is_zombie]
+        with self._looking:
+            return [stat for stat in self._members.living() if not stat.is_zombie]
 
     def take_marks(self) -> MarkLog:
         """Return the marks so far; `news_fd` is readable again when there are more."""
@@ -176,7 +177,8 @@ class Running:
         if self._killed:
             return
         self._killed = True
-        self._members.kill()
+        with self._looking:
+            self._members.kill()
         kill(self._mark, self.pid)  # a look at every process of the machine, to be sure
         if self._reader is not None:
             with suppress(TrimtabError):  # the log is not whole, as where a disk is full

@@ -15,6 +15,7 @@ from trimtab.errors import UserError
 from trimtab.execution.sprinting.core_sprinting import set_affinity
 from trimtab.execution.sprinting.frequencies import HighestFrequencies
 from trimtab.execution.sprinting.sprinter import RunningJob
+from trimtab.tuning.trials.cpu_share import CpuShare
 from trimtab.tuning.trials.memory_limit import MemoryLimit, ProcessMemory, memory_limit
 
 _GIB = 1 << 30
@@ -31,7 +32,9 @@ class SystemSettings:
     """What a trial is given; None leaves something as it is.
 
     `cpus` and `gpus` are the numbers, or names, of those it may use. `threads` are those of the
-    program's pools, `loader_workers` the processes that prepare its data.
+    program's pools, `loader_workers` the processes that prepare its data. `cpu_share` is the share
+    of the time in which it may use its CPUs, from its start on: it is no parameter of a trial, but
+    what a slower device is emulated by.
     """
 
     cpus: tuple[int, ...] | None = None
@@ -40,6 +43,7 @@ class SystemSettings:
     frequency_mhz: float | None = None
     gpus: tuple[str, ...] | None = None
     loader_workers: int | None = None
+    cpu_share: float | None = None
 
     @classmethod
     def of(
@@ -76,6 +80,10 @@ class SystemSettings:
         variables: dict[str, str] = {}
         if self.threads is not None:
             variables |= dict.fromkeys(_THREAD_VARIABLES, str(self.threads))
+        if self.cpu_share is not None and self.cpus is not None and len(self.cpus) > 1:
+            # As where there is no other work; two threads on one core wait for each other.
+            places = ",".join(f"{{{cpu}}}" for cpu in self.cpus)
+            variables |= {"OMP_PROC_BIND": "true", "OMP_PLACES": places}
         if self.gpus is not None:
             variables["CUDA_VISIBLE_DEVICES"] = ",".join(self.gpus)
         return variables
@@ -96,12 +104,13 @@ class Change:
 class Machine:
     """What is set of the machine for one trial, from outside.
 
-    Names are those of a configuration: cores, memory_gib, frequency_mhz, gpus.
+    Names are those of a configuration: cores, memory_gib, frequency_mhz, gpus; and cpu_share.
     """
 
     def __init__(self, job: RunningJob) -> None:
         self._job = job
         self._memory: MemoryLimit | None = None
+        self._cpu_share: CpuShare | None = None
         self._frequencies = HighestFrequencies()
         self._cpus: tuple[int, ...] | None = None
         self._gpus: tuple[str, ...] | None = None
@@ -122,6 +131,7 @@ class Machine:
             ("cores", settings.cpus, self._set_cpus),
             ("memory_gib", settings.memory_bytes, self._set_memory),
             ("frequency_mhz", settings.frequency_mhz, self._set_frequency),
+            ("cpu_share", settings.cpu_share, self._set_cpu_share),
             ("gpus", settings.gpus, self._check_gpus),
         )
         for name, value, set_it in steps:
@@ -141,8 +151,9 @@ class Machine:
     def close(self) -> None:
         """Leave the machine as it was found; the job has ended."""
         self._frequencies.restore()
-        if self._memory is not None:
-            self._memory.close()
+        for limit in (self._memory, self._cpu_share):
+            if limit is not None:
+                limit.close()
 
     def _set_cpus(self, cpus: tuple[int, ...]) -> None:
         set_affinity(self._job, cpus)
@@ -165,6 +176,11 @@ class Machine:
         self._frequencies.restore()
         self._frequencies.limit(self._cpus, mhz)
         self._mhz = mhz
+
+    def _set_cpu_share(self, share: float) -> None:
+        if self._cpu_share is None:
+            self._cpu_share = CpuShare()
+        self._cpu_share.set(self._job, share, len(self._cpus or os.sched_getaffinity(0)))
 
     def _check_gpus(self, gpus: tuple[str, ...]) -> None:
         if gpus != self._gpus:

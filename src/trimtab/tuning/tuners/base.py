@@ -5,22 +5,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from trimtab.config.groups.objective import Least
 from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.tuning.fidelity import BudgetKind, Fidelity
 from trimtab.tuning.hyperband import Bracket
+from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.space import Configuration
-from trimtab.tuning.steering import Fixed, Steerer
+from trimtab.tuning.system.steering import Fixed, Steerer
 
 
 @dataclass(frozen=True)
 class Facts:
     """What a tuner is made from: what is tuned, the number of CPUs that a trial may have, the name
-    of the machine and of the objective, and the file of the ground truth."""
+    of the machine, what training is to take the least of, and the file of the ground truth."""
 
     tuning: Tuning
     cpus: int
     machine: str
-    objective: str
+    least: Least
     ground_truth: Path
 
 
@@ -29,6 +31,8 @@ class Tuner:
     """How one search goes.
 
     `searched` are the kinds of parameters that `algorithm` suggests; others keep their defaults.
+    `inference`: how the model's use is tuned beside its training. `first` is another search, by
+    accuracy, whose best configuration gives the defaults of this one.
     """
 
     searched: Sequence[Kind]
@@ -38,6 +42,8 @@ class Tuner:
     reduction: int
     synchronous: bool
     steerer: Steerer
+    inference: InferencePlan | None = None
+    first: "Tuner | None" = None
 
 
 def fidelity_of(tuning: Tuning, kind: BudgetKind) -> Fidelity:

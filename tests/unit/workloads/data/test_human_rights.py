@@ -24,9 +24,9 @@ def test_pairs_are_those_of_thirty_articles_and_the_preamble():
 
 def test_digits_are_those_of_scikit_learn_in_the_shape_asked_for():
     images, theirs = digits.load(), load_digits()
-    assert images.train_images.shape == (1437, 1, 8, 8) and len(images.test_labels) == 360
-    every = np.concatenate([images.train_images, images.test_images])[:, 0]
-    labels = np.concatenate([images.train_labels, images.test_labels])
+    assert images.train.inputs.shape == (1437, 1, 8, 8) and len(images.test.labels) == 360
+    every = np.concatenate([images.train.inputs, images.test.inputs])[:, 0]
+    labels = np.concatenate([images.train.labels, images.test.labels])
     assert sorted(
         (label, np.rint(image / 255 * 16).astype(int).tobytes())
         for image, label in zip(every, labels, strict=True)
@@ -35,5 +35,5 @@ def test_digits_are_those_of_scikit_learn_in_the_shape_asked_for():
         for image, label in zip(theirs.images, theirs.target, strict=True)
     )
     large = digits.load(channels=3, enlarged=28)
-    assert large.test_images.shape == (360, 3, 224, 224)
-    assert (large.test_images[:, :, 27::28, ::28] == images.test_images).all()
+    assert large.test.inputs.shape == (360, 3, 224, 224)
+    assert (large.test.inputs[:, :, 27::28, ::28] == images.test.inputs).all()

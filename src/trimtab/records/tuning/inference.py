@@ -1,0 +1,57 @@
+"""`known_inference.json`: what inference cost by architecture, so that none is measured twice.
+
+What is kept was measured: no objective is in it, so that another one finds the best anew.
+"""
+
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+from pydantic.dataclasses import dataclass
+
+from trimtab.records.document import PART, Document
+from trimtab.records.values import Amount, Digest, EnergySource, Text, Whole, Word
+
+ParameterValue = bool | int | float | Text | None
+
+
+@dataclass(frozen=True, config=PART)
+class Measured:
+    """What inference cost under one configuration: a sample's time and energy, and the times of
+    the batches that were measured; or the `failure`. No energy is known where there is neither a
+    meter nor a model. `not_set` says of settings that were not in effect why not."""
+
+    configuration: dict[Word, int | float]
+    inference_s: Amount = 0.0
+    inference_j: Amount | None = None
+    energy_source: EnergySource = ""
+    batch_s: list[Amount] = Field(default_factory=list)
+    peak_rss_bytes: Whole = 0
+    not_set: dict[Word, Text] = Field(default_factory=dict)
+    failure: Text = ""
+
+    @model_validator(mode="after")
+    def _is_either(self) -> Self:
+        if not self.failure and not (self.inference_s > 0 and self.batch_s):
+            raise ValueError("inference_s, batch_s: expected times, or a failure")
+        return self
+
+
+@dataclass(frozen=True, config=PART)
+class KnownArchitecture:
+    """The configurations that were measured of one architecture.
+
+    `program` is the digest of the inference workload, and `machine` the name of its hardware.
+    """
+
+    machine: Word
+    program: Digest
+    architecture: dict[Word, ParameterValue]
+    measured: list[Measured]
+
+
+class KnownInferenceRecord(Document):
+    """All architectures that are known, in the order they became so."""
+
+    stage: ClassVar[str] = "tune"
+    version: Literal[1] = 1
+    architectures: list[KnownArchitecture] = Field(default_factory=list)

@@ -1,0 +1,109 @@
+"""The best of the inference configurations that were measured: pure, of what is known.
+
+Thesis, section 7.3.4: least time or energy a sample; where samples arrive as a scenario says, the
+shortest mean response time, of the batch sizes that keep up.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from trimtab.config.groups.scenario import ScenarioConfig
+from trimtab.queueing.errors import UnstableQueueError
+from trimtab.records.tuning.inference import Measured
+from trimtab.tuning.batching import MultiStream, Scenario, Server, ServiceTimes, best_batch
+
+Wanted = StrEnum("Wanted", {"TIME": "inference_s", "ENERGY": "inference_j"})
+BATCH_SIZE = "batch_size"
+Setting = int | float
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The best configuration and what it costs; `inference_j` is NaN where it is unknown.
+
+    `response_s` is the scenario's mean response time, None without one and where each batch size is
+    saturated; `saturated` are the batch sizes that cannot keep up under the chosen settings.
+    """
+
+    configuration: Mapping[str, Setting]
+    inference_s: float
+    inference_j: float
+    energy_source: str
+    response_s: float | None = None
+    saturated: tuple[int, ...] = ()
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """What a training trial is judged by, by the names of an objective's score."""
+        found = {"inference_s": self.inference_s, "inference_j": self.inference_j}
+        return found if self.response_s is None else {**found, "response_s": self.response_s}
+
+
+def scenario_of(config: ScenarioConfig | None) -> Scenario | None:
+    """Return the scenario that a workload's YAML describes."""
+    if config is None:
+        return None
+    if config.samples_per_s is not None:
+        return MultiStream(config.samples_per_s)
+    assert config.samples is not None and config.period_s is not None
+    return Server(config.samples, config.period_s)
+
+
+def chosen(
+    measured: Sequence[Measured], wanted: Wanted, scenario: Scenario | None = None
+) -> Chosen | None:
+    """Return the best of what was measured without a failure, or None where there is none.
+
+    With a scenario it is the one with the shortest response time, and where none keeps up the one
+    with the least time a sample. Of equal ones the earlier.
+    """
+    good = [one for one in measured if not one.failure]
+    if not good:
+        return None
+    if scenario is None:
+        return _as_chosen(min(good, key=lambda one: cost(one, wanted)))
+    found = []
+    for alike in _by_settings(good):
+        times = ServiceTimes({size: one.batch_s for size, one in alike.items()})
+        try:
+            best = best_batch(scenario, times, alike)
+        except UnstableQueueError:
+            continue
+        found.append(_as_chosen(alike[best.size], best.response_s, best.saturated))
+    if found:
+        return min(found, key=lambda one: one.response_s or 0.0)
+    fastest = min(good, key=lambda one: one.inference_s)  # the nearest to keeping up
+    alike = next(one for one in _by_settings(good) if fastest in one.values())
+    return _as_chosen(fastest, None, tuple(sorted(alike)))
+
+
+def cost(measured: Measured, wanted: Wanted) -> float:
+    """Return what is to be least: infinite where the energy is unknown."""
+    value = measured.inference_s if wanted == Wanted.TIME else measured.inference_j
+    return math.inf if value is None else value
+
+
+def _by_settings(measured: Sequence[Measured]) -> list[dict[int, Measured]]:
+    """Return what was measured by its batch size, for each of the other settings apart."""
+    groups: dict[tuple[tuple[str, Setting], ...], dict[int, Measured]] = {}
+    for one in measured:
+        beside = tuple(
+            (name, value) for name, value in sorted(one.configuration.items()) if name != BATCH_SIZE
+        )
+        groups.setdefault(beside, {})[int(one.configuration[BATCH_SIZE])] = one
+    return list(groups.values())
+
+
+def _as_chosen(
+    one: Measured, response_s: float | None = None, saturated: tuple[int, ...] = ()
+) -> Chosen:
+    return Chosen(
+        dict(one.configuration),
+        one.inference_s,
+        math.nan if one.inference_j is None else one.inference_j,
+        one.energy_source,
+        response_s,
+        saturated,
+    )

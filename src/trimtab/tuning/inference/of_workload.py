@@ -1,0 +1,116 @@
+"""The inference tuning server of a workload, with what it measures by."""
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from trimtab.config.groups.objective import Objective
+from trimtab.config.groups.tuning import Kind, Tuning
+from trimtab.config.groups.workload import Workload
+from trimtab.errors import UserError
+from trimtab.files import sha256_of
+from trimtab.profiling.meters.power_model import HardwareModel
+from trimtab.profiling.runs.from_workload import command_line
+from trimtab.records.tuning.inference import Measured
+from trimtab.tuning.inference.choice import Setting, Wanted, scenario_of
+from trimtab.tuning.inference.emulation import InferenceConfiguration
+from trimtab.tuning.inference.known import KnownInference
+from trimtab.tuning.inference.plan import InferencePlan
+from trimtab.tuning.inference.server import InferenceServer
+from trimtab.tuning.inference.serving import served
+from trimtab.tuning.narrowed import within_cores
+from trimtab.tuning.score import Failure, Score
+
+_TAKEN = ("batch_size", "cores", "memory_gib", "frequency_mhz")
+
+
+def shares(cpus: Sequence[int], tuning: Tuning) -> tuple[list[int], list[int]]:
+    """Return the CPUs for inference and those for training: up to half, as many as it asks for.
+
+    The only CPU of a machine is in both shares, and neither is then measured undisturbed.
+    """
+    cores = tuning.inference.get("cores")
+    asked = 1 if cores is None else max(cores.choices or [cores.high or 1])
+    count = min(int(asked), len(cpus) // 2)
+    if not count:
+        return list(cpus), list(cpus)
+    return list(cpus[-count:]), list(cpus[:-count])
+
+
+def server_of(
+    tuning: Tuning,
+    workload: Workload,
+    plan: InferencePlan,
+    objective: Objective,
+    hardware: HardwareModel,
+    *,
+    known: Path,
+    folder: Path,
+    seed: int,
+) -> InferenceServer:
+    """Return the server for the inference of what `tuning` is of, which `workload` runs.
+
+    It minimises energy where the objective's score names that of inference and not its time.
+    Raises UserError for `inference` parameters that are not measured, and for more cores than its
+    share of the CPUs has.
+    """
+    for name in tuning.inference:
+        if name not in _TAKEN:
+            expected = ", ".join(_TAKEN)
+            raise UserError(f"tuning.inference.{name}: is not measured; expected of {expected}")
+    names = Score(objective).names
+    by_energy = Wanted.ENERGY in names and Wanted.TIME not in names
+    cpus, _ = shares(sorted(os.sched_getaffinity(0)), tuning)
+    return InferenceServer(
+        tuning=within_cores(tuning, Kind.INFERENCE, len(cpus)),
+        architecture=[name for name in tuning.model if name in workload.parameters],
+        plan=plan,
+        wanted=Wanted.ENERGY if by_energy else Wanted.TIME,
+        scenario=scenario_of(tuning.scenario),
+        known=KnownInference(known, hardware.name, digest_of(workload)),
+        measure=partial(measured, workload, hardware, cpus),
+        folder=folder,
+        cpus=cpus,
+        seed=seed,
+    )
+
+
+def digest_of(workload: Workload) -> str:
+    """Return a digest of what a workload runs: its command, and the files that it names."""
+    parts = [command_line(workload), workload.env, workload.workdir, workload.python]
+    files = [Path(workload.workdir, word) for word in command_line(workload)]
+    contents = [sha256_of(path) for path in files if os.path.isfile(path)]  # noqa: PTH113 - or no path
+    return hashlib.sha256(json.dumps([*parts, contents]).encode()).hexdigest()
+
+
+def measured(
+    workload: Workload,
+    hardware: HardwareModel,
+    cpus: Sequence[int],
+    architecture: Mapping[str, Any],
+    configuration: Mapping[str, Setting],
+    folder: Path,
+) -> Measured:
+    """Measure the inference of an architecture under a configuration, on some of `cpus`.
+
+    Without `cores` it has all of them, and without `batch_size` the workload's own.
+    """
+    own = {"batch_size": workload.parameters.get("batch_size", 1), "cores": len(cpus)}
+    asked = InferenceConfiguration(**{**own, **configuration})
+    found = served(workload, architecture, asked, hardware, folder, cpus=cpus)
+    if isinstance(found, Failure):
+        return Measured(dict(configuration), failure=found.reason)
+    return Measured(
+        configuration=dict(configuration),
+        inference_s=found.inference_s,
+        inference_j=found.inference_j if math.isfinite(found.inference_j) else None,
+        energy_source=found.energy_kind,
+        batch_s=list(found.batch_s),
+        peak_rss_bytes=found.peak_rss_bytes,
+        not_set=dict(found.not_set),
+    )

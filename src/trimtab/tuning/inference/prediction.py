@@ -1,0 +1,64 @@
+"""How long batches take that were not run, from a few that were: for one model, on this machine.
+
+Thesis, section 7.5.4, reports by how much such estimates miss. A batch takes a fixed time and one
+for each of its samples, which change where caches or kernels do: so the time is affine in the batch
+size between two that were measured, and beyond the last it goes on as before it. By cores it is a
+part that they share and one that they do not (Amdahl), fitted for each batch size; a share of the
+CPUs' time divides the speed.
+"""
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from trimtab.errors import UserError
+
+Measured = Mapping[tuple[int, int], float]  # s of a batch, by its size and the number of cores
+
+
+@dataclass(frozen=True)
+class BatchTimes:
+    """The times of batches of one model, of which `measured` are known.
+
+    There are at least two batch sizes, each measured with the same numbers of cores. Raises
+    UserError where there are not.
+    """
+
+    measured: Measured
+
+    def __post_init__(self) -> None:
+        sizes = {size for size, _ in self.measured}
+        cores = {count for _, count in self.measured}
+        if len(sizes) < 2 or len(self.measured) != len(sizes) * len(cores):
+            raise UserError(
+                f"batches of {len(sizes)} sizes on {len(cores)} numbers of cores, "
+                f"{len(self.measured)} times: expected two sizes at least, each with all numbers"
+            )
+        if not all(math.isfinite(time_s) and time_s > 0 for time_s in self.measured.values()):
+            raise UserError(f"times of batches: {dict(self.measured)}: expected seconds above 0")
+
+    def batch_s(self, size: int, cores: int, cpu_share: float = 1.0) -> float:
+        """Return the time of a batch."""
+        sizes = sorted({size for size, _ in self.measured})
+        below, above = sizes[0], sizes[1]
+        for left, right in itertools.pairwise(sizes):
+            if size > left:
+                below, above = left, right
+        low_s, high_s = (self._on_cores(one, cores) for one in (below, above))
+        time_s = low_s + (high_s - low_s) * (size - below) / (above - below)
+        return max(time_s, _LEAST_SHARE * low_s) / cpu_share
+
+    def _on_cores(self, size: int, cores: int) -> float:
+        """Return the time of a measured size on any number of cores."""
+        times = {count: self.measured[size, count] for one, count in self.measured if one == size}
+        if cores in times:
+            return times[cores]
+        fewest, most = min(times), max(times)
+        if fewest == most:
+            return times[fewest]
+        parallel_s = (times[fewest] - times[most]) / (1 / fewest - 1 / most)
+        return times[fewest] + parallel_s * (1 / cores - 1 / fewest)
+
+
+_LEAST_SHARE = 0.01  # of a measured time: two that disagree are not extrapolated to nothing

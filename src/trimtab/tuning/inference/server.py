@@ -1,0 +1,225 @@
+"""The inference tuning server: tunes how a model is used while a trial trains it.
+
+Thesis, sections 7.3.3 and 7.3.4. It works in a thread, on CPUs of its own share, which measures
+one configuration after the other as programs of their own. What was measured by the time that a
+training trial ends counts for that trial; a later one of the same architecture goes on from there.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from trimtab.config.groups.tuning import Kind, Tuning
+from trimtab.files import remove_tree
+from trimtab.records.tuning.inference import Measured
+from trimtab.tuning.batching import Scenario
+from trimtab.tuning.inference.agenda import Agenda
+from trimtab.tuning.inference.choice import Chosen, Setting, Wanted, chosen
+from trimtab.tuning.inference.known import KnownInference
+from trimtab.tuning.inference.plan import InferencePlan
+from trimtab.tuning.inference.suggestions import Suggestions
+from trimtab.tuning.samplers import GRID
+from trimtab.tuning.score import Failure
+from trimtab.tuning.space import Space
+from trimtab.tuning.study import Study
+
+# What inference costs with an architecture and a configuration, measured in a folder.
+Measure = Callable[[Mapping[str, Any], Mapping[str, Setting], Path], Measured]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of an architecture's inference: the best of `measured` configurations.
+
+    `planned` is how many there were to be; `best` is None where none could be measured.
+    """
+
+    architecture: Mapping[str, Any]
+    best: Chosen | None
+    measured: int
+    planned: int
+
+
+class InferenceServer:
+    """Tunes the `inference` parameters of `tuning` for every architecture that is trained.
+
+    `architecture` are the names of the `model` parameters that inference depends on. `folder` is
+    for this search alone; what is measured is kept in `known`. Used as a context manager: it works
+    from the block's beginning to its end. What goes wrong in its thread is raised by `started` and
+    `metrics`.
+    """
+
+    def __init__(
+        self,
+        tuning: Tuning,
+        architecture: Sequence[str],
+        plan: InferencePlan,
+        wanted: Wanted,
+        scenario: Scenario | None,
+        known: KnownInference,
+        measure: Measure,
+        folder: Path,
+        cpus: Sequence[int],
+        seed: int,
+    ) -> None:
+        self._tuning, self._names, self._plan = tuning, architecture, plan
+        self._wanted, self._scenario = wanted, scenario
+        self._known, self._measure = known, measure
+        self._folder, self._cpus, self._seed = folder, cpus, seed
+        self._space = Space(tuning, [Kind.INFERENCE])
+        countable = self._space.is_countable
+        listed = islice(self._space.listed({}), plan.configurations + 1) if countable else ()
+        count = len(list(listed))
+        self._lists_all = 0 < count <= plan.configurations
+        self.planned = count if self._lists_all else plan.configurations
+        self._architectures: dict[str, _Architecture] = {}
+        self._agenda = Agenda(
+            lambda key: len(self._architectures[key].measured),
+            lambda key: any(not one.failure for one in self._architectures[key].measured),
+            lambda key: self._architectures[key].is_complete,
+        )
+        self._changed = threading.Condition()
+        self._closing = False
+        self._broke: BaseException | None = None
+        self._thread = threading.Thread(target=self._work, name="inference", daemon=True)
+
+    def __enter__(self) -> Self:
+        remove_tree(self._folder)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None
+    ) -> None:
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        if kind is None:  # else this process ends, and what it has started with it
+            self._thread.join()
+
+    def started(self, trial: int, complete: Mapping[str, Any]) -> None:
+        """Hear that a trial has begun: its architecture's inference is tuned from now on."""
+        with self._changed:
+            self._raise()
+            self._agenda.started(trial, self._key_of(complete))
+            self._changed.notify_all()
+
+    def metrics(self, trial: int) -> Mapping[str, float] | Failure:
+        """Return what the best inference costs, of what was measured by now.
+
+        Waits for the first measurement that succeeds, or the last one.
+        """
+        with self._changed:
+            key = self._agenda.ended(trial)
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._broke or self._agenda.is_ready(key))
+            self._raise()
+            self._agenda.judged(trial)
+            measured = self._architectures[key].measured
+        best = chosen(measured, self._wanted, self._scenario)
+        if best is None:
+            return Failure(f"inference: {measured[-1].failure}")
+        return best.metrics
+
+    def outcome(self, complete: Mapping[str, Any]) -> Outcome:
+        """Return what is known of the inference of a configuration's architecture."""
+        with self._changed:
+            measured = self._architectures[self._key_of(complete)].measured
+            return Outcome(
+                self.architecture_of(complete),
+                chosen(measured, self._wanted, self._scenario),
+                len(measured),
+                self.planned,
+            )
+
+    def architecture_of(self, complete: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters of a configuration that its inference depends on."""
+        found = {name: complete.get(f"{Kind.MODEL}.{name}") for name in self._names}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def _key_of(self, complete: Mapping[str, Any]) -> str:
+        architecture = self.architecture_of(complete)
+        key = "_".join(f"{name}_{value!r}" for name, value in sorted(architecture.items()))
+        if key not in self._architectures:
+            known = [one for one in self._known.of(architecture) if self._is_asked_for(one)]
+            folder = self._folder / f"architecture_{len(self._architectures)}"
+            self._architectures[key] = _Architecture(architecture, folder, known, self.planned)
+        return key
+
+    def _is_asked_for(self, measured: Measured) -> bool:
+        """Whether a known configuration is one of this search's space."""
+        values = {f"{Kind.INFERENCE}.{name}": v for name, v in measured.configuration.items()}
+        complete = self._tuning.completed(values)
+        asked = {name: v for name, v in complete.items() if name in self._space.names}
+        return (
+            asked == values
+            and all(self._space.parameters[name].takes(value) for name, value in values.items())
+            and self._space.allows(values)
+        )
+
+    def _raise(self) -> None:
+        if self._broke is not None:
+            raise self._broke
+
+    def _work(self) -> None:
+        try:
+            os.sched_setaffinity(0, self._cpus)  # of this thread, and of what it starts
+            while (key := self._next()) is not None:
+                self._measure_one(key)
+        except BaseException as error:
+            with self._changed:
+                self._broke = error
+                self._changed.notify_all()
+
+    def _next(self) -> str | None:
+        with self._changed:
+            while not self._closing:
+                if (key := self._agenda.next()) is not None:
+                    return key
+                self._changed.wait()
+        return None
+
+    def _measure_one(self, key: str) -> None:
+        """Measure a configuration that was not yet, or find that there is none."""
+        one = self._architectures[key]
+        if one.suggestions is None:
+            one.suggestions = self._suggestions(one.folder)
+        configuration = one.suggestions.next(one.measured)
+        if configuration is None:
+            with self._changed:
+                one.is_complete = True
+                self._changed.notify_all()
+            return
+        folder = one.folder / f"configuration_{len(one.measured)}"
+        folder.mkdir(parents=True)
+        measured = self._measure(one.parameters, configuration, folder)
+        self._known.add(one.parameters, measured)
+        remove_tree(folder)
+        with self._changed:
+            one.measured.append(measured)
+            one.is_complete = len(one.measured) >= self.planned
+            self._changed.notify_all()
+
+    def _suggestions(self, folder: Path) -> Suggestions:
+        algorithm = GRID if self._lists_all else self._plan.algorithm
+        folder.mkdir(parents=True)
+        study = Study(
+            folder / "journal", "inference", self._space, [Kind.INFERENCE], algorithm, self._seed
+        )
+        return Suggestions(study, self._wanted)
+
+
+class _Architecture:
+    """What is known of the inference of one architecture, in this search."""
+
+    def __init__(
+        self, parameters: Mapping[str, Any], folder: Path, measured: list[Measured], planned: int
+    ) -> None:
+        self.parameters, self.folder, self.measured = parameters, folder, measured
+        self.is_complete = len(measured) >= planned
+        self.suggestions: Suggestions | None = None

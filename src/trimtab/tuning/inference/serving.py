@@ -1,0 +1,207 @@
+"""What inference costs under one configuration: batches of a real program, timed under limits.
+
+Thesis, section 7.3.4: the inference tuning server runs the model, with whatever weights, for each
+batch size and set of system parameters. The program is a workload that uses its model and reports
+its batches by `trimtab_trial.batches`, or by a group `batch_s` of its workload's `marks.epoch`.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trimtab.config.fields import Scalar
+from trimtab.config.groups.workload import Workload
+from trimtab.profiling.meters.base import EnergySource
+from trimtab.profiling.meters.energy import RunEnergy
+from trimtab.profiling.meters.machine import MachineMeters, machine_meters
+from trimtab.profiling.meters.power_model import HardwareModel, modelled_energy_j
+from trimtab.tuning.inference.emulation import InferenceConfiguration, settings_of
+from trimtab.tuning.score import Failure
+from trimtab.tuning.trials.events import Ended, EpochEnd, Reason
+from trimtab.tuning.trials.process import TrialProcess
+from trimtab.tuning.trials.protocol import BrokenProtocolError
+from trimtab.tuning.trials.settings import SystemSettings
+
+_WARM_UP_S = 0.25  # and one round at least
+_MEASURED_S = 0.75
+_FEWEST_BATCHES = 3
+_TIMEOUT_S = 120.0
+_TIME = re.compile(r"batch_\d+_s")
+
+
+@dataclass(frozen=True)
+class Served:
+    """What inference took on this machine under a configuration's limits.
+
+    `inference_s` is the time per sample, the mean over all batches after the warm-up; `batch_s` are
+    the times of these batches, or of as many at equal distances. `inference_j` is the energy per
+    sample, whose `energy_kind` is one of profiling's EnergySource: measured, modelled or unknown.
+    `not_set` says of limits that are not in effect why not.
+    """
+
+    inference_s: float
+    batch_s: tuple[float, ...]
+    inference_j: float
+    energy_kind: str
+    peak_rss_bytes: int
+    not_set: Mapping[str, str] = field(default_factory=dict)
+
+
+def served(
+    workload: Workload,
+    parameters: Mapping[str, Scalar],
+    configuration: InferenceConfiguration,
+    hardware: HardwareModel,
+    folder: Path,
+    *,
+    cpus: Sequence[int] | None = None,
+    cpu_share: float = 1.0,
+    is_this_machine: bool = True,
+    timeout_s: float = _TIMEOUT_S,
+) -> Served | Failure:
+    """Run `workload`, with `parameters` of the model, until enough batches are timed.
+
+    It is given the first of `cpus`, by default of those this process may use, for `cpu_share` of
+    the time, before other work of this machine where a control group can be made. Energy is
+    measured where this machine has meters, unless `hardware` is another one; else it is modelled by
+    its figures. What is written lies in `folder`. A Failure says why there is no result: out of
+    memory, the time limit, a crash, no batch reported. Raises UserError where the program cannot be
+    started, or more is asked for than this machine has.
+    """
+    settings = settings_of(configuration, cpus=cpus, cpu_share=cpu_share)
+    meters = machine_meters(hardware) if is_this_machine else None
+    given = {**parameters, "batch_size": configuration.batch_size}
+    rounds = Rounds()
+    with TrialProcess.start(workload, given, folder, settings, timeout_s=timeout_s) as process:
+        energy = _Energy(hardware, meters, cpu_share)
+        while isinstance(event := process.next_event(), EpochEnd):
+            try:
+                counted = rounds.add(event)
+            except BrokenProtocolError as error:
+                return Failure(f"{Reason.BROKEN_PROTOCOL}: {error}")
+            energy.add(event, counted)
+            if not event.waits:
+                if rounds.enough:
+                    process.kill()
+            elif rounds.enough:
+                process.stop()
+            else:
+                process.answer(SystemSettings())
+    assert isinstance(event, Ended)  # as there is no time limit for an event
+    if event.reason.is_failure:
+        return Failure(f"{event.reason}: {event.message}")
+    if not rounds.batch_s:
+        return Failure(
+            "reported no batch after its first ones: it has to call trimtab_trial.batches, or its "
+            "workload's marks.epoch to capture batch_s"
+        )
+    return Served(
+        inference_s=rounds.mean_s / configuration.batch_size,
+        batch_s=tuple(rounds.batch_s),
+        inference_j=energy.per_s(event.peak_rss_bytes) * rounds.mean_s / configuration.batch_size,
+        energy_kind=str(energy.kind),
+        peak_rss_bytes=event.peak_rss_bytes,
+        not_set={
+            name: why
+            for name, why in rounds.not_set.items()
+            if name != "cpu_share" or cpu_share < 1
+        },
+    )
+
+
+class Rounds:
+    """The batches that were reported, without those of the warm-up."""
+
+    def __init__(self) -> None:
+        self.batch_s: list[float] = []
+        self.batches, self.served_s = 0, 0.0
+        self.not_set: Mapping[str, str] = {}
+        self._warm_s = 0.0
+
+    @property
+    def mean_s(self) -> float:
+        """The mean time of a batch."""
+        return self.served_s / self.batches
+
+    @property
+    def enough(self) -> bool:
+        """Whether enough batches have been timed."""
+        return self.served_s >= _MEASURED_S and self.batches >= _FEWEST_BATCHES
+
+    def add(self, event: EpochEnd) -> bool:
+        """Add a round; return whether it counts. Raises BrokenProtocolError where it is none."""
+        batches, served_s, times = _reported(event.metrics)
+        if self._warm_s < _WARM_UP_S:
+            self._warm_s += served_s
+            return False
+        self.batches += batches
+        self.served_s += served_s
+        self.batch_s += times
+        self.not_set = event.not_set
+        return True
+
+
+class _Energy:
+    """The power of what was served, by the machine's meters or a model of the device.
+
+    The device does nothing else, so all of its idle power counts. What a share of the CPUs' time
+    makes slow would be busy all of that time on a slower processor.
+    """
+
+    def __init__(
+        self, hardware: HardwareModel, meters: MachineMeters | None, cpu_share: float
+    ) -> None:
+        self._hardware, self._cpu_share = hardware, cpu_share
+        self._run = None
+        self.kind = EnergySource.MODELLED if hardware.known else EnergySource.UNKNOWN
+        if meters is not None and meters.source is EnergySource.MEASURED:
+            self._run, self.kind = RunEnergy(meters), meters.source
+        self._all = [0.0, 0.0, 0.0]  # wall_s, cpu_s and joules since the start
+        self._counted = [0.0, 0.0, 0.0]
+
+    def add(self, event: EpochEnd, counted: bool) -> None:
+        """Add a round, which counts or is of the warm-up."""
+        wall_s, cpu_s, joules = self._all[0] + event.wall_s, self._all[1] + event.cpu_s, 0.0
+        if self._run is not None:
+            joules = self._run.read(wall_s=wall_s, cpu_s=cpu_s, resident_byte_s=0.0)["energy_j"]
+        now = [wall_s, cpu_s, joules]
+        if counted:
+            self._counted = [
+                total + after - before
+                for total, after, before in zip(self._counted, now, self._all, strict=True)
+            ]
+        self._all = now
+
+    def per_s(self, resident_bytes: int) -> float:
+        """Return the power in W; NaN where it is unknown."""
+        wall_s, cpu_s, joules = self._counted
+        if self._run is not None:
+            return joules / wall_s
+        if not self._hardware.known:
+            return math.nan
+        return modelled_energy_j(
+            self._hardware,
+            wall_s=1.0,
+            cpu_s=cpu_s / wall_s / self._cpu_share,
+            resident_byte_s=resident_bytes,
+            cores_usable=self._hardware.cores,
+        )
+
+
+def _reported(metrics: Mapping[str, float]) -> tuple[int, float, list[float]]:
+    """Return the number of batches of a round, their sum and the times that are known, in s."""
+    if "batches" in metrics and "served_s" in metrics:
+        times = [value for name, value in metrics.items() if _TIME.fullmatch(name)]
+        batches, served_s = metrics["batches"], metrics["served_s"]
+    elif "batch_s" in metrics:
+        batches, served_s, times = 1, metrics["batch_s"], [metrics["batch_s"]]
+    else:
+        raise BrokenProtocolError(
+            "it reported an epoch that is no batch: call trimtab_trial.batches, or have "
+            "marks.epoch capture batch_s"
+        )
+    if batches < 1 or batches != int(batches) or not times or min(served_s, *times) <= 0:
+        raise BrokenProtocolError(f"{batches:g} batches in {served_s:g} s: expected times above 0")
+    return int(batches), served_s, times

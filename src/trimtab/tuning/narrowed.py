@@ -1,0 +1,57 @@
+"""Search spaces made narrower: to a machine's share, or around what an earlier search found."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from trimtab.config.groups.tuning import Kind, Tuning
+from trimtab.config.parameter import Parameter
+from trimtab.errors import UserError
+
+_CORES = "cores"
+
+
+def within_cores(tuning: Tuning, kind: Kind, cores: int) -> Tuning:
+    """Return `tuning` with no more than so many `cores` in the parameters of a kind.
+
+    Sets that are forbidden and cannot be any more are left out. Raises UserError where the least
+    number of cores is more.
+    """
+    own = tuning.of_kind(kind)
+    if _CORES not in own:
+        return tuning
+    name = f"{kind}.{_CORES}"
+    fewer = _up_to(own[_CORES], cores, name)
+    forbidden = [
+        values for values in tuning.forbidden if name not in values or fewer.takes(values[name])
+    ]
+    narrower: dict[str, Any] = {kind.value: {**own, _CORES: fewer}}
+    return replace(tuning, forbidden=forbidden, **narrower)
+
+
+def with_defaults(tuning: Tuning, configuration: Mapping[str, Any]) -> Tuning:
+    """Return `tuning` with a configuration's values as the defaults."""
+    kinds: dict[str, Any] = {
+        kind.value: {
+            name: replace(one, default=configuration.get(f"{kind}.{name}", one.default))
+            for name, one in tuning.of_kind(kind).items()
+        }
+        for kind in Kind
+    }
+    return replace(tuning, **kinds)
+
+
+def _up_to(parameter: Parameter, most: int, name: str) -> Parameter:
+    if parameter.choices is not None:
+        left = [value for value in parameter.choices if value <= most]
+        least = min(parameter.choices)
+        if left:
+            default = parameter.default if parameter.default in left else max(left)
+            return replace(parameter, choices=left, default=default)
+    else:
+        assert parameter.low is not None and parameter.high is not None
+        least = parameter.low
+        if least <= most:
+            high = min(parameter.high, most)
+            return replace(parameter, high=high, default=min(parameter.default, most))
+    raise UserError(f"tuning.{name}: at least {least:g} given, but there are only {most} for it")

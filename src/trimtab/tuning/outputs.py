@@ -1,0 +1,124 @@
+"""What a search leaves for its user: workloads to train and to serve with, as YAML.
+
+Each file is an option of the group `workload` over the one that was tuned: put into
+`conf/workload/` under the name that it says, it is run as any other. What no key of a workload
+sets, as the number of cores, stands in its first lines.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from trimtab.config.groups.tuning import Kind, Tuning
+from trimtab.config.groups.workload import Workload
+from trimtab.errors import TrimtabError
+from trimtab.files import whole_file
+from trimtab.tuning.inference.server import Outcome
+from trimtab.tuning.trials.settings import SystemSettings
+
+Row = dict[str, Any]  # of the table of trials
+_HEADING = 2  # lines before what was found
+
+
+def best_of(rows: Sequence[Row]) -> Row:
+    """Return the row with the best score on the largest budget that any has a score of.
+
+    Of equal ones that of the first seed and trial. Raises TrimtabError where no trial has a score.
+    """
+    good = [row for row in rows if row["score"] is not None]
+    if not good:
+        failures = {row["failure"] for row in rows}
+        raise TrimtabError(f"no trial has a score: {'; '.join(sorted(failures)[:3])}")
+    most = max((row["epochs"], row["data_fraction"]) for row in good)
+    return max(
+        (row for row in good if (row["epochs"], row["data_fraction"]) == most),
+        key=lambda row: (row["score"], -row["seed"], -row["trial"]),
+    )
+
+
+def write_best(path: Path, workload: Workload, tuning: Tuning, best: Row, found: str) -> None:
+    """Write `workload` with the best configuration: its parameters, and what it trains on.
+
+    `found` says how that was found.
+    """
+    complete = tuning.completed(json.loads(best["configuration"]))
+    own = {
+        name.partition(".")[2]: value
+        for name, value in complete.items()
+        if name.partition(".")[0] in (Kind.MODEL, Kind.TRAINING)
+    }
+    parameters = {**own, "epochs": best["epochs"]}
+    if tuning.data_fraction is not None:
+        parameters["data_fraction"] = best["data_fraction"]
+    settings = json.loads(best["settings"])
+    said = {"system": settings}
+    said |= {name: best[name] for name in ("score", "accuracy", "training_s", "training_j")}
+    document = _over(workload, parameters, settings)
+    if settings:
+        document["tuning"] = {
+            Kind.SYSTEM.value: {name: {"default": value} for name, value in settings.items()}
+        }
+    _write(path, found, said, document)
+
+
+def write_inference(path: Path, workload: Workload, outcome: Outcome, found: str) -> None:
+    """Write the inference `workload` with the best set-up of an architecture.
+
+    `found` says how that was found. Raises TrimtabError where no set-up could be measured.
+    """
+    best = outcome.best
+    if best is None:
+        raise TrimtabError(f"{path}: no inference of {dict(outcome.architecture)} was measured")
+    settings = {name: v for name, v in best.configuration.items() if name != "batch_size"}
+    parameters = dict(outcome.architecture)
+    if "batch_size" in best.configuration:
+        parameters["batch_size"] = best.configuration["batch_size"]
+    said: dict[str, Any] = {
+        "system": settings,
+        "inference_s": best.inference_s,
+        "inference_j": None if math.isnan(best.inference_j) else best.inference_j,
+        "energy": best.energy_source,
+        "measured_configurations": outcome.measured,
+        "planned_configurations": outcome.planned,
+    }
+    if best.response_s is not None or best.saturated:
+        said |= {"response_s": best.response_s, "saturated_batch_sizes": list(best.saturated)}
+    _write(path, found, said, _over(workload, parameters, settings))
+
+
+def result_in(path: Path) -> dict[str, Any]:
+    """Return what a file of `write_best` or `write_inference` says was found."""
+    text = path.read_text()
+    lines = [line[2:] for line in text.splitlines() if line.startswith("# ")]
+    said: dict[str, Any] = yaml.safe_load("\n".join(lines[_HEADING:]))
+    return {"parameters": yaml.safe_load(text)["parameters"], **said}
+
+
+def _over(workload: Workload, parameters: Mapping[str, Any], settings: Mapping[str, Any]) -> Row:
+    """Return the keys of a workload that differ from those of the one it is over."""
+    document: Row = {"name": f"{workload.name}_tuned", "parameters": dict(parameters)}
+    threads = settings.get("threads", settings.get("cores"))
+    if threads is not None:
+        document["env"] = SystemSettings(threads=int(threads)).environment
+        if "threads" in workload.parameters:
+            document["parameters"]["threads"] = int(threads)
+    if "memory_gib" in settings:
+        document["memory_gib"] = settings["memory_gib"]
+    if "loader_workers" in settings and "loader_workers" in workload.parameters:
+        document["parameters"]["loader_workers"] = settings["loader_workers"]
+    return {"defaults": [workload.name, "_self_"], **document}
+
+
+def _write(path: Path, found: str, said: Mapping[str, Any], document: Row) -> None:
+    lines = [
+        f"{found}.",
+        f"To run it, copy it to conf/workload/{document['name']}.yaml.",
+        *yaml.safe_dump(dict(said), sort_keys=False).splitlines(),
+    ]
+    comment = "".join(f"# {line}\n" for line in lines)
+    with whole_file(path) as temporary:
+        temporary.write_text(comment + yaml.safe_dump(document, sort_keys=False))

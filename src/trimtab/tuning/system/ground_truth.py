@@ -1,0 +1,191 @@
+"""PipeTune's ground truth: a job like an earlier one gets the settings that were best for that.
+
+Thesis, sections 6.3.4 and 6.3.6. Jobs are compared by the counters of a first epoch under the same
+settings; the logarithms of their rates are scaled to the same spread, and clustered. A new job is
+like its cluster when it is no further from the centre than the cluster's own jobs are, by the root
+of the mean square that the model's inertia is the sum of.
+"""
+
+import math
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import sklearn.cluster
+from sklearn.base import ClusterMixin
+from sklearn.metrics import silhouette_score
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
+
+from trimtab.config.validate import nearest
+from trimtab.errors import UserError
+from trimtab.records.tuning.ground_truth import Cost, KnownJob, Profile
+from trimtab.tuning.system.steering import Settings
+
+PUBLISHED_CLUSTERS = 2
+_MOST_CLUSTERS = 8
+_RESTARTS = 10  # of k-means, from other first centres
+_SMALLEST_SPREAD = 0.2  # of logarithms: what two runs of the same job differ by
+_FEW = 10.0  # events a second: so many more or less say nothing
+FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+Key = tuple[tuple[str, float], ...]
+
+
+def key_of(settings: Settings) -> Key:
+    """Return settings as what can be looked up."""
+    return tuple(sorted(settings.items()))
+
+
+@dataclass
+class Job:
+    """What is known of a job, which grows: see the record."""
+
+    machine: str
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    profiles: dict[Key, Profile] = field(default_factory=dict)
+    costs: dict[Key, Cost] = field(default_factory=dict)
+    probing: set[Key] = field(default_factory=set)  # by trials that run
+
+    @classmethod
+    def known(cls, record: KnownJob) -> "Job":
+        """Return the job of a record."""
+        profiles = {key_of(one.settings): one for one in record.profiles}
+        costs = {key_of(one.settings): one for one in record.costs}
+        return cls(record.machine, record.id, profiles, costs)
+
+    @property
+    def record(self) -> KnownJob:
+        """The job as others are told it."""
+        profiles, costs = list(self.profiles.values()), list(self.costs.values())
+        return KnownJob(self.id, self.machine, profiles, costs)
+
+
+@dataclass(frozen=True)
+class Match:
+    """The known job that is nearest to a new one in its cluster.
+
+    `distance` is that from the cluster's centre and `radius` the largest that counts as alike,
+    both in spreads of the known jobs.
+    """
+
+    job: Job
+    distance: float
+    radius: float
+
+    @property
+    def is_alike(self) -> bool:
+        """Whether what is known of the job holds for the new one."""
+        return self.distance <= self.radius
+
+
+class GroundTruth:
+    """Known jobs on one kind of machine; those of others are left out.
+
+    `clusterer` is a class of scikit-learn's by its name. `clusters` is the number of clusters for
+    those that take one, and None chooses it by the mean silhouette. `tolerance` is the radius
+    within which a job is alike, in root mean squares of the cluster's. Raises UserError for a
+    clusterer that is none.
+    """
+
+    def __init__(
+        self,
+        jobs: Sequence[KnownJob],
+        machine: str,
+        *,
+        clusterer: str = "KMeans",
+        clusters: int | None = PUBLISHED_CLUSTERS,
+        tolerance: float = 2.0,
+    ) -> None:
+        self.machine, self.clusters, self.tolerance = machine, clusters, tolerance
+        self.jobs = [Job.known(job) for job in jobs if job.machine == machine]
+        self._clusterer = _clusterer(clusterer)
+
+    def match(self, rates: Mapping[str, float], settings: Settings) -> Match | None:
+        """Return the known job that is most like one with these rates under these settings.
+
+        None where no known job has a profile of the same counters under the same settings. Raises
+        ValueError for a rate below 0.
+        """
+        names, key = sorted(rates), key_of(settings)
+        alike = [
+            job
+            for job in self.jobs
+            if key in job.profiles and sorted(job.profiles[key].rates) == names
+        ]
+        if not alike:
+            return None
+        rows = np.array([_logarithms(job.profiles[key].rates, names) for job in alike])
+        scaler = StandardScaler().fit(rows)
+        scaler.scale_ = np.maximum(scaler.scale_, _SMALLEST_SPREAD)
+        known, new = scaler.transform(rows), scaler.transform([_logarithms(rates, names)])[0]
+        labels = self._labels(known)
+        centres = {label: known[labels == label].mean(axis=0) for label in set(labels.tolist())}
+        label = min(centres, key=lambda one: _distance(new, centres[one]))
+        members = [number for number in range(len(alike)) if labels[number] == label]
+        square = np.mean([_distance(known[number], centres[label]) ** 2 for number in members])
+        nearest_one = min(members, key=lambda number: _distance(new, known[number]))
+        # A cluster of one job has no spread of its own: that of repeated runs stands for it.
+        radius = self.tolerance * max(math.sqrt(square), math.sqrt(len(names)) * _noise(scaler))
+        return Match(alike[nearest_one], _distance(new, centres[label]), radius)
+
+    def new_job(self) -> Job:
+        """Return a job of which nothing is known yet, and keep it."""
+        self.jobs.append(Job(self.machine))
+        return self.jobs[-1]
+
+    def _labels(self, rows: FloatArray) -> FloatArray:
+        different = len(np.unique(rows, axis=0))
+        if different == 1:
+            return np.zeros(len(rows))
+        if self.clusters is not None or "n_clusters" not in self._clusterer().get_params():
+            return self._clustered(rows, min(self.clusters or 0, different))
+        tried = [
+            self._clustered(rows, count)
+            for count in range(2, min(_MOST_CLUSTERS, different - 1, len(rows) - 1) + 1)
+        ]
+        tried = [labels for labels in tried if 1 < len(set(labels.tolist())) < len(rows)]
+        if not tried:
+            return np.zeros(len(rows))
+        return max(tried, key=lambda labels: float(silhouette_score(rows, labels)))
+
+    def _clustered(self, rows: FloatArray, count: int) -> FloatArray:
+        model = self._clusterer()
+        wanted = {"n_clusters": count, "n_init": _RESTARTS, "random_state": 0}
+        model.set_params(**{name: wanted[name] for name in wanted if name in model.get_params()})
+        with threadpool_limits(1):  # for a few rows, and beside a training
+            labels: FloatArray = np.asarray(model.fit_predict(rows))
+        # What density-based ones call noise, -1, is a cluster of its own each.
+        alone = labels < 0
+        labels[alone] = labels.max() + 1 + np.arange(alone.sum())
+        return labels
+
+
+def _clusterer(name: str) -> type[ClusterMixin]:
+    every = {one: getattr(sklearn.cluster, one) for one in sklearn.cluster.__all__}
+    known = {
+        one: found
+        for one, found in every.items()
+        if isinstance(found, type) and issubclass(found, ClusterMixin)
+    }
+    if name not in known:
+        hint = nearest(name, known)
+        raise UserError(
+            f"clusterer: {name!r} given; {hint}expected one of scikit-learn's: {', '.join(known)}"
+        )
+    return known[name]
+
+
+def _logarithms(rates: Mapping[str, float], names: Sequence[str]) -> list[float]:
+    if wrong := [name for name in names if not rates[name] >= 0]:
+        raise ValueError(f"{wrong[0]}: {rates[wrong[0]]} a second, expected at least 0")
+    return [math.log(rates[name] + _FEW) for name in names]
+
+
+def _noise(scaler: StandardScaler) -> float:
+    """What repeated runs differ by, in spreads of the known jobs, in the mean of the counters."""
+    return float(np.sqrt(np.mean((_SMALLEST_SPREAD / scaler.scale_) ** 2)))
+
+
+def _distance(left: FloatArray, right: FloatArray) -> float:
+    return float(np.linalg.norm(left - right))

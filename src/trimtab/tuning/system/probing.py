@@ -1,0 +1,160 @@
+"""PipeTune within one trial: what it runs under in each epoch, while its training goes on.
+
+Algorithm 5 of the thesis, `tuneSystem`: the first epoch is profiled; a job like a known one goes on
+with that one's best settings; another is given settings to probe, each for an epoch, and then the
+best of them. Published, the best one has the least time, or energy, of an epoch. That is right for
+a trial that is alone.
+
+Ours, where several trials could run: what counts is the time until all of them are done. Settings
+that take a share of the machine leave room for 1 / share trials at once, so that all take
+
+    time of an epoch x max(1, trials x share)
+
+which is the published rule for one trial, and the time of processors for many. Energies add up
+whatever runs at once, and are compared as they are.
+
+Ours, too: what a trial probes is known to the others of its search at once, so a later one begins
+with what is best so far; at most a share of a trial's epochs are probes; and the first epoch of a
+program, in which it warms up, says what a setting costs only until a later one has.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from trimtab.config.groups.objective import Least
+from trimtab.records.tuning.ground_truth import Cost, Profile
+from trimtab.tuning.system.ground_truth import GroundTruth, Job, key_of
+from trimtab.tuning.system.pool import Demand
+from trimtab.tuning.system.steering import MeasuredEpoch, Outlook, Settings
+
+
+@dataclass
+class Shared:
+    """What the trials of one search share: the ground truth, and the job that one was like last.
+
+    `least` is what settings are chosen by; `probing_share` the largest share of a trial's epochs
+    that are probes; `on_learnt` hears of jobs of which something new is known.
+    """
+
+    truth: GroundTruth
+    least: Least = Least.TIME
+    probing_share: float = 0.5
+    on_learnt: Callable[[Job], None] = lambda job: None
+    latest: Job | None = field(default=None)
+
+
+class SystemTuner:
+    """Steers one trial. `candidates` are the settings that it may have, the default ones first."""
+
+    def __init__(self, candidates: Sequence[Settings], shared: Shared) -> None:
+        if not candidates:
+            raise ValueError("no settings to probe; expected the default ones at least")
+        self._candidates, self._shared = candidates, shared
+        self._settings: Settings = candidates[0]
+        self._job: Job | None = None
+        self._unit: tuple[float, float | None] | None = None  # of the job's costs: s and J
+        self._epochs = self._probed = 0
+        self._is_known = False
+
+    @property
+    def report(self) -> Mapping[str, int]:
+        """How many of the epochs were probes, and whether the trial's job was known."""
+        return {"epochs_probed": self._probed, "known": int(self._is_known)}
+
+    def settings_for(self, outlook: Outlook) -> Settings:
+        """Return what the next epoch runs under: a probe, or the best of what is known."""
+        job = self._job or self._shared.latest
+        probe = None if outlook.starts or job is None else self._probe(job, outlook)
+        if job is not None and probe is not None:
+            job.probing.add(key_of(probe))
+            self._probed += 1
+        self._settings = probe or self._best(job, outlook)
+        return self._settings
+
+    def epoch_ended(self, epoch: MeasuredEpoch) -> None:
+        """Take in what the epoch under the settings took; others know it from here on."""
+        self._epochs += 1
+        key = key_of(self._settings)
+        if self._job is None:
+            self._job = self._recognised(epoch.rates)
+        self._shared.latest = self._job
+        self._job.probing.discard(key)
+        energy_j = None if epoch.energy_j is None else epoch.energy_j / epoch.work_epochs
+        self._learn(epoch.wall_s / epoch.work_epochs, energy_j, warm=not epoch.is_first)
+
+    def ran_out_of_memory(self) -> bool:
+        """Take the settings out of the candidates; without others the trial is to fail."""
+        if self._job is not None:
+            self._job.probing.discard(key_of(self._settings))
+        left = [one for one in self._candidates if one != self._settings]
+        least_gib = self._settings.get("memory_gib", 0)
+        left = [one for one in left if one.get("memory_gib", 0) > least_gib]
+        if left:
+            self._candidates = left
+        return bool(left)
+
+    def _probe(self, job: Job, outlook: Outlook) -> Settings | None:
+        """Return what no trial has probed or is probing, the default settings last."""
+        too_many = self._probed + 1 > self._shared.probing_share * (self._epochs + 1)
+        if too_many or self._unit is None:
+            return None
+        for settings in (*self._candidates[1:], self._candidates[0]):
+            key = key_of(settings)
+            known = job.costs.get(key)
+            is_open = (known is None or not known.warm) and key not in job.probing
+            if is_open and _demand(settings, outlook).fits_in(outlook.room):
+                return settings
+        return None
+
+    def _best(self, job: Job | None, outlook: Outlook) -> Settings:
+        """Return the best settings whose cost is known; the default ones where none is."""
+        costs = {} if job is None else job.costs
+        known = [one for one in self._candidates if key_of(one) in costs]
+        fitting = [one for one in known if _demand(one, outlook).fits_in(outlook.room)]
+        if not known or (not fitting and not outlook.starts):
+            fits_now = not outlook.starts and self._settings in self._candidates
+            return self._settings if fits_now else self._candidates[0]
+        return min(fitting or known, key=lambda one: self._cost_of_all(costs[key_of(one)], outlook))
+
+    def _cost_of_all(self, cost: Cost, outlook: Outlook) -> float:
+        if self._shared.least == Least.ENERGY and cost.energy is not None:
+            return cost.energy
+        share = _demand(cost.settings, outlook).share_of(outlook.machine)
+        return cost.time * max(1.0, outlook.waiting * share)
+
+    def _recognised(self, rates: Mapping[str, float]) -> Job:
+        """Return the job that the trial's is like: a known one, that of its search, or a new one.
+
+        The search's is the same program: where there is no profile of it under these settings yet,
+        it is taken for alike.
+        """
+        shared, key = self._shared, key_of(self._settings)
+        match = shared.truth.match(rates, self._settings)
+        if match is not None and match.is_alike:
+            self._is_known = True
+            return match.job
+        job = shared.latest
+        if job is None or key in job.profiles:
+            job = shared.truth.new_job()
+        job.profiles[key] = Profile(dict(self._settings), dict(rates))
+        return job
+
+    def _learn(self, time_s: float, energy_j: float | None, *, warm: bool) -> None:
+        """Keep what the settings cost, in the unit of the job, if that is news."""
+        assert self._job is not None
+        costs, key = self._job.costs, key_of(self._settings)
+        known = costs.get(key)
+        if self._unit is None and not costs:
+            self._unit = (time_s, energy_j)
+        elif self._unit is None and known is not None and known.warm == warm and known.time > 0:
+            per_energy = energy_j / known.energy if energy_j and known.energy else None
+            self._unit = (time_s / known.time, per_energy)
+        if self._unit is None or not self._unit[0] or (known and known.warm >= warm):
+            return
+        energy = energy_j / self._unit[1] if energy_j and self._unit[1] else None
+        costs[key] = Cost(dict(self._settings), time_s / self._unit[0], energy, warm)
+        self._shared.on_learnt(self._job)
+
+
+def _demand(settings: Settings, outlook: Outlook) -> Demand:
+    return Demand.of(settings, outlook.machine.cores)

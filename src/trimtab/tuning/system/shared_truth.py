@@ -1,0 +1,51 @@
+"""The file of the ground truth, which processes, users and machines share.
+
+Each adds what it has learnt, one at a time: the file is read, joined and written whole under a lock
+that ends with its holder.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from trimtab.errors import TrimtabError, UserError
+from trimtab.locks import holding
+from trimtab.records.tuning.ground_truth import GroundTruthRecord, KnownJob
+
+_PATIENCE_S = 30.0  # with others, each of which needs milliseconds
+_MOST_JOBS = 1000  # of all machines; the oldest go
+
+
+def known_jobs(path: Path) -> list[KnownJob]:
+    """Return the jobs in the file, none where there is no file; raises UserError if damaged."""
+    if not path.exists():
+        return []
+    try:
+        return GroundTruthRecord.read(path).jobs
+    except TrimtabError as error:
+        what, _, _ = str(error).rpartition("; run the stage")
+        raise UserError(
+            f"{what or error}; restore the ground truth from a copy, or remove it, and what is "
+            "tuned is probed again"
+        ) from None
+
+
+def share_jobs(path: Path, jobs: Iterable[KnownJob]) -> None:
+    """Add to the file what is new of `jobs`; what others have added meanwhile stays.
+
+    Raises UserError where the file is damaged, or held by another process without end.
+    """
+    with holding(path.with_name(f"{path.name}.lock"), f"{path}: held by another", _PATIENCE_S):
+        found = {job.id: job for job in known_jobs(path)}
+        for job in jobs:
+            found[job.id] = _joined(found[job.id], job) if job.id in found else job
+        GroundTruthRecord(jobs=list(found.values())[-_MOST_JOBS:]).write(path)
+
+
+def _joined(theirs: KnownJob, ours: KnownJob) -> KnownJob:
+    """Return what both know of a job; of the same settings what was measured warm, then ours."""
+    profiles = {frozenset(one.settings.items()): one for one in (*theirs.profiles, *ours.profiles)}
+    costs = {
+        frozenset(one.settings.items()): one
+        for one in sorted((*theirs.costs, *ours.costs), key=lambda one: one.warm)
+    }
+    return KnownJob(ours.id, ours.machine, list(profiles.values()), list(costs.values()))

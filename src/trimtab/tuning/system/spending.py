@@ -1,0 +1,91 @@
+"""What the epochs of a trial take: time, energy, and the counters that a job is known by."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from trimtab.files import parse_json, read_limited, write_json
+from trimtab.profiling.meters.base import Part
+from trimtab.profiling.meters.machine import MachineMeters, MeterReadings
+from trimtab.tuning.trials.events import EpochEnd
+
+_MOST_BYTES = 1000
+# What depends on the machine's state and on who else is there, more than on the job.
+_NO_RATES = {
+    *("counters_running_share", "cpu_s"),
+    *("involuntary_switches", "major_faults", "read_bytes"),
+}
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a trial's epochs have taken, kept in its folder beside what its checkpoint is."""
+
+    training_s: float = 0.0
+    training_j: float = 0.0
+
+    @classmethod
+    def read(cls, folder: Path) -> "Spent":
+        """Return what earlier runs of the trial took."""
+        path = folder / "spent.json"
+        if not path.is_file():
+            return cls()
+        found = parse_json(read_limited(path, _MOST_BYTES))
+        return cls(float(found["training_s"]), float(found["training_j"]))
+
+    def and_also(self, wall_s: float, energy_j: float) -> "Spent":
+        """Return this and an epoch."""
+        return Spent(self.training_s + wall_s, self.training_j + energy_j)
+
+    def write(self, folder: Path) -> None:
+        """Keep it."""
+        write_json(folder / "spent.json", asdict(self))
+
+
+class SharedMeters:
+    """The meters of a machine on which several trials run.
+
+    A board's counter knows no processes: what it counts is divided among the trials that run.
+    """
+
+    def __init__(self, meters: MachineMeters) -> None:
+        self.meters = meters
+        self._last = meters.read()
+        self._each_j = [0.0] * len(meters.meters)  # of a trial that ran all the time
+
+    def read(self, trials: int) -> MeterReadings:
+        """Return the meters as one of `trials` sees them that ran since they were read last."""
+        now = self.meters.read()
+        for at, meter in enumerate(self.meters.meters):
+            counted_j = now.counted_j[at] - self._last.counted_j[at]
+            divided = max(1, trials) if Part.GPUS in meter.parts else 1
+            self._each_j[at] += counted_j / divided
+        self._last = now
+        return MeterReadings(tuple(self._each_j), now.machine_busy_s)
+
+    def energy_j(
+        self, before: MeterReadings, now: MeterReadings, epoch: EpochEnd, cores: int
+    ) -> float:
+        """Return a trial's joules of an epoch on so many cores; NaN where they are unknown."""
+        return self.meters.share(
+            before,
+            now,
+            wall_s=epoch.wall_s,
+            cpu_s=epoch.cpu_s,
+            resident_byte_s=0.0,
+            cores_usable=cores,
+        ).energy_j
+
+
+def rates_of(epoch: EpochEnd) -> Mapping[str, float]:
+    """Return the counters of an epoch per second of the processor, those that were counted.
+
+    Left out is what says more of the machine than of the job: involuntary switches, and what had to
+    be read.
+    """
+    cpu_s = max(epoch.cpu_s, 1e-3)
+    return {
+        name: value / cpu_s
+        for name, value in epoch.counters.items()
+        if name not in _NO_RATES and value == value and value >= 0
+    }

@@ -1,0 +1,116 @@
+"""The share of the time in which a running trial may use its CPUs: a slower processor.
+
+All processes of the trial are stopped and continued together, in periods of 5 ms; of 20 ms where
+they have several CPUs, the last of which stops up to 0.3 ms late. Over many periods
+the mean speed is right; within one they run at full speed or not at all. What is shorter than a
+period is thus never seen as slow as it would be, and what happens to be stopped takes longer: the
+tails of short times are an artefact.
+
+A control group's bandwidth (cpu.max) is not used: with several cores it gives one of them the
+others' time, which then wait for each other (docs/methods/inference.md has figures). But where a
+group can be made the trial gets one, so that it comes before other work of the machine.
+"""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from trimtab.errors import UserError
+from trimtab.execution.sprinting.control_groups import make_group, move_into, remove_group
+from trimtab.execution.sprinting.sprinter import RunningJob
+
+PERIOD_S = 0.005
+PERIOD_OF_SEVERAL_S = 0.020
+_LEAST_S = 0.001  # of running or standing still; a share that needs less has longer periods
+_NEW_PROCESSES_S = 0.1
+_MOST_WEIGHT = {"cpu.weight": 10_000, "cpu.shares": 262_144}
+
+
+class CpuShare:
+    """The limit of one trial; `close` ends it. `first` says whether it comes before other work."""
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+        self._ending = threading.Event()
+        self._share, self._run_s = 1.0, PERIOD_S
+        try:
+            self._group: Path | None = make_group("cpu")
+        except UserError:
+            self._group = None
+        self.first = False
+        for name, weight in _MOST_WEIGHT.items():
+            if self._group is not None and (self._group / name).exists():
+                with suppress(OSError):
+                    (self._group / name).write_text(str(weight))
+                    self.first = True
+
+    def set(self, job: RunningJob, share: float, cpus: int) -> None:
+        """Let the job, on `cpus` CPUs, run for `share` of the time, above 0 and up to 1."""
+        if not 0 < share <= 1:
+            raise UserError(f"a share of {share:g} of the time: expected above 0 and up to 1")
+        if self._group is not None:
+            move_into(self._group, job)
+        self._share, self._run_s = share, run_s(share, cpus)
+        if share < 1 and self._thread is None:
+            self._thread = threading.Thread(target=self._alternate, args=(job,), daemon=True)
+            self._thread.start()
+
+    def close(self) -> None:
+        """Leave nothing behind; the job has ended."""
+        self._ending.set()
+        if self._thread is not None:
+            self._thread.join()
+        if self._group is not None:
+            remove_group(self._group)
+
+    def _alternate(self, job: RunningJob) -> None:
+        """Stop and continue the job by turns; what a turn is too long by, the next is shorter."""
+        owed_s = 0.0  # of standing still
+        looked_at = float("-inf")
+        with ExitStack() as processes:
+            handles: list[int] = []
+            while not self._ending.is_set():
+                began = time.monotonic()
+                if began - looked_at > _NEW_PROCESSES_S:
+                    processes.close()
+                    handles = [processes.enter_context(handle) for handle in _handles(job)]
+                    looked_at = began
+                self._ending.wait(max(0.0, self._run_s - (time.monotonic() - began)))
+                stopped_at = time.monotonic()
+                owed_s += (stopped_at - began) * (1 - self._share) / self._share
+                if owed_s > 0 and not self._ending.is_set():
+                    _send(handles, signal.SIGSTOP)
+                    time.sleep(owed_s)
+                    _send(handles, signal.SIGCONT)
+                    owed_s -= time.monotonic() - stopped_at
+
+
+def run_s(share: float, cpus: int) -> float:
+    """Return how long the job runs in each period."""
+    period_s = PERIOD_S if cpus == 1 else PERIOD_OF_SEVERAL_S
+    return max(period_s, _LEAST_S / min(share, 1 - share)) * share if share < 1 else period_s
+
+
+def _handles(job: RunningJob) -> Iterator[AbstractContextManager[int]]:
+    """Yield a handle of each process, which no later one can be taken for."""
+    for process in job.processes():
+        with suppress(OSError):
+            yield _closing(os.pidfd_open(process.pid))
+
+
+@contextmanager
+def _closing(handle: int) -> Iterator[int]:
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _send(handles: Iterable[int], number: signal.Signals) -> None:
+    for handle in handles:
+        with suppress(ProcessLookupError, PermissionError):
+            signal.pidfd_send_signal(handle, number)

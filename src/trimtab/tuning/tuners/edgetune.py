@@ -1,0 +1,74 @@
+"""EdgeTune: hyperparameters and system parameters in one search that knows what inference costs.
+
+Thesis, chapter 7. The search is BOHB's equivalent in the engine: HyperBand with a tree-structured
+Parzen estimator (samplers.py says where they differ), on budgets in which epochs and data grow
+together. Beside it the inference tuning server works on the architecture of every trial. The
+hierarchical approach of section 7.4.1 is here to be compared with: a first search finds the
+hyperparameters with the best accuracy, and a second one the system parameters for these.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import StrEnum
+
+from trimtab.config.groups.tuning import Kind
+from trimtab.errors import UserError
+from trimtab.tuning.fidelity import BudgetKind
+from trimtab.tuning.hyperband import Rung
+from trimtab.tuning.inference.plan import InferencePlan
+from trimtab.tuning.samplers import check_algorithm
+from trimtab.tuning.tuners import hyperband
+from trimtab.tuning.tuners.base import Facts, Tuner
+
+Approach = StrEnum("Approach", "ONEFOLD HIERARCHICAL")
+_HYPERPARAMETERS = (Kind.MODEL, Kind.TRAINING)
+
+
+def build(
+    facts: Facts,
+    *,
+    approach: str = Approach.ONEFOLD,
+    searched: Sequence[str] = (*_HYPERPARAMETERS, Kind.SYSTEM),
+    algorithm: str = "tpe",
+    budget: str = BudgetKind.BOTH,
+    reduction: int = 3,
+    synchronous: bool = True,
+    inference_algorithm: str = "tpe",
+    inference_configurations: int = 8,
+) -> Tuner:
+    """Return the tuner: `searched` kinds by `algorithm`, on budgets in which `budget` grows.
+
+    Of each architecture so many `inference_configurations` are measured, suggested by
+    `inference_algorithm`. With the `hierarchical` approach the second search trains each of its
+    configurations to the end, as many as the first one has on its first rung. Raises UserError
+    where the workload has no `inference` parameter or names no inference workload, and ValueError
+    for what is none of these.
+    """
+    if not facts.tuning.inference or facts.tuning.inference_workload is None:
+        raise UserError(
+            "tuning.inference, tuning.inference_workload: expected both, the parameters of the"
+            " model's use and the workload that uses it"
+        )
+    check_algorithm(inference_algorithm)
+    if inference_configurations < 1:
+        raise ValueError(
+            f"inference_configurations: {inference_configurations}, expected 1 or more"
+        )
+    kinds = [Kind(kind) for kind in searched]
+    made = hyperband.build(
+        facts,
+        searched=kinds,
+        algorithm=algorithm,
+        budget=budget,
+        reduction=reduction,
+        synchronous=synchronous,
+    )
+    inference = InferencePlan(inference_algorithm, inference_configurations)
+    if Approach(approach) == Approach.ONEFOLD:
+        return replace(made, inference=inference)
+    first = replace(made, searched=[kind for kind in kinds if kind in _HYPERPARAMETERS])
+    second = [kind for kind in kinds if kind not in _HYPERPARAMETERS]
+    if not first.searched or not second:
+        raise ValueError("searched: expected hyperparameters and `system`, as it is hierarchical")
+    rung = Rung(made.brackets[0][0].trials, made.fidelity.levels)
+    return replace(made, searched=second, brackets=[(rung,)], inference=inference, first=first)

@@ -1,0 +1,56 @@
+"""CPUs are held by one trial at a time, and none is lost."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trimtab.tuning.system.pool import Demand, Pool
+
+
+def test_by_hand() -> None:
+    pool = Pool([4, 5, 6, 7], 16.0)
+    assert pool.take(0, Demand(3, 8.0)) == (4, 5, 6)
+    assert pool.room(0) == Demand(4, 16.0) and pool.room(1) == Demand(1, 8.0)
+    assert pool.fits(1, Demand(1, 8.0))
+    assert not pool.fits(1, Demand(2, 1.0)) and not pool.fits(1, Demand(1, 9.0))
+    assert pool.take(1, Demand(1, 8.0)) == (7,) and pool.is_used_up
+    # The first gives two back and keeps the first that it had; the second grows into them.
+    assert pool.take(0, Demand(1, 8.0)) == (4,)
+    assert pool.take(1, Demand(3, 8.0)) == (7, 5, 6)
+    pool.give_back(0)
+    assert pool.fits(1, Demand(4, 16.0)) and pool.room(2) == Demand(1, 8.0)
+    pool.give_back(0)  # nothing is given back twice
+    assert not pool.is_used_up
+
+
+def test_what_is_alone_may_have_what_it_wants() -> None:
+    pool = Pool([0, 1], 4.0)
+    assert pool.fits(0, Demand(2, 32.0))
+    pool.take(0, Demand(2, 32.0))
+    assert pool.room(1) == Demand(0, 0.0) and not pool.fits(1, Demand(1))
+
+
+def test_demands() -> None:
+    assert Demand.of({"cores": 2, "memory_gib": 3}, 8) == Demand(2, 3.0)
+    assert Demand.of({"threads": 2}, 8) == Demand(8, 0.0)
+    assert Demand(1, 12.0).share_of(Demand(4, 16.0)) == 0.75
+
+
+STEPS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 6), st.integers(0, 20)), max_size=40)
+
+
+@given(STEPS)
+def test_no_cpu_is_held_twice(steps: list[tuple[int, int, int]]) -> None:
+    pool, held = Pool(range(6), 16.0), dict[int, tuple[int, ...]]()
+    for holder, cores, memory_gib in steps:
+        demand = Demand(cores, float(memory_gib))
+        if not cores:
+            pool.give_back(holder)
+            held.pop(holder, None)
+        elif pool.fits(holder, demand):
+            before = held.get(holder, ())
+            held[holder] = pool.take(holder, demand)
+            assert len(held[holder]) == cores
+            assert held[holder][: len(before)] == before[:cores]
+        every = [cpu for cpus in held.values() for cpu in cpus]
+        assert len(every) == len(set(every)) <= 6
+        assert pool.room(None).cores == 6 - len(every)

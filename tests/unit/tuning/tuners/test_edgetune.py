@@ -1,0 +1,161 @@
+"""EdgeTune over programs that run for real: a training whose model another program uses."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from spaces import choices, tuning
+from test_search import HOST
+from trials.trial_programs import workload
+
+from trimtab.config.groups.objective import Goal, Objective
+from trimtab.config.groups.tuner import TunerConfig
+from trimtab.config.groups.workload import Phase, Workload
+from trimtab.errors import UserError
+from trimtab.records.tables import TRIALS, read_table
+from trimtab.tuning.inference.of_workload import shares
+from trimtab.tuning.search import RungResult
+from trimtab.tuning.tune import Request, tune
+
+# The wider the model the better it is, and the longer it takes to be used.
+TRAINING = """
+import sys, trimtab_trial
+given = dict(word[2:].split("=") for word in sys.argv[1:])
+for epoch in range(trimtab_trial.first_epoch(), int(given["epochs"])):
+    trimtab_trial.epoch_end(epoch, accuracy=1 - 0.5 ** int(given["width"]))
+"""
+USE = """
+import sys, trimtab_trial
+given = dict(word[2:].split("=") for word in sys.argv[1:])
+with open("used.txt", "a") as file:
+    file.write(f"{given['width']} {given['batch_size']}\\n")
+if given["batch_size"] == "64":
+    raise SystemExit("too much")
+batch_s = 0.5 * int(given["width"]) * (1 + int(given["batch_size"]))
+for number in range(9):
+    times = {f"batch_{one}_s": batch_s for one in range(3)}
+    trimtab_trial.epoch_end(number, batches=3, served_s=3 * batch_s, **times)
+"""
+TUNING = tuning(
+    epochs={"least": 1, "most": 3},
+    model={"width": choices(1, 2, 3)},
+    training={"rate": {"low": 0.0, "high": 1.0, "default": 0.5}},
+    system={"memory_gib": choices(2, 4)},
+    inference={"batch_size": choices(1, 4, 64)},
+    inference_workload="use",
+)
+PER_TIME = Objective("per_time", score="accuracy / inference_s", goal=Goal.MAXIMISE)
+
+
+def request(folder: Path, objective: Objective = PER_TIME, **parameters: Any) -> Request:
+    placed = ["--width={width}", "--epochs={epochs}", "--rate={rate}"]
+    trains, uses = workload(TRAINING, workdir=str(folder)), workload(USE, workdir=str(folder))
+    return Request(
+        Workload(**{**vars(trains), "command": [*trains.command, *placed],
+                    "name": "training", "tuning": TUNING,
+                    "parameters": {"epochs": 1, "width": 1, "rate": 0.5}}),
+        TunerConfig("edgetune", "edgetune", parameters=parameters),
+        objective,
+        HOST,
+        inference_workload=Workload(
+            **{**vars(uses), "name": "use", "phase": Phase.INFERENCE,
+               "command": [*uses.command, "--width={width}", "--batch_size={batch_size}"],
+               "parameters": {"width": 1, "batch_size": 1}}
+        ),
+    )  # fmt: skip
+
+
+def used(folder: Path) -> list[str]:
+    return (folder / "used.txt").read_text().splitlines()
+
+
+def test_the_objective_knows_what_inference_costs_and_nothing_is_measured_twice(
+    tmp_path: Path,
+) -> None:
+    folder, results = tmp_path / "results", list[RungResult]()
+    given = request(tmp_path)
+    tune(given, [1, 2], folder, tmp_path / "truth.json", lambda _, one: results.append(one))
+    table = read_table(folder / "trials.parquet", TRIALS)
+    widths = table["configuration"].map(lambda text: json.loads(text)["model.width"])
+    # In fours a sample takes 0.5 x 5 / 4 of the width, in ones 1.
+    assert set((table["inference_s"] / widths).round(6)) <= {0.625, 1.0}
+    assert (table["score"] == table["accuracy"] / table["inference_s"]).all()
+    assert len(set(used(tmp_path))) == len(used(tmp_path))
+    inference = (folder / "inference.yaml").read_text()
+    document = yaml.safe_load(inference)
+    assert document["defaults"] == ["use", "_self_"] and document["name"] == "use_tuned"
+    best = yaml.safe_load((folder / "best.yaml").read_text())
+    assert document["parameters"]["width"] == best["parameters"]["width"]
+    assert best["name"] == "training_tuned" and set(best["parameters"]) == {
+        "width", "rate", "epochs"}  # fmt: skip
+    assert best["tuning"]["system"]["memory_gib"]["default"] == best["memory_gib"]
+    assert "# planned_configurations: 3\n" in inference and "# energy: modelled\n" in inference
+    # One of the batch sizes fails wherever it is tried, which ends nothing.
+    known = json.loads((tmp_path / "known_inference.json").read_text())
+    tried = [one for known in known["architectures"] for one in known["measured"]]
+    failures = [one["failure"] for one in tried if one["configuration"]["batch_size"] == 64]
+    assert all("too much" in failure for failure in failures)
+    # It is all known to the next search.
+    before = used(tmp_path)
+    tune(given, [1, 2], folder, tmp_path / "truth.json", lambda *_: pytest.fail("ran again"))
+    assert used(tmp_path) == before and (folder / "inference.yaml").read_text() == inference
+
+
+def test_two_folds(tmp_path: Path) -> None:
+    folder, results = tmp_path / "results", list[RungResult]()
+    given = request(tmp_path, approach="hierarchical")
+    tune(given, [1], folder, tmp_path / "truth.json", lambda _, one: results.append(one))
+    first = [one for one in results if "model.width" in one.configuration]
+    second = [one for one in results if one not in first]
+    # The first knows no inference and wants the most accurate; the second has its best alone.
+    assert all("inference_s" not in one.metrics for one in first)
+    widest = max(one.configuration["model.width"] for one in first if one.budget.epochs == 3)
+    assert second and all(set(one.configuration) == {"system.memory_gib"} for one in second)
+    assert {one.metrics["accuracy"] for one in second} == {1 - 0.5**widest}
+    assert all(one.budget.epochs == 3 for one in second)
+    assert {line.split()[0] for line in used(tmp_path)} == {str(widest)}
+    table = read_table(folder / "trials.parquet", TRIALS)
+    assert len(table) == len(results)
+    best = yaml.safe_load((folder / "best.yaml").read_text())
+    assert best["parameters"]["width"] == widest and 0 <= best["parameters"]["rate"] <= 1
+
+
+def test_what_cannot_be_tuned_so(tmp_path: Path) -> None:
+    given = request(tmp_path)
+
+    def tuned(**keys: Any) -> None:
+        tune(Request(**{**vars(given), **keys}), [1], tmp_path / "r", tmp_path / "t")
+
+    without = Workload(**{**vars(given.workload), "tuning": tuning(model={"width": choices(1)})})
+    with pytest.raises(UserError, match=r"tuning.inference, tuning.inference_workload: expected"):
+        tuned(workload=without)
+    with pytest.raises(UserError, match=r"tuning.inference_workload: expected a workload"):
+        tuned(inference_workload=None)
+    for parameters, message in (
+        ({"approach": "threefold"}, "threefold"),
+        ({"searched": ["training"], "approach": "hierarchical"}, "searched: expected"),
+        ({"inference_configurations": 0}, "expected 1 or more"),
+        ({"inference_algorithm": "tpee"}, "did you mean tpe"),
+    ):
+        with pytest.raises(UserError, match=message):
+            tuned(tuner=TunerConfig("x", "edgetune", parameters=parameters))
+    odd = tuning(**{**KEYS, "inference": {"gpus": choices(0, 1)}})
+    with pytest.raises(UserError, match=r"tuning.inference.gpus: is not measured"):
+        tuned(workload=Workload(**{**vars(given.workload), "tuning": odd}))
+
+
+KEYS: dict[str, Any] = {
+    "model": {"width": choices(1, 2)},
+    "inference": {"batch_size": choices(1)},
+    "inference_workload": "use",
+}
+
+
+def test_shares_of_the_cpus() -> None:
+    many = tuning(**{**KEYS, "inference": {"cores": choices(1, 3)}})
+    assert shares(range(16), many) == ([13, 14, 15], list(range(13)))
+    assert shares(range(4), many) == ([2, 3], [0, 1])
+    assert shares([7], many) == ([7], [7])
+    assert shares(range(4), tuning(**KEYS)) == ([3], [0, 1, 2])
