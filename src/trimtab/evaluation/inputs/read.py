@@ -96,8 +96,9 @@ def _target(folder: Path) -> DebloatedTarget:
 
 def _tuning(folder: Path, labels: Mapping[str, str]) -> TunedCell:
     trials = _read_rows(folder / "trials.parquet", tables.TRIALS)
-    keys = _keys(trials, "seed", "trial", "rung")
-    _refuse_twice(f"{folder / 'trials.parquet'}: seed / trial / rung", keys)
+    # A tuner of two folds has two trials of a number.
+    keys = _keys(trials, "seed", "trial", "rung", "configuration")
+    _refuse_twice(f"{folder / 'trials.parquet'}: seed / trial / rung / configuration", keys)
     tuner, workload, hardware, objective = folder.parts[-4:]
     label = labels.get(tuner) or tuner
     return TunedCell(tuner, workload, hardware, objective, label, trials)

@@ -15,20 +15,10 @@ class SeedSearch:
     seed: int
     trials: pd.DataFrame
 
-    @cached_property
-    def ended_s(self) -> "pd.Series[float]":
-        """When each row ended, in seconds since the search began.
-
-        Where the rows do not say so they are taken to have run one after the other.
-        """
-        if "ended_s" in self.trials and self.trials["ended_s"].notna().all():
-            return self.trials["ended_s"]
-        return self.trials["wall_s"].cumsum()
-
     @property
     def tuning_s(self) -> float:
         """How long it took."""
-        return float(self.ended_s.max())
+        return float(self.trials["ended_s"].max())
 
     @cached_property
     def work_epochs(self) -> float:
@@ -58,7 +48,9 @@ class SeedSearch:
     def best_over_time(self) -> list[tuple[float, float]]:
         """Return when the highest accuracy so far rose, and to what, in order."""
         steps: list[tuple[float, float]] = []
-        for at_s, accuracy in sorted(zip(self.ended_s, self.trials["accuracy"], strict=True)):
+        for at_s, accuracy in sorted(
+            zip(self.trials["ended_s"], self.trials["accuracy"], strict=True)
+        ):
             if accuracy == accuracy and (not steps or accuracy > steps[-1][1]):
                 steps.append((float(at_s), float(accuracy)))
         return steps
@@ -68,9 +60,11 @@ class SeedSearch:
 
         More epochs of a trial go on from its checkpoint; as many, on more data, begin again.
         """
-        rows = self.trials.sort_values(["trial", "epochs", "data_fraction"])
-        before = rows.groupby("trial")[column].shift()
-        goes_on = rows["epochs"] > rows.groupby("trial")["epochs"].shift()
+        # A tuner of two folds has two trials of a number, of different configurations.
+        by = ["trial", "configuration"]
+        rows = self.trials.sort_values([*by, "epochs", "data_fraction"])
+        before = rows.groupby(by)[column].shift()
+        goes_on = rows["epochs"] > rows.groupby(by)["epochs"].shift()
         return rows[column] - before.where(goes_on, 0.0)
 
 
@@ -100,10 +94,8 @@ class TunedCell:
 
     @property
     def energy_source(self) -> str:
-        """Whether the joules were measured; they are modelled where the rows do not say so."""
-        if "energy_source" in self.trials and set(self.trials["energy_source"]) == {"measured"}:
-            return "measured"
-        return "modelled"
+        """Whether the joules were measured, all of them, or modelled."""
+        return "measured" if set(self.trials["energy_source"]) == {"measured"} else "modelled"
 
 
 @dataclass(frozen=True)

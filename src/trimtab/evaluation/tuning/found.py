@@ -23,7 +23,7 @@ class Found(TuningSection):
         """Yield the best configurations, then the rungs."""
         cells = self.measurements.tunings
         searches = [(cell, search) for cell in cells for search in cell.searches]
-        known = [key for key in _INFERENCE if any(key in s.trials for _, s in searches)]
+        known = [key for key in _INFERENCE if any(s.trials[key].notna().any() for _, s in searches)]
         yield Table(
             "best_configurations",
             "Best configurations",

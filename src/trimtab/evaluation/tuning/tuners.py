@@ -150,7 +150,7 @@ def _row(setting: TunedSetting, cell: TunedCell) -> Row:
     if cell is not base:
         row |= of_seeds("tuning_reduction_pct", against(base.searches, searches, "tuning_s"))
         row |= of_seeds("energy_reduction_pct", against(base.searches, searches, "training_j"))
-    if "epochs_probed" in cell.trials:
+    if cell.trials["epochs_probed"].any() or cell.trials["known"].any():
         last = cell.trials.groupby(["seed", "trial"])[["epochs_probed", "known"]].max()
         row["probed_epochs"] = int(last["epochs_probed"].sum())
         row["known_pct"] = 100.0 * float(last["known"].mean())
