@@ -195,6 +195,17 @@ def machines():
     return list(dict.fromkeys([*EXPERIMENT.hardware, *node_types]))
 
 
+def every_workload():
+    """The workloads that are debloated, and those that are tuned, each once."""
+    names = dict.fromkeys([*EXPERIMENT.workloads, *EXPERIMENT.tune.workloads])
+    return CONFIG.options("workload", names)
+
+
+def tuned_objectives():
+    """The objectives of what is tuned: there is a default, also where nothing is."""
+    return EXPERIMENT.tune.objectives if EXPERIMENT.tune.tuners else []
+
+
 def policies():
     return CONFIG.options("policy", EXPERIMENT.schedule.policies)
 

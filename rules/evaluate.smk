@@ -13,16 +13,20 @@ rule resolved_config:
         cfg=lambda wildcards: dump(
             stages.Resolved(
                 experiment=EXPERIMENT,
-                workloads=CONFIG.options("workload", EXPERIMENT.workloads),
+                workloads=every_workload(),
                 hardware=CONFIG.options("hardware", machines()),
                 policies=policies(),
+                tuners=CONFIG.options("tuner", EXPERIMENT.tune.tuners),
                 debloat=CONFIG.root.debloat,
                 profiling=CONFIG.root.profiling,
                 settle=CONFIG.root.settle,
                 verify=CONFIG.root.verify,
                 clusters=CONFIG.options("cluster", EXPERIMENT.schedule.clusters),
                 traces=CONFIG.options("trace", EXPERIMENT.schedule.traces),
-                objectives=CONFIG.options("objective", EXPERIMENT.schedule.objectives),
+                objectives=CONFIG.options(
+                    "objective",
+                    [*EXPERIMENT.schedule.objectives, *tuned_objectives()],
+                ),
             )
         ),
     shell:
@@ -50,6 +54,7 @@ rule evaluate_experiment:
         real=cells("real.json") if EXPERIMENT.schedule.real else [],
         traces=traces("trace.json"),
         deflators=deflators(),
+        tunings=tunings("trials.parquet"),
         code=code(
             "scripts/evaluate_experiment.py",
             "src/trimtab/evaluation/**/*.py",
@@ -89,13 +94,15 @@ rule evaluate_experiment:
         cfg=lambda wildcards: dump(
             stages.EvaluateStage(
                 experiment=EXPERIMENT,
-                workloads=CONFIG.options("workload", EXPERIMENT.workloads),
+                workloads=every_workload(),
                 hardware=CONFIG.options("hardware", machines()),
                 policies=policies(),
+                tuners=CONFIG.options("tuner", EXPERIMENT.tune.tuners),
             )
         ),
     shell:
         "exec python scripts/evaluate_experiment.py --config {params.cfg:q}"
         " --usages {input.usages:q} --manifests {input.manifests:q}"
         " --summaries {input.summaries:q} --traces {input.traces:q} --deflators {input.deflators:q}"
+        " --tunings {input.tunings:q}"
         " --output $(dirname {output.report:q}) > {log:q} 2>&1"

@@ -12,6 +12,7 @@ parser.add_argument("--manifests", type=Path, nargs="*", default=[], help="of de
 parser.add_argument("--summaries", type=Path, nargs="*", default=[], help="of scheduled cells")
 parser.add_argument("--traces", type=Path, nargs="*", default=[], help="trace.json")
 parser.add_argument("--deflators", type=Path, nargs="*", default=[], help="deflator_*.json")
+parser.add_argument("--tunings", type=Path, nargs="*", default=[], help="trials.parquet")
 parser.add_argument("--output", type=Path, required=True, help="folder of the results")
 arguments = parser.parse_args()
 
@@ -26,6 +27,7 @@ with supervised():
         arguments.summaries,
         arguments.traces,
         arguments.deflators,
+        arguments.tunings,
         arguments.output,
     )
     print(report)

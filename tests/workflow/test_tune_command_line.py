@@ -91,7 +91,7 @@ def test_mistakes(tmp_path: Path) -> None:
         (["--objective", "accurracy", *given, *command], "accurracy"),
         (["lenet5_tran"], "lenet5_tran"),
         (["llama_inference"], "no key `tuning`"),
-        (["--parameter", "width=1", *command], "KIND.NAME"),
+        (["--parameter", "width=1", "--epochs", "1:2", *command], "KIND.NAME"),
         (["--tuner", "pipetune", *given, *command], "no parameter to tune inside trials"),
     ):
         done = trimtab(tmp_path, "tune", *words)

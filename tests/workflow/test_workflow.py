@@ -37,11 +37,14 @@ def test_the_whole_chain_leaves_its_files_and_names_the_report(finished: Project
         "debloat/both/test_machine/env/bin/python",
         "debloat/both/test_machine/verify.json",
         "debloat/both/test_machine/verify_runs.parquet",
+        "tune/random_search/tuned/test_machine/none/trials.parquet",
+        "tune/random_search/tuned/test_machine/none/best.yaml",
         "schedule/pair/tiny_jobs/trace.parquet",
         "schedule/pair/tiny_jobs/non_preemptive/summary.json",
         "schedule/pair/tiny_jobs/non_preemptive/jobs.parquet",
         "evaluate/quickstart/metrics.json",
         "evaluate/quickstart/report.html",
+        "evaluate/quickstart/tables/best_configurations.csv",
         "config.yaml",
     ):
         assert (results / file).exists(), file

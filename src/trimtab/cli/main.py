@@ -32,7 +32,7 @@ from trimtab.cli.doctor import examine
 from trimtab.cli.learning import SlimFolder
 from trimtab.cli.summary import summary_of
 from trimtab.cli.terminal import Terminal, prints_any_name, say_path
-from trimtab.cli.tune import tune
+from trimtab.cli.tuning.command import tune
 from trimtab.cli.words import risk_in_words
 from trimtab.config.fields import MistakeError
 from trimtab.config.groups.debloat import (

@@ -123,6 +123,7 @@ class EvaluateStage:
     workloads: list[Workload]
     hardware: list[Hardware]
     policies: list[PolicyConfig]
+    tuners: list[TunerConfig]
 
 
 @dataclass(config=CHECKED)

@@ -20,16 +20,17 @@ def evaluate_experiment(
     summaries: Sequence[Path],
     traces: Sequence[Path],
     deflators: Sequence[Path],
+    tunings: Sequence[Path],
     destination: Path,
 ) -> Path:
     """Write the evaluation to `destination` and return its `report.html`, as `evaluate` does.
 
     `usages` are the usage.json of profiles, `manifests` the manifest.json of debloated targets,
     `summaries` the summary.json of scheduled cells, each among the other files of its cell;
-    `traces` are trace.json, `deflators` deflator_{objective}.json. The report's date is that of the
-    newest profile, or without any of the newest cell.
+    `traces` are trace.json, `deflators` deflator_{objective}.json, `tunings` the trials.parquet of
+    tuned cells. The report's date is that of the newest profile, or without any of the newest cell.
     """
-    newest = max(path.stat().st_mtime for path in usages or summaries)
+    newest = max(path.stat().st_mtime for path in usages or [*summaries, *tunings])
     ran_on = [machine for machine in stage.hardware if machine.name in stage.experiment.hardware]
     return evaluate(
         Inputs(
@@ -39,6 +40,8 @@ def evaluate_experiment(
             profiles=tuple(path.parent for path in usages),
             debloats=tuple(path.parent for path in manifests),
             schedules=tuple(path.parent for path in summaries),
+            tunings=tuple(path.parent for path in tunings),
+            tuners={tuner.name: tuner.label for tuner in stage.tuners},
             traces=tuple(traces),
             deflators=tuple(deflators),
             probes={machine.name: machine.probes for machine in stage.hardware},

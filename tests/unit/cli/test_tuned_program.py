@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.cli.tuned_program import TunedProgram, parameter_of
+from trimtab.cli.tuning.program import TunedProgram, parameter_of
 from trimtab.errors import UserError
 
 RATE, BATCH = "training.learning_rate=0.0001:0.1:log", "training.batch_size=16,32,64"

@@ -8,6 +8,7 @@ import pandas as pd
 
 from trimtab.config.groups.hardware import Probe
 from trimtab.evaluation.inputs.schedules import Schedules
+from trimtab.evaluation.inputs.tunings import TunedCell
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.manifest import Manifest
 from trimtab.records.usage import Usage
@@ -38,7 +39,9 @@ class Inputs:
     `profiles` are folders of the stage `profile`, one for each workload and hardware, `debloats` of
     `debloat`, one for each target and hardware, and `schedules` of `schedule`, one for each
     cluster, trace and policy; `deflators` and `traces` are the files beside them, `probes` what
-    `trimtab probe` found. `machine` and `date` say in words where and when the runs were made.
+    `trimtab probe` found. `tunings` are folders of `tune`, whose last names are tuner, workload,
+    hardware and objective; `tuners` are the tuners' labels. `machine` and `date` say in words
+    where and when the runs were made.
     """
 
     experiment: str
@@ -47,6 +50,8 @@ class Inputs:
     profiles: tuple[Path, ...] = ()
     debloats: tuple[Path, ...] = ()
     schedules: tuple[Path, ...] = ()
+    tunings: tuple[Path, ...] = ()
+    tuners: Mapping[str, str] = field(default_factory=dict)
     deflators: tuple[Path, ...] = ()
     traces: tuple[Path, ...] = ()
     probes: Mapping[str, Sequence[Probe]] = field(default_factory=dict)
@@ -116,6 +121,7 @@ class Measurements:
     targets: tuple[DebloatedTarget, ...]
     profiles: tuple[Profile, ...]
     schedules: Schedules = field(default_factory=Schedules)
+    tunings: tuple[TunedCell, ...] = ()
 
     @property
     def have_gpu_code(self) -> bool:

@@ -1,7 +1,7 @@
 """The folders of the earlier stages, read and checked."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import pyarrow as pa
 from trimtab.errors import TrimtabError, UserError
 from trimtab.evaluation.inputs.measurements import DebloatedTarget, Inputs, Measurements, Profile
 from trimtab.evaluation.inputs.schedules import Cell, Schedules
+from trimtab.evaluation.inputs.tunings import TunedCell
 from trimtab.records import tables
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.deflator_search import DeflatorSearch
@@ -30,9 +31,10 @@ def load(inputs: Inputs) -> Measurements:
     Raises UserError when a file is missing, a trace is incomplete or a target was debloated for
     a workload whose profile is not given, and TrimtabError when a file contradicts itself.
     """
-    if not inputs.debloats and not inputs.schedules:
+    if not inputs.debloats and not inputs.schedules and not inputs.tunings:
         raise UserError(
-            f"experiment {inputs.experiment}: no debloated target and no schedule was given"
+            f"experiment {inputs.experiment}: no debloated target, no schedule and nothing that "
+            "was tuned was given"
         )
     profiles = [_profile(folder) for folder in inputs.profiles]
     targets = [_target(folder) for folder in inputs.debloats]
@@ -55,7 +57,9 @@ def load(inputs: Inputs) -> Measurements:
         tuple(TraceFacts.read(path) for path in inputs.traces),
         inputs.probes,
     )
-    return Measurements(inputs, tuple(targets), tuple(profiles), schedules)
+    tunings = [_tuning(folder, inputs.tuners) for folder in inputs.tunings]
+    _refuse_twice("tuning", [(*cell.setting, cell.tuner) for cell in tunings])
+    return Measurements(inputs, tuple(targets), tuple(profiles), schedules, tuple(tunings))
 
 
 def _profile(folder: Path) -> Profile:
@@ -88,6 +92,16 @@ def _target(folder: Path) -> DebloatedTarget:
     path = folder / "environment.json"
     built = BuiltEnvironment.read(path) if path.is_file() else None
     return DebloatedTarget(manifest.target, manifest, verdict, libraries, runs, used, built)
+
+
+def _tuning(folder: Path, labels: Mapping[str, str]) -> TunedCell:
+    trials = _read_rows(folder / "trials.parquet", tables.TRIALS)
+    # A tuner of two folds has two trials of a number.
+    keys = _keys(trials, "seed", "trial", "rung", "configuration")
+    _refuse_twice(f"{folder / 'trials.parquet'}: seed / trial / rung / configuration", keys)
+    tuner, workload, hardware, objective = folder.parts[-4:]
+    label = labels.get(tuner) or tuner
+    return TunedCell(tuner, workload, hardware, objective, label, trials)
 
 
 def _only(frame: pd.DataFrame, path: Path, columns: tuple[str, str]) -> tuple[str, str]:

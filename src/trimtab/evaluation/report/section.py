@@ -35,6 +35,7 @@ IN_COMMON = Chapter("common", "What the targets have in common", "In common")
 RUNS = Chapter("runs", "Memory, time and energy", "Memory, time, energy")
 EFFORT = Chapter("effort", "What it took", "Effort")
 LIBRARIES = Chapter("libraries", "Library by library", "Libraries")
+TUNING = Chapter("tuning", "Tuning", "Tuning")
 SCHEDULES = Chapter("schedules", "Schedules", "Schedules")
 
 

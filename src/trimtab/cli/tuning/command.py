@@ -9,7 +9,7 @@ from rich.table import Table
 from trimtab.cli.alone import alone_in
 from trimtab.cli.claimed import claim
 from trimtab.cli.terminal import Terminal, say_path
-from trimtab.cli.tuned_program import TunedProgram
+from trimtab.cli.tuning.program import TunedProgram
 from trimtab.config import Configurations
 from trimtab.config.groups.objective import Goal, Objective
 from trimtab.config.groups.workload import Workload
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 console = Terminal(stderr=True)
 _SEED = 1
-_TRIMTABS_OWN = Path(__file__).parents[3] / "conf"
+_TRIMTABS_OWN = Path(__file__).parents[4] / "conf"
 _PANEL = "The program, where it is a command"
 
 

@@ -1,0 +1,122 @@
+"""What the searches of a tuner came to, as the tune stage wrote it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class SeedSearch:
+    """One search: its `trials` have the columns of TRIALS, in the order in which they ended."""
+
+    seed: int
+    trials: pd.DataFrame
+
+    @property
+    def tuning_s(self) -> float:
+        """How long it took."""
+        return float(self.trials["ended_s"].max())
+
+    @cached_property
+    def work_epochs(self) -> float:
+        """Its training in epochs over all data: of a trial that goes on what is new."""
+        return float((self._own("epochs") * self.trials["data_fraction"]).sum())
+
+    @cached_property
+    def training_j(self) -> float:
+        """The energy of all its training."""
+        return float(self._own("training_j").sum())
+
+    @property
+    def failed(self) -> int:
+        """How many rows have no score."""
+        return int(self.trials["score"].isna().sum())
+
+    @cached_property
+    def best(self) -> "pd.Series[Any] | None":
+        """The row with the best score on the largest budget; None where all failed."""
+        good = self.trials.dropna(subset=["score"])
+        if good.empty:
+            return None
+        order = good.sort_values(["epochs", "data_fraction", "score", "trial"],
+                                 ascending=[False, False, False, True])  # fmt: skip
+        return order.iloc[0]
+
+    def best_over_time(self) -> list[tuple[float, float]]:
+        """Return when the highest accuracy so far rose, and to what, in order."""
+        steps: list[tuple[float, float]] = []
+        for at_s, accuracy in sorted(
+            zip(self.trials["ended_s"], self.trials["accuracy"], strict=True)
+        ):
+            if accuracy == accuracy and (not steps or accuracy > steps[-1][1]):
+                steps.append((float(at_s), float(accuracy)))
+        return steps
+
+    def _own(self, column: str) -> "pd.Series[float]":
+        """Return of a column that counts from a trial's first epoch what each row added.
+
+        More epochs of a trial go on from its checkpoint; as many, on more data, begin again.
+        """
+        # A tuner of two folds has two trials of a number, of different configurations.
+        by = ["trial", "configuration"]
+        rows = self.trials.sort_values([*by, "epochs", "data_fraction"])
+        before = rows.groupby(by)[column].shift()
+        goes_on = rows["epochs"] > rows.groupby(by)["epochs"].shift()
+        return rows[column] - before.where(goes_on, 0.0)
+
+
+@dataclass(frozen=True)
+class TunedCell:
+    """One tuner on one workload, machine and objective; `label` is the tuner's."""
+
+    tuner: str
+    workload: str
+    hardware: str
+    objective: str
+    label: str
+    trials: pd.DataFrame
+
+    @property
+    def setting(self) -> tuple[str, str, str]:
+        """What tuners are compared on: workload, hardware, objective."""
+        return self.workload, self.hardware, self.objective
+
+    @cached_property
+    def searches(self) -> tuple[SeedSearch, ...]:
+        """One for each seed."""
+        return tuple(
+            SeedSearch(seed, self.trials[self.trials["seed"] == seed])
+            for seed in sorted(map(int, self.trials["seed"].unique()))
+        )
+
+    @property
+    def energy_source(self) -> str:
+        """Whether the joules were measured, all of them, or modelled."""
+        return "measured" if set(self.trials["energy_source"]) == {"measured"} else "modelled"
+
+
+@dataclass(frozen=True)
+class TunedSetting:
+    """The tuners that are compared on one workload, machine and objective; the first is the one
+    that others are compared with."""
+
+    cells: tuple[TunedCell, ...]
+
+    @property
+    def label(self) -> str:
+        """The workload and the objective."""
+        return f"{self.cells[0].workload}, {self.cells[0].objective}"
+
+    @property
+    def baseline(self) -> TunedCell:
+        """The experiment's first tuner."""
+        return self.cells[0]
+
+
+def settings_of(cells: Sequence[TunedCell]) -> Iterator[TunedSetting]:
+    """Yield the cells by what they are compared on, in the order of their first mention."""
+    for setting in dict.fromkeys(cell.setting for cell in cells):
+        yield TunedSetting(tuple(cell for cell in cells if cell.setting == setting))

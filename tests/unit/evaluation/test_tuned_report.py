@@ -1,0 +1,157 @@
+"""The chapter about tuning, of trials with numbers to compute by hand."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from experiment_files import inputs
+
+from trimtab.errors import TrimtabError, UserError
+from trimtab.evaluation.evaluate import evaluate
+from trimtab.evaluation.inputs.read import load
+from trimtab.evaluation.inputs.tunings import SeedSearch
+from trimtab.evaluation.tuning.found import Found, in_words
+from trimtab.evaluation.tuning.tuners import Tuners
+from trimtab.records.tables import TRIALS, write_table
+
+
+def row(trial: int, rung: int, epochs: int, score: float | None, **keys: Any) -> dict[str, Any]:
+    """A rung of a trial that costs a second, 10 J and 2 s of its process an epoch."""
+    return {
+        **dict.fromkeys(TRIALS.names),
+        "seed": 1, "trial": trial, "bracket": 0, "rung": rung, "epochs": epochs,
+        "data_fraction": 1.0, "configuration": json.dumps({"training.rate": trial / 3}),
+        "settings": '{"cores": 2}', "score": score, "failure": "" if score else "it broke",
+        "accuracy": score, "training_s": 1.0 * epochs, "training_j": 10.0 * epochs,
+        "energy_source": "modelled", "wall_s": 2.0 * epochs, "cpu_s": 1.0 * epochs,
+        "start_up_s": 1.0, "began_s": 0.0, "ended_s": 2.0 * epochs, "epochs_probed": 0, "known": 0,
+        **keys,
+    }  # fmt: skip
+
+
+def search(seed: int = 1, times: float = 1.0) -> list[dict[str, Any]]:
+    """Two trials of two epochs, of which the second goes on to four, and one that fails.
+
+    6 epochs are trained, 60 J spent; they end after 4, 8, 14 and 14 s, `times` as late.
+    """
+    rows = [
+        row(0, 0, 2, 0.9, ended_s=4.0),
+        row(1, 0, 2, 0.6, ended_s=8.0),
+        row(1, 1, 4, 0.8, ended_s=14.0),
+        row(2, 0, 0, None, ended_s=14.0),
+    ]
+    return [{**one, "seed": seed, "ended_s": one["ended_s"] * times} for one in rows]
+
+
+def written(folder: Path, tuner: str, rows: list[dict[str, Any]]) -> Path:
+    path = folder / tuner / "lenet" / "here" / "accuracy"
+    path.mkdir(parents=True)
+    write_table(path / "trials.parquet", TRIALS, pd.DataFrame(rows, columns=TRIALS.names))
+    return path
+
+
+def given(folder: Path) -> Any:
+    """Tune V1 twice, and a tuner that takes half as long with one seed and 3/4 with the other."""
+    first = written(folder, "v1", search(1) + search(2, 2))
+    second = written(folder, "ours", search(1, 0.5) + search(2, 1.5))
+    return inputs([], [], tunings=(first, second), tuners={"v1": "Tune V1"})
+
+
+def test_what_a_search_came_to() -> None:
+    one = SeedSearch(1, pd.DataFrame(search()))
+    assert (one.work_epochs, one.training_j, one.tuning_s, one.failed) == (6.0, 60.0, 14.0, 1)
+    # The best is that of the largest budget, where the highest accuracy so far was another's.
+    assert one.best is not None and (one.best["trial"], one.best["score"]) == (1, 0.8)
+    assert one.best_over_time() == [(4.0, 0.9)]
+    # What began again, on more data, costs all of it.
+    rows = [row(0, 0, 1, 0.1, data_fraction=0.5), row(0, 1, 1, 0.2, ended_s=4.0)]
+    again = SeedSearch(1, pd.DataFrame(rows))
+    assert (again.work_epochs, again.training_j) == (1.5, 20.0)
+    assert again.best_over_time() == [(2.0, 0.1), (4.0, 0.2)]
+    # Trials that ran at once.
+    rows = [row(0, 0, 2, 0.1, ended_s=5.0), row(1, 0, 2, 0.2, ended_s=4.5)]
+    beside = SeedSearch(1, pd.DataFrame(rows))
+    assert beside.tuning_s == 5.0 and beside.best_over_time() == [(4.5, 0.2)]
+    assert SeedSearch(1, pd.DataFrame([row(0, 0, 2, None)])).best is None
+    # Two folds: the second one's first trial does not go on from the first one's.
+    rows = [row(0, 0, 2, 0.1), row(0, 0, 3, 0.2, configuration="{}")]
+    assert SeedSearch(1, pd.DataFrame(rows)).work_epochs == 5.0
+
+
+def test_tuners_beside_each_other(tmp_path: Path) -> None:
+    measurements = load(given(tmp_path))
+    section = Tuners(measurements)
+    [table] = section.tables
+    first, second = table.ours
+    assert (first["name"], second["name"]) == ("Tune V1", "ours")
+    assert (first["searches"], first["rungs"], first["failed"]) == (2, 8, 2)
+    assert (first["tuning_s"], first["tuning_low_s"], first["tuning_high_s"]) == (21.0, 14.0, 28.0)
+    assert "probed_epochs" not in first and first["energy_source"] == "modelled"
+    assert first["accuracy_pct"] == 80.0 and first["training_s"] == 4.0
+    assert first["tuning_kj"] == pytest.approx(0.06)
+    assert "tuning_reduction_pct" not in first
+    # Seed by seed: half, and a quarter less.
+    assert second["tuning_reduction_pct"] == 37.5
+    assert second["tuning_reduction_low_pct"] == 25.0
+    assert second["energy_reduction_pct"] == 0.0
+    places = {row.get("published_in") for row in table.rows} - {None}
+    assert len(places) >= 3  # Table 6.1, Sections 6.4.4 and 7.5.4
+    [(label, card)] = section.key_figures()
+    assert label == "lenet, accuracy" and card.change == "\N{MINUS SIGN}37.5\N{NO-BREAK SPACE}%"
+    assert "energy of tuning is modelled" in "".join(said for _, said in section.caveats())
+
+
+def test_what_was_probed_measured_and_served(tmp_path: Path) -> None:
+    rows = [
+        {**one, "epochs_probed": 3, "known": one["trial"] % 2, "energy_source": "measured",
+         "inference_s": 0.002, "inference_j": 0.1}
+        for one in search()
+    ]  # fmt: skip
+    measurements = load(inputs([], [], tunings=(written(tmp_path, "ours", rows),)))
+    [ours] = Tuners(measurements).tables[0].ours
+    assert (ours["probed_epochs"], ours["energy_source"]) == (9, "measured")
+    assert ours["known_pct"] == pytest.approx(100 / 3)
+    best, _ = Found(measurements).tables
+    assert (best.rows[0]["inference_s"], best.rows[0]["training_j"]) == (0.002, 40.0)
+
+
+def test_the_report(tmp_path: Path) -> None:
+    page = evaluate(given(tmp_path), tmp_path / "report").read_text()
+    assert 'id="tuning"' in page and "Tune V1" in page and "rate 0.333" in page
+    metrics = json.loads((tmp_path / "report/metrics.json").read_text())["tuning"]
+    assert metrics["lenet/here/accuracy/ours/tuning_reduction_pct"] == 37.5
+    assert {path.stem for path in (tmp_path / "report/tables").iterdir()} >= {
+        "tuning", "best_configurations", "rungs",
+    }  # fmt: skip
+    assert {path.stem for path in (tmp_path / "report/figures").iterdir()} == {
+        "tuners", "accuracy_over_tuning_time",
+    }  # fmt: skip
+
+
+def test_searches_that_found_nothing(tmp_path: Path) -> None:
+    folder = written(tmp_path, "v1", [row(0, 0, 2, None, configuration="no JSON <b>")])
+    evaluate(inputs([], [], tunings=(folder,)), tmp_path / "report")
+    assert len((tmp_path / "report/tables/best_configurations.csv").read_text().splitlines()) == 1
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="nothing that was tuned"):
+        load(inputs([], []))
+    with pytest.raises(TrimtabError, match="no rows"):
+        load(inputs([], [], tunings=(written(tmp_path, "none", []),)))
+    twice = written(tmp_path, "twice", [row(0, 0, 2, 0.5)] * 2)
+    with pytest.raises(UserError, match=r"configuration 1 / 0 / 0 / .* is given twice"):
+        load(inputs([], [], tunings=(twice,)))
+    once = written(tmp_path, "once", [row(0, 0, 2, 0.5)])
+    with pytest.raises(UserError, match=r"tuning .*once is given twice"):
+        load(inputs([], [], tunings=(once, once)))
+
+
+def test_configurations_in_words() -> None:
+    assert (
+        in_words('{"training.batch_size": 16, "model.a": 0.00123456}') == "batch_size 16, a 0.00123"
+    )
+    assert in_words('{"a": true, "b": null}') == "a True, b None"
+    assert in_words("[1]") == "[1]" and in_words("{") == "{"
