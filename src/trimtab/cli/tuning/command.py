@@ -122,6 +122,7 @@ def tune(
         workers=workers,
         inference_workload=_inference_workload(configurations, workload),
     )
+    request.made(folder / "ground_truth.json")  # what is wrong is told before anything is written
     claim(folder)
     _search(request, folder / "tune", folder / "ground_truth.json")
 
