@@ -188,6 +188,7 @@ class Search:
                 rates_of(epoch),
                 is_first=one.epochs == 0,
                 work_epochs=one.budget.data_fraction,
+                not_set=frozenset(epoch.not_set),
             )
         )
         one.epochs += 1

@@ -29,7 +29,7 @@ ddp_train.join("gloo")
 torch.manual_seed(0)
 model = DistributedDataParallel(nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, 10)))
 arguments = argparse.Namespace(epochs=3, batch_size=int(sys.argv[1]), seed=5)
-losses = ddp_train.train(model, cifar10.load(None, 64), arguments, torch.device("cpu"))
+losses = ddp_train.train(model, cifar10.load(None, 64).train, arguments, torch.device("cpu"))
 with open(f"{sys.argv[2]}/{distributed.get_rank()}.json", "w") as file:
     json.dump(losses, file)
 distributed.destroy_process_group()
@@ -68,7 +68,7 @@ def test_two_processes_train_as_one_does_with_both_their_batches(tmp_path, alone
     torch.manual_seed(0)
     model = DistributedDataParallel(nn.Sequential(nn.Flatten(), nn.Linear(3 * 32 * 32, 10)))
     arguments = argparse.Namespace(epochs=3, batch_size=16, seed=5)
-    images = cifar10.load(None, 64)
+    images = cifar10.load(None, 64).train
     losses = ddp_train.train(model, images, arguments, torch.device("cpu"))
     assert ranks[0] == pytest.approx(losses, rel=1e-4)
     assert losses[0] > losses[1] > losses[2]

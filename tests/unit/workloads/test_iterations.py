@@ -7,10 +7,10 @@ from scipy.sparse import coo_array, csgraph, diags_array, eye_array, kron
 from scipy.sparse.linalg import spsolve
 from sklearn.cluster import KMeans as TheirKMeans
 
-from trimtab.workloads.bfs import BreadthFirstSearch
 from trimtab.workloads.data import InputError, Split, digits
-from trimtab.workloads.jacobi import Jacobi
-from trimtab.workloads.spk_means import KMeans
+from trimtab.workloads.tuned.bfs import BreadthFirstSearch
+from trimtab.workloads.tuned.jacobi import Jacobi
+from trimtab.workloads.tuned.spk_means import KMeans
 
 ORDER = torch.Generator()
 

@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from trimtab.workloads import m5
 from trimtab.workloads.data import InputError
-from trimtab.workloads.resnet import ResNet
-from trimtab.workloads.text_cnn import TextCNN
-from trimtab.workloads.text_lstm import TextLSTM
-from trimtab.workloads.text_rnn import TextRNN
+from trimtab.workloads.tuned import m5
+from trimtab.workloads.tuned.resnet import ResNet
+from trimtab.workloads.tuned.text_cnn import TextCNN
+from trimtab.workloads.tuned.text_lstm import TextLSTM
+from trimtab.workloads.tuned.text_rnn import TextRNN
 
 
 def parameters_of(model: torch.nn.Module) -> int:

@@ -50,11 +50,12 @@ class SystemTuner:
         if not candidates:
             raise ValueError("no settings to probe; expected the default ones at least")
         self._candidates, self._shared = candidates, shared
-        self._settings: Settings = candidates[0]
+        self._settings = self._default = candidates[0]
         self._job: Job | None = None
         self._unit: tuple[float, float | None] | None = None  # of the job's costs: s and J
         self._epochs = self._probed = 0
         self._is_known = False
+        self._never_set: frozenset[str] = frozenset()  # not even the default: no matter which
 
     @property
     def report(self) -> Mapping[str, int]:
@@ -79,6 +80,11 @@ class SystemTuner:
             self._job = self._recognised(epoch.rates)
         self._shared.latest = self._job
         self._job.probing.discard(key)
+        if self._settings == self._default:
+            self._never_set = epoch.not_set
+        elif epoch.not_set - self._never_set:  # it says nothing of what these settings cost
+            self._candidates = [one for one in self._candidates if one != self._settings]
+            return
         energy_j = None if epoch.energy_j is None else epoch.energy_j / epoch.work_epochs
         self._learn(epoch.wall_s / epoch.work_epochs, energy_j, warm=not epoch.is_first)
 

@@ -17,7 +17,8 @@ class MeasuredEpoch:
 
     `rates` are its counters per second of the processor. `is_first`: of a program that has just
     started, so that it holds what is done once, as loading code. `work_epochs` is its training in
-    epochs over the whole data.
+    epochs over the whole data. `not_set` are settings that were asked for and
+    are not in effect.
     """
 
     wall_s: float
@@ -25,6 +26,7 @@ class MeasuredEpoch:
     rates: Mapping[str, float]
     is_first: bool = False
     work_epochs: float = 1.0
+    not_set: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -180,3 +180,27 @@ def test_nothing_to_choose_from() -> None:
     for number in range(4):
         assert tuner.settings_for(outlook(starts=not number)) == {"cores": 4}
         tuner.epoch_ended(MeasuredEpoch(1.0, None, RATES, is_first=not number))
+
+
+def test_settings_that_were_not_in_effect_are_not_what_an_epoch_took() -> None:
+    candidates: list[Settings] = [{"memory_gib": 8}, {"memory_gib": 2}, {"memory_gib": 4}]
+    tuner = SystemTuner(candidates, new(probing_share=1.0))
+    tuner.settings_for(outlook(starts=True))
+    tuner.epoch_ended(MeasuredEpoch(2.0, None, RATES, is_first=True))
+    assert tuner.settings_for(outlook()) == {"memory_gib": 2}
+    tuner.epoch_ended(MeasuredEpoch(0.1, None, RATES, not_set=frozenset({"memory_gib"})))
+    probed = [tuner.settings_for(outlook())["memory_gib"]]
+    for _ in range(4):
+        tuner.epoch_ended(MeasuredEpoch(1.0, None, RATES))
+        probed.append(tuner.settings_for(outlook())["memory_gib"])
+    assert 2 not in probed
+
+
+def test_what_no_settings_change_is_no_reason_to_pass_over_them() -> None:
+    never = frozenset({"frequency_mhz"})
+    tuner = SystemTuner(CANDIDATES, new(probing_share=1.0))
+    for number in range(6):
+        cores = int(tuner.settings_for(outlook(starts=not number))["cores"])
+        epoch = MeasuredEpoch(COSTS[cores], None, RATES, not number, not_set=never)
+        tuner.epoch_ended(epoch)
+    assert tuner.settings_for(outlook()) == {"cores": min(COSTS, key=lambda one: COSTS[one])}
