@@ -9,6 +9,7 @@ import gpu_corpus_table
 import gpu_table
 import schedule_table
 import trust_table
+import tuning_table
 from common import load
 
 from trimtab.files import read_json, whole_file
@@ -18,6 +19,7 @@ BEGIN, END = "<!-- figures: made by readme.py -->", "<!-- end of figures -->"
 SCHEDULE_BEGIN = "<!-- scheduling figures: made by readme.py -->"
 SCHEDULE_END = "<!-- end of scheduling figures -->"
 TRUST = ("<!-- trust: made by readme.py -->", "<!-- end of trust -->")
+TUNING = ("<!-- tuning: made by readme.py -->", "<!-- end of tuning -->")
 CPU_CORPUS = ("<!-- CPU corpus: made by readme.py -->", "<!-- end of CPU corpus -->")
 GPU_CORPUS = ("<!-- GPU corpus: made by readme.py -->", "<!-- end of GPU corpus -->")
 GPU_BEGIN, GPU_END = "<!-- GPU figures: made by readme.py -->", "<!-- end of GPU figures -->"
@@ -175,6 +177,8 @@ def main() -> None:
     text = _replaced(text, SCHEDULE_BEGIN, SCHEDULE_END, machines, schedules)
     trust = _machines(trust_table.RESULTS)
     text = _replaced(text, *TRUST, trust, trust_table.rows())
+    tuning = _machines([f"tuning_{name}" for name in tuning_table.RESULTS])
+    text = _replaced(text, *TUNING, tuning, tuning_table.rows())
     described = read_json(gpu_table.FOLDER / "machines.json")
     gpus = sorted({f"{', '.join(each['gpus'])}; {each['machine']}, {each['date']}"
                    for each in described})  # fmt: skip

@@ -1,0 +1,119 @@
+"""The table of benchmarks/README.md on tuning."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from common import load
+
+_WORDS = {
+    "pipetune": "PipeTune, nothing known",
+    "pipetune_known": "PipeTune, the workload known",
+    "tune_v1_one_core": "Tune V1 with one core a trial, no baseline of the thesis",
+    "tuning_s": "tuning time",
+    "energy_j": "energy (that of processors is modelled)",
+}
+Row = tuple[str, str, str, str]
+
+
+def rows() -> list[Row]:
+    """What, bar, measured and verdict of every benchmark of tuning that has results."""
+    found: list[Row] = []
+    for name, rows_of in _OF.items():
+        if figures := load(f"tuning_{name}"):
+            found += rows_of(figures)
+    return found
+
+
+def _pipetune(figures: Any) -> Iterator[Row]:
+    for where, measured in figures["workloads"].items():
+        for key, ratio in measured["to_tune_v1"].items():
+            who, what = key.split("/")
+            if who not in _WORDS or what not in _WORDS:
+                continue
+            seeds = len(ratio["values"])
+            bar = f"at most {(ratio['bar'] - 1) * 100:+.0f} %" if "bar" in ratio else ""
+            yield (
+                f"{where}: {_WORDS[what]}, {_WORDS[who]}, against Tune V1 (`tuning/pipetune.py`)",
+                bar,
+                f"{_change(ratio['median'])} ({_change(ratio['low'])} to {_change(ratio['high'])},"
+                f" {seeds} seeds)",
+                _verdict(ratio["met"]) if bar else "",
+            )
+
+
+def _edgetune(figures: Any) -> Iterator[Row]:
+    for where, measured in figures["budgets"].items():
+        for target in measured["targets"]:
+            ratio = target["ratio"]
+            alone = ratio is None or not ratio.get("pairs")
+            yield (
+                f"{where}: training until {target['test_accuracy']:.3f} on the test data, epochs and"
+                " data growing against the better of one alone, simulated over measured times"
+                " (`tuning/edgetune.py`)",
+                "at most -20 %",
+                "reached by no search"
+                if alone
+                else f"{_change(ratio['median'])} ({_change(ratio['low'])} to"
+                f" {_change(ratio['high'])})",
+                "" if alone else _verdict(ratio["high"] <= 0.8),
+            )
+
+
+def _inference_error(figures: Any) -> Iterator[Row]:
+    every = figures["percent_error"]["all"]
+    yield (
+        "time of inference, estimated against measured under constraint"
+        " (`tuning/inference_error.py`)",
+        "median at most 10 %, all at most 20 %",
+        f"median {every['median']:.1f} %, worst {every['worst']:.0f} %, {every['estimates']}"
+        f" estimates, {every['within_20_percent']:.0%} within 20 %",
+        _verdict(every["median"] <= 10 and every["worst"] <= 20),
+    )
+
+
+def _surrogates(figures: Any) -> Iterator[Row]:
+    for family, budgets in figures.items():
+        if not isinstance(budgets, dict):
+            continue
+        for budget, methods in budgets.items():
+            for method, measured in methods.items():
+                less = measured["ours_less_this"]
+                if less is None:
+                    continue
+                low, high = less["interval"]
+                yield (
+                    f"{family}, {budget}: regret of ours against {method} (`tuning/surrogates.py`)",
+                    "not worse",
+                    f"{less['difference']:+.3f} ({low:+.3f} to {high:+.3f}), {measured['tasks']} tasks,"
+                    f" {measured['seeds']} seeds",
+                    _verdict(low <= 0 if measured["complete"] else None),
+                )
+
+
+def _overhead(figures: Any) -> Iterator[Row]:
+    slowest = max(row["trial_s"]["median"] for row in figures["rows"])
+    yield (
+        "what the engine takes for a trial, up to 1,000 in its journal; a process' start left out"
+        " (`tuning/overhead.py`)",
+        f"at most {figures['bar_s']} s",
+        f"{slowest:.2f} s, the largest of {len(figures['rows'])} medians",
+        _verdict(slowest <= figures["bar_s"]),
+    )
+
+
+def _change(ratio: float) -> str:
+    return f"{(ratio - 1) * 100:+.0f} %"
+
+
+def _verdict(met: bool | None) -> str:
+    return {True: "met", False: "**missed**", None: "not measured in full"}[met]
+
+
+RESULTS = _OF = {
+    "pipetune": _pipetune,
+    "pipetune_h200": _pipetune,
+    "edgetune": _edgetune,
+    "inference_error": _inference_error,
+    "surrogates": _surrogates,
+    "overhead": _overhead,
+}
