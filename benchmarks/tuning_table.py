@@ -84,8 +84,8 @@ def _surrogates(figures: Any) -> Iterator[Row]:
                 yield (
                     f"{family}, {budget}: regret of ours against {method} (`tuning/surrogates.py`)",
                     "not worse",
-                    f"{less['difference']:+.3f} ({low:+.3f} to {high:+.3f}), {measured['tasks']} tasks,"
-                    f" {measured['seeds']} seeds",
+                    f"{less['difference']:+.3f} ({low:+.3f} to {high:+.3f}),"
+                    f" {measured['tasks']} tasks, {measured['seeds']} seeds",
                     _verdict(low <= 0 if measured["complete"] else None),
                 )
 
