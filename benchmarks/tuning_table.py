@@ -47,8 +47,8 @@ def _edgetune(figures: Any) -> Iterator[Row]:
             ratio = target["ratio"]
             alone = ratio is None or not ratio.get("pairs")
             yield (
-                f"{where}: training until {target['test_accuracy']:.3f} on the test data, epochs and"
-                " data growing against the better of one alone, simulated over measured times"
+                f"{where}: training until {target['test_accuracy']:.3f} on the test data, epochs"
+                " and data growing against the better of one alone, simulated over measured times"
                 " (`tuning/edgetune.py`)",
                 "at most -20 %",
                 "reached by no search"

@@ -76,7 +76,10 @@ def test_plan_trials_and_best_and_what_was_stopped_goes_on(tmp_path: Path) -> No
     assert told[-1].endswith(said)
     best = yaml.safe_load((tmp_path / "trimtab_workspace/tune/best.yaml").read_text())
     width = json.loads(longest["configuration"])["training.width"]
-    assert best["parameters"] == {"width": width, "epochs": 3}
+    assert best["parameters"] == {"width": width, "epochs": 3} and "defaults" not in best
+    text = (tmp_path / "trimtab_workspace/tune/best.yaml").read_text()
+    to_run = f" --width {width} --epochs 3\n"
+    assert text.splitlines(keepends=True)[1].endswith(to_run)
     assert f"{width}" in done.stderr.split("best.yaml")[0]
     # Of what ended before nothing was trained again: at most the epoch that was stopped.
     trained = Counter((tmp_path / "epochs.txt").read_text().splitlines())

@@ -1,13 +1,16 @@
 """What a search leaves for its user: workloads to train and to serve with, as YAML.
 
 Each file is an option of the group `workload` over the one that was tuned: put into
-`conf/workload/` under the name that it says, it is run as any other. What no key of a workload
-sets, as the number of cores, stands in its first lines.
+`conf/workload/` under the name that it says, it is run as any other. Of a program that no file
+describes it says the command. What no key of a workload sets, as the number of cores, stands in
+its first lines.
 """
 
 import json
 import math
+import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import TrimtabError
 from trimtab.files import whole_file
+from trimtab.profiling.runs.from_workload import command_line
 from trimtab.tuning.inference.server import Outcome
 from trimtab.tuning.trials.settings import SystemSettings
 
@@ -40,10 +44,18 @@ def best_of(rows: Sequence[Row]) -> Row:
     )
 
 
-def write_best(path: Path, workload: Workload, tuning: Tuning, best: Row, found: str) -> None:
+def write_best(
+    path: Path,
+    workload: Workload,
+    tuning: Tuning,
+    best: Row,
+    found: str,
+    *,
+    is_described: bool = True,
+) -> None:
     """Write `workload` with the best configuration: its parameters, and what it trains on.
 
-    `found` says how that was found.
+    `found` says how that was found; `is_described`: the workload has a file in `conf/workload/`.
     """
     complete = tuning.completed(json.loads(best["configuration"]))
     own = {
@@ -62,7 +74,10 @@ def write_best(path: Path, workload: Workload, tuning: Tuning, best: Row, found:
         document["tuning"] = {
             Kind.SYSTEM.value: {name: {"default": value} for name, value in settings.items()}
         }
-    _write(path, found, said, document)
+    if not is_described:
+        document = {"command": list(workload.command)} | document
+        del document["defaults"], document["name"]
+    _write(path, found, said, document, replace(workload, parameters=document["parameters"]))
 
 
 def write_inference(path: Path, workload: Workload, outcome: Outcome, found: str) -> None:
@@ -87,7 +102,7 @@ def write_inference(path: Path, workload: Workload, outcome: Outcome, found: str
     }
     if best.response_s is not None or best.saturated:
         said |= {"response_s": best.response_s, "saturated_batch_sizes": list(best.saturated)}
-    _write(path, found, said, _over(workload, parameters, settings))
+    _write(path, found, said, _over(workload, parameters, settings), workload)
 
 
 def result_in(path: Path) -> dict[str, Any]:
@@ -113,10 +128,15 @@ def _over(workload: Workload, parameters: Mapping[str, Any], settings: Mapping[s
     return {"defaults": [workload.name, "_self_"], **document}
 
 
-def _write(path: Path, found: str, said: Mapping[str, Any], document: Row) -> None:
+def _write(
+    path: Path, found: str, said: Mapping[str, Any], document: Row, workload: Workload
+) -> None:
+    how = "To run it: " + " ".join(shlex.join(command_line(workload)).splitlines())
+    if "name" in document:
+        how = f"To run it, copy it to conf/workload/{document['name']}.yaml."
     lines = [
         f"{found}.",
-        f"To run it, copy it to conf/workload/{document['name']}.yaml.",
+        how,
         *yaml.safe_dump(dict(said), sort_keys=False).splitlines(),
     ]
     comment = "".join(f"# {line}\n" for line in lines)

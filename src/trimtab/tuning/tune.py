@@ -44,7 +44,8 @@ class Request:
     """What is to be tuned, by which tuner, for which objective, on which machine.
 
     Trials that name no cores have a share of the CPUs of this process each, for `workers` of them.
-    `inference_workload` is the one that the workload's `tuning` names, if it does.
+    `inference_workload` is the one that the workload's `tuning` names, if it does; `is_described`:
+    the workload has a file in `conf/workload/`.
     """
 
     workload: Workload
@@ -53,6 +54,7 @@ class Request:
     hardware: HardwareModel
     workers: int = 1
     inference_workload: Workload | None = None
+    is_described: bool = True
 
     @property
     def tuning(self) -> Tuning:
@@ -123,7 +125,10 @@ def tune(
         complete = request.tuning.completed(json.loads(best["configuration"]))
         outcome = _server(request, made.inference, ground_truth, folder, 0).outcome(complete)
         write_inference(folder / "inference.yaml", request.inference_workload, outcome, found_by)
-    write_best(folder / "best.yaml", request.workload, request.tuning, best, found_by)
+    write_best(
+        folder / "best.yaml", request.workload, request.tuning, best, found_by,
+        is_described=request.is_described,
+    )  # fmt: skip
 
 
 def _searched(

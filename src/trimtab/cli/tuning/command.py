@@ -109,7 +109,8 @@ def tune(
     from trimtab.tuning.tune import Request
 
     configurations = Configurations(conf or _conf())
-    if parameter or len(program) > 1:
+    is_command = bool(parameter) or len(program) > 1
+    if is_command:
         given = TunedProgram(parameter or [], epochs, data_fraction, metric, epoch_mark, timeout_s)
         workload = given.workload(program)
     else:
@@ -121,6 +122,7 @@ def tune(
         hardware=model_of(configurations.option("hardware", hardware)),
         workers=workers,
         inference_workload=_inference_workload(configurations, workload),
+        is_described=not is_command,
     )
     request.made(folder / "ground_truth.json")  # what is wrong is told before anything is written
     claim(folder)
