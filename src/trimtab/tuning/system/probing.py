@@ -13,6 +13,10 @@ that take a share of the machine leave room for 1 / share trials at once, so tha
 which is the published rule for one trial, and the time of processors for many. Energies add up
 whatever runs at once, and are compared as they are.
 
+Where nothing is known a trial begins with the largest settings that leave room for all, the default
+ones where it is alone: right for a program that gains from every processor as for one that gains
+from none.
+
 Ours, too: what a trial probes is known to the others of its search at once, so a later one begins
 with what is best so far; at most a share of a trial's epochs are probes; and the first epoch of a
 program, in which it warms up, says what a setting costs only until a later one has.
@@ -113,14 +117,24 @@ class SystemTuner:
         return None
 
     def _best(self, job: Job | None, outlook: Outlook) -> Settings:
-        """Return the best settings whose cost is known; the default ones where none is."""
+        """Return the best settings whose cost is known, or the trial's share where none is."""
         costs = {} if job is None else job.costs
         known = [one for one in self._candidates if key_of(one) in costs]
         fitting = [one for one in known if _demand(one, outlook).fits_in(outlook.room)]
+        if not known and outlook.starts:
+            return self._equal_share(outlook)
         if not known or (not fitting and not outlook.starts):
             fits_now = not outlook.starts and self._settings in self._candidates
             return self._settings if fits_now else self._candidates[0]
         return min(fitting or known, key=lambda one: self._cost_of_all(costs[key_of(one)], outlook))
+
+    def _equal_share(self, outlook: Outlook) -> Settings:
+        """Return the largest settings that all trials that wait could have at once."""
+        demands = [(one, _demand(one, outlook)) for one in self._candidates]
+        least = min(demand.share_of(outlook.machine) for _, demand in demands)
+        most = max(1 / outlook.waiting, least)
+        fair = [one for one in demands if one[1].share_of(outlook.machine) <= most]
+        return max(fair, key=lambda one: (one[1].cores, one[1].memory_gib))[0]
 
     def _cost_of_all(self, cost: Cost, outlook: Outlook) -> float:
         if self._shared.least == Least.ENERGY and cost.energy is not None:

@@ -204,3 +204,14 @@ def test_what_no_settings_change_is_no_reason_to_pass_over_them() -> None:
         epoch = MeasuredEpoch(COSTS[cores], None, RATES, not number, not_set=never)
         tuner.epoch_ended(epoch)
     assert tuner.settings_for(outlook()) == {"cores": min(COSTS, key=lambda one: COSTS[one])}
+
+
+def test_where_nothing_is_known_a_trial_begins_with_its_share() -> None:
+    for waiting, cores in ((1, 4), (2, 2), (3, 1), (4, 1), (9, 1)):
+        tuner = SystemTuner(CANDIDATES, new())
+        assert tuner.settings_for(outlook(waiting, starts=True)) == {"cores": cores}
+    both: list[Settings] = [
+        {"cores": cores, "memory_gib": memory} for cores in (4, 2, 1) for memory in (16, 2, 8, 12)
+    ]
+    tuner = SystemTuner(both, new())
+    assert tuner.settings_for(outlook(2, starts=True)) == {"cores": 2, "memory_gib": 8}
