@@ -168,7 +168,8 @@ def _nodes(cluster: Cluster, end: End) -> pd.DataFrame:
             "busy_core_s": end.busy_core_s,
             "down_s": end.down_s,
             "idle_energy_j": idle_w * (end.end_s - end.down_s),
-            "active_energy_j": end.active_energy_j,
+            # Power is added and taken away as jobs come and go, which leaves rounding below 0.
+            "active_energy_j": np.maximum(end.active_energy_j, 0.0),
         }
     )
 

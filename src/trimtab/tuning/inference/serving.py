@@ -177,8 +177,10 @@ class _Energy:
         self._all = now
 
     def per_s(self, resident_bytes: int) -> float:
-        """Return the power in W; NaN where it is unknown."""
+        """Return the power in W; NaN where it is unknown, as where all rounds were told at once."""
         wall_s, cpu_s, joules = self._counted
+        if not wall_s:
+            return math.nan
         if self._run is not None:
             return joules / wall_s
         if not self._hardware.known:

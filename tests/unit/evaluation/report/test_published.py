@@ -1,5 +1,6 @@
 """The published figures as transcribed, and a loader that refuses what has no source."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -223,9 +224,21 @@ def test_what_the_text_states_of_a_figure_names_it(name: str, place: str, rows: 
     assert titled("What it shows", name) == f"What it shows ({place})"
 
 
+def test_what_chapters_6_and_7_state_of_tuning_is_whole() -> None:
+    entries = published("tuning")
+    assert len(entries) == 8
+    assert Counter(entry.place for entry in entries) == {
+        "Table 6.1": 4,
+        "Section 6.4.4": 3,
+        "Section 7.5.4": 1,
+    }
+    (printed,) = (entry for entry in entries if entry.row == "PipeTune, LeNet on MNIST")
+    assert (printed.number("accuracy_pct"), printed.number("tuning_s")) == (92.70, 3415)
+
+
 def test_every_file_of_the_folder_is_asked_for() -> None:
     held = {yaml.safe_load(path.read_text()).get("holds") for path in FOLDER.glob("*/*.yaml")}
-    assert held == {None, *WORKLOADS, *OTHERS, *FIGURES, *SCHEDULING}
+    assert held == {None, *WORKLOADS, *OTHERS, *FIGURES, *SCHEDULING, "tuning"}
 
 
 GOOD: dict[str, Any] = {
