@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from trimtab.queueing.bulk_service import mean_response_s
 from trimtab.queueing.errors import UnstableQueueError
 
-_QUANTILES = np.linspace(0, 1, 33)
+QUANTILES = np.linspace(0, 1, 33)
 _ALIKE = 0.001  # a share of a response time that nobody would take more memory for
 _QUERIES = 20_000  # of a server with times that vary
 
@@ -35,7 +35,7 @@ class ServiceTimes:
             times: NDArray[np.float64] = np.asarray(list(measured[size]), dtype=float)
             if size < 1 or not times.size or not ((times > 0) & np.isfinite(times)).all():
                 raise ValueError(f"batches of {size}: {times.tolist()} s given, expected times")
-            self._quantiles[size] = np.quantile(times, _QUANTILES)
+            self._quantiles[size] = np.quantile(times, QUANTILES)
         if not self.sizes:
             raise ValueError("no times of any batch")
 

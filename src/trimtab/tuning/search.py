@@ -7,10 +7,11 @@ finished trials are not run again, and what was running when this process ended 
 import os
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from trimtab.config.groups.tuning import Kind
+from trimtab.errors import UserError
 from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.machine import MeterReadings, machine_meters
 from trimtab.tuning.companion import Alone, Companion
@@ -167,9 +168,11 @@ class Search:
             resume=one.continues,
         )
         spent = Spent.read(process.folder) if process.first_epoch else Spent()
+        # One that was trained to its budget, and not judged before an earlier process ended.
+        metrics = dict(spent.metrics) if process.first_epoch >= one.budget.epochs else {}
         self._running.append(
             _Running(**vars(one), process=process, settings=settings, cpus=cpus, spent=spent,
-                     began_s=began_s, meters=readings)
+                     began_s=began_s, meters=readings, metrics=metrics)
         )  # fmt: skip
         self._companion.started(one.trial, complete)
         return True
@@ -178,7 +181,7 @@ class Search:
         now = self._meters.read(len(self._running))
         energy_j = self._meters.energy_j(one.meters, now, epoch, len(one.cpus))
         one.meters = now
-        one.spent = one.spent.and_also(epoch.wall_s, energy_j)
+        one.spent = one.spent.and_also(epoch.wall_s, energy_j, epoch.metrics)
         one.spent.write(one.process.folder)
         one.metrics = dict(epoch.metrics)
         one.steering.epoch_ended(
@@ -215,7 +218,8 @@ class Search:
     def _ended(self, one: _Running, ended: Ended) -> None:
         metrics = {
             **one.metrics,
-            **asdict(one.spent),
+            "training_s": one.spent.training_s,
+            "training_j": one.spent.training_j,
         }
         result: float | Failure
         beside = self._companion.metrics(one.trial)
@@ -226,11 +230,9 @@ class Search:
                 "reported no epoch: it neither calls trimtab_trial nor has marks.epoch"
             )
         else:
-            metrics["accuracy"] = metrics.get(self._plan.tuning.metric, float("nan"))
+            metrics["accuracy"] = self._metric_of(one)
             metrics |= {} if isinstance(beside, Failure) else beside
             result = beside if isinstance(beside, Failure) else self._plan.score.of(metrics)
-        self._study.tell(one.trial, one.budget, result)
-        self._scheduler.report(one.trial, None if isinstance(result, Failure) else result)
         self._on_result(
             RungResult(
                 trial=one.trial,
@@ -247,10 +249,22 @@ class Search:
                 start_up_s=ended.start_up_s,
                 began_s=one.began_s,
                 ended_s=self._now_s(),
-                settings=one.settings,
+                settings=one.steering.best(self._pool.machine),
                 steering=one.steering.report,
             )
         )
+        # Last: what is told is not run again.
+        self._study.tell(one.trial, one.budget, result)
+        self._scheduler.report(one.trial, None if isinstance(result, Failure) else result)
+
+    def _metric_of(self, one: _Running) -> float:
+        name = self._plan.tuning.metric
+        if name not in one.metrics:
+            reported = ", ".join(sorted(one.metrics))
+            raise UserError(
+                f"tuning.metric: the program reports no {name}; expected one of {reported}"
+            )
+        return one.metrics[name]
 
     def _outlook(self, trial: int, *, starts: bool = False) -> Outlook:
         waiting = len(self._running) + (self._next is not None) + self._scheduler.waiting

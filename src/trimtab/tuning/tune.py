@@ -29,6 +29,7 @@ from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer
 from trimtab.tuning.narrowed import with_defaults, within_cores
 from trimtab.tuning.outputs import Row, best_of, write_best, write_inference
+from trimtab.tuning.program_digest import digest_of
 from trimtab.tuning.score import Failure, Score
 from trimtab.tuning.search import Plan, RungResult, Search
 from trimtab.tuning.space import Space
@@ -66,8 +67,13 @@ class Request:
         return self.workload.tuning
 
     def searches(self, folder: Path) -> Path:
-        """Return where in the `folder` of the results its searches are, `seed_1` and so on."""
-        return folder / "searches" / hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+        """Return where in the `folder` of the results its searches are, `seed_1` and so on.
+
+        A program that was changed is searched anew.
+        """
+        workloads = [one for one in (self.workload, self.inference_workload) if one is not None]
+        said = [repr(self), *map(digest_of, workloads)]
+        return folder / "searches" / hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
 
     def made(self, ground_truth: Path) -> Tuner:
         """Return the tuner; raises UserError as its kind does."""
@@ -148,7 +154,8 @@ def _searched(
     with ExitStack() as stack:
         if made.inference is not None:
             _, cpus = shares(cpus, request.tuning)
-            tuning = within_cores(tuning, Kind.SYSTEM, len(cpus))
+        tuning = within_cores(tuning, Kind.SYSTEM, len(cpus))
+        if made.inference is not None:
             server = _server(request, made.inference, ground_truth, here, seed)
             companion = stack.enter_context(server)
         plan = Plan(
@@ -237,7 +244,8 @@ class Results:
             **result.steering,
         }
         with self._path.open("a") as file:
-            file.write(f"{json.dumps(row)}\n")
+            # Behind half a line that a killed process left, which is none.
+            file.write(f"\n{json.dumps(row)}\n")
 
     def rows(self) -> list[dict[str, Any]]:
         """Return all rows, in the order of their trials and rungs."""

@@ -21,6 +21,7 @@ from trimtab.tuning.search import Search
 from trimtab.tuning.space import Space
 from trimtab.tuning.study import Study
 from trimtab.tuning.system.ground_truth import GroundTruth
+from trimtab.tuning.system.pool import Demand
 from trimtab.tuning.system.probing import Shared, SystemTuner
 from trimtab.tuning.system.steering import Fixed, MeasuredEpoch, Outlook, Settings, Steerer
 
@@ -115,6 +116,9 @@ class Greedy:
     def settings_for(self, outlook: Outlook) -> Settings:
         self.seen.append(outlook)
         return {"cores": 1 if outlook.starts else outlook.room.cores}
+
+    def best(self, machine: Demand) -> Settings:
+        return {"cores": machine.cores}
 
     def epoch_ended(self, epoch: MeasuredEpoch) -> None:
         assert epoch.energy_j is not None and epoch.energy_j > 0 and epoch.wall_s >= 0

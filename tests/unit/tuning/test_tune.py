@@ -1,6 +1,7 @@
 """The stage on a program that runs for real."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from trimtab.errors import TrimtabError, UserError
 from trimtab.records.tables import TRIALS, read_table
 from trimtab.tuning.fidelity import BudgetKind, Fidelity
 from trimtab.tuning.hyperband import brackets_of
+from trimtab.tuning.program_digest import digest_of
 from trimtab.tuning.tune import Request, Results, plan_in_words, tune
 
 
@@ -85,3 +87,18 @@ def test_the_plan_and_its_cost() -> None:
     lines = plan_in_words(brackets_of(4, 2), Fidelity(BudgetKind.BOTH, 2, 8, 0.5))
     assert lines[0] == "bracket 1: 4 to 2 epochs on 50%, 2 to 4 epochs, 1 to 8 epochs"
     assert lines[-1] == "in all as much as 52 epochs over all data"  # 12 and 16 and 24
+
+
+def test_a_program_that_was_changed_is_searched_anew(tmp_path: Path) -> None:
+    script, beside = tmp_path / "train.py", tmp_path / "model.py"
+    script.write_text("import model")
+    beside.write_text("layers = 1")
+    given = replace(program(tmp_path), workdir=str(tmp_path), command=["python", "train.py"])
+    digests = [digest_of(given)]
+    for path, text in ((beside, "layers = 2"), (script, "import model  # deeper")):
+        path.write_text(text)
+        digests.append(digest_of(given))
+    assert len(set(digests)) == 3
+    beside.write_text("layers = 1")
+    script.write_text("import model")
+    assert digest_of(given) == digests[0]

@@ -38,6 +38,8 @@ class Chosen:
     def metrics(self) -> dict[str, float]:
         """What a training trial is judged by, by the names of an objective's score."""
         found = {"inference_s": self.inference_s, "inference_j": self.inference_j}
+        if self.response_s is None and self.saturated:
+            return {**found, "response_s": math.inf}
         return found if self.response_s is None else {**found, "response_s": self.response_s}
 
 

@@ -1,23 +1,21 @@
 """The inference tuning server of a workload, with what it measures by."""
 
-import hashlib
-import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.config.groups.workload import Workload
-from trimtab.errors import TrimtabError, UserError
-from trimtab.files import sha256_of
+from trimtab.errors import UserError
 from trimtab.profiling.meters.power_model import HardwareModel
-from trimtab.profiling.runs.from_workload import command_line
 from trimtab.records.tuning.inference import Measured
+from trimtab.tuning.batching import QUANTILES
 from trimtab.tuning.inference.choice import Setting, Wanted, scenario_of
 from trimtab.tuning.inference.emulation import InferenceConfiguration
 from trimtab.tuning.inference.known import KnownInference
@@ -25,6 +23,7 @@ from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer
 from trimtab.tuning.inference.serving import served
 from trimtab.tuning.narrowed import within_cores
+from trimtab.tuning.program_digest import digest_of
 from trimtab.tuning.score import Failure, Score
 
 _TAKEN = ("batch_size", "cores", "memory_gib", "frequency_mhz")
@@ -81,16 +80,6 @@ def server_of(
     )
 
 
-def digest_of(workload: Workload) -> str:
-    """Return a digest of what a workload runs: its command, and the files that it names."""
-    parts = [command_line(workload), workload.env, workload.workdir, workload.python]
-    contents = []
-    for word in command_line(workload):
-        with suppress(OSError, TrimtabError):  # no file, or no path at all
-            contents.append(sha256_of(Path(workload.workdir, word)))
-    return hashlib.sha256(json.dumps([*parts, contents]).encode()).hexdigest()
-
-
 def measured(
     workload: Workload,
     hardware: HardwareModel,
@@ -113,7 +102,7 @@ def measured(
         inference_s=found.inference_s,
         inference_j=found.inference_j if math.isfinite(found.inference_j) else None,
         energy_source=found.energy_kind,
-        batch_s=list(found.batch_s),
+        batch_s=np.quantile(found.batch_s, QUANTILES).tolist(),  # all that is looked at
         peak_rss_bytes=found.peak_rss_bytes,
         not_set=dict(found.not_set),
     )

@@ -198,7 +198,8 @@ class InferenceServer:
         folder = one.folder / f"configuration_{len(one.measured)}"
         folder.mkdir(parents=True)
         measured = self._measure(one.parameters, configuration, folder)
-        self._known.add(one.parameters, measured)
+        if not measured.failure:  # which may be this machine's, and pass
+            self._known.add(one.parameters, measured)
         remove_tree(folder)
         with self._changed:
             one.measured.append(measured)

@@ -76,6 +76,11 @@ class SystemTuner:
         self._settings = probe or self._best(job, outlook)
         return self._settings
 
+    def best(self, machine: Demand) -> Settings:
+        """Return the best settings for a trial that is alone on the machine."""
+        job = self._job or self._shared.latest
+        return self._best(job, Outlook(1, machine, machine, starts=True))
+
     def epoch_ended(self, epoch: MeasuredEpoch) -> None:
         """Take in what the epoch under the settings took; others know it from here on."""
         self._epochs += 1
@@ -123,9 +128,8 @@ class SystemTuner:
         fitting = [one for one in known if _demand(one, outlook).fits_in(outlook.room)]
         if not known and outlook.starts:
             return self._equal_share(outlook)
-        if not known or (not fitting and not outlook.starts):
-            fits_now = not outlook.starts and self._settings in self._candidates
-            return self._settings if fits_now else self._candidates[0]
+        if not outlook.starts and not fitting:
+            return self._settings  # which it has
         return min(fitting or known, key=lambda one: self._cost_of_all(costs[key_of(one)], outlook))
 
     def _equal_share(self, outlook: Outlook) -> Settings:

@@ -1,7 +1,7 @@
 """What the epochs of a trial take: time, energy, and the counters that a job is known by."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from trimtab.files import parse_json, read_limited, write_json
@@ -9,7 +9,7 @@ from trimtab.profiling.meters.base import Part
 from trimtab.profiling.meters.machine import MachineMeters, MeterReadings
 from trimtab.tuning.trials.events import EpochEnd
 
-_MOST_BYTES = 1000
+_MOST_BYTES = 1 << 20
 # What depends on the machine's state and on who else is there, more than on the job.
 _NO_RATES = {
     *("counters_running_share", "cpu_s"),
@@ -19,10 +19,11 @@ _NO_RATES = {
 
 @dataclass(frozen=True)
 class Spent:
-    """What a trial's epochs have taken, kept in its folder beside what its checkpoint is."""
+    """What a trial's epochs have taken, and the last one's metrics: kept beside its checkpoint."""
 
     training_s: float = 0.0
     training_j: float = 0.0
+    metrics: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path) -> "Spent":
@@ -31,11 +32,11 @@ class Spent:
         if not path.is_file():
             return cls()
         found = parse_json(read_limited(path, _MOST_BYTES))
-        return cls(float(found["training_s"]), float(found["training_j"]))
+        return cls(float(found["training_s"]), float(found["training_j"]), found["metrics"])
 
-    def and_also(self, wall_s: float, energy_j: float) -> "Spent":
+    def and_also(self, wall_s: float, energy_j: float, metrics: Mapping[str, float]) -> "Spent":
         """Return this and an epoch."""
-        return Spent(self.training_s + wall_s, self.training_j + energy_j)
+        return Spent(self.training_s + wall_s, self.training_j + energy_j, dict(metrics))
 
     def write(self, folder: Path) -> None:
         """Keep it."""

@@ -56,6 +56,9 @@ class Steering(Protocol):
         That is only where the program is still to be started.
         """
 
+    def best(self, machine: Demand) -> Settings:
+        """Return what a trial that is alone on the machine is to run under, by what is known."""
+
     def epoch_ended(self, epoch: MeasuredEpoch) -> None:
         """Take in what the epoch under the settings took."""
 
@@ -76,6 +79,10 @@ class Fixed:
 
     def settings_for(self, outlook: Outlook) -> Settings:
         """Return the settings, whatever is around."""
+        return self.settings
+
+    def best(self, machine: Demand) -> Settings:
+        """Return the settings."""
         return self.settings
 
     def epoch_ended(self, epoch: MeasuredEpoch) -> None:

@@ -59,8 +59,8 @@ def test_a_program_runs_for_its_share_of_the_time(tmp_path: Path, share: float) 
         trial.answer(SystemSettings())
         epoch = epoch_of(trial)
         assert epoch.not_set == {}
-        # Other work may make it longer, and nothing shorter.
-        assert epoch.metrics["took_s"] > 0.9 * 0.3 / share
+        # Other work may make it longer, and shorter where what stops the program comes late.
+        assert epoch.metrics["took_s"] > 0.3 * (1 + 1 / share) / 2
         trial.answer(SystemSettings(cpu_share=1.0))
         epoch_of(trial)
 

@@ -82,7 +82,8 @@ def test_the_objective_knows_what_inference_costs_and_nothing_is_measured_twice(
     # In fours a sample takes 0.5 x 5 / 4 of the width, in ones 1.
     assert set((table["inference_s"] / widths).round(6)) <= {0.625, 1.0}
     assert (table["score"] == table["accuracy"] / table["inference_s"]).all()
-    assert len(set(used(tmp_path))) == len(used(tmp_path))
+    worked = [words for words in used(tmp_path) if not words.endswith(" 64")]
+    assert len(set(worked)) == len(worked)
     inference = (folder / "inference.yaml").read_text()
     document = yaml.safe_load(inference)
     assert document["defaults"] == ["use", "_self_"] and document["name"] == "use_tuned"
@@ -92,11 +93,11 @@ def test_the_objective_knows_what_inference_costs_and_nothing_is_measured_twice(
         "width", "rate", "epochs"}  # fmt: skip
     assert best["tuning"]["system"]["memory_gib"]["default"] == best["memory_gib"]
     assert "# planned_configurations: 3\n" in inference and "# energy: modelled\n" in inference
-    # One of the batch sizes fails wherever it is tried, which ends nothing.
+    # One of the batch sizes fails wherever it is tried, which ends nothing, and is not kept.
     known = json.loads((tmp_path / "known_inference.json").read_text())
     tried = [one for known in known["architectures"] for one in known["measured"]]
     failures = [one["failure"] for one in tried if one["configuration"]["batch_size"] == 64]
-    assert all("too much" in failure for failure in failures)
+    assert failures == []
     # It is all known to the next search.
     before = used(tmp_path)
     tune(given, [1, 2], folder, tmp_path / "truth.json", lambda *_: pytest.fail("ran again"))
