@@ -2,16 +2,14 @@
 
 from trimtab.tuning.inference.agenda import Agenda
 
-
-def agenda(measured: dict[str, int], planned: int = 2, failing: str = "") -> Agenda:
-    return Agenda(
-        lambda key: measured[key],
-        lambda key: measured[key] > 0 and key not in failing,
-        lambda key: measured[key] >= planned,
-    )
+PLANNED = 2
 
 
-def test_each_has_a_result_before_any_has_its_best() -> None:
+def agenda(measured: dict[str, int]) -> Agenda:
+    return Agenda(lambda key: measured[key] >= PLANNED)
+
+
+def test_the_trial_that_has_trained_for_longest_is_first() -> None:
     measured = {"a": 0, "b": 0}
     of = agenda(measured)
     assert of.next() is None
@@ -21,7 +19,7 @@ def test_each_has_a_result_before_any_has_its_best() -> None:
     while (key := of.next()) is not None:
         order.append(key)
         measured[key] += 1
-    assert order == ["a", "b", "a", "b"]
+    assert order == ["a", "a", "b", "b"]
 
 
 def test_what_is_waited_for_comes_first_and_what_nobody_trains_is_left() -> None:
@@ -29,23 +27,16 @@ def test_what_is_waited_for_comes_first_and_what_nobody_trains_is_left() -> None
     of = agenda(measured)
     of.started(1, "a")
     of.started(2, "b")
-    assert of.ended(2) == "b" and of.next() == "b" and not of.is_ready("b")
+    assert of.ended(2) == "b" and of.next() == "b"
     measured["b"] = 1
-    assert of.is_ready("b") and of.next() == "a"
+    assert of.next() == "b" and not of.is_complete("b"), "judged by all, or by none"
+    measured["b"] = 2
+    assert of.is_complete("b") and of.next() == "a"
     of.judged(2)
-    of.ended(1)
     measured["a"] = 1
-    of.judged(1)
-    assert of.next() is None, "one of two was measured, and no trial is there that it helps"
-    of.started(3, "b")
-    assert of.next() == "b", "another trial of it goes on from there"
-
-
-def test_one_that_fails_is_tried_until_its_plan_is_over() -> None:
-    measured = {"a": 1}
-    of = agenda(measured, failing="a")
-    of.started(1, "a")
     of.ended(1)
-    assert of.next() == "a" and not of.is_ready("a")
     measured["a"] = 2
-    assert of.is_ready("a") and of.next() is None
+    of.judged(1)
+    assert of.next() is None
+    of.started(3, "b")
+    assert of.next() is None, "another trial of it has it all"

@@ -97,20 +97,18 @@ def test_everything_is_measured_once_and_trials_of_an_architecture_share_it(
     assert outcome.best is not None and outcome.best.configuration == {"batch_size": 8, "cores": 1}
 
 
-def test_what_was_measured_by_the_end_of_the_training_counts(tmp_path: Path) -> None:
+def test_trials_of_an_architecture_are_judged_by_the_same(tmp_path: Path) -> None:
     device = Device()
     device.is_free = False
     with server(tmp_path, device) as of:
         of.started(0, whole(18))
         device.let.release()
-        wait_for(of, whole(18), 1)
-        first = of.metrics(0)  # does not wait for the second one, which nothing lets go on
-        assert first["inference_s"] == 0.18 + 1 / device.measured[0][1]
-        assert of.outcome(whole(18)).measured == 1 and of.outcome(whole(18)).planned == 4
-        of.started(1, whole(18))
+        wait_for(of, whole(18), 1)  # it is known what one configuration costs
         device.let.release(3)
-        wait_for(of, whole(18), 4)
+        assert of.metrics(0)["inference_s"] == 0.18 + 1 / 8
+        of.started(1, whole(18, dropout=0.5))
         assert of.metrics(1)["inference_s"] == 0.18 + 1 / 8
+        assert of.outcome(whole(18)).measured == of.outcome(whole(18)).planned == 4
 
 
 def test_failures_have_reasons_and_end_nothing(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """The inference tuning server: tunes how a model is used while a trial trains it.
 
 Thesis, sections 7.3.3 and 7.3.4. It works in a thread, on CPUs of its own share, which measures
-one configuration after the other as programs of their own. What was measured by the time that a
-training trial ends counts for that trial; a later one of the same architecture goes on from there.
+one configuration after the other as programs of their own. A training trial is judged when all of
+them were; a later one of the same architecture has them at once.
 """
 
 import os
@@ -78,11 +78,7 @@ class InferenceServer:
         self._lists_all = 0 < count <= plan.configurations
         self.planned = count if self._lists_all else plan.configurations
         self._architectures: dict[str, _Architecture] = {}
-        self._agenda = Agenda(
-            lambda key: len(self._architectures[key].measured),
-            lambda key: any(not one.failure for one in self._architectures[key].measured),
-            lambda key: self._architectures[key].is_complete,
-        )
+        self._agenda = Agenda(lambda key: self._architectures[key].is_complete)
         self._changed = threading.Condition()
         self._closing = False
         self._broke: BaseException | None = None
@@ -110,14 +106,15 @@ class InferenceServer:
             self._changed.notify_all()
 
     def metrics(self, trial: int) -> Mapping[str, float] | Failure:
-        """Return what the best inference costs, of what was measured by now.
+        """Return what the best inference costs, or the failure of the last one where all failed.
 
-        Waits for the first measurement that succeeds, or the last one.
+        Waits until all that is planned was measured, so that no trial is judged by less than
+        another one of its architecture.
         """
         with self._changed:
             key = self._agenda.ended(trial)
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self._broke or self._agenda.is_ready(key))
+            self._changed.wait_for(lambda: self._broke or self._agenda.is_complete(key))
             self._raise()
             self._agenda.judged(trial)
             measured = self._architectures[key].measured
