@@ -146,7 +146,9 @@ def _search(request: "Request", folder: Path, ground_truth: Path) -> None:
         console.print(f"{len(before)} of {rungs} are there from before")
 
     def on_result(_: int, result: "RungResult") -> None:
-        console.print(told.line(result), soft_wrap=True)
+        # What was told just before a process ended is judged again by the next one.
+        if (line := told.line(result)) is not None:
+            console.print(line, soft_wrap=True)
 
     stage.tune(request, [_SEED], folder, ground_truth, on_result)
     console.print(_best_of(folder / "best.yaml", request))
@@ -158,26 +160,28 @@ class _Told:
 
     def __init__(self, objective: Objective, rungs: int) -> None:
         self._sign = 1.0 if objective.goal == Goal.MAXIMISE else -1.0
-        self._rungs, self._done = rungs, 0
+        self._rungs, self._done = rungs, set[tuple[int, int, float]]()
         self._best: tuple[tuple[int, float], float, int] | None = None
 
     def add(self, trial: int, epochs: int, data_fraction: float, score: float | None) -> None:
         """Take in what a trial came to; None is a failure."""
-        self._done += 1
+        self._done.add((trial, epochs, data_fraction))
         if score is not None:
             found = ((epochs, data_fraction), score, -trial)
             self._best = found if self._best is None else max(self._best, found)
 
-    def line(self, result: "RungResult") -> str:
-        """Take in a result, and return what is said of it."""
+    def line(self, result: "RungResult") -> str | None:
+        """Take in a result, and return what is said of it; None where it was told before."""
         score = result.result if isinstance(result.result, float) else None
         budget = result.budget
+        if (result.trial, budget.epochs, budget.data_fraction) in self._done:
+            return None
         self.add(result.trial, budget.epochs, budget.data_fraction, score)
         trained = _budget_in_words(budget.epochs, budget.data_fraction)
         said = f"failed: {getattr(result.result, 'reason', '')}"
         if score is not None:
             said = f"{self._sign * score:.4g} in {result.training_s:.1f} s"
-        line = f"[{self._done}/{self._rungs}] trial {result.trial}, {trained}: {said}"
+        line = f"[{len(self._done)}/{self._rungs}] trial {result.trial}, {trained}: {said}"
         if self._best is None:
             return line
         most, best, trial = self._best

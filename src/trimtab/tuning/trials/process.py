@@ -141,8 +141,13 @@ class TrialProcess:
         """Return the descriptors that become readable when something may have happened."""
         if self._over:
             return []
-        channel = [] if self._channel.closed else [self._channel.fileno()]
-        return [self._running.exit_fd, self._running.news_fd, *channel]
+        found = [self._running.exit_fd]
+        if not self._channel.closed:
+            found.append(self._channel.fileno())
+        # Marks of a program that speaks are not read, and would be news for ever.
+        if not self._speaks and not self._channel.is_expected:
+            found.append(self._running.news_fd)
+        return found
 
     @property
     def next_at(self) -> float:

@@ -329,6 +329,24 @@ def test_marks_that_say_no_number(tmp_path: Path, said: str, reason: Reason, the
     assert end.reason == reason and "loss" in end.message
 
 
+def test_who_waits_for_a_program_that_speaks_is_not_woken_by_what_it_prints(tmp_path: Path) -> None:
+    code = """
+import trimtab_trial
+for epoch in range(2):
+    print("epoch", epoch, flush=True)
+    trimtab_trial.epoch_end(epoch, accuracy=1.0)
+"""
+    with start(workload(code, marks=marks("^epoch")), tmp_path / "trial") as trial:
+        epoch_of(trial)
+        while not trial._running.take_marks().epoch_ends_s:
+            pass
+        os.eventfd_write(trial._running.news_fd, 1)  # as a mark does
+        poll = select.poll()
+        for descriptor in trial.filenos():
+            poll.register(descriptor, select.POLLIN)
+        assert poll.poll(0) == [], "it waits for an answer: nothing can have happened"
+
+
 def test_a_program_that_reports_itself_may_print_what_looks_like_marks(tmp_path: Path) -> None:
     """Also where it says nothing to us before its first epoch has ended."""
     code = "import trimtab_trial as t\nfor n in (0, 1): print('epoch', flush=True); t.epoch_end(n)"
