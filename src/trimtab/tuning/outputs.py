@@ -68,7 +68,8 @@ def write_best(
         parameters["data_fraction"] = best["data_fraction"]
     settings = json.loads(best["settings"])
     said = {"system": settings}
-    said |= {name: best[name] for name in ("score", "accuracy", "training_s", "training_j")}
+    told = ("score", "accuracy", "training_s", "training_j", "energy_source")
+    said |= {name: str(best[name]) if name == "energy_source" else best[name] for name in told}
     document = _over(workload, parameters, settings)
     if settings:
         document["tuning"] = {
