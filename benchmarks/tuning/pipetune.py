@@ -261,7 +261,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as kept:
         for name in names:
             learnt, began = Path(kept, f"{name}.json"), time.perf_counter()
-            search(name, "pipetune", OTHER_SEED, learnt, given)
+            if any(CONTENDERS[who].known for who in contenders):
+                search(name, "pipetune", OTHER_SEED, learnt, given)
             runs: dict[str, list[dict[str, Any]]] = {who: [] for who in contenders}
             busy: list[float] = []
             limit_s = given.seconds / len(names)
