@@ -7,6 +7,7 @@ from common import load
 
 _WORDS = {
     "pipetune": "PipeTune, nothing known",
+    "pipetune_least_energy": "PipeTune for the least energy, nothing known",
     "pipetune_known": "PipeTune, the workload known",
     "tune_v1_one_core": "Tune V1 with one core a trial, no baseline of the thesis",
     "tuning_s": "tuning time",
@@ -112,6 +113,7 @@ def _verdict(met: bool | None) -> str:
 RESULTS = _OF = {
     "pipetune": _pipetune,
     "pipetune_h200": _pipetune,
+    "pipetune_h200_cuda": _pipetune,
     "edgetune": _edgetune,
     "inference_error": _inference_error,
     "surrogates": _surrogates,

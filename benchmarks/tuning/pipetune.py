@@ -253,6 +253,8 @@ def main() -> None:
                         " would end after them, by those before")  # fmt: skip
     parser.add_argument("--cuda", action="store_true", help="train on the GPU")
     parser.add_argument("--ahead", action="store_true", help="of other work of the machine; root")
+    parser.add_argument("--more", action="store_true", help="seeds than an earlier run's, of the"
+                        " same contenders in --output")  # fmt: skip
     parser.add_argument("--output", default="tuning_pipetune", help="name of the results")
     given = parser.parse_args()
     names = given.workload or ["lenet5_train"]
@@ -263,12 +265,17 @@ def main() -> None:
             learnt, began = Path(kept, f"{name}.json"), time.perf_counter()
             if any(CONTENDERS[who].known for who in contenders):
                 search(name, "pipetune", OTHER_SEED, learnt, given)
-            runs: dict[str, list[dict[str, Any]]] = {who: [] for who in contenders}
+            device = "cuda" if given.cuda else "cpu"
+            key = f"{name}/{device}/{len(os.sched_getaffinity(0))} CPUs"
+            earlier = workloads.get(key, {}).get("searches", {}) if given.more else {}
+            runs: dict[str, list[dict[str, Any]]] = {
+                who: earlier.get(who, []) for who in contenders
+            }
             busy: list[float] = []
             limit_s = given.seconds / len(names)
-            for seed in range(1, given.seeds + 1):
+            for seed in range(1 + len(runs["tune_v1"]), given.seeds + 1):
                 spent_s = time.perf_counter() - began
-                if seed > 1 and spent_s + max(busy) > limit_s:
+                if busy and spent_s + max(busy) > limit_s:
                     print(f"{name}: {seed - 1} seeds in {spent_s:.0f} s; no time for more")
                     break
                 busy.append(-time.perf_counter())
@@ -284,8 +291,7 @@ def main() -> None:
                                             for k, v in run.items()}, flush=True)  # fmt: skip
                 busy[-1] += time.perf_counter()
             found = verdicts(runs)
-            device = "cuda" if given.cuda else "cpu"
-            workloads[f"{name}/{device}/{len(os.sched_getaffinity(0))} CPUs"] = {
+            workloads[key] = {
                 "hardware": given.hardware,
                 "epochs": EPOCHS,
                 "ahead_of_other_work": given.ahead,
