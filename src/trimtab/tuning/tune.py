@@ -175,12 +175,15 @@ def _searched(
         study = Study(here / "journal", "trials", space, made.searched, made.algorithm, seed)
         results = Results(here / "results.jsonl")
 
-        def heard(result: RungResult) -> None:
+        def ended(result: RungResult) -> None:  # with all that it took, in place of the row before
             results.add(result)
             on_result(result)
 
         began_s = max((row["ended_s"] for row in results.rows()), default=began_s)
-        Search(plan, study, made.steerer, here / "trials", heard, companion, began_s).run()
+        trials = here / "trials"
+        Search(
+            plan, study, made.steerer, trials, results.add, companion, began_s, on_ended=ended
+        ).run()
     return [{"seed": seed, **row} for row in results.rows()]
 
 
@@ -218,7 +221,10 @@ class Results:
         self._path = path
 
     def add(self, result: RungResult) -> None:
-        """Append a result; half a line that a killed process left is no result."""
+        """Append a result, the later of two of a trial on a rung being the one that counts.
+
+        Half a line that a killed process left is no result.
+        """
         failed = isinstance(result.result, Failure)
         row = {
             "trial": result.trial,
@@ -231,6 +237,7 @@ class Results:
             "score": None if isinstance(result.result, Failure) else result.result,
             "failure": result.result.reason if isinstance(result.result, Failure) else "",
             "accuracy": None if failed else result.metrics.get("accuracy"),
+            "epochs_trained": result.epochs_trained,
             "training_s": result.training_s,
             "training_j": result.training_j if math.isfinite(result.training_j) else None,
             "energy_source": result.energy_source,
@@ -238,6 +245,8 @@ class Results:
             "inference_j": None if failed else result.metrics.get("inference_j"),
             "wall_s": result.wall_s,
             "cpu_s": result.cpu_s,
+            "energy_j": result.energy_j if math.isfinite(result.energy_j) else None,
+            "work_epochs": result.work_epochs,
             "start_up_s": result.start_up_s,
             "began_s": result.began_s,
             "ended_s": result.ended_s,
