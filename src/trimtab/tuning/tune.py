@@ -19,6 +19,7 @@ from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
 from trimtab.files import remove_tree
+from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.records.tables import TRIALS, write_table
 from trimtab.tuning.companion import Alone, Companion
@@ -27,7 +28,7 @@ from trimtab.tuning.hyperband import Bracket, work_epochs
 from trimtab.tuning.inference.of_workload import server_of, shares
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer
-from trimtab.tuning.narrowed import with_defaults, within_cores
+from trimtab.tuning.narrowed import with_defaults, within_cores, within_gpus
 from trimtab.tuning.outputs import Row, best_of, write_best, write_inference
 from trimtab.tuning.program_digest import digest_of
 from trimtab.tuning.score import Failure, Score
@@ -66,6 +67,11 @@ class Request:
             )
         return self.workload.tuning
 
+    @property
+    def gpus(self) -> tuple[str, ...]:
+        """The names of this machine's GPUs that the workload may use."""
+        return Gpus({**os.environ, **self.workload.env}).uuids
+
     def searches(self, folder: Path) -> Path:
         """Return where in the `folder` of the results its searches are, `seed_1` and so on.
 
@@ -83,6 +89,7 @@ class Request:
             machine=self.hardware.name,
             least=self.objective.least,
             ground_truth=ground_truth,
+            gpus=len(self.gpus),
         )
         try:
             return build_tuner(self.tuner.kind, self.tuner.parameters, facts)
@@ -155,6 +162,7 @@ def _searched(
         if made.inference is not None:
             _, cpus = shares(cpus, request.tuning)
         tuning = within_cores(tuning, Kind.SYSTEM, len(cpus))
+        tuning = within_gpus(tuning, len(request.gpus))
         if made.inference is not None:
             server = _server(request, made.inference, ground_truth, here, seed)
             companion = stack.enter_context(server)
