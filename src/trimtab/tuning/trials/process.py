@@ -42,6 +42,7 @@ class TrialProcess:
         self._running, self._files, self._settings = running, folder, settings
         self._channel = folder.channel
         self._machine = Machine(running)
+        self.change = self._machine.start(settings)  # first: the program has begun
         self._counters = TrialCounters(running)
         self._kills_before = machine_kills()
         self._events: deque[Event] = deque()
@@ -52,7 +53,6 @@ class TrialProcess:
         self._start_up_s: float | None = None
         self._clock = TrialClock(running.started_at, timeout_s, _PATIENCE_S)
         self._told_to_stop = False
-        self.change = self._machine.start(settings)
 
     @classmethod
     def start(
