@@ -19,6 +19,7 @@ seed reaches it and every seed's ratio is below 1; of fewer seeds there is none.
 """
 
 import argparse
+import itertools
 import os
 import resource
 import shutil
@@ -176,13 +177,17 @@ def search(
 def _overhead_s(results: list[RungResult], tuning_s: float) -> float | None:
     """Return the time of a trial on a rung beyond its program's start and training.
 
-    None where trials ran at once, of which one's waiting is another's training.
+    That is all of the search but those, its own start and the last program's end included. None
+    where trials ran at once, of which one's waiting is another's training.
     """
     trained_s, known_s = 0.0, dict[int, float]()
     for one in sorted(results, key=lambda one: one.ended_s):
         trained_s += one.training_s - known_s.get(one.trial, 0.0) + (one.start_up_s or 0.0)
         known_s[one.trial] = one.training_s
-    alone = sum(one.wall_s for one in results) <= tuning_s
+    ordered = sorted(results, key=lambda one: one.began_s)
+    alone = all(
+        later.began_s >= one.ended_s for one, later in itertools.pairwise(ordered)
+    )
     return (tuning_s - trained_s) / len(results) if alone else None
 
 

@@ -212,14 +212,17 @@ TRIALS = pa.schema(
         ("score", _float),  # higher is better; null for a failure
         ("failure", _text),  # why there is no score; empty for one
         ("accuracy", _float),
-        ("training_s", _float),  # all epochs since the first
+        ("epochs_trained", _int),  # fewer than `epochs` where the program stopped by itself
+        ("training_s", _float),  # of the model: all its epochs since the first
         ("training_j", _float),
         ("energy_source", _text),  # of training_j: measured | modelled | unknown
         ("inference_s", _float),  # a sample's, where the model's use is tuned beside
         ("inference_j", _float),
-        ("wall_s", _float),  # of this rung's process
-        ("cpu_s", _float),  # of this rung's process and all that it started
-        ("start_up_s", _float),  # of it before the first epoch
+        ("wall_s", _float),  # of this rung's processes
+        ("cpu_s", _float),  # of these and all that they started
+        ("energy_j", _float),  # of these, and what was lost; as training_j says, null if unknown
+        ("work_epochs", _float),  # that these trained, over all data, those again included
+        ("start_up_s", _float),  # of the last of them before the first epoch
         ("began_s", _float),  # since the search began, this rung's process
         ("ended_s", _float),
         ("epochs_probed", _int),  # since the trial's first process in its search's

@@ -11,19 +11,35 @@ from trimtab.tuning.score import Failure
 
 
 class Companion(Protocol):
-    """Is told of every trial on every rung, and asked for metrics when it has ended."""
+    """Is told of every trial on every rung, and asked for metrics when it has trained."""
 
     def started(self, trial: int, complete: Mapping[str, Any]) -> None:
         """Hear that a trial has begun, with all its parameters by their full names."""
 
+    def is_known(self, trial: int) -> bool:
+        """Whether `metrics` of a trial that has begun would not wait."""
+
+    def dropped(self, trial: int) -> None:
+        """Hear that a trial has failed: its metrics are not going to be asked for."""
+
     def metrics(self, trial: int) -> Mapping[str, float] | Failure:
-        """Return what a trial that has ended is judged by, beside what its training gave."""
+        """Return what a trial is judged by, beside what its training gave; it may wait for that.
+
+        It is asked in any thread, once for each beginning that was not dropped.
+        """
 
 
 class Alone:
     """No companion: trials are judged by their training."""
 
     def started(self, trial: int, complete: Mapping[str, Any]) -> None:
+        """Nothing goes on beside."""
+
+    def is_known(self, trial: int) -> bool:
+        """Nothing is waited for."""
+        return True
+
+    def dropped(self, trial: int) -> None:
         """Nothing goes on beside."""
 
     def metrics(self, trial: int) -> Mapping[str, float] | Failure:

@@ -140,6 +140,7 @@ class HyperBand:
         self.brackets, self.reduction, self.synchronous = brackets, reduction, synchronous
         self._progress = [[_Progress() for _ in bracket] for bracket in brackets]
         self._running: dict[int, Job] = {}
+        self._no_more_new = False
         self._again: list[Job] = []
         for one in past:
             self._recall(one)
@@ -155,7 +156,7 @@ class HyperBand:
         count = len(self._again)
         for number, bracket in enumerate(self.brackets):
             count += sum(len(self._going_on(number, rung)) for rung in range(len(bracket) - 1))
-            count += max(0, bracket[0].trials - len(self._progress[number][0].started))
+            count += self._new_ones(number)
         return count
 
     def next_job(self) -> Job | None:
@@ -169,9 +170,13 @@ class HyperBand:
             for rung in range(len(bracket) - 2, -1, -1):
                 for trial in self._going_on(number, rung):
                     return Job(number, rung + 1, trial)
-            if len(self._progress[number][0].started) < bracket[0].trials:
+            if self._new_ones(number):
                 return Job(number, 0)
         return None
+
+    def no_more_new(self) -> None:
+        """Say that there is no other configuration: first rungs are whole with what they have."""
+        self._no_more_new = True
 
     def start(self, job: Job, trial: int) -> None:
         """Say that `job` has begun as the trial with this number."""
@@ -184,6 +189,12 @@ class HyperBand:
         """Say how a running trial ended: with its score, or None for a failure."""
         job = self._running.pop(trial)
         self._progress[job.bracket][job.rung].scores[trial] = score
+
+    def _new_ones(self, number: int) -> int:
+        """Return how many new configurations a bracket is to begin with still."""
+        if self._no_more_new:
+            return 0
+        return max(0, self.brackets[number][0].trials - len(self._progress[number][0].started))
 
     def _going_on(self, number: int, rung: int) -> list[int]:
         """The trials of a rung that are to be started on the next one."""
@@ -200,7 +211,7 @@ class HyperBand:
         if len(here.scores) < len(here.started):
             return False
         if rung == 0:
-            return len(here.started) == self.brackets[number][0].trials
+            return self._new_ones(number) == 0
         return self._is_complete(number, rung - 1) and not self._going_on(number, rung - 1)
 
     def _recall(self, past: Past) -> None:

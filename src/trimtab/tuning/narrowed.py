@@ -8,8 +8,6 @@ from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.config.parameter import Parameter
 from trimtab.errors import UserError
 
-_CORES = "cores"
-
 
 def within_cores(tuning: Tuning, kind: Kind, cores: int) -> Tuning:
     """Return `tuning` with no more than so many `cores` in the parameters of a kind.
@@ -17,15 +15,24 @@ def within_cores(tuning: Tuning, kind: Kind, cores: int) -> Tuning:
     Sets that are forbidden and cannot be any more are left out. Raises UserError where the least
     number of cores is more.
     """
+    return _within(tuning, kind, "cores", cores)
+
+
+def within_gpus(tuning: Tuning, gpus: int) -> Tuning:
+    """Return `tuning` with no more than so many `gpus` to train on; as `within_cores`."""
+    return _within(tuning, Kind.SYSTEM, "gpus", gpus)
+
+
+def _within(tuning: Tuning, kind: Kind, what: str, most: int) -> Tuning:
     own = tuning.of_kind(kind)
-    if _CORES not in own:
+    if what not in own:
         return tuning
-    name = f"{kind}.{_CORES}"
-    fewer = _up_to(own[_CORES], cores, name)
+    name = f"{kind}.{what}"
+    fewer = _up_to(own[what], most, name)
     forbidden = [
         values for values in tuning.forbidden if name not in values or fewer.takes(values[name])
     ]
-    narrower: dict[str, Any] = {kind.value: {**own, _CORES: fewer}}
+    narrower: dict[str, Any] = {kind.value: {**own, what: fewer}}
     return replace(tuning, forbidden=forbidden, **narrower)
 
 

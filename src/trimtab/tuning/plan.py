@@ -3,8 +3,9 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from trimtab.config.groups.tuning import Tuning
+from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.config.groups.workload import Workload
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.tuning.fidelity import Budget, Fidelity
@@ -23,8 +24,9 @@ def installed_memory_gib() -> float:
 class Plan:
     """What is searched and how: the rungs, what a level means, and how trials run.
 
-    Trials share `cpus` and `memory_gib`. One takes as much as its settings say; where they name no
-    cores it has its share of `workers`.
+    Trials share `cpus`, `memory_gib` and `gpus`, which are those of this machine unless they are
+    named. One takes as much as its settings say; where they name no cores it has its share of
+    `workers`, and where they name no `gpus` it sees all of them, which others may use as well.
     """
 
     workload: Workload
@@ -38,15 +40,31 @@ class Plan:
     cpus: Sequence[int]
     workers: int = 1
     memory_gib: float = field(default_factory=installed_memory_gib)
+    gpus: Sequence[str] | None = None
+
+    def parameters_of(self, configuration: Configuration, budget: Budget) -> dict[str, Any]:
+        """Return the program's parameters for a configuration on a budget."""
+        parameters = {
+            name.partition(".")[2]: value
+            for name, value in self.tuning.completed(configuration).items()
+            if name.partition(".")[0] in (Kind.MODEL, Kind.TRAINING)
+        }
+        parameters["epochs"] = budget.epochs
+        if self.tuning.data_fraction is not None:
+            parameters["data_fraction"] = budget.data_fraction
+        return parameters
 
 
 @dataclass(frozen=True)
 class RungResult:
     """A trial on a rung: what it came to, and what that took.
 
-    `training_s` and `training_j` are of all epochs since its first one; `wall_s` and `cpu_s` are
-    those of this run's process, `start_up_s` the part of it before the first epoch. It ran from
-    `began_s` to `ended_s` of the search. `steering` is what its steering reports.
+    `training_s` and `training_j` are what the model took that it has: its `epochs_trained` since
+    the first one, fewer than the budget's where the program has stopped by itself. `wall_s`,
+    `cpu_s`, `energy_j` and `work_epochs` (over all data) are what its processes on this rung took,
+    with their starts and ends and all that was lost: that adds up over rungs. `start_up_s` is the
+    last process' time before its first epoch. It was trained and judged from `began_s` to `ended_s`
+    of the search. Joules are NaN where they are unknown. `steering` is what its steering reports.
     """
 
     trial: int
@@ -55,11 +73,14 @@ class RungResult:
     configuration: Configuration
     result: float | Failure
     metrics: Mapping[str, float]
+    epochs_trained: int
     training_s: float
     training_j: float
     energy_source: str
     wall_s: float
     cpu_s: float
+    energy_j: float
+    work_epochs: float
     start_up_s: float | None
     began_s: float
     ended_s: float

@@ -17,6 +17,9 @@ class Failure:
     reason: str
 
 
+Metrics = Mapping[str, float] | Failure  # what is measured beside the training, or why it is not
+
+
 class Score:
     """The score of an objective: higher is better, as it is minimised by its negative.
 

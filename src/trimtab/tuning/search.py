@@ -5,24 +5,24 @@ finished trials are not run again, and what was running when this process ended 
 """
 
 import os
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from trimtab.config.groups.tuning import Kind
-from trimtab.errors import UserError
 from trimtab.profiling.meters.gpus import Gpus
-from trimtab.profiling.meters.machine import MeterReadings, machine_meters
+from trimtab.profiling.meters.machine import machine_meters
+from trimtab.tuning.answer import Answer
 from trimtab.tuning.companion import Alone, Companion
-from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.hyperband import HyperBand, Job, Past
 from trimtab.tuning.plan import Plan, RungResult
-from trimtab.tuning.score import Failure
-from trimtab.tuning.space import Configuration
-from trimtab.tuning.study import Study
+from trimtab.tuning.running_trial import NextTrial, RunningTrial, result_of, why_failed
+from trimtab.tuning.score import Failure, Metrics
+from trimtab.tuning.search_clock import KEPT_EVERY_S, SearchClock
+from trimtab.tuning.study import NothingLeftError, Study
 from trimtab.tuning.system.pool import Demand, Pool
-from trimtab.tuning.system.spending import SharedMeters, Spent, rates_of
+from trimtab.tuning.system.spending import SharedMeters, Spent, Taken, rates_of
 from trimtab.tuning.system.steering import MeasuredEpoch, Outlook, Settings, Steerer, Steering
 from trimtab.tuning.trials.events import Ended, EpochEnd, Reason
 from trimtab.tuning.trials.process import TrialProcess
@@ -33,37 +33,17 @@ __all__ = ["Plan", "RungResult", "Search"]
 _JOBS = "jobs"  # attribute of a trial in the journal: its rungs
 
 
-@dataclass
-class _Next:
-    """A trial that is to be started on a rung; `continues` from its checkpoint."""
-
-    job: Job
-    trial: int
-    configuration: Configuration
-    budget: Budget
-    steering: Steering
-    continues: bool
-
-
-@dataclass
-class _Running(_Next):
-    """A trial whose process runs, since `began_s` of the search."""
-
-    process: TrialProcess
-    settings: Settings
-    cpus: tuple[int, ...]
-    spent: Spent
-    began_s: float
-    meters: MeterReadings  # where its epoch began
-    epochs: int = 0  # of this process
-    metrics: dict[str, float] = field(default_factory=dict)
-
-
 class Search:
     """A search by `plan` with the suggestions of `study`, whose trials are steered by `steerer`.
 
-    Trials keep their checkpoints in `folder`. `on_result` hears of every trial on every rung, and
-    `companion` adds to their metrics. Earlier processes have searched for `began_s`.
+    Trials keep their checkpoints in `folder`. `on_result` hears of every trial on every rung when
+    it is judged, and `companion` adds to their metrics. Earlier processes have searched for
+    `began_s` at least.
+
+    A trial is judged when its last epoch has ended: its checkpoint is there, and nothing that its
+    program does on its way out changes the result. While that ends its CPUs are others'; its memory
+    and GPUs are not. `on_ended` hears of the same result with what all of the program took. One
+    that reports by marks goes on to its own end, and is judged then.
     """
 
     def __init__(
@@ -75,21 +55,26 @@ class Search:
         on_result: Callable[[RungResult], None] = lambda result: None,
         companion: Companion = Alone(),  # noqa: B008 - it has no state
         began_s: float = 0.0,
+        on_ended: Callable[[RungResult], None] = lambda result: None,
     ) -> None:
-        self._companion = companion
+        self._companion, self._on_ended = companion, on_ended
         self._plan, self._study, self._steerer = plan, study, steerer
         self._folder, self._on_result = folder, on_result
-        self._began_at = time.monotonic() - began_s
+        self._clock = SearchClock(folder / "clock.json", began_s)
         self._steered: dict[int, Steering] = {}
         self._known = {told.number: told for told in study.trials()}
         self._scheduler = HyperBand(
             plan.brackets, plan.reduction, synchronous=plan.synchronous, past=self._past()
         )
-        self._pool = Pool(plan.cpus, plan.memory_gib)
         gpus = Gpus({**os.environ, **plan.workload.env})
+        of_machine = gpus.uuids if plan.gpus is None else plan.gpus
+        self._pool = Pool(plan.cpus, plan.memory_gib, of_machine)
         self._meters = SharedMeters(machine_meters(plan.hardware, gpus))
-        self._running: list[_Running] = []
-        self._next: _Next | None = None
+        self._running: list[RunningTrial] = []
+        self._ending: list[RunningTrial] = []  # whose programs were told to stop
+        self._awaiting: dict[Answer, RunningTrial] = {}
+        self._lost: dict[int, tuple[float, Taken]] = {}  # began, taken: by earlier processes
+        self._next: NextTrial | None = None
 
     def run(self) -> None:
         """Run to the end; whatever ends it early, no trial outlives it.
@@ -97,32 +82,51 @@ class Search:
         Raises UserError where a program cannot be started, or lacks a metric of the score.
         """
         try:
-            while self._start_what_can() or self._running:
-                for process, event in next_events([one.process for one in self._running]):
-                    one = next(each for each in self._running if each.process is process)
-                    if isinstance(event, EpochEnd):
-                        self._epoch_ended(one, event)
-                    else:
-                        self._process_ended(one, event)
+            while self._start_what_can() or self._running or self._ending or self._awaiting:
+                self._clock.keep()
+                self._take_in(KEPT_EVERY_S)
         finally:
-            for one in self._running:
+            for one in (*self._running, *self._ending):
                 one.process.kill()
+            for answer in self._awaiting:
+                answer.close()
+            self._clock.keep()
         for told in self._study.trials():
             if told.is_running and told.scores:
                 self._study.close(told.number)
+
+    def _take_in(self, timeout_s: float) -> None:
+        """Wait until something happens, and take in what it is."""
+        programs = {one.process: one for one in (*self._running, *self._ending)}
+        awaited: list[TrialProcess | Answer] = [*programs, *self._awaiting]
+        for of, event in next_events(awaited, timeout_s):
+            if isinstance(event, EpochEnd):
+                assert isinstance(of, TrialProcess)
+                self._epoch_ended(programs[of], event)
+            elif isinstance(of, Answer):
+                self._judge(self._awaiting.pop(of), event, of.take())
+            else:
+                self._process_ended(programs[of], event)
 
     def _start_what_can(self) -> bool:
         """Start trials, one after the other, while what they need is free; return if any was."""
         started = False
         while True:
             if self._next is None and not self._pool.is_used_up:
-                job = self._scheduler.next_job()
-                self._next = None if job is None else self._prepared(job)
+                self._next = self._what_is_next()
             if self._next is None or not self._started(self._next):
                 return started
             self._next, started = None, True
 
-    def _prepared(self, job: Job) -> _Next:
+    def _what_is_next(self) -> NextTrial | None:
+        while (job := self._scheduler.next_job()) is not None:
+            try:
+                return self._prepared(job)
+            except NothingLeftError:  # what was found goes on
+                self._scheduler.no_more_new()
+        return None
+
+    def _prepared(self, job: Job) -> NextTrial:
         plan = self._plan
         if job.trial is None:
             trial, configuration = self._study.ask({_JOBS: [[job.bracket, job.rung]]})
@@ -140,131 +144,124 @@ class Search:
         budget = plan.fidelity.at(plan.brackets[job.bracket][job.rung].level)
         # What an earlier process had not finished goes on from its last epoch, too.
         continues = told.budget is None or told.budget.epochs < budget.epochs
-        return _Next(job, trial, configuration, budget, steering, continues)
+        return NextTrial(job, trial, configuration, budget, steering, continues)
 
-    def _started(self, one: _Next) -> bool:
-        """Start a trial, if what it needs is free."""
+    def _started(self, one: NextTrial, settings: Settings | None = None) -> bool:
+        """Start a trial, if what it needs is free and no earlier program of it is still ending."""
         plan = self._plan
-        settings = one.steering.settings_for(self._outlook(one.trial, starts=True))
+        if any(other.trial == one.trial for other in self._ending):
+            return False
+        if settings is None:
+            settings = one.steering.settings_for(self._outlook(one.trial, starts=True))
         demand = self._demand(settings)
         if not self._pool.fits(one.trial, demand):
             return False
-        complete = plan.tuning.completed(one.configuration)
-        parameters = {
-            name.partition(".")[2]: value
-            for name, value in complete.items()
-            if name.partition(".")[0] in (Kind.MODEL, Kind.TRAINING)
-        }
-        parameters["epochs"] = one.budget.epochs
-        if plan.tuning.data_fraction is not None:
-            parameters["data_fraction"] = one.budget.data_fraction
         cpus = self._pool.take(one.trial, demand)
-        began_s, readings = self._now_s(), self._meters.read(len(self._running))
+        began_s, before = self._lost.pop(one.trial, (self._clock.now_s(), Taken()))
+        readings = self._meters.read(len(self._running))
         process = TrialProcess.start(
             plan.workload,
-            parameters,
+            plan.parameters_of(one.configuration, one.budget),
             self._folder / f"trial_{one.trial}",
-            self._system_settings(settings, cpus),
+            self._system_settings(one.trial, settings, cpus),
             resume=one.continues,
         )
+        # One that has nothing left to train is judged by its last epoch: it was trained to its
+        # budget when an earlier process of ours was killed, or has stopped by itself before.
         spent = Spent.read(process.folder) if process.first_epoch else Spent()
-        # One that was trained to its budget, and not judged before an earlier process ended.
-        metrics = dict(spent.metrics) if process.first_epoch >= one.budget.epochs else {}
         self._running.append(
-            _Running(**vars(one), process=process, settings=settings, cpus=cpus, spent=spent,
-                     began_s=began_s, meters=readings, metrics=metrics)
+            RunningTrial(
+                one.job, one.trial, one.configuration, one.budget, one.steering, one.continues,
+                process=process, settings=settings, cpus=cpus, spent=spent, began_s=began_s,
+                before=before, began_meters=readings, meters=readings, metrics=dict(spent.metrics),
+            )
         )  # fmt: skip
-        self._companion.started(one.trial, complete)
+        self._companion.started(one.trial, plan.tuning.completed(one.configuration))
         return True
 
-    def _epoch_ended(self, one: _Running, epoch: EpochEnd) -> None:
-        now = self._meters.read(len(self._running))
-        energy_j = self._meters.energy_j(one.meters, now, epoch, len(one.cpus))
-        one.meters = now
-        one.spent = one.spent.and_also(epoch.wall_s, energy_j, epoch.metrics)
-        one.spent.write(one.process.folder)
-        one.metrics = dict(epoch.metrics)
+    def _epoch_ended(self, one: RunningTrial, epoch: EpochEnd) -> None:
+        energy_j = one.epoch_ended(epoch, self._meters, self._meters.read(len(self._running)))
+        # Of a program that is told nothing, what follows from its cores is no wish of ours.
+        asked = epoch.not_set if epoch.waits else epoch.not_set.keys() & one.settings.keys()
         one.steering.epoch_ended(
             MeasuredEpoch(
                 epoch.wall_s,
                 energy_j if energy_j == energy_j else None,
                 rates_of(epoch),
-                is_first=one.epochs == 0,
+                is_first=one.epochs == 1,
                 work_epochs=one.budget.data_fraction,
-                not_set=frozenset(epoch.not_set),
+                not_set=frozenset(asked),
             )
         )
-        one.epochs += 1
-        if epoch.epoch + 1 >= one.budget.epochs:
-            if epoch.waits:
-                one.process.stop()
+        if epoch.epoch + 1 < one.budget.epochs:
+            self._goes_on(one, waits=epoch.waits)
         elif epoch.waits:
-            one.settings = one.steering.settings_for(self._outlook(one.trial))
-            one.cpus = self._pool.take(one.trial, self._demand(one.settings))
-            one.process.answer(self._system_settings(one.settings, one.cpus))
+            one.process.stop()
+            ended = one.process.end_so_far()
+            one.has_taken(ended, self._meters, self._meters.read(len(self._running)))
+            self._running.remove(one)
+            self._ending.append(one)
+            self._pool.give_back_cpus(one.trial)
+            self._trained(one, ended)
 
-    def _process_ended(self, one: _Running, ended: Ended) -> None:
-        self._meters.read(len(self._running))
-        self._running.remove(one)
+    def _goes_on(self, one: RunningTrial, *, waits: bool) -> None:
+        """Have the next epoch run under what the steering wants; it has begun if none `waits`."""
+        settings = one.steering.settings_for(self._outlook(one.trial))
+        if not waits and settings == one.settings:
+            return
+        other_gpus = settings.get("gpus") != one.settings.get("gpus")
+        one.settings = settings
+        one.cpus = self._pool.take(one.trial, self._demand(settings))
+        if other_gpus and waits and one.process.has_checkpoint:
+            one.starts_again = True
+            one.process.stop()
+        else:
+            one.process.answer(self._system_settings(one.trial, settings, one.cpus))
+
+    def _process_ended(self, one: RunningTrial, ended: Ended) -> None:
+        one.has_taken(ended, self._meters, self._meters.read(len(self._running)))
+        one.has_ended = True
         self._pool.give_back(one.trial)
-        if ended.reason == Reason.OUT_OF_MEMORY and one.steering.ran_out_of_memory():
-            again = _Next(
+        if one in self._ending:
+            self._ending.remove(one)
+            return self._tell_end(one)
+        self._running.remove(one)
+        no_memory = ended.reason == Reason.OUT_OF_MEMORY and one.steering.ran_out_of_memory()
+        if no_memory or (one.starts_again and ended.reason == Reason.STOPPED):
+            again = NextTrial(
                 one.job, one.trial, one.configuration, one.budget, one.steering, continues=True
             )
-            if self._started(again):
+            self._lost[one.trial] = one.began_s, one.taken
+            if self._started(again, None if no_memory else one.settings):
                 return
-        self._ended(one, ended)
+        self._trained(one, ended)
 
-    def _ended(self, one: _Running, ended: Ended) -> None:
-        metrics = {
-            **one.metrics,
-            "training_s": one.spent.training_s,
-            "training_j": one.spent.training_j,
-        }
-        result: float | Failure
-        beside = self._companion.metrics(one.trial)
-        if ended.reason.is_failure or ended.reason == Reason.KILLED:
-            result = Failure(f"{ended.reason}: {ended.message}")
-        elif not one.metrics:
-            result = Failure(
-                "reported no epoch: it neither calls trimtab_trial nor has marks.epoch"
-            )
+    def _trained(self, one: RunningTrial, ended: Ended) -> None:
+        """Have a trial judged, when its companion knows what it has to; nobody else waits."""
+        if why_failed(one, ended):
+            self._companion.dropped(one.trial)
+            self._judge(one, ended, {})
+        elif self._companion.is_known(one.trial):
+            self._judge(one, ended, self._companion.metrics(one.trial))
         else:
-            metrics["accuracy"] = self._metric_of(one)
-            metrics |= {} if isinstance(beside, Failure) else beside
-            result = beside if isinstance(beside, Failure) else self._plan.score.of(metrics)
-        self._on_result(
-            RungResult(
-                trial=one.trial,
-                job=one.job,
-                budget=one.budget,
-                configuration=one.configuration,
-                result=result,
-                metrics=metrics,
-                training_s=one.spent.training_s,
-                training_j=one.spent.training_j,
-                energy_source=self._meters.meters.source,
-                wall_s=ended.wall_s,
-                cpu_s=ended.cpu_s,
-                start_up_s=ended.start_up_s,
-                began_s=one.began_s,
-                ended_s=self._now_s(),
-                settings=one.steering.best(self._pool.machine),
-                steering=one.steering.report,
-            )
-        )
-        # Last: what is told is not run again.
-        self._study.tell(one.trial, one.budget, result)
-        self._scheduler.report(one.trial, None if isinstance(result, Failure) else result)
+            answer = Answer(ended, partial(self._companion.metrics, one.trial))
+            self._awaiting[answer] = one
 
-    def _metric_of(self, one: _Running) -> float:
-        name = self._plan.tuning.metric
-        if name not in one.metrics:
-            reported = ", ".join(sorted(one.metrics))
-            raise UserError(
-                f"tuning.metric: the program reports no {name}; expected one of {reported}"
-            )
-        return one.metrics[name]
+    def _judge(self, one: RunningTrial, ended: Ended, beside: Metrics) -> None:
+        best = one.steering.best(self._pool.machine)
+        source = self._meters.meters.source
+        one.result = result_of(self._plan, one, ended, beside, source, self._clock.now_s(), best)
+        self._on_result(one.result)
+        # Last: what is told is not run again.
+        score = one.result.result
+        self._study.tell(one.trial, one.budget, score)
+        self._scheduler.report(one.trial, None if isinstance(score, Failure) else score)
+        self._tell_end(one)
+
+    def _tell_end(self, one: RunningTrial) -> None:
+        """Tell of a trial that was judged, and whose program has ended."""
+        if one.result is not None and one.has_ended:
+            self._on_ended(replace(one.result, **vars(one.taken)))
 
     def _outlook(self, trial: int, *, starts: bool = False) -> Outlook:
         waiting = len(self._running) + (self._next is not None) + self._scheduler.waiting
@@ -273,15 +270,19 @@ class Search:
     def _demand(self, settings: Settings) -> Demand:
         return Demand.of(settings, max(1, len(self._plan.cpus) // self._plan.workers))
 
-    def _system_settings(self, settings: Settings, cpus: tuple[int, ...]) -> SystemSettings:
-        """Return the settings of a trial that has these CPUs; with all of them, it is not bound."""
+    def _system_settings(
+        self, trial: int, settings: Settings, cpus: tuple[int, ...]
+    ) -> SystemSettings:
+        """Return the settings of a trial that has these CPUs.
+
+        With all of them it is not bound, unless they get a frequency, which is that of cores.
+        """
         given = {f"{Kind.SYSTEM}.{name}": value for name, value in settings.items()}
         if len(cpus) < len(self._plan.cpus):
             given.setdefault(f"{Kind.SYSTEM}.cores", len(cpus))
-        return SystemSettings.of(given, cpus)
-
-    def _now_s(self) -> float:
-        return time.monotonic() - self._began_at
+        found = SystemSettings.of(given, cpus, self._pool.gpus_of(trial))
+        has_frequency = found.frequency_mhz is not None
+        return replace(found, cpus=cpus) if has_frequency and found.cpus is None else found
 
     def _past(self) -> list[Past]:
         """Return what earlier processes started, by what the journal says became of it."""

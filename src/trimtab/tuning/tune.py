@@ -19,6 +19,7 @@ from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
 from trimtab.files import remove_tree
+from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.records.tables import TRIALS, write_table
 from trimtab.tuning.companion import Alone, Companion
@@ -27,7 +28,7 @@ from trimtab.tuning.hyperband import Bracket, work_epochs
 from trimtab.tuning.inference.of_workload import server_of, shares
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer
-from trimtab.tuning.narrowed import with_defaults, within_cores
+from trimtab.tuning.narrowed import with_defaults, within_cores, within_gpus
 from trimtab.tuning.outputs import Row, best_of, write_best, write_inference
 from trimtab.tuning.program_digest import digest_of
 from trimtab.tuning.score import Failure, Score
@@ -66,6 +67,11 @@ class Request:
             )
         return self.workload.tuning
 
+    @property
+    def gpus(self) -> tuple[str, ...]:
+        """The names of this machine's GPUs that the workload may use."""
+        return Gpus({**os.environ, **self.workload.env}).uuids
+
     def searches(self, folder: Path) -> Path:
         """Return where in the `folder` of the results its searches are, `seed_1` and so on.
 
@@ -83,6 +89,7 @@ class Request:
             machine=self.hardware.name,
             least=self.objective.least,
             ground_truth=ground_truth,
+            gpus=len(self.gpus),
         )
         try:
             return build_tuner(self.tuner.kind, self.tuner.parameters, facts)
@@ -155,6 +162,7 @@ def _searched(
         if made.inference is not None:
             _, cpus = shares(cpus, request.tuning)
         tuning = within_cores(tuning, Kind.SYSTEM, len(cpus))
+        tuning = within_gpus(tuning, len(request.gpus))
         if made.inference is not None:
             server = _server(request, made.inference, ground_truth, here, seed)
             companion = stack.enter_context(server)
@@ -175,12 +183,15 @@ def _searched(
         study = Study(here / "journal", "trials", space, made.searched, made.algorithm, seed)
         results = Results(here / "results.jsonl")
 
-        def heard(result: RungResult) -> None:
+        def ended(result: RungResult) -> None:  # with all that it took, in place of the row before
             results.add(result)
             on_result(result)
 
         began_s = max((row["ended_s"] for row in results.rows()), default=began_s)
-        Search(plan, study, made.steerer, here / "trials", heard, companion, began_s).run()
+        trials = here / "trials"
+        Search(
+            plan, study, made.steerer, trials, results.add, companion, began_s, on_ended=ended
+        ).run()
     return [{"seed": seed, **row} for row in results.rows()]
 
 
@@ -218,7 +229,10 @@ class Results:
         self._path = path
 
     def add(self, result: RungResult) -> None:
-        """Append a result; half a line that a killed process left is no result."""
+        """Append a result, the later of two of a trial on a rung being the one that counts.
+
+        Half a line that a killed process left is no result.
+        """
         failed = isinstance(result.result, Failure)
         row = {
             "trial": result.trial,
@@ -231,6 +245,7 @@ class Results:
             "score": None if isinstance(result.result, Failure) else result.result,
             "failure": result.result.reason if isinstance(result.result, Failure) else "",
             "accuracy": None if failed else result.metrics.get("accuracy"),
+            "epochs_trained": result.epochs_trained,
             "training_s": result.training_s,
             "training_j": result.training_j if math.isfinite(result.training_j) else None,
             "energy_source": result.energy_source,
@@ -238,6 +253,8 @@ class Results:
             "inference_j": None if failed else result.metrics.get("inference_j"),
             "wall_s": result.wall_s,
             "cpu_s": result.cpu_s,
+            "energy_j": result.energy_j if math.isfinite(result.energy_j) else None,
+            "work_epochs": result.work_epochs,
             "start_up_s": result.start_up_s,
             "began_s": result.began_s,
             "ended_s": result.ended_s,

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from experiment_files import inputs
@@ -11,7 +12,7 @@ from experiment_files import inputs
 from trimtab.errors import TrimtabError, UserError
 from trimtab.evaluation.evaluate import evaluate
 from trimtab.evaluation.inputs.read import load
-from trimtab.evaluation.inputs.tunings import SeedSearch
+from trimtab.evaluation.inputs.tunings import SeedSearch, TunedCell
 from trimtab.evaluation.tuning.found import Found, in_words
 from trimtab.evaluation.tuning.tuners import Tuners
 from trimtab.records.tables import TRIALS, write_table
@@ -25,7 +26,9 @@ def row(trial: int, rung: int, epochs: int, score: float | None, **keys: Any) ->
         "data_fraction": 1.0, "configuration": json.dumps({"training.rate": trial / 3}),
         "settings": '{"cores": 2}', "score": score, "failure": "" if score else "it broke",
         "accuracy": score, "training_s": 1.0 * epochs, "training_j": 10.0 * epochs,
-        "energy_source": "modelled", "wall_s": 2.0 * epochs, "cpu_s": 1.0 * epochs,
+        "energy_source": "modelled", "epochs_trained": epochs, "energy_j": 10.0 * epochs,
+        "work_epochs": epochs * keys.get("data_fraction", 1.0),
+        "wall_s": 2.0 * epochs, "cpu_s": 1.0 * epochs,
         "start_up_s": 1.0, "began_s": 0.0, "ended_s": 2.0 * epochs, "epochs_probed": 0, "known": 0,
         **keys,
     }  # fmt: skip
@@ -39,7 +42,7 @@ def search(seed: int = 1, times: float = 1.0) -> list[dict[str, Any]]:
     rows = [
         row(0, 0, 2, 0.9, ended_s=4.0),
         row(1, 0, 2, 0.6, ended_s=8.0),
-        row(1, 1, 4, 0.8, ended_s=14.0),
+        row(1, 1, 4, 0.8, ended_s=14.0, work_epochs=2.0, energy_j=20.0),
         row(2, 0, 0, None, ended_s=14.0),
     ]
     return [{**one, "seed": seed, "ended_s": one["ended_s"] * times} for one in rows]
@@ -75,6 +78,13 @@ def test_what_a_search_came_to() -> None:
     beside = SeedSearch(1, pd.DataFrame(rows))
     assert beside.tuning_s == 5.0 and beside.best_over_time() == [(4.5, 0.2)]
     assert SeedSearch(1, pd.DataFrame([row(0, 0, 2, None)])).best is None
+    # A program without checkpoints begins again, and what is not known is no 0.
+    rows = [row(0, 0, 2, 0.1), row(0, 1, 4, 0.2)]
+    assert SeedSearch(1, pd.DataFrame(rows)).work_epochs == 6.0
+    rows += [row(1, 0, 2, 0.3, energy_j=None, energy_source="unknown")]
+    assert np.isnan(SeedSearch(1, pd.DataFrame(rows)).training_j)
+    cell = TunedCell("v1", "lenet", "here", "accuracy", "V1", pd.DataFrame(rows))
+    assert cell.energy_source == "unknown"
     # Two folds: the second one's first trial does not go on from the first one's.
     rows = [row(0, 0, 2, 0.1), row(0, 0, 3, 0.2, configuration="{}")]
     assert SeedSearch(1, pd.DataFrame(rows)).work_epochs == 5.0

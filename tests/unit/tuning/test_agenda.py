@@ -40,3 +40,12 @@ def test_what_is_waited_for_comes_first_and_what_nobody_trains_is_left() -> None
     assert of.next() is None
     of.started(3, "b")
     assert of.next() is None, "another trial of it has it all"
+
+
+def test_a_trial_that_failed_needs_nothing() -> None:
+    of = agenda({"a": 0, "b": 0})
+    of.started(1, "a")
+    of.started(2, "b")
+    assert of.needs(1) == "a"
+    of.dropped(1)
+    assert of.next() == "b"

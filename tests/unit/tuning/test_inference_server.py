@@ -155,3 +155,25 @@ def test_what_breaks_in_its_thread_is_raised(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="disk is full"), server(tmp_path, broken) as of:  # type: ignore[arg-type]
         of.started(0, whole(18))
         of.metrics(0)
+
+
+def test_whether_it_would_wait_and_the_end_of_the_wait(tmp_path: Path) -> None:
+    device, told = Device(), list[Any]()
+    device.is_free = False
+    with server(tmp_path, device) as of:
+        of.started(0, whole(18))
+        of.started(1, whole(34))
+        assert not of.is_known(0)
+        of.dropped(1)
+        device.let.release(4)
+        wait_for(of, whole(18), 4)
+        assert of.is_known(0) and of.metrics(0)["inference_s"] == 0.18 + 1 / 8
+        of.started(2, whole(34))
+        waiting = threading.Thread(target=lambda: told.append(of.metrics(2)))
+        waiting.start()
+        with of._changed:
+            of._closing = True
+            of._changed.notify_all()
+        waiting.join()  # also where nothing is measured any more
+        device.let.release()
+    assert isinstance(told[0], Failure) and "before the search ended" in told[0].reason

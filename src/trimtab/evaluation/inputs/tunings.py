@@ -22,13 +22,13 @@ class SeedSearch:
 
     @cached_property
     def work_epochs(self) -> float:
-        """Its training in epochs over all data: of a trial that goes on what is new."""
-        return float((self._own("epochs") * self.trials["data_fraction"]).sum())
+        """Its training in epochs over all data: all that was trained, what began again, too."""
+        return float(self.trials["work_epochs"].sum())
 
     @cached_property
     def training_j(self) -> float:
-        """The energy of all its training."""
-        return float(self._own("training_j").sum())
+        """The energy of all its trials' processes; NaN where that of any is unknown."""
+        return float(self.trials["energy_j"].astype(float).sum(skipna=False))
 
     @property
     def failed(self) -> int:
@@ -54,18 +54,6 @@ class SeedSearch:
             if accuracy == accuracy and (not steps or accuracy > steps[-1][1]):
                 steps.append((float(at_s), float(accuracy)))
         return steps
-
-    def _own(self, column: str) -> "pd.Series[float]":
-        """Return of a column that counts from a trial's first epoch what each row added.
-
-        More epochs of a trial go on from its checkpoint; as many, on more data, begin again.
-        """
-        # A tuner of two folds has two trials of a number, of different configurations.
-        by = ["trial", "configuration"]
-        rows = self.trials.sort_values([*by, "epochs", "data_fraction"])
-        before = rows.groupby(by)[column].shift()
-        goes_on = rows["epochs"] > rows.groupby(by)["epochs"].shift()
-        return rows[column] - before.where(goes_on, 0.0)
 
 
 @dataclass(frozen=True)
@@ -94,8 +82,11 @@ class TunedCell:
 
     @property
     def energy_source(self) -> str:
-        """Whether the joules were measured, all of them, or modelled."""
-        return "measured" if set(self.trials["energy_source"]) == {"measured"} else "modelled"
+        """Whether the joules were measured, all of them, or modelled, or some are unknown."""
+        found = set(self.trials["energy_source"])
+        if "unknown" in found:
+            return "unknown"
+        return "measured" if found == {"measured"} else "modelled"
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """The tuners beside each other: what each found, and what that took."""
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -187,7 +188,7 @@ def _value(search: Any, key: str) -> float | None:
     if key == "tuning_s":
         return float(search.tuning_s)
     if key == "tuning_kj":
-        return float(search.training_j) / 1e3
+        return None if math.isnan(search.training_j) else float(search.training_j) / 1e3
     if search.best is None:
         return None
     return float(100 * search.best["accuracy"] if key == "accuracy_pct" else search.best[key])

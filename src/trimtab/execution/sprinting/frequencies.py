@@ -7,15 +7,20 @@ governors `powersave` and `performance`, which hold the lowest and the highest f
 `powersave` follows the load.
 """
 
+import fcntl
+import json
 import os
+import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from pathlib import Path
 
 from trimtab.errors import UserError
 from trimtab.execution.sprinting.sprinter import Sprinter
 
 CPUS = Path("/sys/devices/system/cpu")
+FOUND = Path("/run/trimtab-frequencies")  # which root writes, as frequencies
 GOVERNORS = ("powersave", "performance")  # slowest first: levels 0 and 1
 _KHZ_PER_GHZ = 1e6
 
@@ -83,12 +88,17 @@ class HighestFrequencies:
     """The highest frequency that single processors may use; `restore` writes back what was found.
 
     `root` holds cpu0/cpufreq, cpu1/cpufreq and so on. As with every such limit the governor decides
-    what is used below it.
+    what is used below it. What was found is kept in a file in `kept`, locked while this process
+    lives: whoever makes such an object next writes back what a killed process has left.
     """
 
-    def __init__(self, root: Path = CPUS) -> None:
-        self._root = root
+    def __init__(self, root: Path = CPUS, kept: Path = FOUND) -> None:
+        self._root, self._kept = root, kept
         self._found: dict[Path, str] = {}
+        self._file: TextIOWrapper | None = None
+        self._path = kept
+        for path in sorted(kept.glob("*.json")) if kept.is_dir() else ():
+            _write_back_left(path)
 
     def limit(self, cpus: Iterable[int], mhz: float) -> None:
         """Set it for `cpus`; raises UserError where this machine does not allow that."""
@@ -104,9 +114,9 @@ class HighestFrequencies:
                         f"{mhz:g} MHz: expected {lowest / 1000:g} to {highest / 1000:g} MHz"
                     )
                 path = folder / "scaling_max_freq"
-                found = path.read_text()
+                if path not in self._found:
+                    self._keep({**self._found, path: path.read_text()})
                 path.write_text(str(khz))
-                self._found.setdefault(path, found)
         except (OSError, ValueError) as error:
             raise UserError(f"{error}: frequencies cannot be set on this machine") from None
 
@@ -115,6 +125,25 @@ class HighestFrequencies:
         for path, text in self._found.items():
             path.write_text(text)
         self._found.clear()
+        if self._file is not None:
+            self._path.unlink(missing_ok=True)
+            self._file.close()
+            self._file = None
+
+    def _keep(self, found: dict[Path, str]) -> None:
+        """Keep what was found, before anything is changed."""
+        if self._file is None:
+            self._kept.mkdir(parents=True, exist_ok=True)
+            # Under no name that is looked for until it is locked.
+            descriptor, name = tempfile.mkstemp(".new", dir=self._kept)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            self._path = Path(name).rename(Path(name).with_suffix(".json"))
+            self._file = open(descriptor, "w")  # noqa: SIM115 - closed by `restore`
+        self._file.seek(0)
+        json.dump({str(path): text for path, text in found.items()}, self._file)
+        self._file.truncate()
+        self._file.flush()
+        self._found = found
 
 
 class Governors:
@@ -155,3 +184,16 @@ class Governors:
             if not os.access(file, os.W_OK):
                 return f"{file} cannot be written by this user"
         return ""
+
+
+def _write_back_left(path: Path) -> None:
+    """Write back what a file says was found, where the process that keeps it has ended."""
+    try:
+        with path.open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for name, text in json.loads(file.read()).items():
+                with suppress(OSError):
+                    Path(name).write_text(text)
+            path.unlink(missing_ok=True)
+    except (OSError, ValueError):  # it is held, or another process was first, or killed writing it
+        return

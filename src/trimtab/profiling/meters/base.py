@@ -41,7 +41,7 @@ class Use:
     cpu_s: float
     resident_byte_s: float
     machine_busy_s: float
-    cores_usable: int
+    cores_usable: float
 
 
 @dataclass(frozen=True, slots=True)

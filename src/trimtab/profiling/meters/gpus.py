@@ -38,11 +38,13 @@ def visible_devices(environment: Mapping[str, str], uuids: Sequence[str]) -> lis
 class Gpus:
     """The NVIDIA GPUs that a program may use; none where there is no driver.
 
-    `missing` says why their energy is not metered, or is empty.
+    `uuids` name them in CUDA_VISIBLE_DEVICES. `missing` says why their energy is not metered, or is
+    empty.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._devices: list[object] = []
+        self.uuids: tuple[str, ...] = ()
         self._start_bytes = 0
         self.missing = ""
         try:
@@ -54,7 +56,9 @@ class Gpus:
             pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())
         ]
         uuids = [pynvml.nvmlDeviceGetUUID(handle) for handle in handles]
-        self._devices = [handles[index] for index in visible_devices(environment, uuids)]
+        visible = visible_devices(environment, uuids)
+        self._devices = [handles[index] for index in visible]
+        self.uuids = tuple(uuids[index] for index in visible)
         self._start_bytes = self._used_bytes()
         try:
             self.energy_j()

@@ -52,7 +52,7 @@ class MachineMeters:
         wall_s: float,
         cpu_s: float,
         resident_byte_s: float,
-        cores_usable: int | None = None,
+        cores_usable: float | None = None,
     ) -> Share:
         """Return what falls to a run between two readings, in which it used what the rest says.
 

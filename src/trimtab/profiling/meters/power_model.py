@@ -59,7 +59,7 @@ class HardwareModel:
 NO_POWER_MODEL = HardwareModel("this_machine", 1, 0.0, 0.0, 0.0, 1.0, 0.0, "none")
 
 
-def idle_share_j(hardware: HardwareModel, *, wall_s: float, cores_usable: int) -> float:
+def idle_share_j(hardware: HardwareModel, *, wall_s: float, cores_usable: float) -> float:
     """Return the processors' idle energy that falls to a run allowed on `cores_usable` cores."""
     return hardware.idle_w * wall_s * min(1.0, cores_usable / hardware.cores)
 
@@ -70,7 +70,7 @@ def modelled_energy_j(
     wall_s: float,
     cpu_s: float,
     resident_byte_s: float,
-    cores_usable: int,
+    cores_usable: float,
 ) -> float:
     """Return the joules of a run, or of a part of one, by the formula above.
 

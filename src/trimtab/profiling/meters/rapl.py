@@ -105,7 +105,7 @@ def attribute(
     wall_s: float,
     cpu_s: float,
     machine_busy_s: float,
-    cores_usable: int,
+    cores_usable: float,
 ) -> Share:
     """Return the run's part of `total_j`, counted over `wall_s` seconds of the whole machine."""
     machine_idle_j = min(total_j, hardware.idle_w * wall_s)

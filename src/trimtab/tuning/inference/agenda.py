@@ -23,6 +23,14 @@ class Agenda:
         """Say that a trial of an architecture trains from now on."""
         self._training[trial] = architecture
 
+    def needs(self, trial: int) -> str:
+        """Return the architecture of a trial that trains."""
+        return self._training[trial]
+
+    def dropped(self, trial: int) -> None:
+        """Say that the result of a trial that trains is not going to be waited for."""
+        del self._training[trial]
+
     def ended(self, trial: int) -> str:
         """Say that a trial's training has ended and its result is waited for; return which."""
         self._ended[trial] = self._training.pop(trial)

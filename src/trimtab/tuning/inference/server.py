@@ -105,19 +105,33 @@ class InferenceServer:
             self._agenda.started(trial, self._key_of(complete))
             self._changed.notify_all()
 
+    def is_known(self, trial: int) -> bool:
+        """Whether `metrics` of a trial, which has not been asked for, would not wait."""
+        with self._changed:
+            return self._broke is not None or self._agenda.is_complete(self._agenda.needs(trial))
+
+    def dropped(self, trial: int) -> None:
+        """Hear that the metrics of a trial are not going to be asked for, as it has failed."""
+        with self._changed:
+            self._agenda.dropped(trial)
+
     def metrics(self, trial: int) -> Mapping[str, float] | Failure:
         """Return what the best inference costs, or the failure of the last one where all failed.
 
         Waits until all that is planned was measured, so that no trial is judged by less than
-        another one of its architecture.
+        another one of its architecture. Others may be told of trials meanwhile.
         """
         with self._changed:
             key = self._agenda.ended(trial)
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self._broke or self._agenda.is_complete(key))
+            self._changed.wait_for(
+                lambda: self._broke or self._closing or self._agenda.is_complete(key)
+            )
             self._raise()
             self._agenda.judged(trial)
             measured = self._architectures[key].measured
+            if not self._agenda.is_complete(key):
+                return Failure("inference: was not measured before the search ended")
         best = chosen(measured, self._wanted, self._scenario)
         if best is None:
             return Failure(f"inference: {measured[-1].failure}")

@@ -1,4 +1,10 @@
-"""What the epochs of a trial take: time, energy, and the counters that a job is known by."""
+"""What a trial takes: time, energy, and the counters that a job is known by.
+
+Two things are counted. What the model took that the trial has (`Spent`): its epochs since the first
+one, in whichever process, and no others; an objective judges that. And what a rung took (`Taken`):
+all that its processes did, with their start and their end, and what was lost, as the epochs of a
+program without checkpoints that begins again. Over all rungs that adds up to the search.
+"""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -43,6 +49,28 @@ class Spent:
         write_json(folder / "spent.json", asdict(self))
 
 
+@dataclass(frozen=True)
+class Taken:
+    """What the processes of a trial took on a rung; joules are NaN where they are unknown.
+
+    `work_epochs` are the epochs that ended, each as much as its share of the data.
+    """
+
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    energy_j: float = 0.0
+    work_epochs: float = 0.0
+
+    def and_also(self, other: "Taken") -> "Taken":
+        """Return this and what another process took."""
+        return Taken(
+            self.wall_s + other.wall_s,
+            self.cpu_s + other.cpu_s,
+            self.energy_j + other.energy_j,
+            self.work_epochs + other.work_epochs,
+        )
+
+
 class SharedMeters:
     """The meters of a machine on which several trials run.
 
@@ -65,16 +93,17 @@ class SharedMeters:
         return MeterReadings(tuple(self._each_j), now.machine_busy_s)
 
     def energy_j(
-        self, before: MeterReadings, now: MeterReadings, epoch: EpochEnd, cores: int
+        self,
+        before: MeterReadings,
+        now: MeterReadings,
+        *,
+        wall_s: float,
+        cpu_s: float,
+        cores: float,
     ) -> float:
-        """Return a trial's joules of an epoch on so many cores; NaN where they are unknown."""
+        """Return a trial's joules of a time on so many cores; NaN where they are unknown."""
         return self.meters.share(
-            before,
-            now,
-            wall_s=epoch.wall_s,
-            cpu_s=epoch.cpu_s,
-            resident_byte_s=0.0,
-            cores_usable=cores,
+            before, now, wall_s=wall_s, cpu_s=cpu_s, resident_byte_s=0.0, cores_usable=cores
         ).energy_j
 
 

@@ -19,6 +19,16 @@ class TrialCounters:
         self._memory = ResidentMemory()
         self._before: dict[str, float] = dict.fromkeys(_NAMES, 0.0)
 
+    @property
+    def cpu_s(self) -> float:
+        """The CPU seconds from the start to the last epoch's end."""
+        return self._before["cpu_s"]
+
+    @property
+    def peak_rss_bytes(self) -> int:
+        """The most memory that was seen at an epoch's end."""
+        return self._memory.peak_bytes
+
     def epoch_begins(self) -> None:
         """Have the epoch begin now, and not where the one before has ended."""
         self._before = self._read()

@@ -42,6 +42,7 @@ class TrialProcess:
         self._running, self._files, self._settings = running, folder, settings
         self._channel = folder.channel
         self._machine = Machine(running)
+        self.change = self._machine.start(settings)  # first: the program has begun
         self._counters = TrialCounters(running)
         self._kills_before = machine_kills()
         self._events: deque[Event] = deque()
@@ -52,7 +53,6 @@ class TrialProcess:
         self._start_up_s: float | None = None
         self._clock = TrialClock(running.started_at, timeout_s, _PATIENCE_S)
         self._told_to_stop = False
-        self.change = self._machine.start(settings)
 
     @classmethod
     def start(
@@ -118,9 +118,32 @@ class TrialProcess:
         self.change = Change(time.perf_counter() - began, not_set, change.ways)
         return self.change
 
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether the program has kept anything to go on with."""
+        return self._files.has_checkpoint
+
+    def end_so_far(self) -> Ended:
+        """Return what its end would say, were it now, of a program that is told to stop.
+
+        Its last counters are those of its last epoch's end.
+        """
+        return Ended(
+            reason=Reason.STOPPED,
+            message="was told to stop",
+            exit_code=0,
+            epochs=self._epochs,
+            wall_s=self._clock.since_start_s(),
+            waiting_s=self._clock.waiting_s,
+            start_up_s=self._start_up_s,
+            cpu_s=self._counters.cpu_s,
+            peak_rss_bytes=self._counters.peak_rss_bytes,
+        )
+
     def stop(self) -> None:
         """Have the program, which waits, end in order: it can be resumed from its checkpoint.
 
+        What it does on its way out (`finally`, `atexit`) it is given time for; `Ended` follows.
         One that does not wait, as it reports by marks, is killed.
         """
         if self._over:

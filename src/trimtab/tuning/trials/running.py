@@ -54,12 +54,17 @@ class TrialFolder:
         else:
             new_folder(self.checkpoint)
             self._progress.unlink(missing_ok=True)
-        self.first_epoch = self._read_progress() if any(self.checkpoint.iterdir()) else 0
+        self.first_epoch = self._read_progress() if self.has_checkpoint else 0
         self.stdout = self.path / f"from_epoch_{self.first_epoch}.stdout"
         self.stderr = self.stdout.with_suffix(".stderr")
         self.channel = Channel(self.path / "channel")
         new_folder(self.module)
         shutil.copy(trimtab_trial.__file__, self.module / "trimtab_trial.py")
+
+    @property
+    def has_checkpoint(self) -> bool:
+        """Whether the program has kept anything to go on with."""
+        return any(self.checkpoint.iterdir())
 
     def epoch_is_done(self, epoch: int) -> None:
         """Keep that the next run begins after `epoch`."""

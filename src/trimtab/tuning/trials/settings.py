@@ -128,8 +128,9 @@ class Machine:
         began = time.perf_counter()
         not_set: dict[str, str] = {}
         steps: tuple[tuple[str, Any, Callable[[Any], None]], ...] = (
-            ("cores", settings.cpus, self._set_cpus),
+            # First: what a program that has just started holds before is not counted.
             ("memory_gib", settings.memory_bytes, self._set_memory),
+            ("cores", settings.cpus, self._set_cpus),
             ("frequency_mhz", settings.frequency_mhz, self._set_frequency),
             ("cpu_share", settings.cpu_share, self._set_cpu_share),
             ("gpus", settings.gpus, self._check_gpus),

@@ -17,13 +17,15 @@ from trimtab.tuning.system.steering import Fixed, Steerer
 @dataclass(frozen=True)
 class Facts:
     """What a tuner is made from: what is tuned, the number of CPUs that a trial may have, the name
-    of the machine, what training is to take the least of, and the file of the ground truth."""
+    of the machine, what training is to take the least of, the file of the ground truth, and the
+    number of GPUs that a trial may have."""
 
     tuning: Tuning
     cpus: int
     machine: str
     least: Least
     ground_truth: Path
+    gpus: int = 0
 
 
 @dataclass(frozen=True)

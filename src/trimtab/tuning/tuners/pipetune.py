@@ -77,7 +77,8 @@ def _candidates(facts: Facts, complete: Configuration) -> list[Settings]:
     for values in itertools.product(*(_values(system[name]) for name in names)):
         settings = dict(zip(names, values, strict=True))
         full = {f"{Kind.SYSTEM}.{name}": value for name, value in settings.items()}
-        possible = settings.get("cores", 1) <= facts.cpus
+        enough_cpus = settings.get("cores", 1) <= facts.cpus
+        possible = enough_cpus and settings.get("gpus", 0) <= facts.gpus
         if possible and settings not in found and space.allows({**complete, **full}):
             found.append(settings)
     return sorted(found, key=lambda one: sum(one[name] != default[name] for name in names))

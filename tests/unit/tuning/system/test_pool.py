@@ -54,3 +54,19 @@ def test_no_cpu_is_held_twice(steps: list[tuple[int, int, int]]) -> None:
         every = [cpu for cpus in held.values() for cpu in cpus]
         assert len(every) == len(set(every)) <= 6
         assert pool.room(None).cores == 6 - len(every)
+
+
+def test_gpus_are_one_trials_alone() -> None:
+    pool = Pool([0, 1, 2], 16.0, ["a", "b"])
+    one, both = Demand.of({"gpus": 1}, 1), Demand.of({"gpus": 2}, 1)
+    pool.take(0, one)
+    assert pool.gpus_of(0) == ("a",) and pool.room(1) == Demand(2, 16.0, 1)
+    assert pool.fits(1, one) and not pool.fits(1, both)
+    pool.take(1, one)
+    assert pool.gpus_of(1) == ("b",) and not pool.fits(2, one) and pool.fits(2, Demand(1))
+    # One that is ending has its GPUs and memory still, but no CPU.
+    pool.give_back_cpus(0)
+    assert pool.room(2) == Demand(2, 16.0, 0)
+    pool.give_back(0)
+    assert pool.gpus_of(0) == () and pool.room(2).gpus == 1
+    assert both.share_of(pool.machine) == 1.0 and Demand(1).share_of(Demand(2, 1.0)) == 0.5

@@ -2,6 +2,8 @@
 
 import os
 import re
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -264,7 +266,7 @@ def limits(root: Path) -> list[int]:
 
 
 def test_the_frequency_of_a_trials_cores_alone(tmp_path: Path) -> None:
-    frequencies = HighestFrequencies(cpufreq(tmp_path))
+    frequencies = HighestFrequencies(cpufreq(tmp_path), tmp_path / "found")
     frequencies.limit((1, 2), 1200.5)
     assert limits(tmp_path) == [2_900_000, 1_200_500, 1_200_500]
     frequencies.limit((1,), 2000)
@@ -283,7 +285,7 @@ def test_the_frequency_moves_with_the_cores(tmp_path: Path) -> None:
             return []
 
     machine = Machine(Job())
-    machine._frequencies = HighestFrequencies(cpufreq(tmp_path))
+    machine._frequencies = HighestFrequencies(cpufreq(tmp_path), tmp_path / "found")
     assert (
         "give the trial some"
         in machine.start(SystemSettings(frequency_mhz=1000)).not_set["frequency_mhz"]
@@ -294,6 +296,39 @@ def test_the_frequency_moves_with_the_cores(tmp_path: Path) -> None:
     assert limits(tmp_path) == [2_900_000, 1_000_000, 1_000_000]
     machine.close()
     assert limits(tmp_path) == [2_900_000] * 3
+
+
+LOWERS = """
+import os, signal, sys
+from pathlib import Path
+from trimtab.execution.sprinting.frequencies import HighestFrequencies
+root = Path(sys.argv[1])
+frequencies = HighestFrequencies(root, root / "found")
+frequencies.limit((1, 2), 1000)
+frequencies.limit((1,), 2000)
+print("lowered", flush=True)
+sys.stdin.readline()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_frequency_that_a_killed_tuner_has_lowered_is_written_back(tmp_path: Path) -> None:
+    root = cpufreq(tmp_path)
+    with subprocess.Popen(
+        [sys.executable, "-c", LOWERS, str(root)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as killed:  # fmt: skip
+        assert killed.stdout is not None and killed.stdout.readline() == "lowered\n"
+        assert limits(root) == [2_900_000, 2_000_000, 1_000_000]
+        other = HighestFrequencies(root, root / "found")
+        assert limits(root) == [2_900_000, 2_000_000, 1_000_000], "whose tuner lives"
+        other.limit((0,), 800)
+        killed.communicate("die\n")
+    assert limits(root) == [800_000, 2_000_000, 1_000_000]
+    HighestFrequencies(root, root / "found")
+    assert limits(root) == [800_000, 2_900_000, 2_900_000]
+    other.restore()
+    assert limits(root) == [2_900_000] * 3 and list((root / "found").iterdir()) == []
 
 
 def test_settings_of_a_configuration() -> None:

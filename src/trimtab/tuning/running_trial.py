@@ -1,0 +1,142 @@
+"""A trial of a search on a rung: what it is to do, what its processes took, what it came to."""
+
+import math
+from dataclasses import dataclass, field
+
+from trimtab.errors import UserError
+from trimtab.profiling.meters.base import EnergySource
+from trimtab.profiling.meters.machine import MeterReadings
+from trimtab.tuning.fidelity import Budget
+from trimtab.tuning.hyperband import Job
+from trimtab.tuning.plan import Plan, RungResult
+from trimtab.tuning.score import Failure, Metrics
+from trimtab.tuning.space import Configuration
+from trimtab.tuning.system.spending import SharedMeters, Spent, Taken
+from trimtab.tuning.system.steering import Settings, Steering
+from trimtab.tuning.trials.events import Ended, EpochEnd, Reason
+from trimtab.tuning.trials.process import TrialProcess
+
+
+@dataclass
+class NextTrial:
+    """A trial that is to be started on a rung; `continues` from its checkpoint."""
+
+    job: Job
+    trial: int
+    configuration: Configuration
+    budget: Budget
+    steering: Steering
+    continues: bool
+
+
+@dataclass(eq=False)
+class RunningTrial(NextTrial):
+    """A trial that has a process, on this rung since `began_s` of the search.
+
+    `taken` is what all its processes there took, `before` what those before this one did. It has a
+    `result` when it was judged, which may be while its program still ends.
+    """
+
+    process: TrialProcess
+    settings: Settings
+    cpus: tuple[int, ...]
+    spent: Spent
+    began_s: float
+    before: Taken
+    began_meters: MeterReadings
+    meters: MeterReadings  # where its epoch began
+    metrics: dict[str, float]
+    taken: Taken = field(default_factory=Taken)
+    epochs: int = 0  # of this process
+    starts_again: bool = False  # with its settings, when its program has ended
+    has_ended: bool = False
+    result: RungResult | None = None
+    _epochs_s: float = 0.0
+    _core_s: float = 0.0  # the same by its CPUs
+
+    def epoch_ended(self, epoch: EpochEnd, meters: SharedMeters, now: MeterReadings) -> float:
+        """Count an epoch, and keep that beside the checkpoint; return its joules."""
+        cores = len(self.cpus)
+        energy_j = meters.energy_j(
+            self.meters, now, wall_s=epoch.wall_s, cpu_s=epoch.cpu_s, cores=cores
+        )
+        self.meters, self.metrics = now, dict(epoch.metrics)
+        self.spent = self.spent.and_also(epoch.wall_s, energy_j, epoch.metrics)
+        self.spent.write(self.process.folder)
+        self.epochs += 1
+        self._epochs_s += epoch.wall_s
+        self._core_s += epoch.wall_s * cores
+        return energy_j
+
+    def has_taken(self, ended: Ended, meters: SharedMeters, now: MeterReadings) -> None:
+        """Count what the process took, as far as `ended` says: also what led to no epoch's end."""
+        cores = self._core_s / self._epochs_s if self._epochs_s else len(self.cpus)
+        energy_j = meters.energy_j(
+            self.began_meters, now, wall_s=ended.wall_s, cpu_s=ended.cpu_s, cores=cores
+        )
+        work_epochs = self.epochs * self.budget.data_fraction
+        self.taken = self.before.and_also(Taken(ended.wall_s, ended.cpu_s, energy_j, work_epochs))
+
+
+def why_failed(one: RunningTrial, ended: Ended) -> str:
+    """Return why a trial whose training has ended has no score; empty where it can be judged.
+
+    One whose program ended well before its budget, as it stops early by itself, can.
+    """
+    if ended.reason.is_failure or ended.reason == Reason.KILLED:
+        return f"{ended.reason}: {ended.message}"
+    if not one.metrics:
+        return "reported no epoch: it neither calls trimtab_trial nor has marks.epoch"
+    return ""
+
+
+def result_of(
+    plan: Plan,
+    one: RunningTrial,
+    ended: Ended,
+    beside: Metrics,
+    energy_source: EnergySource,
+    ended_s: float,
+    best: Settings,
+) -> RungResult:
+    """Return what a trial came to, whose companion says `beside`.
+
+    Raises UserError where it lacks a metric of the score.
+    """
+    training_j = math.nan if energy_source is EnergySource.UNKNOWN else one.spent.training_j
+    metrics = {**one.metrics, "training_s": one.spent.training_s, "training_j": training_j}
+    result: float | Failure
+    if failure := why_failed(one, ended):
+        result = Failure(failure)
+    elif isinstance(beside, Failure):
+        result = beside
+    else:
+        metrics["accuracy"] = _metric_of(plan, one)
+        metrics |= beside
+        result = plan.score.of(metrics)
+    return RungResult(
+        trial=one.trial,
+        job=one.job,
+        budget=one.budget,
+        configuration=one.configuration,
+        result=result,
+        metrics=metrics,
+        epochs_trained=one.process.first_epoch + one.epochs,
+        training_s=one.spent.training_s,
+        training_j=training_j,
+        energy_source=energy_source,
+        start_up_s=ended.start_up_s,
+        began_s=one.began_s,
+        ended_s=ended_s,
+        settings=best,
+        steering=one.steering.report,
+        **vars(one.taken),
+    )
+
+
+def _metric_of(plan: Plan, one: RunningTrial) -> float:
+    name = plan.tuning.metric
+    if name not in one.metrics:
+        reported = ", ".join(sorted(one.metrics))
+        raise UserError(f"tuning.metric: the program reports no {name}; expected one of {reported}")
+    return one.metrics[name]
