@@ -202,6 +202,7 @@ LOAD = pa.schema(
 TRIALS = pa.schema(
     [
         ("seed", _int),
+        ("fold", _int),  # 1, and in a search of two folds 2, which the objective judges
         ("trial", _int),
         ("bracket", _int),
         ("rung", _int),

@@ -37,7 +37,9 @@ from trimtab.tuning.study import Study
 from trimtab.tuning.tuners.base import Facts, Tuner
 from trimtab.tuning.tuners.registry import build_tuner
 
-OnResult = Callable[[int, RungResult], None]  # the seed, and what a trial came to on a rung
+# Seed, fold, and what a trial came to on a rung.
+OnResult = Callable[[int, int, RungResult], None]
+FIRST_FOLD = "first"  # where, in the folder of the second of two folds, the first one is
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def tune(
     seeds: list[int],
     folder: Path,
     ground_truth: Path,
-    on_result: OnResult = lambda seed, result: None,
+    on_result: OnResult = lambda seed, fold, result: None,
 ) -> None:
     """Search once for each seed and write `trials.parquet` and `best.yaml` in `folder`.
 
@@ -114,13 +116,15 @@ def tune(
                 remove_tree(other)
     for seed in seeds:
         made, here = request.made(ground_truth), searches / f"seed_{seed}"
-        search = partial(_searched, request, seed, ground_truth, partial(on_result, seed))
-        tuning, first, began_s = request.tuning, list[Row](), 0.0
+        search = partial(_searched, request, seed, ground_truth, on_result)
+        tuning, first, began_s, fold = request.tuning, list[Row](), 0.0, 1
         if made.first is not None:
-            first = search(made.first, Objective("accuracy"), tuning, here / "first", began_s)
+            by_accuracy = Objective("accuracy")
+            first = search(fold, made.first, by_accuracy, tuning, here / FIRST_FOLD, began_s)
+            fold += 1
             began_s = max(row["ended_s"] for row in first)
             tuning = with_defaults(tuning, json.loads(best_of(first)["configuration"]))
-        found = search(made, request.objective, tuning, here, began_s)
+        found = search(fold, made, request.objective, tuning, here, began_s)
         judged += found if made.first is None else [_after(first, row) for row in found]
         rows += [*first, *found]
     write_table(folder / "trials.parquet", TRIALS, pd.DataFrame(rows, columns=TRIALS.names))
@@ -141,7 +145,8 @@ def _searched(
     request: Request,
     seed: int,
     ground_truth: Path,
-    on_result: Callable[[RungResult], None],
+    on_result: OnResult,
+    fold: int,
     made: Tuner,
     objective: Objective,
     tuning: Tuning,
@@ -177,11 +182,11 @@ def _searched(
 
         def heard(result: RungResult) -> None:
             results.add(result)
-            on_result(result)
+            on_result(seed, fold, result)
 
         began_s = max((row["ended_s"] for row in results.rows()), default=began_s)
         Search(plan, study, made.steerer, here / "trials", heard, companion, began_s).run()
-    return [{"seed": seed, **row} for row in results.rows()]
+    return [{"seed": seed, "fold": fold, **row} for row in results.rows()]
 
 
 def _server(

@@ -34,7 +34,7 @@ def request(folder: Path, **keys: object) -> Request:
 def test_table_and_best_of_all_seeds_and_nothing_is_run_again(tmp_path: Path) -> None:
     folder, heard = tmp_path / "results", list[int]()
     given = request(tmp_path)
-    tune(given, [1, 2], folder, tmp_path / "truth", lambda seed, _: heard.append(seed))
+    tune(given, [1, 2], folder, tmp_path / "truth", lambda seed, *_: heard.append(seed))
     table = read_table(folder / "trials.parquet", TRIALS)
     assert heard == [1] * 14 + [2] * 14 and len(table) == 28
     assert not table.isna()[["score", "accuracy", "training_j"]].any(axis=None)
@@ -49,7 +49,7 @@ def test_table_and_best_of_all_seeds_and_nothing_is_run_again(tmp_path: Path) ->
     assert set(widths[table["seed"] == 1]) != set(widths[table["seed"] == 2])
     before = (folder / "trials.parquet").read_bytes()
     (folder / "trials.parquet").unlink()
-    tune(given, [1, 2], folder, tmp_path / "truth", lambda seed, _: pytest.fail("ran again"))
+    tune(given, [1, 2], folder, tmp_path / "truth", lambda *_: pytest.fail("ran again"))
     assert (folder / "trials.parquet").read_bytes() == before
     # Another tuner begins anew, and what the first has left goes.
     other = request(tmp_path, tuner=TunerConfig("r", "random_search", parameters={"trials": 1}))

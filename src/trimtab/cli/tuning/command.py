@@ -1,5 +1,6 @@
 """`trimtab tune`: the best parameters of a program, by trials that are told as they end."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -137,17 +138,23 @@ def _search(request: "Request", folder: Path, ground_truth: Path) -> None:
     console.print(f"{request.tuner.label or request.tuner.name}, for {request.objective.name}")
     for line in stage.plan_in_words(list(made.brackets), made.fidelity):
         console.print(line, soft_wrap=True)
-    rungs = sum(rung.trials for bracket in made.brackets for rung in bracket)
-    told = _Told(request.objective, rungs)
-    before = stage.Results(request.searches(folder) / f"seed_{_SEED}" / "results.jsonl").rows()
-    for row in before:
-        told.add(row["trial"], row["epochs"], row["data_fraction"], row["score"])
+    here = request.searches(folder) / f"seed_{_SEED}"
+    folds = [(made, request.objective, here)]
+    if made.first is not None:
+        folds.insert(0, (made.first, Objective("accuracy"), here / stage.FIRST_FOLD))
+    rungs = sum(rung.trials for one, _, _ in folds for bracket in one.brackets for rung in bracket)
+    told = Told([objective for _, objective, _ in folds], rungs)
+    before = 0
+    for fold, (_, _, searched) in enumerate(folds, start=1):
+        for row in stage.Results(searched / "results.jsonl").rows():
+            told.add(fold, row["trial"], row["epochs"], row["data_fraction"], row["score"])
+            before += 1
     if before:
-        console.print(f"{len(before)} of {rungs} are there from before")
+        console.print(f"{before} of {rungs} are there from before")
 
-    def on_result(_: int, result: "RungResult") -> None:
+    def on_result(_: int, fold: int, result: "RungResult") -> None:
         # What was told just before a process ended is judged again by the next one.
-        if (line := told.line(result)) is not None:
+        if (line := told.line(fold, result)) is not None:
             console.print(line, soft_wrap=True)
 
     stage.tune(request, [_SEED], folder, ground_truth, on_result)
@@ -155,38 +162,44 @@ def _search(request: "Request", folder: Path, ground_truth: Path) -> None:
     say_path(folder / "best.yaml")
 
 
-class _Told:
-    """What has been told of a search: its best is that of the most training, as in best.yaml."""
+class Told:
+    """What has been told of a search: its best is that of the most training, as in best.yaml.
 
-    def __init__(self, objective: Objective, rungs: int) -> None:
-        self._sign = 1.0 if objective.goal == Goal.MAXIMISE else -1.0
-        self._rungs, self._done = rungs, set[tuple[int, int, float]]()
-        self._best: tuple[tuple[int, float], float, int] | None = None
+    `objectives` are those of its folds; of two folds the best is the second one's, once it has one.
+    """
 
-    def add(self, trial: int, epochs: int, data_fraction: float, score: float | None) -> None:
+    def __init__(self, objectives: Sequence[Objective], rungs: int) -> None:
+        """Begin with nothing told of the `rungs` in all folds."""
+        self._signs = [1.0 if one.goal == Goal.MAXIMISE else -1.0 for one in objectives]
+        self._rungs, self._done = rungs, set[tuple[int, int, int, float]]()
+        self._best: tuple[int, tuple[int, float], float, int] | None = None
+
+    def add(
+        self, fold: int, trial: int, epochs: int, data_fraction: float, score: float | None
+    ) -> None:
         """Take in what a trial came to; None is a failure."""
-        self._done.add((trial, epochs, data_fraction))
+        self._done.add((fold, trial, epochs, data_fraction))
         if score is not None:
-            found = ((epochs, data_fraction), score, -trial)
+            found = (fold, (epochs, data_fraction), score, -trial)
             self._best = found if self._best is None else max(self._best, found)
 
-    def line(self, result: "RungResult") -> str | None:
+    def line(self, fold: int, result: "RungResult") -> str | None:
         """Take in a result, and return what is said of it; None where it was told before."""
         score = result.result if isinstance(result.result, float) else None
         budget = result.budget
-        if (result.trial, budget.epochs, budget.data_fraction) in self._done:
+        if (fold, result.trial, budget.epochs, budget.data_fraction) in self._done:
             return None
-        self.add(result.trial, budget.epochs, budget.data_fraction, score)
+        self.add(fold, result.trial, budget.epochs, budget.data_fraction, score)
         trained = _budget_in_words(budget.epochs, budget.data_fraction)
         said = f"failed: {getattr(result.result, 'reason', '')}"
         if score is not None:
-            said = f"{self._sign * score:.4g} in {result.training_s:.1f} s"
+            said = f"{self._signs[fold - 1] * score:.4g} in {result.training_s:.1f} s"
         line = f"[{len(self._done)}/{self._rungs}] trial {result.trial}, {trained}: {said}"
         if self._best is None:
             return line
-        most, best, trial = self._best
+        of_fold, most, best, trial = self._best
         of = f"trial {-trial}, {_budget_in_words(*most)}"
-        return f"{line}; best so far {self._sign * best:.4g} ({of})"
+        return f"{line}; best so far {self._signs[of_fold - 1] * best:.4g} ({of})"
 
 
 def _budget_in_words(epochs: int, data_fraction: float) -> str:

@@ -37,8 +37,12 @@ class SeedSearch:
 
     @cached_property
     def best(self) -> "pd.Series[Any] | None":
-        """The row with the best score on the largest budget; None where all failed."""
-        good = self.trials.dropna(subset=["score"])
+        """The row with the best score on the largest budget; None where all failed.
+
+        Of two folds that of the second, which the objective has judged.
+        """
+        judged: pd.DataFrame = self.trials[self.trials["fold"] == self.trials["fold"].max()]
+        good = judged.dropna(subset=["score"])
         if good.empty:
             return None
         order = good.sort_values(["epochs", "data_fraction", "score", "trial"],
@@ -60,8 +64,7 @@ class SeedSearch:
 
         More epochs of a trial go on from its checkpoint; as many, on more data, begin again.
         """
-        # A tuner of two folds has two trials of a number, of different configurations.
-        by = ["trial", "configuration"]
+        by = ["fold", "trial"]
         rows = self.trials.sort_values([*by, "epochs", "data_fraction"])
         before = rows.groupby(by)[column].shift()
         goes_on = rows["epochs"] > rows.groupby(by)["epochs"].shift()

@@ -151,7 +151,7 @@ def _row(setting: TunedSetting, cell: TunedCell) -> Row:
         row |= of_seeds("tuning_reduction_pct", against(base.searches, searches, "tuning_s"))
         row |= of_seeds("energy_reduction_pct", against(base.searches, searches, "training_j"))
     if cell.trials["epochs_probed"].any() or cell.trials["known"].any():
-        last = cell.trials.groupby(["seed", "trial"])[["epochs_probed", "known"]].max()
+        last = cell.trials.groupby(["seed", "fold", "trial"])[["epochs_probed", "known"]].max()
         row["probed_epochs"] = int(last["epochs_probed"].sum())
         row["known_pct"] = 100.0 * float(last["known"].mean())
     return row

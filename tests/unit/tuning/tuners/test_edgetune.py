@@ -76,7 +76,7 @@ def test_the_objective_knows_what_inference_costs_and_nothing_is_measured_twice(
 ) -> None:
     folder, results = tmp_path / "results", list[RungResult]()
     given = request(tmp_path)
-    tune(given, [1, 2], folder, tmp_path / "truth.json", lambda _, one: results.append(one))
+    tune(given, [1, 2], folder, tmp_path / "truth.json", lambda _, fold, one: results.append(one))
     table = read_table(folder / "trials.parquet", TRIALS)
     widths = table["configuration"].map(lambda text: json.loads(text)["model.width"])
     # In fours a sample takes 0.5 x 5 / 4 of the width, in ones 1.
@@ -107,7 +107,7 @@ def test_the_objective_knows_what_inference_costs_and_nothing_is_measured_twice(
 def test_two_folds(tmp_path: Path) -> None:
     folder, results = tmp_path / "results", list[RungResult]()
     given = request(tmp_path, approach="hierarchical")
-    tune(given, [1], folder, tmp_path / "truth.json", lambda _, one: results.append(one))
+    tune(given, [1], folder, tmp_path / "truth.json", lambda _, fold, one: results.append(one))
     first = [one for one in results if "model.width" in one.configuration]
     second = [one for one in results if one not in first]
     # The first knows no inference and wants the most accurate; the second has its best alone.
@@ -118,7 +118,7 @@ def test_two_folds(tmp_path: Path) -> None:
     assert all(one.budget.epochs == 3 for one in second)
     assert {line.split()[0] for line in used(tmp_path)} == {str(widest)}
     table = read_table(folder / "trials.parquet", TRIALS)
-    assert len(table) == len(results)
+    assert [len(table[table["fold"] == fold]) for fold in (1, 2)] == [len(first), len(second)]
     best = yaml.safe_load((folder / "best.yaml").read_text())
     assert best["parameters"]["width"] == widest and 0 <= best["parameters"]["rate"] <= 1
 
