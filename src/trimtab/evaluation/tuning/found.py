@@ -52,7 +52,8 @@ class Found(TuningSection):
             "its start.",
             (
                 *WHO, Column("fold", "Fold", 0), Column("bracket", "Bracket", 0),
-                Column("rung", "Rung", 0), *_BUDGET, Column("trials", "Trials", 0), Column("failed", "Failed", 0),
+                Column("rung", "Rung", 0), *_BUDGET,
+                Column("trials", "Trials", 0), Column("failed", "Failed", 0),
                 Column("score_median", "Median score", 4), Column("score_best", "Best score", 4),
                 Column("wall_median_s", "Median time, s", 1),
                 Column("start_up_median_s", "of it start-up, s", 1), *SOURCE_COLUMNS,
