@@ -209,7 +209,8 @@ TRIALS = pa.schema(
         ("epochs", _int),
         ("data_fraction", _float),
         ("configuration", _text),  # JSON, by full names; others had their defaults
-        ("settings", _text),  # JSON: the `system` parameters at its end
+        ("settings", _text),  # JSON: the `system` parameters at its end that were in effect
+        ("not_set", _text),  # JSON: those that could not be set, and why
         ("score", _float),  # higher is better; null for a failure
         ("failure", _text),  # why there is no score; empty for one
         ("accuracy", _float),
@@ -218,13 +219,15 @@ TRIALS = pa.schema(
         ("energy_source", _text),  # of training_j: measured | modelled | unknown
         ("inference_s", _float),  # a sample's, where the model's use is tuned beside
         ("inference_j", _float),
+        ("inference_tuning_s", _float),  # measuring that, since the search's last row
+        ("inference_tuning_j", _float),
         ("wall_s", _float),  # of this rung's process
         ("cpu_s", _float),  # of this rung's process and all that it started
         ("start_up_s", _float),  # of it before the first epoch
         ("began_s", _float),  # since the search began, this rung's process
         ("ended_s", _float),
         ("epochs_probed", _int),  # since the trial's first process in its search's
-        ("known", _int),  # whether its job was found in the ground truth
+        ("known", _int),  # whether its job was known before the search began
     ]
 )
 

@@ -68,6 +68,8 @@ def write_best(
         parameters["data_fraction"] = best["data_fraction"]
     settings = json.loads(best["settings"])
     said = {"system": settings}
+    if not_set := json.loads(best["not_set"]):
+        said["not_set"] = not_set
     told = ("score", "accuracy", "training_s", "training_j", "energy_source")
     said |= {name: str(best[name]) if name == "energy_source" else best[name] for name in told}
     document = _over(workload, parameters, settings)
@@ -95,6 +97,7 @@ def write_inference(path: Path, workload: Workload, outcome: Outcome, found: str
         parameters["batch_size"] = best.configuration["batch_size"]
     said: dict[str, Any] = {
         "system": settings,
+        **({"not_set": dict(best.not_set)} if best.not_set else {}),
         "inference_s": best.inference_s,
         "inference_j": None if math.isnan(best.inference_j) else best.inference_j,
         "energy": best.energy_source,

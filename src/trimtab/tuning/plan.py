@@ -8,7 +8,7 @@ from trimtab.config.groups.tuning import Tuning
 from trimtab.config.groups.workload import Workload
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.tuning.fidelity import Budget, Fidelity
-from trimtab.tuning.hyperband import Bracket, Job
+from trimtab.tuning.hyperband import Bracket, Job, work_epochs
 from trimtab.tuning.score import Failure, Score
 from trimtab.tuning.space import Configuration
 from trimtab.tuning.system.steering import Settings
@@ -46,7 +46,8 @@ class RungResult:
 
     `training_s` and `training_j` are of all epochs since its first one; `wall_s` and `cpu_s` are
     those of this run's process, `start_up_s` the part of it before the first epoch. It ran from
-    `began_s` to `ended_s` of the search. `steering` is what its steering reports.
+    `began_s` to `ended_s` of the search. `not_set` says of settings that were asked for, and were
+    in effect in none of its epochs, why not. `steering` is what its steering reports.
     """
 
     trial: int
@@ -65,3 +66,22 @@ class RungResult:
     ended_s: float
     settings: Settings
     steering: Mapping[str, int]
+    not_set: Mapping[str, str] = field(default_factory=dict)
+
+
+def plan_in_words(brackets: list[Bracket], fidelity: Fidelity) -> list[str]:
+    """Return what a search will do, a line a bracket, and what it costs."""
+    lines = []
+    for number, bracket in enumerate(brackets):
+        rungs = [
+            f"{rung.trials} to {fidelity.at(rung.level).epochs} epochs"
+            + (
+                f" on {fidelity.at(rung.level).data_fraction:.0%}"
+                if fidelity.at(rung.level).data_fraction < 1
+                else ""
+            )
+            for rung in bracket
+        ]
+        lines.append(f"bracket {number + 1}: {', '.join(rungs)}")
+    lines.append(f"in all as much as {work_epochs(brackets, fidelity):g} epochs over all data")
+    return lines

@@ -6,19 +6,18 @@ finished trials are not run again, and what was running when this process ended 
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from trimtab.config.groups.tuning import Kind
-from trimtab.errors import UserError
 from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.machine import MeterReadings, machine_meters
 from trimtab.tuning.companion import Alone, Companion
 from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.hyperband import HyperBand, Job, Past
 from trimtab.tuning.plan import Plan, RungResult
-from trimtab.tuning.score import Failure
+from trimtab.tuning.score import Failure, metric_of
 from trimtab.tuning.space import Configuration
 from trimtab.tuning.study import Study
 from trimtab.tuning.system.pool import Demand, Pool
@@ -55,6 +54,7 @@ class _Running(_Next):
     spent: Spent
     began_s: float
     meters: MeterReadings  # where its epoch began
+    not_set: Mapping[str, str]  # in none of its epochs
     epochs: int = 0  # of this process
     metrics: dict[str, float] = field(default_factory=dict)
 
@@ -172,7 +172,8 @@ class Search:
         metrics = dict(spent.metrics) if process.first_epoch >= one.budget.epochs else {}
         self._running.append(
             _Running(**vars(one), process=process, settings=settings, cpus=cpus, spent=spent,
-                     began_s=began_s, meters=readings, metrics=metrics)
+                     began_s=began_s, meters=readings, not_set=process.change.not_set,
+                     metrics=metrics)
         )  # fmt: skip
         self._companion.started(one.trial, complete)
         return True
@@ -184,6 +185,7 @@ class Search:
         one.spent = one.spent.and_also(epoch.wall_s, energy_j, epoch.metrics)
         one.spent.write(one.process.folder)
         one.metrics = dict(epoch.metrics)
+        one.not_set = {name: why for name, why in one.not_set.items() if name in epoch.not_set}
         one.steering.epoch_ended(
             MeasuredEpoch(
                 epoch.wall_s,
@@ -221,6 +223,7 @@ class Search:
             "training_s": one.spent.training_s,
             "training_j": one.spent.training_j,
         }
+        best = one.steering.best(self._pool.machine)
         result: float | Failure
         beside = self._companion.metrics(one.trial)
         if ended.reason.is_failure or ended.reason == Reason.KILLED:
@@ -230,7 +233,7 @@ class Search:
                 "reported no epoch: it neither calls trimtab_trial nor has marks.epoch"
             )
         else:
-            metrics["accuracy"] = self._metric_of(one)
+            metrics["accuracy"] = metric_of(one.metrics, self._plan.tuning.metric)
             metrics |= {} if isinstance(beside, Failure) else beside
             result = beside if isinstance(beside, Failure) else self._plan.score.of(metrics)
         self._on_result(
@@ -249,22 +252,14 @@ class Search:
                 start_up_s=ended.start_up_s,
                 began_s=one.began_s,
                 ended_s=self._now_s(),
-                settings=one.steering.best(self._pool.machine),
+                settings={name: best[name] for name in best if name not in one.not_set},
+                not_set={name: why for name, why in one.not_set.items() if name in best},
                 steering=one.steering.report,
             )
         )
         # Last: what is told is not run again.
         self._study.tell(one.trial, one.budget, result)
         self._scheduler.report(one.trial, None if isinstance(result, Failure) else result)
-
-    def _metric_of(self, one: _Running) -> float:
-        name = self._plan.tuning.metric
-        if name not in one.metrics:
-            reported = ", ".join(sorted(one.metrics))
-            raise UserError(
-                f"tuning.metric: the program reports no {name}; expected one of {reported}"
-            )
-        return one.metrics[name]
 
     def _outlook(self, trial: int, *, starts: bool = False) -> Outlook:
         waiting = len(self._running) + (self._next is not None) + self._scheduler.waiting

@@ -18,19 +18,19 @@ from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
-from trimtab.files import remove_tree
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.records.tables import TRIALS, write_table
 from trimtab.tuning.companion import Alone, Companion
-from trimtab.tuning.fidelity import Fidelity
-from trimtab.tuning.hyperband import Bracket, work_epochs
+from trimtab.tuning.inference.known import KnownInference
 from trimtab.tuning.inference.of_workload import server_of, shares
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer
+from trimtab.tuning.known_before import Known, beginning_with, remove_but
+from trimtab.tuning.machine import machine_key
 from trimtab.tuning.narrowed import with_defaults, within_cores
 from trimtab.tuning.outputs import Row, best_of, write_best, write_inference
 from trimtab.tuning.program_digest import digest_of
-from trimtab.tuning.score import Failure, Score
+from trimtab.tuning.score import Failure, Score, of_inference
 from trimtab.tuning.search import Plan, RungResult, Search
 from trimtab.tuning.space import Space
 from trimtab.tuning.study import Study
@@ -77,19 +77,40 @@ class Request:
         said = [repr(self), *map(digest_of, workloads)]
         return folder / "searches" / hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
 
-    def made(self, ground_truth: Path) -> Tuner:
-        """Return the tuner; raises UserError as its kind does."""
+    def made(self, ground_truth: Path, known_before: Path | None = None) -> Tuner:
+        """Return the tuner; raises UserError as its kind does, and `judged_by`.
+
+        `known_before` is the ground truth as the search began with it, where it has grown since.
+        """
         facts = Facts(
             tuning=self.tuning,
             cpus=len(os.sched_getaffinity(0)),
-            machine=self.hardware.name,
+            machine=machine_key(self.hardware.name),
             least=self.objective.least,
             ground_truth=ground_truth,
+            known_before=known_before,
         )
         try:
-            return build_tuner(self.tuner.kind, self.tuner.parameters, facts)
+            made = build_tuner(self.tuner.kind, self.tuner.parameters, facts)
         except ValueError as error:
             raise UserError(f"tuner {self.tuner.name}: parameters: {error}") from None
+        self.judged_by(made)
+        return made
+
+    def judged_by(self, made: Tuner) -> Objective:
+        """Return the objective that the tuner's trials are judged by.
+
+        Raises UserError where it is of inference, which the tuner does not measure.
+        """
+        if made.inference is not None or not (wanted := of_inference(self.objective)):
+            return self.objective
+        if made.score_without_inference is not None:
+            return Objective(name="without_inference", score=made.score_without_inference)
+        raise UserError(
+            f"objective {self.objective.name}: score: {wanted[0]} is what inference costs, which "
+            f"the tuner {self.tuner.name} does not measure; expected a tuner of the kind edgetune, "
+            "as conf/tuner/edgetune.yaml, or, to search by the accuracy all the same, bohb"
+        )
 
 
 def tune(
@@ -102,39 +123,47 @@ def tune(
     """Search once for each seed and write `trials.parquet` and `best.yaml` in `folder`.
 
     Where inference is tuned beside, `inference.yaml` too; what was measured for it is kept in
-    `known_inference.json` beside the ground truth, which later searches read.
+    `known_inference.json` beside the ground truth, which later searches read. Every seed begins
+    with what both said before the first one.
 
     Each search goes on where an earlier process ended. Raises UserError for a workload that cannot
     be tuned so, and TrimtabError where no trial has a score.
     """
     rows: list[Row] = []
     judged: list[Row] = []  # by the objective
-    searches = request.searches(folder)
-    if searches.parent.is_dir():
-        for other in searches.parent.iterdir():  # of an earlier request
-            if other != searches:
-                remove_tree(other)
+    searches, known = request.searches(folder), Known(ground_truth)
+    made = request.made(ground_truth)  # what is wrong, as a damaged file, is told of that one
+    objective = request.judged_by(made)
+    remove_but(searches, known)  # those of an earlier request
+    before = known.copied(searches / "known")
     for seed in seeds:
-        made, here = request.made(ground_truth), searches / f"seed_{seed}"
-        search = partial(_searched, request, seed, ground_truth, on_result)
-        tuning, first, began_s, fold = request.tuning, list[Row](), 0.0, 1
-        if made.first is not None:
-            by_accuracy = Objective("accuracy")
-            first = search(fold, made.first, by_accuracy, tuning, here / FIRST_FOLD, began_s)
-            fold += 1
-            began_s = max(row["ended_s"] for row in first)
-            tuning = with_defaults(tuning, json.loads(best_of(first)["configuration"]))
-        found = search(fold, made, request.objective, tuning, here, began_s)
+        here = searches / f"seed_{seed}"
+        with beginning_with(known, before, here / "known") as own:
+            made = request.made(own.ground_truth, before.ground_truth)
+            search = partial(_searched, request, seed, own, on_result)
+            tuning, first, began_s, fold = request.tuning, list[Row](), 0.0, 1
+            if made.first is not None:
+                by_accuracy = Objective("accuracy")
+                first = search(fold, made.first, by_accuracy, tuning, here / FIRST_FOLD, began_s)
+                fold += 1
+                began_s = max(row["ended_s"] for row in first)
+                tuning = with_defaults(tuning, json.loads(best_of(first)["configuration"]))
+            found = search(fold, made, objective, tuning, here, began_s)
         judged += found if made.first is None else [_after(first, row) for row in found]
         rows += [*first, *found]
     write_table(folder / "trials.parquet", TRIALS, pd.DataFrame(rows, columns=TRIALS.names))
     best = best_of(judged)
     how = f"{request.tuner.name} for {request.objective.name} on {request.hardware.name}"
+    if objective != request.objective:
+        how += f", searched by {objective.score}, as it measures no inference"
     found_by = f"Found by the tuner {how}"
     if made.inference is not None and request.inference_workload is not None:
         complete = request.tuning.completed(json.loads(best["configuration"]))
-        outcome = _server(request, made.inference, ground_truth, folder, 0).outcome(complete)
+        own = Known.of(searches / f"seed_{best['seed']}" / "known")
+        outcome = _server(request, made.inference, own, folder, 0).outcome(complete)
         write_inference(folder / "inference.yaml", request.inference_workload, outcome, found_by)
+    else:
+        (folder / "inference.yaml").unlink(missing_ok=True)  # an earlier tuner's
     write_best(
         folder / "best.yaml", request.workload, request.tuning, best, found_by,
         is_described=request.is_described,
@@ -144,7 +173,7 @@ def tune(
 def _searched(
     request: Request,
     seed: int,
-    ground_truth: Path,
+    known: Known,
     on_result: OnResult,
     fold: int,
     made: Tuner,
@@ -156,12 +185,13 @@ def _searched(
     """Search in the folder `here`, `began_s` after the first search, and return what came of it."""
     cpus = sorted(os.sched_getaffinity(0))
     companion: Companion = Alone()
+    server: InferenceServer | None = None
     with ExitStack() as stack:
         if made.inference is not None:
             _, cpus = shares(cpus, request.tuning)
         tuning = within_cores(tuning, Kind.SYSTEM, len(cpus))
         if made.inference is not None:
-            server = _server(request, made.inference, ground_truth, here, seed)
+            server = _server(request, made.inference, known, here, seed)
             companion = stack.enter_context(server)
         plan = Plan(
             workload=request.workload,
@@ -181,7 +211,7 @@ def _searched(
         results = Results(here / "results.jsonl")
 
         def heard(result: RungResult) -> None:
-            results.add(result)
+            results.add(result, None if server is None else server.taken())
             on_result(seed, fold, result)
 
         began_s = max((row["ended_s"] for row in results.rows()), default=began_s)
@@ -190,20 +220,21 @@ def _searched(
 
 
 def _server(
-    request: Request, plan: InferencePlan, ground_truth: Path, here: Path, seed: int
+    request: Request, plan: InferencePlan, known: Known, here: Path, seed: int
 ) -> InferenceServer:
     if request.inference_workload is None:
         raise UserError(
             f"workload {request.workload.name}: tuning.inference_workload: expected a workload, as "
             f"the tuner {request.tuner.name} tunes inference"
         )
+    machine, program = machine_key(request.hardware.name), digest_of(request.inference_workload)
     return server_of(
         request.tuning,
         request.inference_workload,
         plan,
         request.objective,
         request.hardware,
-        known=ground_truth.with_name("known_inference.json"),
+        known=KnownInference(known.inference, machine, program),
         folder=here / "inference",
         seed=seed,
     )
@@ -211,8 +242,8 @@ def _server(
 
 def _after(first: list[Row], row: Row) -> Row:
     """Return a row of a second search with what the first one has found in its configuration."""
-    found = json.loads(best_of(first)["configuration"])
-    complete = {**found, **json.loads(row["configuration"])}
+    of_both = [json.loads(one["configuration"]) for one in (best_of(first), row)]
+    complete = of_both[0] | of_both[1]
     return {**row, "configuration": json.dumps(complete, sort_keys=True)}
 
 
@@ -222,8 +253,12 @@ class Results:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def add(self, result: RungResult) -> None:
-        """Append a result; half a line that a killed process left is no result."""
+    def add(self, result: RungResult, inference: tuple[float, float] | None = None) -> None:
+        """Append a result, and the seconds and joules of tuning `inference` since the last one.
+
+        Half a line that a killed process left is no result.
+        """
+        tuning_s, tuning_j = inference or (None, None)
         failed = isinstance(result.result, Failure)
         row = {
             "trial": result.trial,
@@ -233,6 +268,7 @@ class Results:
             "data_fraction": result.budget.data_fraction,
             "configuration": json.dumps(result.configuration, sort_keys=True),
             "settings": json.dumps(dict(result.settings), sort_keys=True),
+            "not_set": json.dumps(dict(result.not_set), sort_keys=True),
             "score": None if isinstance(result.result, Failure) else result.result,
             "failure": result.result.reason if isinstance(result.result, Failure) else "",
             "accuracy": None if failed else result.metrics.get("accuracy"),
@@ -241,6 +277,8 @@ class Results:
             "energy_source": result.energy_source,
             "inference_s": None if failed else result.metrics.get("inference_s"),
             "inference_j": None if failed else result.metrics.get("inference_j"),
+            "inference_tuning_s": tuning_s,
+            "inference_tuning_j": None if tuning_j is None or math.isnan(tuning_j) else tuning_j,
             "wall_s": result.wall_s,
             "cpu_s": result.cpu_s,
             "start_up_s": result.start_up_s,
@@ -262,21 +300,3 @@ class Results:
                 continue
             found[row["trial"], row["rung"]] = row
         return [found[key] for key in sorted(found)]
-
-
-def plan_in_words(brackets: list[Bracket], fidelity: Fidelity) -> list[str]:
-    """Return what a search will do, a line a bracket, and what it costs."""
-    lines = []
-    for number, bracket in enumerate(brackets):
-        rungs = [
-            f"{rung.trials} to {fidelity.at(rung.level).epochs} epochs"
-            + (
-                f" on {fidelity.at(rung.level).data_fraction:.0%}"
-                if fidelity.at(rung.level).data_fraction < 1
-                else ""
-            )
-            for rung in bracket
-        ]
-        lines.append(f"bracket {number + 1}: {', '.join(rungs)}")
-    lines.append(f"in all as much as {work_epochs(brackets, fidelity):g} epochs over all data")
-    return lines

@@ -25,10 +25,19 @@ console = Terminal(stderr=True)
 _SEED = 1
 _TRIMTABS_OWN = Path(__file__).parents[4] / "conf"
 _PANEL = "The program, where it is a command"
+# What options say of a command, by the keys that say it of a workload.
+_KEYS = {
+    "epochs": "tuning.epochs",
+    "data_fraction": "tuning.data_fraction.least",
+    "metric": "tuning.metric",
+    "epoch_mark": "marks.epoch",
+    "timeout_s": "timeout_s",
+}
 
 
 @alone_in("folder")
 def tune(
+    context: typer.Context,
     program: Annotated[
         list[str],
         typer.Argument(
@@ -115,6 +124,7 @@ def tune(
         given = TunedProgram(parameter or [], epochs, data_fraction, metric, epoch_mark, timeout_s)
         workload = given.workload(program)
     else:
+        _refuse_options_of_commands(context, program[0])
         workload = _described(configurations, program[0])
     request = Request(
         workload=workload,
@@ -133,13 +143,18 @@ def tune(
 def _search(request: "Request", folder: Path, ground_truth: Path) -> None:
     """Search once, telling the plan, the trials as they end, and the best."""
     from trimtab.tuning import tune as stage
+    from trimtab.tuning.plan import plan_in_words
 
     made = request.made(ground_truth)
-    console.print(f"{request.tuner.label or request.tuner.name}, for {request.objective.name}")
-    for line in stage.plan_in_words(list(made.brackets), made.fidelity):
+    objective, tuner = request.judged_by(made), request.tuner.label or request.tuner.name
+    said = f"{tuner}, for {request.objective.name}"
+    if objective != request.objective:
+        said = f"{tuner}, for {objective.score}: it measures no inference"
+    console.print(said)
+    for line in plan_in_words(list(made.brackets), made.fidelity):
         console.print(line, soft_wrap=True)
     here = request.searches(folder) / f"seed_{_SEED}"
-    folds = [(made, request.objective, here)]
+    folds = [(made, objective, here)]
     if made.first is not None:
         folds.insert(0, (made.first, Objective("accuracy"), here / stage.FIRST_FOLD))
     rungs = sum(rung.trials for one, _, _ in folds for bracket in one.brackets for rung in bracket)
@@ -159,7 +174,22 @@ def _search(request: "Request", folder: Path, ground_truth: Path) -> None:
 
     stage.tune(request, [_SEED], folder, ground_truth, on_result)
     console.print(_best_of(folder / "best.yaml", request))
+    _say_cost_of_inference(folder / "trials.parquet")
     say_path(folder / "best.yaml")
+    if made.inference is not None:
+        say_path(folder / "inference.yaml")
+
+
+def _say_cost_of_inference(path: Path) -> None:
+    from trimtab.records.tables import TRIALS, read_table
+
+    trials = read_table(path, TRIALS)
+    if trials["inference_tuning_s"].notna().any():
+        spent_s, spent_j = (trials[f"inference_tuning_{unit}"].sum() for unit in "sj")
+        console.print(
+            f"inference was tuned beside the training, in {spent_s:.1f} s with {spent_j:.4g} J",
+            soft_wrap=True,
+        )
 
 
 class Told:
@@ -226,6 +256,17 @@ def _flat(document: dict[str, Any], before: str = "") -> list[tuple[str, Any]]:
         else:
             rows.append((f"{before}{key}", value))
     return rows
+
+
+def _refuse_options_of_commands(context: typer.Context, name: str) -> None:
+    """Raise UserError where an option was given that a workload's YAML says instead."""
+    for option, key in _KEYS.items():
+        source = context.get_parameter_source(option)
+        if source is not None and source.name == "COMMANDLINE":
+            raise UserError(
+                f"--{option.replace('_', '-')} is for a command, given after -- with --parameter;"
+                f" {name} is taken for a workload: set {key} in conf/workload/{name}.yaml"
+            )
 
 
 def _described(configurations: Configurations, name: str) -> Workload:

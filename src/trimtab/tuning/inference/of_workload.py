@@ -13,18 +13,20 @@ from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
+from trimtab.profiling.meters.machine import machine_meters
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.records.tuning.inference import Measured
 from trimtab.tuning.batching import QUANTILES
 from trimtab.tuning.inference.choice import Setting, Wanted, scenario_of
+from trimtab.tuning.inference.effort import Effort
 from trimtab.tuning.inference.emulation import InferenceConfiguration
 from trimtab.tuning.inference.known import KnownInference
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer
 from trimtab.tuning.inference.serving import served
 from trimtab.tuning.narrowed import within_cores
-from trimtab.tuning.program_digest import digest_of
 from trimtab.tuning.score import Failure, Score
+from trimtab.tuning.trials.events import Ended
 
 _TAKEN = ("batch_size", "cores", "memory_gib", "frequency_mhz")
 
@@ -49,15 +51,15 @@ def server_of(
     objective: Objective,
     hardware: HardwareModel,
     *,
-    known: Path,
+    known: KnownInference,
     folder: Path,
     seed: int,
 ) -> InferenceServer:
     """Return the server for the inference of what `tuning` is of, which `workload` runs.
 
-    It minimises energy where the objective's score names that of inference and not its time.
-    Raises UserError for `inference` parameters that are not measured, and for more cores than its
-    share of the CPUs has.
+    What is `known` is not measured again. It minimises energy where the objective's score names
+    that of inference and not its time. Raises UserError for `inference` parameters that are not
+    measured, and for more cores than its share of the CPUs has.
     """
     for name in tuning.inference:
         if name not in _TAKEN:
@@ -66,14 +68,16 @@ def server_of(
     names = Score(objective).names
     by_energy = Wanted.ENERGY in names and Wanted.TIME not in names
     cpus, _ = shares(sorted(os.sched_getaffinity(0)), tuning)
+    effort = Effort()
     return InferenceServer(
         tuning=within_cores(tuning, Kind.INFERENCE, len(cpus)),
         architecture=[name for name in tuning.model if name in workload.parameters],
         plan=plan,
         wanted=Wanted.ENERGY if by_energy else Wanted.TIME,
         scenario=scenario_of(tuning.scenario),
-        known=KnownInference(known, hardware.name, digest_of(workload)),
-        measure=partial(measured, workload, hardware, cpus),
+        known=known,
+        measure=partial(measured, workload, hardware, cpus, effort),
+        effort=effort,
         folder=folder,
         cpus=cpus,
         seed=seed,
@@ -84,17 +88,30 @@ def measured(
     workload: Workload,
     hardware: HardwareModel,
     cpus: Sequence[int],
+    effort: Effort,
     architecture: Mapping[str, Any],
     configuration: Mapping[str, Setting],
     folder: Path,
 ) -> Measured:
     """Measure the inference of an architecture under a configuration, on some of `cpus`.
 
-    Without `cores` it has all of them, and without `batch_size` the workload's own.
+    Without `cores` it has all of them, and without `batch_size` the workload's own. What that takes
+    is added to `effort`, and it ends early where that says so.
     """
     own = {"batch_size": workload.parameters.get("batch_size", 1), "cores": len(cpus)}
     asked = InferenceConfiguration(**{**own, **configuration})
-    found = served(workload, architecture, asked, hardware, folder, cpus=cpus)
+    meters = machine_meters(hardware)
+    before = meters.read()
+
+    def ended(how: Ended) -> None:
+        of = {"wall_s": how.wall_s, "cpu_s": how.cpu_s, "resident_byte_s": 0.0}
+        share = meters.share(before, meters.read(), **of, cores_usable=asked.cores)
+        effort.add(how.wall_s, share.energy_j)
+
+    found = served(
+        workload, architecture, asked, hardware, folder,
+        cpus=cpus, stopped=effort.stopped, on_end=ended,
+    )  # fmt: skip
     if isinstance(found, Failure):
         return Measured(dict(configuration), failure=found.reason)
     return Measured(

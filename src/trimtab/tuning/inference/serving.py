@@ -7,7 +7,8 @@ its batches by `trimtab_trial.batches`, or by a group `batch_s` of its workload'
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from trimtab.profiling.meters.machine import MachineMeters, machine_meters
 from trimtab.profiling.meters.power_model import HardwareModel, modelled_energy_j
 from trimtab.tuning.inference.emulation import InferenceConfiguration, settings_of
 from trimtab.tuning.score import Failure
-from trimtab.tuning.trials.events import Ended, EpochEnd, Reason
+from trimtab.tuning.trials.events import Ended, EpochEnd, Event, Reason
 from trimtab.tuning.trials.process import TrialProcess
 from trimtab.tuning.trials.protocol import BrokenProtocolError
 from trimtab.tuning.trials.settings import SystemSettings
@@ -28,6 +29,7 @@ _WARM_UP_S = 0.25  # and one round at least
 _MEASURED_S = 0.75
 _FEWEST_BATCHES = 3
 _TIMEOUT_S = 120.0
+_LOOK_S = 0.2  # how often whether it is to stop
 _TIME = re.compile(r"batch_\d+_s")
 
 
@@ -62,6 +64,8 @@ def served(
     cpu_share: float = 1.0,
     is_this_machine: bool = True,
     timeout_s: float = _TIMEOUT_S,
+    stopped: threading.Event | None = None,
+    on_end: Callable[[Ended], None] = lambda ended: None,
 ) -> Served | Failure:
     """Run `workload`, with `parameters` of the model, until enough batches are timed.
 
@@ -69,20 +73,23 @@ def served(
     the time, before other work of this machine where a control group can be made. Energy is
     measured where this machine has meters, unless `hardware` is another one; else it is modelled by
     its figures. What is written lies in `folder`. A Failure says why there is no result: out of
-    memory, the time limit, a crash, no batch reported. Raises UserError where the program cannot be
-    started, or more is asked for than this machine has.
+    memory, the time limit, a crash, no batch reported. When `stopped` is set the program is killed;
+    `on_end` hears how it ended, that of a Failure, too. Raises UserError where the program cannot
+    be started, or more is asked for than this machine has.
     """
     settings = settings_of(configuration, cpus=cpus, cpu_share=cpu_share)
     meters = machine_meters(hardware) if is_this_machine else None
     given = {**parameters, "batch_size": configuration.batch_size}
-    rounds = Rounds()
+    rounds, broken = Rounds(), ""
     with TrialProcess.start(workload, given, folder, settings, timeout_s=timeout_s) as process:
         energy = _Energy(hardware, meters, cpu_share)
-        while isinstance(event := process.next_event(), EpochEnd):
+        while isinstance(event := _next(process, stopped), EpochEnd):
             try:
                 counted = rounds.add(event)
             except BrokenProtocolError as error:
-                return Failure(f"{Reason.BROKEN_PROTOCOL}: {error}")
+                broken = f"{Reason.BROKEN_PROTOCOL}: {error}"
+                process.kill()
+                continue
             energy.add(event, counted)
             if not event.waits:
                 if rounds.enough:
@@ -91,7 +98,11 @@ def served(
                 process.stop()
             else:
                 process.answer(SystemSettings())
-    assert isinstance(event, Ended)  # as there is no time limit for an event
+    on_end(event)
+    if stopped is not None and stopped.is_set():
+        return Failure("was stopped with its search")
+    if broken:
+        return Failure(broken)
     if event.reason.is_failure:
         return Failure(f"{event.reason}: {event.message}")
     if not rounds.batch_s:
@@ -111,6 +122,14 @@ def served(
             if name != "cpu_share" or cpu_share < 1
         },
     )
+
+
+def _next(process: TrialProcess, stopped: threading.Event | None) -> Event:
+    """Return what happens next; the end, where it is to stop."""
+    while (event := process.next_event(None if stopped is None else _LOOK_S)) is None:
+        if stopped is not None and stopped.is_set():
+            process.kill()
+    return event
 
 
 class Rounds:

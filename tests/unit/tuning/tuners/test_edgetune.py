@@ -10,6 +10,7 @@ from spaces import choices, tuning
 from test_search import HOST
 from trials.trial_programs import workload
 
+from trimtab.config import Configurations
 from trimtab.config.groups.objective import Goal, Objective
 from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.workload import Phase, Workload
@@ -46,6 +47,7 @@ TUNING = tuning(
     inference={"batch_size": choices(1, 4, 64)},
     inference_workload="use",
 )
+PROJECT = Path(__file__).parents[4]
 PER_TIME = Objective("per_time", score="accuracy / inference_s", goal=Goal.MAXIMISE)
 
 
@@ -76,12 +78,15 @@ def test_the_objective_knows_what_inference_costs_and_nothing_is_measured_twice(
 ) -> None:
     folder, results = tmp_path / "results", list[RungResult]()
     given = request(tmp_path)
-    tune(given, [1, 2], folder, tmp_path / "truth.json", lambda _, fold, one: results.append(one))
+    tune(given, [1], folder, tmp_path / "truth.json", lambda _, fold, one: results.append(one))
     table = read_table(folder / "trials.parquet", TRIALS)
     widths = table["configuration"].map(lambda text: json.loads(text)["model.width"])
     # In fours a sample takes 0.5 x 5 / 4 of the width, in ones 1.
     assert set((table["inference_s"] / widths).round(6)) <= {0.625, 1.0}
     assert (table["score"] == table["accuracy"] / table["inference_s"]).all()
+    # What that took stands beside, and no trial is charged with what another one was measured for.
+    assert (table["inference_tuning_s"] > 0).any() and (table["inference_tuning_s"] == 0).any()
+    assert ((table["inference_tuning_j"] > 0) == (table["inference_tuning_s"] > 0)).all()
     worked = [words for words in used(tmp_path) if not words.endswith(" 64")]
     assert len(set(worked)) == len(worked)
     inference = (folder / "inference.yaml").read_text()
@@ -100,7 +105,7 @@ def test_the_objective_knows_what_inference_costs_and_nothing_is_measured_twice(
     assert failures == []
     # It is all known to the next search.
     before = used(tmp_path)
-    tune(given, [1, 2], folder, tmp_path / "truth.json", lambda *_: pytest.fail("ran again"))
+    tune(given, [1], folder, tmp_path / "truth.json", lambda *_: pytest.fail("ran again"))
     assert used(tmp_path) == before and (folder / "inference.yaml").read_text() == inference
 
 
@@ -121,6 +126,23 @@ def test_two_folds(tmp_path: Path) -> None:
     assert [len(table[table["fold"] == fold]) for fold in (1, 2)] == [len(first), len(second)]
     best = yaml.safe_load((folder / "best.yaml").read_text())
     assert best["parameters"]["width"] == widest and 0 <= best["parameters"]["rate"] <= 1
+
+
+def test_the_baseline_searches_by_the_accuracy_what_it_cannot_measure(tmp_path: Path) -> None:
+    """Thesis, section 7.5.2: it ignores the inference phase, and so leaves no set-up of it."""
+    given, folder = request(tmp_path), tmp_path / "results"
+    bohb = Configurations(PROJECT / "conf").option("tuner", "bohb")
+    tune(Request(**{**vars(given), "tuner": bohb}), [1], folder, tmp_path / "truth.json")
+    table = read_table(folder / "trials.parquet", TRIALS)
+    assert (table["score"] == table["accuracy"]).all() and table["inference_s"].isna().all()
+    assert table["inference_tuning_s"].isna().all()
+    assert not (folder / "inference.yaml").exists() and not (tmp_path / "used.txt").exists()
+    first_line = (folder / "best.yaml").read_text().splitlines()[0]
+    assert "for per_time on host, searched by accuracy, as it measures no inference" in first_line
+    other = Request(**{**vars(given), "tuner": TunerConfig("v1", "hyperband")})
+    with pytest.raises(UserError, match=r"objective per_time: score: inference_s .* kind edgetune"):
+        tune(other, [1], tmp_path / "r", tmp_path / "t")
+    assert not (tmp_path / "r").exists()
 
 
 def test_what_cannot_be_tuned_so(tmp_path: Path) -> None:
