@@ -129,8 +129,7 @@ def tune(
     Each search goes on where an earlier process ended. Raises UserError for a workload that cannot
     be tuned so, and TrimtabError where no trial has a score.
     """
-    rows: list[Row] = []
-    judged: list[Row] = []  # by the objective
+    rows, judged = list[Row](), list[Row]()  # all of them, and those that the objective judged
     searches, known = request.searches(folder), Known(ground_truth)
     made = request.made(ground_truth)  # what is wrong, as a damaged file, is told of that one
     objective = request.judged_by(made)
@@ -153,10 +152,10 @@ def tune(
         rows += [*first, *found]
     write_table(folder / "trials.parquet", TRIALS, pd.DataFrame(rows, columns=TRIALS.names))
     best = best_of(judged)
-    how = f"{request.tuner.name} for {request.objective.name} on {request.hardware.name}"
+    by = f"{request.tuner.name} for {request.objective.name} on {request.hardware.name}"
+    found_by = f"Found by the tuner {by}"
     if objective != request.objective:
-        how += f", searched by {objective.score}, as it measures no inference"
-    found_by = f"Found by the tuner {how}"
+        found_by += f", searched by {objective.score}, as it measures no inference"
     if made.inference is not None and request.inference_workload is not None:
         complete = request.tuning.completed(json.loads(best["configuration"]))
         own = Known.of(searches / f"seed_{best['seed']}" / "known")
@@ -242,8 +241,7 @@ def _server(
 
 def _after(first: list[Row], row: Row) -> Row:
     """Return a row of a second search with what the first one has found in its configuration."""
-    of_both = [json.loads(one["configuration"]) for one in (best_of(first), row)]
-    complete = of_both[0] | of_both[1]
+    complete = json.loads(best_of(first)["configuration"]) | json.loads(row["configuration"])
     return {**row, "configuration": json.dumps(complete, sort_keys=True)}
 
 
@@ -258,7 +256,7 @@ class Results:
 
         Half a line that a killed process left is no result.
         """
-        tuning_s, tuning_j = inference or (None, None)
+        tuning_s, tuning_j = inference or (None, math.nan)
         failed = isinstance(result.result, Failure)
         row = {
             "trial": result.trial,
@@ -278,7 +276,7 @@ class Results:
             "inference_s": None if failed else result.metrics.get("inference_s"),
             "inference_j": None if failed else result.metrics.get("inference_j"),
             "inference_tuning_s": tuning_s,
-            "inference_tuning_j": None if tuning_j is None or math.isnan(tuning_j) else tuning_j,
+            "inference_tuning_j": tuning_j if math.isfinite(tuning_j) else None,
             "wall_s": result.wall_s,
             "cpu_s": result.cpu_s,
             "start_up_s": result.start_up_s,
