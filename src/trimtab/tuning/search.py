@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from trimtab.config.groups.tuning import Kind
 from trimtab.errors import UserError
@@ -17,7 +18,7 @@ from trimtab.profiling.meters.machine import MeterReadings, machine_meters
 from trimtab.tuning.companion import Alone, Companion
 from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.hyperband import HyperBand, Job, Past
-from trimtab.tuning.plan import Plan, RungResult
+from trimtab.tuning.plan import Plan, RungResult, row_of
 from trimtab.tuning.score import Failure
 from trimtab.tuning.space import Configuration
 from trimtab.tuning.study import Study
@@ -55,8 +56,8 @@ class _Running(_Next):
     spent: Spent
     began_s: float
     meters: MeterReadings  # where its epoch began
-    epochs: int = 0  # of this process
     metrics: dict[str, float] = field(default_factory=dict)
+    by_epoch: list[dict[str, Any]] = field(default_factory=list)  # of this process
 
 
 class Search:
@@ -184,17 +185,16 @@ class Search:
         one.spent = one.spent.and_also(epoch.wall_s, energy_j, epoch.metrics)
         one.spent.write(one.process.folder)
         one.metrics = dict(epoch.metrics)
-        one.steering.epoch_ended(
-            MeasuredEpoch(
-                epoch.wall_s,
-                energy_j if energy_j == energy_j else None,
-                rates_of(epoch),
-                is_first=one.epochs == 0,
-                work_epochs=one.budget.data_fraction,
-                not_set=frozenset(epoch.not_set),
-            )
+        measured = MeasuredEpoch(
+            epoch.wall_s,
+            energy_j if energy_j == energy_j else None,
+            rates_of(epoch),
+            is_first=not one.by_epoch,
+            work_epochs=one.budget.data_fraction,
+            not_set=frozenset(epoch.not_set),
         )
-        one.epochs += 1
+        one.steering.epoch_ended(measured)
+        one.by_epoch.append(row_of(epoch, measured, one.settings, self._plan.tuning.metric))
         if epoch.epoch + 1 >= one.budget.epochs:
             if epoch.waits:
                 one.process.stop()
@@ -251,6 +251,7 @@ class Search:
                 ended_s=self._now_s(),
                 settings=one.steering.best(self._pool.machine),
                 steering=one.steering.report,
+                by_epoch=one.by_epoch,
             )
         )
         # Last: what is told is not run again.

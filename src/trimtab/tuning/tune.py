@@ -24,11 +24,12 @@ from trimtab.records.tables import TRIALS, write_table
 from trimtab.tuning.companion import Alone, Companion
 from trimtab.tuning.fidelity import Fidelity
 from trimtab.tuning.hyperband import Bracket, work_epochs
+from trimtab.tuning.inference.known import KnownInference
 from trimtab.tuning.inference.of_workload import server_of, shares
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer
 from trimtab.tuning.narrowed import with_defaults, within_cores
-from trimtab.tuning.outputs import Row, best_of, write_best, write_inference
+from trimtab.tuning.outputs import Row, best_of, write_best, write_inference, write_measured
 from trimtab.tuning.program_digest import digest_of
 from trimtab.tuning.score import Failure, Score
 from trimtab.tuning.search import Plan, RungResult, Search
@@ -101,8 +102,9 @@ def tune(
 ) -> None:
     """Search once for each seed and write `trials.parquet` and `best.yaml` in `folder`.
 
-    Where inference is tuned beside, `inference.yaml` too; what was measured for it is kept in
-    `known_inference.json` beside the ground truth, which later searches read.
+    Where inference is tuned beside, `inference.yaml` too, and `inference.parquet` with all that is
+    known of the model's use. It is kept in `known_inference.json` beside the ground truth, which
+    later searches read.
 
     Each search goes on where an earlier process ended. Raises UserError for a workload that cannot
     be tuned so, and TrimtabError where no trial has a score.
@@ -135,6 +137,10 @@ def tune(
         complete = request.tuning.completed(json.loads(best["configuration"]))
         outcome = _server(request, made.inference, ground_truth, folder, 0).outcome(complete)
         write_inference(folder / "inference.yaml", request.inference_workload, outcome, found_by)
+        known = _known_inference(ground_truth)
+        program = digest_of(request.inference_workload)
+        measured = KnownInference(known, request.hardware.name, program).every()
+        write_measured(folder / "inference.parquet", measured)
     write_best(
         folder / "best.yaml", request.workload, request.tuning, best, found_by,
         is_described=request.is_described,
@@ -203,10 +209,14 @@ def _server(
         plan,
         request.objective,
         request.hardware,
-        known=ground_truth.with_name("known_inference.json"),
+        known=_known_inference(ground_truth),
         folder=here / "inference",
         seed=seed,
     )
+
+
+def _known_inference(ground_truth: Path) -> Path:
+    return ground_truth.with_name("known_inference.json")
 
 
 def _after(first: list[Row], row: Row) -> Row:
@@ -247,6 +257,7 @@ class Results:
             "began_s": result.began_s,
             "ended_s": result.ended_s,
             **result.steering,
+            "by_epoch": json.dumps(result.by_epoch),
         }
         with self._path.open("a") as file:
             # Behind half a line that a killed process left, which is none.
