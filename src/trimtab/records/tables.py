@@ -228,6 +228,21 @@ TRIALS = pa.schema(
         ("ended_s", _float),
         ("epochs_probed", _int),  # since the trial's first process in its search's
         ("known", _int),  # whether its job was known before the search began
+        # JSON: of each epoch of this rung's process `epoch` from 0, `wall_s`, `energy_j`,
+        # `accuracy`, the `settings` in effect, and `rates`, counters a second of the processor.
+        ("by_epoch", _text),
+    ]
+)
+
+# One row a configuration of a model's use that was measured beside its training.
+INFERENCE = pa.schema(
+    [
+        ("architecture", _text),  # JSON: the `model` parameters that it has
+        ("configuration", _text),  # JSON: batch_size, cores and the like
+        ("inference_s", _float),  # a sample's; null for a failure
+        ("inference_j", _float),
+        ("energy_source", _text),  # of inference_j: measured | modelled | unknown
+        ("failure", _text),  # why it could not be measured; empty where it was
     ]
 )
 

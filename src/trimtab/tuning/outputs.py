@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import yaml
 
 from trimtab.config.groups.tuning import Kind, Tuning
@@ -21,6 +22,8 @@ from trimtab.config.groups.workload import Workload
 from trimtab.errors import TrimtabError
 from trimtab.files import whole_file
 from trimtab.profiling.runs.from_workload import command_line
+from trimtab.records.tables import INFERENCE, write_table
+from trimtab.records.tuning.inference import KnownArchitecture
 from trimtab.tuning.inference.server import Outcome
 from trimtab.tuning.trials.settings import SystemSettings
 
@@ -107,6 +110,23 @@ def write_inference(path: Path, workload: Workload, outcome: Outcome, found: str
     if best.response_s is not None or best.saturated:
         said |= {"response_s": best.response_s, "saturated_batch_sizes": list(best.saturated)}
     _write(path, found, said, _over(workload, parameters, settings), workload)
+
+
+def write_measured(path: Path, architectures: Sequence[KnownArchitecture]) -> None:
+    """Write the table of all that was measured of the inference of `architectures`."""
+    rows = [
+        {
+            "architecture": json.dumps(known.architecture, sort_keys=True),
+            "configuration": json.dumps(one.configuration, sort_keys=True),
+            "inference_s": None if one.failure else one.inference_s,
+            "inference_j": None if one.failure else one.inference_j,
+            "energy_source": one.energy_source or "unknown",
+            "failure": one.failure,
+        }
+        for known in architectures
+        for one in known.measured
+    ]
+    write_table(path, INFERENCE, pd.DataFrame(rows, columns=INFERENCE.names))
 
 
 def result_in(path: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from trimtab.config.groups.tuning import Tuning
 from trimtab.config.groups.workload import Workload
@@ -11,7 +12,8 @@ from trimtab.tuning.fidelity import Budget, Fidelity
 from trimtab.tuning.hyperband import Bracket, Job, work_epochs
 from trimtab.tuning.score import Failure, Score
 from trimtab.tuning.space import Configuration
-from trimtab.tuning.system.steering import Settings
+from trimtab.tuning.system.steering import MeasuredEpoch, Settings
+from trimtab.tuning.trials.events import EpochEnd
 
 
 def installed_memory_gib() -> float:
@@ -46,8 +48,9 @@ class RungResult:
 
     `training_s` and `training_j` are of all epochs since its first one; `wall_s` and `cpu_s` are
     those of this run's process, `start_up_s` the part of it before the first epoch. It ran from
-    `began_s` to `ended_s` of the search. `not_set` says of settings that were asked for, and were
-    in effect in none of its epochs, why not. `steering` is what its steering reports.
+    `began_s` to `ended_s` of the search. `steering` is what its steering reports, `by_epoch` what
+    each epoch was, as in the table of trials. `not_set` says of settings that were asked for, and
+    were in effect in none of its epochs, why not.
     """
 
     trial: int
@@ -66,6 +69,7 @@ class RungResult:
     ended_s: float
     settings: Settings
     steering: Mapping[str, int]
+    by_epoch: Sequence[Mapping[str, Any]] = ()
     not_set: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -85,3 +89,17 @@ def plan_in_words(brackets: list[Bracket], fidelity: Fidelity) -> list[str]:
         lines.append(f"bracket {number + 1}: {', '.join(rungs)}")
     lines.append(f"in all as much as {work_epochs(brackets, fidelity):g} epochs over all data")
     return lines
+
+
+def row_of(
+    epoch: EpochEnd, measured: MeasuredEpoch, settings: Settings, metric: str
+) -> dict[str, Any]:
+    """Return what the column `by_epoch` of the table of trials says of an epoch."""
+    return {
+        "epoch": epoch.epoch,
+        "wall_s": measured.wall_s,
+        "energy_j": measured.energy_j,
+        "accuracy": epoch.metrics.get(metric),
+        "settings": {name: v for name, v in settings.items() if name not in measured.not_set},
+        "rates": dict(measured.rates),
+    }

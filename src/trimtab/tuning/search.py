@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from trimtab.config.groups.tuning import Kind
 from trimtab.profiling.meters.gpus import Gpus
@@ -16,7 +17,7 @@ from trimtab.profiling.meters.machine import MeterReadings, machine_meters
 from trimtab.tuning.companion import Alone, Companion
 from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.hyperband import HyperBand, Job, Past
-from trimtab.tuning.plan import Plan, RungResult
+from trimtab.tuning.plan import Plan, RungResult, row_of
 from trimtab.tuning.score import Failure, metric_of
 from trimtab.tuning.space import Configuration
 from trimtab.tuning.study import Study
@@ -55,8 +56,8 @@ class _Running(_Next):
     began_s: float
     meters: MeterReadings  # where its epoch began
     not_set: Mapping[str, str]  # in none of its epochs
-    epochs: int = 0  # of this process
     metrics: dict[str, float] = field(default_factory=dict)
+    by_epoch: list[dict[str, Any]] = field(default_factory=list)  # of this process
 
 
 class Search:
@@ -186,17 +187,16 @@ class Search:
         one.spent.write(one.process.folder)
         one.metrics = dict(epoch.metrics)
         one.not_set = {name: why for name, why in one.not_set.items() if name in epoch.not_set}
-        one.steering.epoch_ended(
-            MeasuredEpoch(
-                epoch.wall_s,
-                energy_j if energy_j == energy_j else None,
-                rates_of(epoch),
-                is_first=one.epochs == 0,
-                work_epochs=one.budget.data_fraction,
-                not_set=frozenset(epoch.not_set),
-            )
+        measured = MeasuredEpoch(
+            epoch.wall_s,
+            energy_j if energy_j == energy_j else None,
+            rates_of(epoch),
+            is_first=not one.by_epoch,
+            work_epochs=one.budget.data_fraction,
+            not_set=frozenset(epoch.not_set),
         )
-        one.epochs += 1
+        one.steering.epoch_ended(measured)
+        one.by_epoch.append(row_of(epoch, measured, one.settings, self._plan.tuning.metric))
         if epoch.epoch + 1 >= one.budget.epochs:
             if epoch.waits:
                 one.process.stop()
@@ -255,6 +255,7 @@ class Search:
                 settings={name: best[name] for name in best if name not in one.not_set},
                 not_set={name: why for name, why in one.not_set.items() if name in best},
                 steering=one.steering.report,
+                by_epoch=one.by_epoch,
             )
         )
         # Last: what is told is not run again.

@@ -1,12 +1,10 @@
 """The stage `tune`: a search for each seed, its trials as a table, and the best as YAML."""
 
-import hashlib
 import json
 import math
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,103 +12,28 @@ from typing import Any
 import pandas as pd
 
 from trimtab.config.groups.objective import Objective
-from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.tuning import Kind, Tuning
-from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
-from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.records.tables import TRIALS, write_table
 from trimtab.tuning.companion import Alone, Companion
-from trimtab.tuning.inference.known import KnownInference
 from trimtab.tuning.inference.of_workload import server_of, shares
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer
 from trimtab.tuning.known_before import Known, beginning_with, remove_but
-from trimtab.tuning.machine import machine_key
 from trimtab.tuning.narrowed import with_defaults, within_cores
-from trimtab.tuning.outputs import Row, best_of, write_best, write_inference
-from trimtab.tuning.program_digest import digest_of
-from trimtab.tuning.score import Failure, Score, of_inference
+from trimtab.tuning.outputs import Row, best_of, write_best, write_inference, write_measured
+from trimtab.tuning.request import Request
+from trimtab.tuning.score import Failure, Score
 from trimtab.tuning.search import Plan, RungResult, Search
 from trimtab.tuning.space import Space
 from trimtab.tuning.study import Study
-from trimtab.tuning.tuners.base import Facts, Tuner
-from trimtab.tuning.tuners.registry import build_tuner
+from trimtab.tuning.tuners.base import Tuner
+
+__all__ = ["FIRST_FOLD", "OnResult", "Request", "Results", "tune"]
 
 # Seed, fold, and what a trial came to on a rung.
 OnResult = Callable[[int, int, RungResult], None]
 FIRST_FOLD = "first"  # where, in the folder of the second of two folds, the first one is
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is to be tuned, by which tuner, for which objective, on which machine.
-
-    Trials that name no cores have a share of the CPUs of this process each, for `workers` of them.
-    `inference_workload` is the one that the workload's `tuning` names, if it does; `is_described`:
-    the workload has a file in `conf/workload/`.
-    """
-
-    workload: Workload
-    tuner: TunerConfig
-    objective: Objective
-    hardware: HardwareModel
-    workers: int = 1
-    inference_workload: Workload | None = None
-    is_described: bool = True
-
-    @property
-    def tuning(self) -> Tuning:
-        """What the workload says of its tuning; raises UserError where it says nothing."""
-        if self.workload.tuning is None:
-            raise UserError(
-                f"workload {self.workload.name}: no key `tuning`, which names its parameters"
-            )
-        return self.workload.tuning
-
-    def searches(self, folder: Path) -> Path:
-        """Return where in the `folder` of the results its searches are, `seed_1` and so on.
-
-        A program that was changed is searched anew.
-        """
-        workloads = [one for one in (self.workload, self.inference_workload) if one is not None]
-        said = [repr(self), *map(digest_of, workloads)]
-        return folder / "searches" / hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
-
-    def made(self, ground_truth: Path, known_before: Path | None = None) -> Tuner:
-        """Return the tuner; raises UserError as its kind does, and `judged_by`.
-
-        `known_before` is the ground truth as the search began with it, where it has grown since.
-        """
-        facts = Facts(
-            tuning=self.tuning,
-            cpus=len(os.sched_getaffinity(0)),
-            machine=machine_key(self.hardware.name),
-            least=self.objective.least,
-            ground_truth=ground_truth,
-            known_before=known_before,
-        )
-        try:
-            made = build_tuner(self.tuner.kind, self.tuner.parameters, facts)
-        except ValueError as error:
-            raise UserError(f"tuner {self.tuner.name}: parameters: {error}") from None
-        self.judged_by(made)
-        return made
-
-    def judged_by(self, made: Tuner) -> Objective:
-        """Return the objective that the tuner's trials are judged by.
-
-        Raises UserError where it is of inference, which the tuner does not measure.
-        """
-        if made.inference is not None or not (wanted := of_inference(self.objective)):
-            return self.objective
-        if made.score_without_inference is not None:
-            return Objective(name="without_inference", score=made.score_without_inference)
-        raise UserError(
-            f"objective {self.objective.name}: score: {wanted[0]} is what inference costs, which "
-            f"the tuner {self.tuner.name} does not measure; expected a tuner of the kind edgetune, "
-            "as conf/tuner/edgetune.yaml, or, to search by the accuracy all the same, bohb"
-        )
 
 
 def tune(
@@ -122,9 +45,9 @@ def tune(
 ) -> None:
     """Search once for each seed and write `trials.parquet` and `best.yaml` in `folder`.
 
-    Where inference is tuned beside, `inference.yaml` too; what was measured for it is kept in
-    `known_inference.json` beside the ground truth, which later searches read. Every seed begins
-    with what both said before the first one.
+    Where inference is tuned beside, `inference.yaml` too, and `inference.parquet` with all that is
+    known of the model's use. It is kept in `known_inference.json` beside the ground truth, which
+    later searches read. Every seed begins with what both said before the first one.
 
     Each search goes on where an earlier process ended. Raises UserError for a workload that cannot
     be tuned so, and TrimtabError where no trial has a score.
@@ -161,8 +84,11 @@ def tune(
         own = Known.of(searches / f"seed_{best['seed']}" / "known")
         outcome = _server(request, made.inference, own, folder, 0).outcome(complete)
         write_inference(folder / "inference.yaml", request.inference_workload, outcome, found_by)
-    else:
-        (folder / "inference.yaml").unlink(missing_ok=True)  # an earlier tuner's
+        measured = request.known_inference(known.inference).every()
+        write_measured(folder / "inference.parquet", measured)
+    else:  # those of an earlier tuner
+        for name in ("inference.yaml", "inference.parquet"):
+            (folder / name).unlink(missing_ok=True)
     write_best(
         folder / "best.yaml", request.workload, request.tuning, best, found_by,
         is_described=request.is_described,
@@ -226,14 +152,13 @@ def _server(
             f"workload {request.workload.name}: tuning.inference_workload: expected a workload, as "
             f"the tuner {request.tuner.name} tunes inference"
         )
-    machine, program = machine_key(request.hardware.name), digest_of(request.inference_workload)
     return server_of(
         request.tuning,
         request.inference_workload,
         plan,
         request.objective,
         request.hardware,
-        known=KnownInference(known.inference, machine, program),
+        known=request.known_inference(known.inference),
         folder=here / "inference",
         seed=seed,
     )
@@ -283,6 +208,7 @@ class Results:
             "began_s": result.began_s,
             "ended_s": result.ended_s,
             **result.steering,
+            "by_epoch": json.dumps(result.by_epoch),
         }
         with self._path.open("a") as file:
             # Behind half a line that a killed process left, which is none.

@@ -27,6 +27,7 @@ def row(trial: int, rung: int, epochs: int, score: float | None, **keys: Any) ->
         "accuracy": score, "training_s": 1.0 * epochs, "training_j": 10.0 * epochs,
         "energy_source": "modelled", "wall_s": 2.0 * epochs, "cpu_s": 1.0 * epochs,
         "start_up_s": 1.0, "began_s": 0.0, "ended_s": 2.0 * epochs, "epochs_probed": 0, "known": 0,
+        "by_epoch": "[]",
         **keys,
     }  # fmt: skip
 

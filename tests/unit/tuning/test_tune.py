@@ -42,6 +42,11 @@ def test_table_and_best_of_all_seeds_and_nothing_is_run_again(tmp_path: Path) ->
     widths = table["configuration"].map(lambda text: json.loads(text)["training.width"])
     assert (table["score"] == widths / 100).all()
     longest = table[table["epochs"] == 4]
+    for _, row in table.iterrows():  # of a rung that goes on, what was trained for it
+        epochs = json.loads(row["by_epoch"])
+        assert epochs[-1]["epoch"] == row["epochs"] - 1
+        assert epochs[-1]["accuracy"] == row["accuracy"] and epochs[0]["rates"]
+        assert sum(epoch["wall_s"] for epoch in epochs) <= row["training_s"] + 1e-9
     best = (folder / "best.yaml").read_text()
     assert f"# score: {longest['score'].max()}\n" in best
     parameters = yaml.safe_load(best)["parameters"]

@@ -51,6 +51,12 @@ class KnownInference:
                 return one.measured
         return []
 
+    def every(self) -> list[KnownArchitecture]:
+        """Return all architectures of the program on the machine."""
+        found = _read(self.path).architectures
+        key = (self.machine, self.program)
+        return [one for one in found if (one.machine, one.program) == key]
+
     def add(self, architecture: Mapping[str, Any], measured: Measured) -> None:
         """Keep what was measured, beside what others have written meanwhile.
 

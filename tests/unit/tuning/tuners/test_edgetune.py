@@ -15,7 +15,7 @@ from trimtab.config.groups.objective import Goal, Objective
 from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.workload import Phase, Workload
 from trimtab.errors import UserError
-from trimtab.records.tables import TRIALS, read_table
+from trimtab.records.tables import INFERENCE, TRIALS, read_table
 from trimtab.tuning.inference.of_workload import shares
 from trimtab.tuning.search import RungResult
 from trimtab.tuning.tune import Request, tune
@@ -103,6 +103,8 @@ def test_the_objective_knows_what_inference_costs_and_nothing_is_measured_twice(
     tried = [one for known in known["architectures"] for one in known["measured"]]
     failures = [one["failure"] for one in tried if one["configuration"]["batch_size"] == 64]
     assert failures == []
+    measured = read_table(folder / "inference.parquet", INFERENCE)
+    assert len(measured) == len(tried) and (measured["inference_s"] > 0).all()
     # It is all known to the next search.
     before = used(tmp_path)
     tune(given, [1], folder, tmp_path / "truth.json", lambda *_: pytest.fail("ran again"))
