@@ -116,12 +116,16 @@ def test_tuners_beside_each_other(tmp_path: Path) -> None:
 def test_what_was_probed_measured_and_served(tmp_path: Path) -> None:
     rows = [
         {**one, "epochs_probed": 3, "known": one["trial"] % 2, "energy_source": "measured",
-         "inference_s": 0.002, "inference_j": 0.1}
+         "inference_s": 0.002, "inference_j": 0.1, "inference_tuning_s": 0.5,
+         "inference_tuning_j": 25.0}
         for one in search()
     ]  # fmt: skip
     measurements = load(inputs([], [], tunings=(written(tmp_path, "ours", rows),)))
     [ours] = Tuners(measurements).tables[0].ours
     assert (ours["probed_epochs"], ours["energy_source"]) == (9, "measured")
+    # Of four rows; 60 J of training.
+    assert (ours["inference_tuning_s"], ours["inference_tuning_kj"]) == (2.0, 0.1)
+    assert ours["tuning_kj"] == pytest.approx(0.16)
     assert ours["known_pct"] == pytest.approx(100 / 3)
     best, _ = Found(measurements).tables
     assert (best.rows[0]["inference_s"], best.rows[0]["training_j"]) == (0.002, 40.0)

@@ -31,6 +31,26 @@ class SeedSearch:
         return float(self._own("training_j").sum())
 
     @property
+    def tunes_inference(self) -> bool:
+        """Whether the model's use was tuned beside its training."""
+        return bool(self.trials["inference_tuning_s"].notna().any())
+
+    @property
+    def inference_tuning_s(self) -> float:
+        """How long inference was measured, beside the training."""
+        return float(self.trials["inference_tuning_s"].sum())
+
+    @property
+    def inference_tuning_j(self) -> float:
+        """The energy of that."""
+        return float(self.trials["inference_tuning_j"].sum())
+
+    @property
+    def energy_j(self) -> float:
+        """The energy of all that was trained and measured."""
+        return self.training_j + self.inference_tuning_j
+
+    @property
     def failed(self) -> int:
         """How many rows have no score."""
         return int(self.trials["score"].isna().sum())
