@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from trimtab.records.tables import TRIALS, write_table
 from trimtab.tuning.companion import Alone, Companion
 from trimtab.tuning.fidelity import Fidelity
 from trimtab.tuning.hyperband import Bracket, work_epochs
+from trimtab.tuning.inference.emulation import Device
 from trimtab.tuning.inference.of_workload import server_of, shares
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer
@@ -45,8 +46,9 @@ class Request:
     """What is to be tuned, by which tuner, for which objective, on which machine.
 
     Trials that name no cores have a share of the CPUs of this process each, for `workers` of them.
-    `inference_workload` is the one that the workload's `tuning` names, if it does; `is_described`:
-    the workload has a file in `conf/workload/`.
+    `inference_workload` is the one that the workload's `tuning` names, if it does, and `device` the
+    one that its model is used on, if that is another; `is_described`: the workload has a file in
+    `conf/workload/`.
     """
 
     workload: Workload
@@ -55,6 +57,7 @@ class Request:
     hardware: HardwareModel
     workers: int = 1
     inference_workload: Workload | None = None
+    device: Device | None = None
     is_described: bool = True
 
     @property
@@ -112,6 +115,10 @@ def tune(
         for other in searches.parent.iterdir():  # of an earlier request
             if other != searches:
                 remove_tree(other)
+    if request.device is not None:  # before anything else runs
+        cpus, _ = shares(sorted(os.sched_getaffinity(0)), request.tuning)
+        known = request.device.with_host_measured(searches / "host.json", cpus)
+        request = replace(request, device=known)
     for seed in seeds:
         made, here = request.made(ground_truth), searches / f"seed_{seed}"
         search = partial(_searched, request, seed, ground_truth, partial(on_result, seed))
@@ -201,6 +208,7 @@ def _server(
         known=ground_truth.with_name("known_inference.json"),
         folder=here / "inference",
         seed=seed,
+        device=request.device,
     )
 
 
@@ -236,6 +244,8 @@ class Results:
             "energy_source": result.energy_source,
             "inference_s": None if failed else result.metrics.get("inference_s"),
             "inference_j": None if failed else result.metrics.get("inference_j"),
+            "inference_s_low": None if failed else result.metrics.get("inference_s_low"),
+            "inference_s_high": None if failed else result.metrics.get("inference_s_high"),
             "wall_s": result.wall_s,
             "cpu_s": result.cpu_s,
             "start_up_s": result.start_up_s,
