@@ -219,6 +219,8 @@ TRIALS = pa.schema(
         ("energy_source", _text),  # of training_j: measured | modelled | unknown
         ("inference_s", _float),  # a sample's, where the model's use is tuned beside
         ("inference_j", _float),
+        ("inference_s_low", _float),  # where it was emulated, the interval; null: measured
+        ("inference_s_high", _float),
         ("inference_tuning_s", _float),  # measuring that, since the search's last row
         ("inference_tuning_j", _float),
         ("wall_s", _float),  # of this rung's process

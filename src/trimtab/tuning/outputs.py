@@ -107,6 +107,14 @@ def write_inference(path: Path, workload: Workload, outcome: Outcome, found: str
         "measured_configurations": outcome.measured,
         "planned_configurations": outcome.planned,
     }
+    if best.emulated is not None and best.interval_s is not None:
+        error = best.emulated.left_out_error
+        said |= {
+            "source": "emulated",
+            "device": best.emulated.device,
+            "inference_s_interval": list(best.interval_s),
+            "scale_error": "unmeasured" if error is None else error,
+        }
     if best.response_s is not None or best.saturated:
         said |= {"response_s": best.response_s, "saturated_batch_sizes": list(best.saturated)}
     _write(path, found, said, _over(workload, parameters, settings), workload)

@@ -11,7 +11,9 @@ from trimtab.config.groups.tuning import Tuning
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
 from trimtab.profiling.meters.power_model import HardwareModel
+from trimtab.tuning.inference.emulation import Device
 from trimtab.tuning.inference.known import KnownInference
+from trimtab.tuning.inference.of_workload import machine_of
 from trimtab.tuning.machine import machine_key
 from trimtab.tuning.program_digest import digest_of
 from trimtab.tuning.score import of_inference
@@ -24,8 +26,9 @@ class Request:
     """What is to be tuned, by which tuner, for which objective, on which machine.
 
     Trials that name no cores have a share of the CPUs of this process each, for `workers` of them.
-    `inference_workload` is the one that the workload's `tuning` names, if it does; `is_described`:
-    the workload has a file in `conf/workload/`.
+    `inference_workload` is the one that the workload's `tuning` names, if it does, and `device` the
+    one that its model is used on, if that is another; `is_described`: the workload has a file in
+    `conf/workload/`.
     """
 
     workload: Workload
@@ -34,6 +37,7 @@ class Request:
     hardware: HardwareModel
     workers: int = 1
     inference_workload: Workload | None = None
+    device: Device | None = None
     is_described: bool = True
 
     @property
@@ -90,7 +94,7 @@ class Request:
         )
 
     def known_inference(self, path: Path) -> KnownInference:
-        """Return what the file at `path` knows of the inference workload on this machine."""
+        """Return what the file at `path` knows of the inference workload, here or on the device."""
         assert self.inference_workload is not None
-        machine = machine_key(self.hardware.name)
+        machine = machine_of(machine_key(self.hardware.name), self.device)
         return KnownInference(path, machine, digest_of(self.inference_workload))

@@ -5,6 +5,7 @@ import math
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,10 @@ def tune(
     made = request.made(ground_truth)  # what is wrong, as a damaged file, is told of that one
     objective = request.judged_by(made)
     remove_but(searches, known)  # those of an earlier request
+    if request.device is not None:  # before anything else runs
+        cpus, _ = shares(sorted(os.sched_getaffinity(0)), request.tuning)
+        device = request.device.with_host_measured(searches / "host.json", cpus)
+        request = replace(request, device=device)
     before = known.copied(searches / "known")
     for seed in seeds:
         here = searches / f"seed_{seed}"
@@ -161,6 +166,7 @@ def _server(
         known=request.known_inference(known.inference),
         folder=here / "inference",
         seed=seed,
+        device=request.device,
     )
 
 
@@ -200,6 +206,8 @@ class Results:
             "energy_source": result.energy_source,
             "inference_s": None if failed else result.metrics.get("inference_s"),
             "inference_j": None if failed else result.metrics.get("inference_j"),
+            "inference_s_low": None if failed else result.metrics.get("inference_s_low"),
+            "inference_s_high": None if failed else result.metrics.get("inference_s_high"),
             "inference_tuning_s": tuning_s,
             "inference_tuning_j": tuning_j if math.isfinite(tuning_j) else None,
             "wall_s": result.wall_s,

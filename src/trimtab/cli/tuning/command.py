@@ -12,6 +12,7 @@ from trimtab.cli.claimed import claim
 from trimtab.cli.terminal import Terminal, say_path
 from trimtab.cli.tuning.program import TunedProgram
 from trimtab.config import Configurations
+from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.objective import Goal, Objective
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
@@ -116,6 +117,7 @@ def tune(
     trimtab_trial.first_epoch(), and trimtab_trial.epoch_end(epoch, accuracy=...) at its end.
     What ended early goes on where it was with the same command.
     """
+    from trimtab.tuning.inference.emulation import device_of
     from trimtab.tuning.tune import Request
 
     configurations = Configurations(conf or _conf())
@@ -126,13 +128,15 @@ def tune(
     else:
         _refuse_options_of_commands(context, program[0])
         workload = _described(configurations, program[0])
+    machine = configurations.option("hardware", hardware)
     request = Request(
         workload=workload,
         tuner=configurations.option("tuner", tuner or _tuner_for(workload)),
         objective=configurations.option("objective", objective),
-        hardware=model_of(configurations.option("hardware", hardware)),
+        hardware=model_of(machine),
         workers=workers,
         inference_workload=_inference_workload(configurations, workload),
+        device=device_of(_inference_hardware(configurations, workload), machine),
         is_described=not is_command,
     )
     request.made(folder / "ground_truth.json")  # what is wrong is told before anything is written
@@ -284,6 +288,13 @@ def _inference_workload(configurations: Configurations, workload: Workload) -> W
     if tuning is None or tuning.inference_workload is None:
         return None
     return configurations.inference_workload(workload.name)
+
+
+def _inference_hardware(configurations: Configurations, workload: Workload) -> Hardware | None:
+    tuning = workload.tuning
+    if tuning is None or tuning.inference_hardware is None:
+        return None
+    return configurations.inference_hardware(workload.name)
 
 
 def _tuner_for(workload: Workload) -> str:

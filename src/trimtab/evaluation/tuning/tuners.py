@@ -68,9 +68,9 @@ class Tuners(TuningSection):
             titled("Tuners", "tuning"),
             "The best configuration is that of the highest score on the largest budget. Of several "
             "searches the median, and the lowest and highest. Tuning is the time from the first "
-            "trial's start to the last one's end, whatever else the machine did; the energy is that of "
-            "training and of tuning inference; epochs over all "
-            "data count what was trained. What is less is so against the experiment's first tuner "
+            "trial's start to the last one's end, whatever else the machine did; the energy is of "
+            "training and of tuning inference; epochs over all data "
+            "count what was trained. What is less is so against the experiment's first tuner "
             "of the same seed.",
             columns,
             (*ours, *theirs),

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from trimtab.config.groups.scenario import ScenarioConfig
 from trimtab.queueing.errors import UnstableQueueError
-from trimtab.records.tuning.inference import Measured
+from trimtab.records.tuning.inference import Emulated, Measured
 from trimtab.tuning.batching import MultiStream, Scenario, Server, ServiceTimes, best_batch
 
 Wanted = StrEnum("Wanted", {"TIME": "inference_s", "ENERGY": "inference_j"})
@@ -36,11 +36,25 @@ class Chosen:
     response_s: float | None = None
     saturated: tuple[int, ...] = ()
     not_set: Mapping[str, str] = field(default_factory=dict)
+    emulated: Emulated | None = None
+
+    @property
+    def interval_s(self) -> tuple[float, float] | None:
+        """The ends of the interval of `inference_s` on a device that was emulated."""
+        of = self.emulated
+        if of is None:
+            return None
+        return (
+            self.inference_s * of.slower_low / of.slower,
+            self.inference_s * of.slower_high / of.slower,
+        )
 
     @property
     def metrics(self) -> dict[str, float]:
         """What a training trial is judged by, by the names of an objective's score."""
         found = {"inference_s": self.inference_s, "inference_j": self.inference_j}
+        if self.interval_s is not None:
+            found["inference_s_low"], found["inference_s_high"] = self.interval_s
         if self.response_s is None and self.saturated:
             return {**found, "response_s": math.inf}
         return found if self.response_s is None else {**found, "response_s": self.response_s}
@@ -122,4 +136,5 @@ def _as_chosen(
         response_s,
         saturated,
         {name: why for name, why in one.not_set.items() if name in one.configuration},
+        one.emulated,
     )

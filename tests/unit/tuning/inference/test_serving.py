@@ -61,6 +61,24 @@ def test_a_program_may_report_by_marks(tmp_path: Path) -> None:
     assert result.inference_s == pytest.approx(0.1 / 4)
 
 
+def test_a_share_of_the_time_makes_it_slower_once_it_is_warm(tmp_path: Path) -> None:
+    of = workload(SERVING)
+    result = served(
+        of, {}, ONE, DEVICE, tmp_path, cpu_share=0.25, is_this_machine=False, timeout_s=30.0
+    )
+    assert isinstance(result, Served) and "cpu_share" not in result.not_set
+    # All that counts was slowed down: four times, were nothing else at work here.
+    assert result.inference_s * 4 >= 0.002 * 2.5
+
+
+def test_a_slower_device_takes_longer_at_the_same_power() -> None:
+    once = Served(0.1, (0.2, 0.4), 0.6, "modelled", 5)
+    assert once.times(3.0) == Served(
+        pytest.approx(0.3), (pytest.approx(0.6), pytest.approx(1.2)), pytest.approx(1.8),
+        "modelled", 5,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("code", "reason"),
     [

@@ -1,6 +1,7 @@
 """EdgeTune over programs that run for real: a training whose model another program uses."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,20 @@ from test_search import HOST
 from trials.trial_programs import workload
 
 from trimtab.config import Configurations
+from trimtab.config.groups.hardware import Roofline
 from trimtab.config.groups.objective import Goal, Objective
 from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.workload import Phase, Workload
 from trimtab.errors import UserError
 from trimtab.records.tables import INFERENCE, TRIALS, read_table
+from trimtab.tuning.inference.emulation import Device
 from trimtab.tuning.inference.of_workload import shares
+from trimtab.tuning.outputs import result_in
 from trimtab.tuning.search import RungResult
 from trimtab.tuning.tune import Request, tune
+
+CONF = Path(__file__).resolve().parents[4] / "conf"
+PI = Configurations(CONF).option("hardware", "raspberry_pi_3b_plus")
 
 # The wider the model the better it is, and the longer it takes to be used.
 TRAINING = """
@@ -109,6 +116,44 @@ def test_the_objective_knows_what_inference_costs_and_nothing_is_measured_twice(
     before = used(tmp_path)
     tune(given, [1], folder, tmp_path / "truth.json", lambda *_: pytest.fail("ran again"))
     assert used(tmp_path) == before and (folder / "inference.yaml").read_text() == inference
+
+
+def test_a_device_is_emulated_and_says_so(tmp_path: Path) -> None:
+    # Nine times less arithmetic than its host and four times less memory: 6 times as slow, of which
+    # 4 times is standing still, which these made-up times know nothing of, and 1.5 is on paper.
+    host = replace(PI, name="host", rooflines=[Roofline(1, 4.5 * 9, 1.1 * 4, 40.0)])
+    folder, given = tmp_path / "results", request(tmp_path)
+    there = replace(given, device=Device(PI, host))
+    tune(there, [1], folder, tmp_path / "truth.json")
+    table = read_table(folder / "trials.parquet", TRIALS)
+    widths = table["configuration"].map(lambda text: json.loads(text)["model.width"])
+    assert set((table["inference_s"] / widths).round(6)) <= {1.5 * 0.625, 1.5}
+    # It lies between what calls (no slower) and arithmetic (9 times) would make of it.
+    assert (table["inference_s_low"] / table["inference_s"]).to_numpy() == pytest.approx(1 / 6)
+    assert (table["inference_s_high"] / table["inference_s"]).to_numpy() == pytest.approx(9 / 6)
+    # Its energy is that of the whole board, 2.5 to 6 W, and not that of the host.
+    power_w = table["inference_j"] / table["inference_s"]
+    assert (power_w >= 2.5).all() and (power_w <= 6).all()
+    said = result_in(folder / "inference.yaml")
+    assert (said["source"], said["device"]) == ("emulated", "raspberry_pi_3b_plus")
+    assert said["inference_s_interval"] == pytest.approx(
+        [said["inference_s"] / 6, said["inference_s"] * 9 / 6]
+    )
+    assert said["scale_error"] == "unmeasured" and said["energy"] == "modelled"
+    # What this machine takes is another thing, as is a device whose figures were corrected.
+    before = len(used(tmp_path))
+    tune(given, [1], folder, tmp_path / "truth.json")
+    assert "source" not in result_in(folder / "inference.yaml")
+    table = read_table(folder / "trials.parquet", TRIALS)
+    assert table["inference_s_low"].isna().all()
+    between = len(used(tmp_path))
+    assert between > before
+    other = replace(there, device=Device(replace(PI, memory_gib=0.9), host))
+    tune(other, [1], folder, tmp_path / "truth.json")
+    after = len(used(tmp_path))
+    assert after > between
+    tune(there, [1], folder, tmp_path / "truth.json")
+    assert [line for line in used(tmp_path)[after:] if not line.endswith(" 64")] == []
 
 
 def test_two_folds(tmp_path: Path) -> None:
