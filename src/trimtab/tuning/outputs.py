@@ -75,21 +75,21 @@ def write_best(
         said["not_set"] = not_set
     told = ("score", "accuracy", "training_s", "training_j", "energy_source")
     said |= {name: str(best[name]) if name == "energy_source" else best[name] for name in told}
-    document = _over(workload, parameters, settings)
+    document = _over(workload, parameters, settings, is_described)
     if settings:
         document["tuning"] = {
             Kind.SYSTEM.value: {name: {"default": value} for name, value in settings.items()}
         }
-    if not is_described:
-        document = {"command": list(workload.command)} | document
-        del document["defaults"], document["name"]
-    _write(path, found, said, document, replace(workload, parameters=document["parameters"]))
+    _write(path, found, said, document, workload)
 
 
-def write_inference(path: Path, workload: Workload, outcome: Outcome, found: str) -> None:
+def write_inference(
+    path: Path, workload: Workload, outcome: Outcome, found: str, *, is_described: bool = True
+) -> None:
     """Write the inference `workload` with the best set-up of an architecture.
 
-    `found` says how that was found. Raises TrimtabError where no set-up could be measured.
+    `found` and `is_described` are as for `write_best`. Raises TrimtabError where no set-up could be
+    measured.
     """
     best = outcome.best
     if best is None:
@@ -117,7 +117,7 @@ def write_inference(path: Path, workload: Workload, outcome: Outcome, found: str
         }
     if best.response_s is not None or best.saturated:
         said |= {"response_s": best.response_s, "saturated_batch_sizes": list(best.saturated)}
-    _write(path, found, said, _over(workload, parameters, settings), workload)
+    _write(path, found, said, _over(workload, parameters, settings, is_described), workload)
 
 
 def write_measured(path: Path, architectures: Sequence[KnownArchitecture]) -> None:
@@ -145,8 +145,16 @@ def result_in(path: Path) -> dict[str, Any]:
     return {"parameters": yaml.safe_load(text)["parameters"], **said}
 
 
-def _over(workload: Workload, parameters: Mapping[str, Any], settings: Mapping[str, Any]) -> Row:
-    """Return the keys of a workload that differ from those of the one it is over."""
+def _over(
+    workload: Workload,
+    parameters: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    is_described: bool,
+) -> Row:
+    """Return the keys of a workload that differ from those of the one it is over.
+
+    Of one that no file describes they are all there is.
+    """
     document: Row = {"name": f"{workload.name}_tuned", "parameters": dict(parameters)}
     threads = settings.get("threads", settings.get("cores"))
     if threads is not None:
@@ -157,13 +165,19 @@ def _over(workload: Workload, parameters: Mapping[str, Any], settings: Mapping[s
         document["memory_gib"] = settings["memory_gib"]
     if "loader_workers" in settings and "loader_workers" in workload.parameters:
         document["parameters"]["loader_workers"] = settings["loader_workers"]
-    return {"defaults": [workload.name, "_self_"], **document}
+    if is_described:
+        return {"defaults": [workload.name, "_self_"], **document}
+    del document["name"]
+    return {"command": list(workload.command), **document}
 
 
 def _write(
     path: Path, found: str, said: Mapping[str, Any], document: Row, workload: Workload
 ) -> None:
-    how = "To run it: " + " ".join(shlex.join(command_line(workload)).splitlines())
+    variables = [f"{name}={value}" for name, value in document.get("env", {}).items()]
+    tuned = replace(workload, parameters={**workload.parameters, **document["parameters"]})
+    words = [*(["env", *variables] if variables else []), *command_line(tuned)]
+    how = "To run it: " + " ".join(shlex.join(words).splitlines())
     if "name" in document:
         how = f"To run it, copy it to conf/workload/{document['name']}.yaml."
     lines = [

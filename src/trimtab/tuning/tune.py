@@ -88,7 +88,10 @@ def tune(
         complete = request.tuning.completed(json.loads(best["configuration"]))
         own = Known.of(searches / f"seed_{best['seed']}" / "known")
         outcome = _server(request, made.inference, own, folder, 0).outcome(complete)
-        write_inference(folder / "inference.yaml", request.inference_workload, outcome, found_by)
+        write_inference(
+            folder / "inference.yaml", request.inference_workload, outcome, found_by,
+            is_described=request.is_described,
+        )  # fmt: skip
         measured = request.known_inference(known.inference).every()
         write_measured(folder / "inference.parquet", measured)
     else:  # those of an earlier tuner

@@ -1,6 +1,6 @@
 """What `trimtab tune` tells of trials as they end."""
 
-from trimtab.cli.tuning.command import Told
+from trimtab.cli.tuning.told import Told
 from trimtab.config.groups.objective import Goal, Objective
 from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.hyperband import Job

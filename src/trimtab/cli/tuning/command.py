@@ -1,6 +1,5 @@
 """`trimtab tune`: the best parameters of a program, by trials that are told as they end."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,9 +10,10 @@ from trimtab.cli.alone import alone_in
 from trimtab.cli.claimed import claim
 from trimtab.cli.terminal import Terminal, say_path
 from trimtab.cli.tuning.program import TunedProgram
+from trimtab.cli.tuning.told import Told
 from trimtab.config import Configurations
 from trimtab.config.groups.hardware import Hardware
-from trimtab.config.groups.objective import Goal, Objective
+from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
 from trimtab.profiling.profile import model_of
@@ -32,6 +32,7 @@ _KEYS = {
     "data_fraction": "tuning.data_fraction.least",
     "metric": "tuning.metric",
     "epoch_mark": "marks.epoch",
+    "inference_command": "tuning.inference_workload",
     "timeout_s": "timeout_s",
 }
 
@@ -51,7 +52,8 @@ def tune(
         list[str] | None,
         typer.Option(
             metavar="KIND.NAME=VALUES",
-            help="Of the kind model, training or system: 16,32,64 or 0.0001:0.1 or 0.0001:0.1:log.",
+            help="Of the kind model, training, system or inference: 16,32,64 or 0.0001:0.1 or"
+            " 0.0001:0.1:log.",
             rich_help_panel=_PANEL,
         ),
     ] = None,
@@ -83,6 +85,16 @@ def tune(
             metavar="REGEX",
             help="Lines that end an epoch, with named groups for what is reported, where it does"
             " not call trimtab_trial.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None,
+    inference_command: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="The program that uses the model, for tuners of inference: it gets `--NAME VALUE`"
+            " for each model parameter and `--batch-size`, and goes through its data with"
+            " trimtab_trial.batches.",
             rich_help_panel=_PANEL,
         ),
     ] = None,
@@ -123,11 +135,15 @@ def tune(
     configurations = Configurations(conf or _conf())
     is_command = bool(parameter) or len(program) > 1
     if is_command:
-        given = TunedProgram(parameter or [], epochs, data_fraction, metric, epoch_mark, timeout_s)
+        given = TunedProgram(
+            parameter or [], epochs, data_fraction, metric, epoch_mark, timeout_s, inference_command
+        )
         workload = given.workload(program)
+        inference = given.inference_workload(workload)
     else:
         _refuse_options_of_commands(context, program[0])
         workload = _described(configurations, program[0])
+        inference = _inference_workload(configurations, workload)
     machine = configurations.option("hardware", hardware)
     request = Request(
         workload=workload,
@@ -135,7 +151,7 @@ def tune(
         objective=configurations.option("objective", objective),
         hardware=model_of(machine),
         workers=workers,
-        inference_workload=_inference_workload(configurations, workload),
+        inference_workload=inference,
         device=device_of(_inference_hardware(configurations, workload), machine),
         is_described=not is_command,
     )
@@ -194,51 +210,6 @@ def _say_cost_of_inference(path: Path) -> None:
             f"inference was tuned beside the training, in {spent_s:.1f} s with {spent_j:.4g} J",
             soft_wrap=True,
         )
-
-
-class Told:
-    """What has been told of a search: its best is that of the most training, as in best.yaml.
-
-    `objectives` are those of its folds; of two folds the best is the second one's, once it has one.
-    """
-
-    def __init__(self, objectives: Sequence[Objective], rungs: int) -> None:
-        """Begin with nothing told of the `rungs` in all folds."""
-        self._signs = [1.0 if one.goal == Goal.MAXIMISE else -1.0 for one in objectives]
-        self._rungs, self._done = rungs, set[tuple[int, int, int, float]]()
-        self._best: tuple[int, tuple[int, float], float, int] | None = None
-
-    def add(
-        self, fold: int, trial: int, epochs: int, data_fraction: float, score: float | None
-    ) -> None:
-        """Take in what a trial came to; None is a failure."""
-        self._done.add((fold, trial, epochs, data_fraction))
-        if score is not None:
-            found = (fold, (epochs, data_fraction), score, -trial)
-            self._best = found if self._best is None else max(self._best, found)
-
-    def line(self, fold: int, result: "RungResult") -> str | None:
-        """Take in a result, and return what is said of it; None where it was told before."""
-        score = result.result if isinstance(result.result, float) else None
-        budget = result.budget
-        if (fold, result.trial, budget.epochs, budget.data_fraction) in self._done:
-            return None
-        self.add(fold, result.trial, budget.epochs, budget.data_fraction, score)
-        trained = _budget_in_words(budget.epochs, budget.data_fraction)
-        said = f"failed: {getattr(result.result, 'reason', '')}"
-        if score is not None:
-            said = f"{self._signs[fold - 1] * score:.4g} in {result.training_s:.1f} s"
-        line = f"[{len(self._done)}/{self._rungs}] trial {result.trial}, {trained}: {said}"
-        if self._best is None:
-            return line
-        of_fold, most, best, trial = self._best
-        of = f"trial {-trial}, {_budget_in_words(*most)}"
-        return f"{line}; best so far {self._signs[of_fold - 1] * best:.4g} ({of})"
-
-
-def _budget_in_words(epochs: int, data_fraction: float) -> str:
-    share = "" if data_fraction == 1 else f" on {data_fraction:.0%}"
-    return f"{epochs} epoch{'s' if epochs != 1 else ''}{share}"
 
 
 def _best_of(path: Path, request: "Request") -> Table:
