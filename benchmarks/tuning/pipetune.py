@@ -135,7 +135,7 @@ def search(
     results: list[RungResult] = []
     with tempfile.TemporaryDirectory() as folder:
         before, own_s, began = meters.read(), _own_cpu_s(), time.perf_counter()
-        tune(request, [seed], Path(folder), truth, lambda _, result: results.append(result))
+        tune(request, [seed], Path(folder), truth, lambda _, fold, result: results.append(result))
         tuning_s, after = time.perf_counter() - began, meters.read()
     cpu_s = sum(one.cpu_s for one in results)
     used = meters.share(
@@ -185,9 +185,7 @@ def _overhead_s(results: list[RungResult], tuning_s: float) -> float | None:
         trained_s += one.training_s - known_s.get(one.trial, 0.0) + (one.start_up_s or 0.0)
         known_s[one.trial] = one.training_s
     ordered = sorted(results, key=lambda one: one.began_s)
-    alone = all(
-        later.began_s >= one.ended_s for one, later in itertools.pairwise(ordered)
-    )
+    alone = all(later.began_s >= one.ended_s for one, later in itertools.pairwise(ordered))
     return (tuning_s - trained_s) / len(results) if alone else None
 
 
