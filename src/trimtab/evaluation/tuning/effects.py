@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import altair as alt
 import pandas as pd
+from pandas.api.types import is_number
 
 from trimtab.evaluation.inputs.tunings import TunedCell
 from trimtab.evaluation.report.figures import AFTER, INK, Figure, data, hover, in_order
@@ -90,7 +91,7 @@ def _effects(cell: TunedCell) -> Iterator[Row]:
     good = cell.trials["score"].notna()
     table = pd.concat([cell.trials, parameters], axis=1)[good]
     for name in names:
-        if not all(isinstance(value, (int, float)) for value in table[name].dropna()):
+        if not all(is_number(value) for value in table[name].dropna()):
             continue
         others = [other for other in names if other != name]
         found = [
@@ -113,8 +114,10 @@ def _against_first(group: pd.DataFrame, name: str, others: list[str]) -> Iterato
     if len(group) < 2:
         return
     first = group.iloc[0]
-    beside = ", ".join(f"{_short(other)} {first[other]:g}" for other in others
-                       if isinstance(first[other], (int, float)))  # fmt: skip
+    beside = ", ".join(
+        f"{_short(other)} {f'{first[other]:g}' if is_number(first[other]) else first[other]}"
+        for other in others
+    )
     for _, row in group.iloc[1:].iterrows():
         yield {
             "value": float(row[name]),
@@ -128,6 +131,14 @@ def _against_first(group: pd.DataFrame, name: str, others: list[str]) -> Iterato
 
 def _change_pct(before: float, after: float) -> float | None:
     return 100 * (after / before - 1) if before else None
+
+
+def _by_numbers(text: str) -> list[tuple[bool, float, str]]:
+    """Return what sorts "batch size 64" before "batch size 256"."""
+    return [
+        (True, float(word), "") if word.replace(".", "", 1).isdigit() else (False, 0.0, word)
+        for word in text.replace(",", "").split()
+    ]
 
 
 def _short(name: str) -> str:
@@ -158,7 +169,7 @@ def _panel(cell: TunedCell, name: str, rows: list[Row]) -> Any:
 def _lines(cell: TunedCell, rows: list[Row]) -> Any:
     first = min(float(row["against"]) for row in rows)  # type: ignore[arg-type]
     changes = {key: _CHANGES[key] for key in ("training_change_pct", "energy_change_pct")}
-    beside = in_order(row["beside"] or "" for row in rows)
+    beside = sorted(in_order(str(row["beside"]) for row in rows), key=_by_numbers)
     charts = []
     for key, heading in changes.items():
         values = [

@@ -20,6 +20,7 @@ from trimtab.evaluation.tuning.section import TuningSection
 
 _FEW = 10.0  # events a second: so many more or less say nothing, as in the ground truth
 _MOST_EPOCHS = 12
+_UNITS = {"memory_gib": "GiB", "gpus": "GPUs", "frequency_mhz": "MHz"}
 
 
 class Events(TuningSection):
@@ -121,8 +122,10 @@ class Events(TuningSection):
 
 def in_short(settings: dict[str, Any]) -> str:
     """Return settings as a few words, "2 cores, 8 GiB"; of none "as started"."""
-    units = {"cores": "cores", "memory_gib": "GiB", "threads": "threads", "gpus": "GPUs"}
-    said = [f"{value:g} {units.get(name, name)}" for name, value in settings.items()]
+    said = [
+        f"{value:g} {_UNITS.get(name, name.replace('_', ' ')).removesuffix('s' * (value == 1))}"
+        for name, value in settings.items()
+    ]
     return ", ".join(said) or "as started"
 
 

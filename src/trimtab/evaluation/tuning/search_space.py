@@ -1,9 +1,10 @@
 """Where tuners look: the configurations of two parameters, and how good they were."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import altair as alt
+from pandas.api.types import is_number
 
 from trimtab.evaluation.inputs.tunings import TunedCell, TunedSetting
 from trimtab.evaluation.report.figures import Figure, data, hover
@@ -36,7 +37,7 @@ def _panel(setting: TunedSetting) -> Any:
         parameters = cell.parameters
         for name in map(str, parameters):
             if not name.startswith("system."):
-                numbers = (v for v in parameters[name].dropna() if isinstance(v, (int, float)))
+                numbers = (v for v in parameters[name].dropna() if is_number(v))
                 tried.setdefault(name, set()).update(numbers)
     names = sorted(tried, key=lambda name: (-len(tried[name]), name))[:2]
     if len(names) < 2 or len(tried[names[1]]) < 2:
@@ -75,13 +76,13 @@ def _values(cell: TunedCell, names: list[str]) -> list[dict[str, Any]]:
     parameters = cell.parameters.loc[last.index]
     found = []
     for (_, row), (_, values) in zip(last.iterrows(), parameters.iterrows(), strict=True):
-        x, y = (values.get(name) for name in names)
-        if isinstance(x, (int, float)) and isinstance(y, (int, float)) and x == x and y == y:
+        x, y = (values.get(name) for name in names)  # of an architecture without it, NaN
+        if all(is_number(value) and value == value for value in (x, y)):
             found.append(
                 {
                     "number": int(row["trial"]) + 1,
-                    "x": float(x),
-                    "y": float(y),
+                    "x": float(cast(float, x)),
+                    "y": float(cast(float, y)),
                     "accuracy_pct": 100 * float(row["accuracy"]),
                     "epochs": int(row["epochs"]),
                 }

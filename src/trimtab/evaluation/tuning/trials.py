@@ -37,8 +37,8 @@ class Trials(TuningSection):
         yield from figure_of(
             "budgets",
             "What trials are trained with",
-            "Each circle is a rung: its epochs and share of the data, as large as many trials were "
-            "judged there. Numbers within a circle's reach count its trials.",
+            "Each circle is a rung: its epochs and share of the data, the larger the more "
+            "trials were judged there; the number beside it counts them.",
             map(_budgets, self.settings),
         )
 
@@ -88,6 +88,7 @@ def _panel(setting: TunedSetting, x: str, heading: str, keys: tuple[str, ...]) -
 def _budgets(setting: TunedSetting) -> Any:
     charts = []
     tuners = [cell.label for cell in setting.cells]
+    most = max(int(cell.trials["epochs"].max()) for cell in setting.cells)
     for cell in setting.cells:
         counted = cell.trials.groupby(["epochs", "data_fraction"]).size()
         values = [
@@ -101,7 +102,7 @@ def _budgets(setting: TunedSetting) -> Any:
             if epochs
         ]
         base = alt.Chart(data(values)).encode(
-            x=alt.X("epochs:Q", title="Epochs", scale=alt.Scale(domainMin=0),
+            x=alt.X("epochs:Q", title="Epochs", scale=alt.Scale(domain=[0, most + 0.5]),
                     axis=alt.Axis(format="d", tickMinStep=1)),
             y=alt.Y("data_pct:Q", title="Data, %", scale=alt.Scale(domain=[0, 108])),
             tooltip=hover("tuner", epochs="d", data_pct=".0f", trials="d"),
