@@ -13,7 +13,7 @@ import altair as alt
 import pandas as pd
 
 from trimtab.evaluation.inputs.tunings import TunedCell
-from trimtab.evaluation.report.figures import Figure, data, hover, in_order
+from trimtab.evaluation.report.figures import INK, Figure, data, hover, in_order
 from trimtab.evaluation.report.tables import SOURCE_COLUMNS, Column, Row, Table
 from trimtab.evaluation.schedules.section import figure_of
 from trimtab.evaluation.tuning.section import TuningSection
@@ -133,6 +133,14 @@ def _log(rate: float) -> float:
     return math.log(rate + _FEW)
 
 
+def _in_words(rate: float) -> str:
+    """Return a rate in three or four letters: 1.5, 830, 54k."""
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if rate >= size:
+            return f"{rate / size:.2g}{unit}" if rate < 10 * size else f"{rate / size:.0f}{unit}"
+    return f"{rate:.2g}" if rate < 10 else f"{rate:.0f}"
+
+
 def _most(cell: TunedCell) -> int:
     return int(cell.epochs.groupby("row").size().max()) if not cell.epochs.empty else 0
 
@@ -180,7 +188,10 @@ def _against_row(values: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _heat_map(
     values: list[dict[str, Any]], columns: list[str], axis: str | None, title: str
 ) -> Any:
-    named = [{**one, "event": one["event"].replace("_", " ")} for one in values]
+    named = [
+        {**one, "event": one["event"].replace("_", " "), "words": _in_words(one["rate"])}
+        for one in values
+    ]
     most = max(1.0, *(abs(one["difference"]) for one in named))
     colour = alt.Color(
         "difference:Q",
@@ -195,5 +206,10 @@ def _heat_map(
     cells = base.mark_rect(stroke="white").encode(
         color=colour, tooltip=hover("column", "event", rate=",.0f", difference="+.2f")
     )
-    words = base.mark_text(fontSize=9).encode(text=alt.Text("rate:Q", format=".2~s"))
+    words = base.mark_text(fontSize=9).encode(
+        text="words:N",
+        color=alt.condition(
+            f"abs(datum.difference) > {0.6 * most}", alt.value("white"), alt.value(INK)
+        ),
+    )
     return alt.layer(cells, words).properties(width=alt.Step(58), height=alt.Step(22), title=title)

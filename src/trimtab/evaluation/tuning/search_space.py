@@ -11,6 +11,7 @@ from trimtab.evaluation.report.figures import Figure, data, hover
 from trimtab.evaluation.schedules.section import figure_of
 from trimtab.evaluation.tuning.section import TuningSection
 
+_AXIS = alt.Axis(tickCount=4, format="~g", grid=False)
 _MOST_NAMED = 9  # trials whose number stands beside them, as in the thesis
 
 
@@ -49,8 +50,8 @@ def _panel(setting: TunedSetting) -> Any:
         if not values:
             continue
         base = alt.Chart(data(values)).encode(
-            x=alt.X("x:Q", title=_short(names[0]), scale=axes[0]),
-            y=alt.Y("y:Q", title=_short(names[1]), scale=axes[1]),
+            x=alt.X("x:Q", title=_short(names[0]), scale=axes[0], axis=_AXIS),
+            y=alt.Y("y:Q", title=_short(names[1]), scale=axes[1], axis=_AXIS),
             tooltip=hover("number", x=".4~g", y=".4~g", accuracy_pct=".2f", epochs="d"),
         )
         accuracies = [value["accuracy_pct"] for value in values]
@@ -93,7 +94,8 @@ def _values(cell: TunedCell, names: list[str]) -> list[dict[str, Any]]:
 def _axis(name: str, values: set[Any]) -> Any:
     """Return a logarithmic scale where values span more than a power of ten."""
     spans = min(values) > 0 and max(values) / min(values) > 10
-    return alt.Scale(type="log" if spans else "linear", zero=False, padding=14)
+    domain = [float(min(values)), float(max(values))]
+    return alt.Scale(type="log" if spans else "linear", domain=domain, nice=False, padding=14)
 
 
 def _short(name: str) -> str:
