@@ -58,7 +58,7 @@ THESIS = (
 class ThesisFigures(TuningSection):
     """A line for each figure of the thesis: drawn here, or why not."""
 
-    order = 690
+    order = 680
 
     def make_tables(self) -> Iterator[Table]:
         """Yield the figures of chapters 2.4, 6 and 7."""
