@@ -149,7 +149,7 @@ def test_the_report(tmp_path: Path) -> None:
     assert {path.stem for path in (tmp_path / "report/tables").iterdir()} >= {
         "tuning", "best_configurations", "rungs",
     }  # fmt: skip
-    assert {path.stem for path in (tmp_path / "report/figures").iterdir()} == {
+    assert {path.stem for path in (tmp_path / "report/figures").iterdir()} >= {
         "tuners", "accuracy_over_tuning_time",
     }  # fmt: skip
 

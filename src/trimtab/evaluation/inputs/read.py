@@ -100,7 +100,11 @@ def _tuning(folder: Path, labels: Mapping[str, str]) -> TunedCell:
     _refuse_twice(f"{folder / 'trials.parquet'}: seed / fold / trial / rung", keys)
     tuner, workload, hardware, objective = folder.parts[-4:]
     label = labels.get(tuner) or tuner
-    return TunedCell(tuner, workload, hardware, objective, label, trials)
+    cell = TunedCell(tuner, workload, hardware, objective, label, trials)
+    path = folder / "inference.parquet"
+    if not path.is_file():
+        return cell
+    return replace(cell, inference=tables.read_table(path, tables.INFERENCE))
 
 
 def _only(frame: pd.DataFrame, path: Path, columns: tuple[str, str]) -> tuple[str, str]:

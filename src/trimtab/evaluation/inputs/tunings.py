@@ -1,11 +1,16 @@
 """What the searches of a tuner came to, as the tune stage wrote it."""
 
+import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import pandas as pd
+
+from trimtab.records.tables import INFERENCE
+
+_OF_EPOCH = ("epoch", "wall_s", "energy_j", "accuracy", "settings", "rates")
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,10 @@ class SeedSearch:
 
 @dataclass(frozen=True)
 class TunedCell:
-    """One tuner on one workload, machine and objective; `label` is the tuner's."""
+    """One tuner on one workload, machine and objective; `label` is the tuner's.
+
+    `inference` has the columns of INFERENCE, and no rows where the model's use was not tuned.
+    """
 
     tuner: str
     workload: str
@@ -90,6 +98,35 @@ class TunedCell:
     objective: str
     label: str
     trials: pd.DataFrame
+    inference: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=INFERENCE.names))
+
+    @cached_property
+    def epochs(self) -> pd.DataFrame:
+        """The epochs of all trials: what `by_epoch` says, beside the row that it is of.
+
+        Its `settings` and `rates` are dictionaries; `row` is the position in `trials`.
+        """
+        keys = ["seed", "fold", "trial", "rung", "data_fraction", "by_epoch"]
+        rows = [
+            {**dict(zip(keys[:-1], said, strict=True)), "row": at, **epoch}
+            for at, (*said, text) in enumerate(self.trials[keys].itertuples(index=False, name=None))
+            for epoch in _epochs_in(text)
+        ]
+        return pd.DataFrame(rows, columns=[*keys[:-1], "row", *_OF_EPOCH])
+
+    @cached_property
+    def parameters(self) -> pd.DataFrame:
+        """What each row of `trials` was trained with: a column a parameter, by its full name.
+
+        Settings that were in effect at the end stand for the system parameters asked for.
+        """
+        rows = [
+            {**values_in(configuration), **_full("system", values_in(settings))}
+            for configuration, settings in zip(
+                self.trials["configuration"], self.trials["settings"], strict=True
+            )
+        ]
+        return pd.DataFrame(rows, index=self.trials.index)
 
     @property
     def setting(self) -> tuple[str, str, str]:
@@ -135,3 +172,26 @@ def settings_of(cells: Sequence[TunedCell]) -> Iterator[TunedSetting]:
     """Yield the cells by what they are compared on, in the order of their first mention."""
     for setting in dict.fromkeys(cell.setting for cell in cells):
         yield TunedSetting(tuple(cell for cell in cells if cell.setting == setting))
+
+
+def values_in(text: str) -> dict[str, Any]:
+    """Return the JSON object of values that a text is; of another text nothing."""
+    try:
+        values = json.loads(text)
+    except (ValueError, TypeError):
+        return {}
+    return values if isinstance(values, dict) else {}
+
+
+def _epochs_in(text: str) -> Iterator[dict[str, Any]]:
+    try:
+        found = json.loads(text)
+    except (ValueError, TypeError):
+        return
+    for epoch in found if isinstance(found, list) else ():
+        if isinstance(epoch, dict) and set(epoch) == set(_OF_EPOCH):
+            yield epoch
+
+
+def _full(kind: str, values: dict[str, Any]) -> dict[str, Any]:
+    return {f"{kind}.{name}": value for name, value in values.items()}

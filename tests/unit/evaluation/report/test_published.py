@@ -234,11 +234,14 @@ def test_what_chapters_6_and_7_state_of_tuning_is_whole() -> None:
     }
     (printed,) = (entry for entry in entries if entry.row == "PipeTune, LeNet on MNIST")
     assert (printed.number("accuracy_pct"), printed.number("tuning_s")) == (92.70, 3415)
+    entries = published("multi_tenant")
+    assert [entry.number("response_reduction_pct") for entry in entries] == [30, 65]
+    assert {entry.place for entry in entries} == {"Section 6.4.5"}
 
 
 def test_every_file_of_the_folder_is_asked_for() -> None:
     held = {yaml.safe_load(path.read_text()).get("holds") for path in FOLDER.glob("*/*.yaml")}
-    assert held == {None, *WORKLOADS, *OTHERS, *FIGURES, *SCHEDULING, "tuning"}
+    assert held == {None, *WORKLOADS, *OTHERS, *FIGURES, *SCHEDULING, "tuning", "multi_tenant"}
 
 
 GOOD: dict[str, Any] = {

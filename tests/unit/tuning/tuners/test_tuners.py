@@ -75,6 +75,16 @@ def test_random_search_trains_all_to_the_end(tmp_path: Path) -> None:
     assert made.fidelity.at(9).epochs == 18
 
 
+def test_a_grid_has_no_more_trials_than_configurations(tmp_path: Path) -> None:
+    keys: dict[str, Any] = {"algorithm": "grid", "searched": ["training", "system"]}
+    made = build_tuner("random_search", keys | {"trials": 1000}, facts(tmp_path))
+    # Two batch sizes, one or two of four cores as there are, two memories, and one pair forbidden.
+    assert made.brackets == [(Rung(6, 9),)]
+    assert build_tuner("random_search", keys | {"trials": 3}, facts(tmp_path)).brackets == [
+        (Rung(3, 9),)
+    ]
+
+
 def test_pipetune_probes_what_is_allowed_and_possible(tmp_path: Path) -> None:
     made = build_tuner("pipetune", {}, facts(tmp_path))
     assert made.searched == [Kind.MODEL, Kind.TRAINING]

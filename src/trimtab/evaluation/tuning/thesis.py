@@ -1,0 +1,95 @@
+"""What of the thesis' figures about tuning an experiment shows, and why not the rest."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from trimtab.evaluation.report.section import TUNING, find_sections
+from trimtab.evaluation.report.tables import Column, Table
+from trimtab.evaluation.tuning.section import TuningSection
+
+
+class Shown(NamedTuple):
+    """A figure of the thesis: the figures of the report that show the same, the experiment that
+    has what they need, and what is missing or different."""
+
+    place: str
+    shows: str
+    figures: tuple[str, ...]
+    experiment: str
+    remark: str = ""
+
+
+_SIX, _EDGE = "tune_thesis_6_2", "tune_thesis_7_9_to_7_16"
+_USE = "tune_thesis_7_1_to_7_4"
+THESIS = (
+    Shown("Figure 2.3", "batch size and cores in training", ("parameter_effects", "core_effects"),
+          "tune_thesis_2_3"),
+    Shown("Figure 2.4", "events of training and inference", (), "",
+          "not measured: events are counted in training, none in inference alone"),
+    Shown("Figure 6.1", "cost of tuning on rented instances", (), "",
+          "not measured: it is a price list times an exponential number of trials"),
+    Shown("Table 6.1", "LeNet by approach", ("tuners",), "tune_thesis_6_1"),
+    Shown("Figure 6.2", "events, epoch by epoch", ("epoch_events", "workload_events"), _SIX,
+          "58 events there; here those that the machine counts"),
+    Shown("Figure 6.3", "tuning beside other load", (), "",
+          "not measured: no experiment puts load beside a search"),
+    Shown("Figure 6.6", "clusters of workloads", ("profile_clusters",), _SIX),
+    Shown("Figure 6.7", "accuracy and trial time over tuning time",
+          ("accuracy_over_tuning_time", "trials_over_tuning_time"), _SIX),
+    Shown("Figures 6.8, 6.9", "tuners beside each other", ("tuners", "tuning_reductions"), _SIX),
+    Shown("Figures 6.10, 6.11", "response times of jobs that share a cluster", ("multi_tenant",),
+          _SIX, "simulated with measured durations"),
+    Shown("Figures 7.1a, 7.2a", "layers and batch size in training", ("parameter_effects",), _USE),
+    Shown("Figures 7.1b, 7.2b, 7.4", "layers, batch size and cores in inference",
+          ("inference_effects",), _USE),
+    Shown("Figure 7.3", "system parameters in training", ("core_effects",), _USE,
+          "by cores; the thesis has GPUs"),
+    Shown("Figure 7.8", "where search algorithms look", ("search_space",), "tune_thesis_7_8"),
+    Shown("Figure 7.9", "budgets of trials", ("budgets",), _EDGE),
+    Shown("Figure 7.10", "accuracy and training time over trials", ("trials_in_order",), _EDGE),
+    Shown("Figures 7.11 to 7.13", "budgets, and EdgeTune beside its baseline",
+          ("deployed", "tuning_reductions"), _EDGE),
+    Shown("Figure 7.14", "error of estimated inference", (), "",
+          "not measured by an experiment, but by benchmarks/tuning/inference_error.py"),
+    Shown("Figures 7.15, 7.16", "objectives of time and of energy", ("deployed",), _EDGE),
+)  # fmt: skip
+
+
+class ThesisFigures(TuningSection):
+    """A line for each figure of the thesis: drawn here, or why not."""
+
+    order = 680
+
+    def make_tables(self) -> Iterator[Table]:
+        """Yield the figures of chapters 2.4, 6 and 7."""
+        drawn = {
+            figure.name
+            for kind in find_sections()
+            if kind.chapter is TUNING and kind is not ThesisFigures
+            if (section := kind(self.measurements)).applies
+            for figure in section.figures
+        }
+        yield Table(
+            "thesis_figures",
+            "The thesis' figures about tuning",
+            "Which of them this experiment has what it takes for, by the names of the figures "
+            "above, and the experiment that is made for it.",
+            (
+                Column("name", "In the thesis"),
+                Column("shows", "Shows"),
+                Column("figures", "Here"),
+                Column("experiment", "Experiment"),
+                Column("remark", "Remark"),
+            ),
+            tuple(
+                {
+                    "name": one.place,
+                    "shows": one.shows,
+                    "figures": ", ".join(name for name in one.figures if name in drawn)
+                    or ("not measured here" if one.figures else ""),
+                    "experiment": one.experiment,
+                    "remark": one.remark,
+                }
+                for one in THESIS
+            ),
+        )
