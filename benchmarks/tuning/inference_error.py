@@ -4,9 +4,9 @@
 
 Models run for real with each batch size, on one core and on two, at full speed and stopped for half
 and for three quarters of the time: that is the truth. Each is estimated from the full speed of some
-batch sizes, each about four times the one before, and from how much longer the middle one of these
-takes where it is stopped; what is estimated from is not compared. `by_share_alone` are the errors
-without that, where full speed is divided by the share.
+batch sizes, each about four times the one before, and from how much longer the first and the last
+of these take where they are stopped; what is estimated from is not compared. `by_share_alone` are
+the errors without that, where full speed is divided by the share.
 
 All processes of a model live at once and take turns, in rounds, under a real-time policy. A round
 has an estimate and a truth of each case, taken within seconds of each other: how fast this machine
@@ -133,17 +133,18 @@ def rounds_of(
 def compared(rounds: list[Round], anchors: tuple[int, ...]) -> Iterable[dict[str, float]]:
     """Each case that is not estimated from: the truth with its spread, the estimate, the error."""
     truths, estimates, by_share = defaultdict(list), defaultdict(list), defaultdict(list)
-    middle = anchors[len(anchors) // 2]
+    ends = (anchors[0], anchors[-1])
     for times in rounds:
         known = {(size, cores): times[size, cores, 1.0] for size in anchors for cores in CORES}
         slowed = {
-            (cores, share): times[middle, cores, share] / times[middle, cores, 1.0]
+            (size, cores, share): times[size, cores, share] / times[size, cores, 1.0]
+            for size in ends
             for cores in CORES
             for share in SHARES
         }
         model, share_alone = BatchTimes(known, slowed), BatchTimes(known)
         for (size, cores, share), time_s in times.items():
-            if size not in anchors or (share < 1 and size != middle):
+            if size not in anchors or (share < 1 and size not in ends):
                 truths[size, cores, share].append(time_s)
                 estimates[size, cores, share].append(model.batch_s(size, cores, share))
                 by_share[size, cores, share].append(share_alone.batch_s(size, cores, share))

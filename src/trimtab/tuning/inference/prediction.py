@@ -5,7 +5,8 @@ for each of its samples, which change where caches or kernels do: so the time is
 size between two that were measured, and beyond the last it goes on as before it. By cores it is a
 part that they share and one that they do not (Amdahl), fitted for each batch size. A share of the
 CPUs' time divides the speed, and being stopped costs something besides, which is the machine's and
-the program's: where one batch size was tried under the share, all take as much longer as it did.
+the program's, the more the smaller the batch: where sizes were tried under the share, the others
+take as much longer as they did, between two by their ratio.
 """
 
 import math
@@ -13,11 +14,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+import numpy as np
+
 from trimtab.errors import UserError
 
 Measured = Mapping[tuple[int, int], float]  # s of a batch, by its size and the number of cores
-# How many times as long as at full speed a batch took, by the number of cores and the share.
-Slowed = Mapping[tuple[int, float], float]
+# How many times as long as at full speed a batch took, by its size, the number of cores and the
+# share of the time.
+Slowed = Mapping[tuple[int, int, float], float]
 
 
 @dataclass(frozen=True)
@@ -52,8 +56,16 @@ class BatchTimes:
                 below, above = left, right
         low_s, high_s = (self._on_cores(one, cores) for one in (below, above))
         time_s = low_s + (high_s - low_s) * (size - below) / (above - below)
-        slower = self.slowed.get((cores, cpu_share), 1 / cpu_share)
-        return max(time_s, _LEAST_SHARE * low_s) * slower
+        return max(time_s, _LEAST_SHARE * low_s) * self._slower(size, cores, cpu_share)
+
+    def _slower(self, size: int, cores: int, cpu_share: float) -> float:
+        """Return how many times as long as at full speed a batch takes."""
+        tried = {one: by for (one, on, share), by in self.slowed.items()
+                 if (on, share) == (cores, cpu_share)}  # fmt: skip
+        if not tried:
+            return 1 / cpu_share
+        sizes = sorted(tried)
+        return float(np.interp(math.log(size), np.log(sizes), [tried[one] for one in sizes]))
 
     def _on_cores(self, size: int, cores: int) -> float:
         """Return the time of a measured size on any number of cores."""

@@ -52,7 +52,7 @@ class TrialProcess:
         self._start_up_s: float | None = None
         self._clock = TrialClock(running.started_at, timeout_s, _PATIENCE_S)
         self._told_to_stop = False
-        self.change = self._machine.start(settings)
+        self.change = self._machine.start(settings, running.began_on)
 
     @classmethod
     def start(
