@@ -54,7 +54,7 @@ MODELS = {  # the sizes that are estimated from, and those between them
 }
 CORES = (1, 2)
 SHARES = (0.25, 0.5, 1.0)  # full speed last: nothing is stopped by turns then
-ROUNDS_STOPPED = 2  # of batches in a turn: the more, the less matters in which turn it began
+STOPPED_S = 0.5  # of batches in a turn: the more, the less matters when it was stopped first
 FEWEST_ROUNDS = 3
 LOADED = 0.5  # CPUs
 PUBLISHED = "at most 20 % (Rocha's thesis, figure 7.14)"
@@ -81,7 +81,7 @@ class Turns:
     def take(self, cpu_share: float) -> float:
         """Have a turn at a share of the CPUs' time; return the mean time of a batch, in s."""
         batches = served_s = 0.0
-        for _ in range(1 if cpu_share == 1 else ROUNDS_STOPPED):
+        while served_s == 0 or (cpu_share < 1 and served_s < STOPPED_S):
             self._process.answer(SystemSettings(cpu_share=cpu_share))
             more, took_s = self.wait()
             batches, served_s = batches + more, served_s + took_s
@@ -110,7 +110,8 @@ def rounds_of(
         for number, (size, cores) in enumerate((s, c) for s in sorted(sizes) for c in CORES):
             running.append(Turns(workload, size, cores, folder / str(number)))
             stack.callback(running[-1].close)
-            running[-1].wait()  # the warm-up, of which a second round follows when all have started
+        for one in running:
+            one.wait()  # the warm-up, of which a second round follows when all have started
         for one in running:
             # No other program interrupts it: two threads that wait for each other would lose twice.
             one.schedule(os.SCHED_RR, 1)
