@@ -1,5 +1,6 @@
 """`trimtab probe` and `trimtab schedule run`: real tasks on this machine."""
 
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
@@ -46,20 +47,29 @@ def probe(
     ] = None,
     hardware: Machine = "this_machine",
     conf: Conf = Path("conf"),
+    models: Annotated[
+        bool, typer.Option("--models", help="Time models, too: by them rooflines are corrected.")
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
 ) -> None:
     """Run tasks at every number of cores and store what they took as a hardware YAML."""
     from trimtab.execution import probing
+    from trimtab.tuning.inference import model_times
 
     machine = _machine(conf, hardware)
     tasks = task if task is not None else [] if command else list(probing.NAMES)
-    with console.status("probing: every task at every number of cores"):
+    timed = Configurations(conf).options("workload", model_times.WORKLOADS) if models else []
+    with (
+        console.status("probing: every task at every number of cores"),
+        TemporaryDirectory(prefix="trimtab-probe-") as folder,
+    ):
         document = probing.probe(
             name,
             output or conf / "hardware" / f"{name}.yaml",
             hardware=model_of(machine),
             tasks=tasks,
             commands={Path(command[0]).stem: command} if command else None,
+            models=partial(model_times.model_times, timed, Path(folder)) if models else None,
             overwrite=overwrite,
         )
     table = Table("task", "cores", "work", "level", "run time, s", "energy, J")
@@ -74,6 +84,11 @@ def probe(
         for row in document["rooflines"]:
             reached.add_row(*(f"{value:g}" for value in row.values()))
         console.print(reached)
+    if "models" in document:
+        took = Table("model", "batch size", "cores", "a batch, s")
+        for row in document["models"]:
+            took.add_row(*map(str, row.values()))
+        console.print(took)
     say_path(output or conf / "hardware" / f"{name}.yaml")
 
 

@@ -8,7 +8,7 @@ import itertools
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,13 +70,15 @@ def probe(
     hardware: HardwareModel,
     tasks: Sequence[str] = NAMES,
     commands: Mapping[str, Sequence[str]] | None = None,
+    models: Callable[[], list[dict[str, Any]]] | None = None,
     overwrite: bool = False,
 ) -> dict[str, Any]:
     """Probe this host and write the hardware YAML `output`, which has to be called `{name}.yaml`.
 
-    `tasks` are some of `NAMES`, `commands` are the user's own by their names. `hardware` is the
-    power model of this host. Returns the document. Raises UserError before anything runs for an
-    unknown task and for a file that is there already, unless `overwrite`.
+    `tasks` are some of `NAMES`, `commands` are the user's own by their names. `models`, if given,
+    times models, for the key of that name. `hardware` is the power model of this host. Returns the
+    document. Raises UserError before anything runs for an unknown task and for a file that is there
+    already, unless `overwrite`.
     """
     check_output(name, output, overwrite=overwrite)
     unknown = [task for task in tasks if task not in NAMES]
@@ -87,6 +89,8 @@ def probe(
     document = probe_host(name, chosen, hardware=hardware)
     if rooflines.NAME in tasks:
         document["rooflines"] = rooflines.rooflines(sorted(os.sched_getaffinity(0)))
+    if models is not None:
+        document["models"] = models()
     check_output(name, output, overwrite=overwrite)  # it took a while: somebody may have written it
     text = yaml.safe_dump(document, sort_keys=False, width=98, allow_unicode=True)
     with whole_file(output) as temporary:

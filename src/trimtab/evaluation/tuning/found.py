@@ -11,7 +11,12 @@ from trimtab.evaluation.tuning.section import WHO, TuningSection, who
 _SEED = Column("seed", "Seed", 0)
 _BUDGET = (Column("epochs", "Epochs", 0), Column("data_fraction", "Data", 2))
 # Of the inference that was tuned beside, where it was.
-_INFERENCE = {"inference_s": ("Inference, s a sample", 6), "inference_j": ("J a sample", 6)}
+_INFERENCE = {
+    "inference_s": ("Inference, s a sample", 6),
+    "inference_s_low": ("at least, emulated", 6),
+    "inference_s_high": ("at most, emulated", 6),
+    "inference_j": ("J a sample", 6),
+}
 
 
 class Found(TuningSection):
@@ -28,7 +33,9 @@ class Found(TuningSection):
             "best_configurations",
             "Best configurations",
             "Of each search that with the highest score on the largest budget. Settings are those "
-            "of the machine at its end; the score is the objective's, higher is better.",
+            "of the machine at its end; the score is the objective's, higher is better. Inference "
+            "with an interval is that of a device that was emulated on this machine and scaled by "
+            "rooflines: docs/methods/inference.md says what the interval is of.",
             (
                 *WHO, _SEED, Column("configuration", "Configuration"),
                 Column("settings", "Settings"), *_BUDGET, Column("score", "Score", 4),

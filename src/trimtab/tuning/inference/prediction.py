@@ -3,18 +3,25 @@
 Thesis, section 7.5.4, reports by how much such estimates miss. A batch takes a fixed time and one
 for each of its samples, which change where caches or kernels do: so the time is affine in the batch
 size between two that were measured, and beyond the last it goes on as before it. By cores it is a
-part that they share and one that they do not (Amdahl), fitted for each batch size; a share of the
-CPUs' time divides the speed.
+part that they share and one that they do not (Amdahl), fitted for each batch size. A share of the
+CPUs' time divides the speed, and being stopped costs something besides, which is the machine's and
+the program's, the more the smaller the batch: where sizes were tried under the share, the others
+take as much longer as they did, between two by their ratio.
 """
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
+
+import numpy as np
 
 from trimtab.errors import UserError
 
 Measured = Mapping[tuple[int, int], float]  # s of a batch, by its size and the number of cores
+# How many times as long as at full speed a batch took, by its size, the number of cores and the
+# share of the time.
+Slowed = Mapping[tuple[int, int, float], float]
 
 
 @dataclass(frozen=True)
@@ -22,10 +29,12 @@ class BatchTimes:
     """The times of batches of one model, of which `measured` are known.
 
     There are at least two batch sizes, each measured with the same numbers of cores. Raises
-    UserError where there are not.
+    UserError where there are not. Under a share of the time that is not in `slowed` a batch takes
+    the inverse of the share as long.
     """
 
     measured: Measured
+    slowed: Slowed = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         sizes = {size for size, _ in self.measured}
@@ -38,17 +47,6 @@ class BatchTimes:
         if not all(math.isfinite(time_s) and time_s > 0 for time_s in self.measured.values()):
             raise UserError(f"times of batches: {dict(self.measured)}: expected seconds above 0")
 
-    @property
-    def cores(self) -> set[int]:
-        """The numbers of cores that were measured."""
-        return {count for _, count in self.measured}
-
-    def fixed_s(self, cores: int) -> float:
-        """Return what a batch takes that does not grow with it, from the two smallest sizes."""
-        first, second = sorted({size for size, _ in self.measured})[:2]
-        first_s, second_s = self._on_cores(first, cores), self._on_cores(second, cores)
-        return first_s - (second_s - first_s) * first / (second - first)
-
     def batch_s(self, size: int, cores: int, cpu_share: float = 1.0) -> float:
         """Return the time of a batch."""
         sizes = sorted({size for size, _ in self.measured})
@@ -58,7 +56,16 @@ class BatchTimes:
                 below, above = left, right
         low_s, high_s = (self._on_cores(one, cores) for one in (below, above))
         time_s = low_s + (high_s - low_s) * (size - below) / (above - below)
-        return max(time_s, _LEAST_SHARE * low_s) / cpu_share
+        return max(time_s, _LEAST_SHARE * low_s) * self._slower(size, cores, cpu_share)
+
+    def _slower(self, size: int, cores: int, cpu_share: float) -> float:
+        """Return how many times as long as at full speed a batch takes."""
+        tried = {one: by for (one, on, share), by in self.slowed.items()
+                 if (on, share) == (cores, cpu_share)}  # fmt: skip
+        if not tried:
+            return 1 / cpu_share
+        sizes = sorted(tried)
+        return float(np.interp(math.log(size), np.log(sizes), [tried[one] for one in sizes]))
 
     def _on_cores(self, size: int, cores: int) -> float:
         """Return the time of a measured size on any number of cores."""

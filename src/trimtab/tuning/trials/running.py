@@ -88,7 +88,8 @@ class TrialFolder:
 class Running:
     """A trial's program that runs: `pid`, its processes, its counters, and its marks if any.
 
-    `exit_fd` is readable when the first process has ended, `news_fd` when a mark has arrived.
+    `exit_fd` is readable when the first process has ended, `news_fd` when a mark has arrived. It
+    was started on the CPUs of `began_on`.
     """
 
     def __init__(self, program: Program, folder: TrialFolder, settings: SystemSettings) -> None:
@@ -111,6 +112,7 @@ class Running:
             if settings.cpus is not None:
                 with suppress(OSError):  # the settings' own change says so
                     os.sched_setaffinity(0, settings.cpus)
+            self.began_on = os.sched_getaffinity(0)
             self.counters = HardwareCounters()
             with new_file(folder.stderr) as err:
                 out = subprocess.PIPE if from_pipe else self._stdout.fileno()

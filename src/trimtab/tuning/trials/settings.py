@@ -7,8 +7,8 @@ alone; the rest (threads, loader workers) is told to the program, which waits be
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from trimtab.errors import UserError
@@ -116,8 +116,14 @@ class Machine:
         self._gpus: tuple[str, ...] | None = None
         self._mhz: float | None = None
 
-    def start(self, settings: SystemSettings) -> Change:
-        """Set what is wanted, just after the job has started with `settings.environment`."""
+    def start(self, settings: SystemSettings, began_on: Collection[int] = ()) -> Change:
+        """Set what is wanted, just after the job has started with `settings.environment`.
+
+        A job that was started on its CPUs is left alone: OpenMP may have bound its threads to one
+        each by now, and two that share one wait for each other.
+        """
+        if settings.cpus is not None and set(began_on) == set(settings.cpus):
+            self._cpus, settings = settings.cpus, replace(settings, cpus=None)
         self._gpus = settings.gpus
         if settings.memory_bytes is not None:
             self._memory = memory_limit()

@@ -26,7 +26,16 @@ def test_between_two_sizes_the_nearest_count() -> None:
     assert times.batch_s(6, 1) == 14.0
     assert times.batch_s(3, 1) == 2.0
     assert times.batch_s(4, 7) == 6.0  # nothing is known of other cores
-    assert times.fixed_s(1) == 0.5
+
+
+def test_what_being_stopped_cost_one_size_it_costs_all() -> None:
+    times = BatchTimes({(1, 1): 1.0, (3, 1): 2.0}, {(1, 1, 0.25): 5.0})
+    assert times.batch_s(2, 1, 0.25) == 7.5  # by hand
+    assert times.batch_s(2, 1, 0.5) == 3.0  # not tried: the share alone
+    assert times.batch_s(2, 2, 0.25) == 6.0  # nor on so many cores
+    two = BatchTimes({(1, 1): 1.0, (16, 1): 16.0}, {(1, 1, 0.25): 6.0, (16, 1, 0.25): 4.0})
+    assert two.batch_s(4, 1, 0.25) == pytest.approx(4 * 5.0)  # half of the way, by its ratio
+    assert two.batch_s(32, 1, 0.25) == pytest.approx(32 * 4.0)  # beyond it nothing is known
 
 
 def test_times_that_disagree_do_not_go_below_nothing() -> None:

@@ -407,3 +407,22 @@ def test_the_start_sets_the_cpus_before_the_program_runs(tmp_path: Path) -> None
     with start(workload(code), tmp_path / "trial", settings=settings) as trial:
         assert trial.next_event(LIMIT_S).reason == Reason.FINISHED
     assert (tmp_path / "trial/from_epoch_0.stdout").read_text() == f"[{CPUS[-1]}]\n"
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
+def test_a_program_that_bound_itself_stays_where_it_is(tmp_path: Path) -> None:
+    first, second = sorted(os.sched_getaffinity(0))[:2]
+    code = f"""
+import os, trimtab_trial
+os.sched_setaffinity(0, [{first}])
+trimtab_trial.epoch_end(0, accuracy=1)
+trimtab_trial.epoch_end(1, accuracy=1)
+"""
+    with start(workload(code), tmp_path) as trial:
+        epoch_of(trial)
+        # As it is where OpenMP came first, and the settings' own change after it.
+        late, both = Machine(trial), SystemSettings(cpus=(first, second))
+        assert late.start(both, began_on=[first, second]).not_set == {}
+        assert os.sched_getaffinity(trial.pid) == {first}
+        assert late.start(both, began_on=[first]).not_set == {}  # it was not started on both
+        assert os.sched_getaffinity(trial.pid) == {first, second}
