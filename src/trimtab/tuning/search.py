@@ -230,7 +230,8 @@ class Search:
             result = Failure(f"{ended.reason}: {ended.message}")
         elif not one.metrics:
             result = Failure(
-                "reported no epoch: it neither calls trimtab_trial nor has marks.epoch"
+                "reported no epoch: expected trimtab_trial.epoch_end with a metric, or lines that"
+                " marks.epoch (--epoch-mark) finds, with a named group for one"
             )
         else:
             metrics["accuracy"] = metric_of(one.metrics, self._plan.tuning.metric)
