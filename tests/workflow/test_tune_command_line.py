@@ -112,6 +112,45 @@ def test_mistakes(tmp_path: Path) -> None:
     assert done.returncode == 2 and "no workspace of trimtab" in done.stderr
 
 
+SERVING = """
+import sys, trimtab_trial
+given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+with open("served.txt", "a") as file:
+    file.write(f"{given['--width']} {given['--batch-size']}\\n")
+for batch in trimtab_trial.batches([range(1000 * int(given["--width"]))]):
+    sum(batch)
+"""
+
+
+def test_what_comes_out_of_a_search_of_programs_is_run(tmp_path: Path) -> None:
+    """In a folder with a space and an apostrophe: training and serving by the words it says."""
+    folder = tmp_path / "a stranger's"
+    folder.mkdir()
+    (folder / "train.py").write_text(TRAINING)
+    (folder / "serve.py").write_text(SERVING)
+    done = trimtab(
+        folder, "tune", "--parameter", "model.width=30,40", "--parameter", "system.threads=1,2",
+        "--parameter", "inference.batch_size=1,4", "--inference-command",
+        f"{sys.executable} serve.py", "--epochs", "1:1", "--tuner", "edgetune",
+        "--objective", "time_by_accuracy", "--", sys.executable, "train.py",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "inference was tuned beside the training, in " in done.stderr
+    written = done.stdout.split()
+    assert [Path(path).name for path in written] == ["best.yaml", "inference.yaml"]
+    for path, left in zip(written, ("epochs.txt", "served.txt"), strict=True):
+        (folder / left).unlink()
+        text = (folder / path).read_text()
+        line = next(one for one in text.splitlines() if one.startswith("# To run it: "))
+        subprocess.run(line.removeprefix("# To run it: "), shell=True, cwd=folder, check=True)
+        document = yaml.safe_load(text)
+        assert "defaults" not in document and document["command"][0] == sys.executable
+        parameters = document["parameters"]
+        beside = parameters.get("batch_size", 0)
+        assert (folder / left).read_text().splitlines() == [f"{parameters['width']} {beside}"]
+    assert "OMP_NUM_THREADS=" in (folder / written[0]).read_text().splitlines()[1]
+
+
 def test_a_workload_by_name(tmp_path: Path) -> None:
     """As a program of one's own is described for experiments: the folder `conf` is here."""
     (tmp_path / "train.py").write_text(TRAINING)

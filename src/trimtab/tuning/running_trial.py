@@ -90,7 +90,10 @@ def why_failed(one: RunningTrial, ended: Ended) -> str:
     if ended.reason.is_failure or ended.reason == Reason.KILLED:
         return f"{ended.reason}: {ended.message}"
     if not one.metrics:
-        return "reported no epoch: it neither calls trimtab_trial nor has marks.epoch"
+        return (
+            "reported no epoch: expected trimtab_trial.epoch_end with a metric, or lines that"
+            " marks.epoch (--epoch-mark) finds, with a named group for one"
+        )
     return ""
 
 

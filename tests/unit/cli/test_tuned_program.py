@@ -83,6 +83,10 @@ def test_any_text_is_a_parameter_or_a_mistake(text: str) -> None:
         (["training.a=2:1"], {}, "training.a.high: 1.0 given, expected a number of at least 2"),
         (["training.a=0.0:1.0:log"], {}, "training.a.low"),
         (["training.a=1,1"], {}, "every value once"),
+        (["training.a=,"], {}, "each a value"),
+        (["training.a=nan:1"], {}, "expected KIND.NAME=LOW:HIGH"),
+        (["inference.batch_size=1"], {}, "expected --inference-command"),
+        ([BATCH], {"inference_command": "true"}, "expected one, as --parameter inference.batch_"),
         (["system.core=1:2"], {}, "did you mean"),
         ([BATCH, BATCH], {}, "training.batch_size is given twice"),
         ([BATCH], {"epochs": None}, "--epochs is missing"),
@@ -98,6 +102,22 @@ def test_mistakes_are_named(parameters: list[str], keys: dict[str, Any], said: s
     with pytest.raises(UserError) as error:
         workload(*parameters, **keys)
     assert said in str(error.value)
+
+
+def test_the_program_that_uses_the_model() -> None:
+    command = f"{sys.executable} 'my serve.py'"
+    words = ["model.layers=18,34", RATE, "inference.batch_size=4,1"]
+    given = TunedProgram(words, "1:2", inference_command=command)
+    trains = given.workload([sys.executable, "train.py"])
+    uses = given.inference_workload(trains)
+    assert uses is not None and trains.tuning is not None
+    assert trains.tuning.inference_workload == uses.name and uses.phase == "inference"
+    # Its architecture is all of the model's parameters.
+    assert uses.command == [sys.executable, "my serve.py"]
+    assert uses.parameters == {"layers": 18, "batch_size": 4}
+    for wrong in ("'", "", "no-such-program --x"):
+        with pytest.raises(UserError, match="--inference-command"):
+            TunedProgram(words, "1:2", inference_command=wrong).inference_workload(trains)
 
 
 def test_what_is_no_program() -> None:

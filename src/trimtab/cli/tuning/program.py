@@ -123,9 +123,11 @@ def parameter_of(text: str) -> tuple[str, str, dict[str, Any]]:
     low, *more = values.split(":")
     if not more or not isinstance(_scalar(low), int | float):
         choices = [_scalar(word) for word in values.split(",")]
+        if "" in choices:
+            raise UserError(f"--parameter {text}: expected {_SPELLING}, each a value")
         return kind, name, {"choices": choices, "default": choices[0]}
     ends = [_scalar(low), _scalar(more[0])]
-    if more[1:] not in ([], ["log"]) or not all(_is_number(end) for end in ends):
+    if more[1:] not in ([], ["log"]) or not all(_is_finite(end) for end in ends):
         raise UserError(f"--parameter {text}: expected {_SPELLING}")
     log, whole = more[1:] == ["log"], all(isinstance(end, int) for end in ends)
     least, most = ends
@@ -153,8 +155,8 @@ def _scalar(word: str) -> Any:
     return word
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _is_finite(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, int | float) and math.isfinite(value)
 
 
 def _kinds() -> str:

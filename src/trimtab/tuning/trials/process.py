@@ -42,7 +42,8 @@ class TrialProcess:
         self._running, self._files, self._settings = running, folder, settings
         self._channel = folder.channel
         self._machine = Machine(running)
-        self.change = self._machine.start(settings, running.began_on)  # first: the program has begun
+        # First: the program has begun.
+        self.change = self._machine.start(settings, running.began_on)
         self._counters = TrialCounters(running)
         self._kills_before = machine_kills()
         self._events: deque[Event] = deque()
