@@ -185,9 +185,7 @@ def _overhead_s(results: list[RungResult], tuning_s: float) -> float | None:
         trained_s += one.training_s - known_s.get(one.trial, 0.0) + (one.start_up_s or 0.0)
         known_s[one.trial] = one.training_s
     ordered = sorted(results, key=lambda one: one.began_s)
-    alone = all(
-        later.began_s >= one.ended_s for one, later in itertools.pairwise(ordered)
-    )
+    alone = all(later.began_s >= one.ended_s for one, later in itertools.pairwise(ordered))
     return (tuning_s - trained_s) / len(results) if alone else None
 
 
