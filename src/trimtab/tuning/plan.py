@@ -8,7 +8,7 @@ from trimtab.config.groups.tuning import Tuning
 from trimtab.config.groups.workload import Workload
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.tuning.fidelity import Budget, Fidelity
-from trimtab.tuning.hyperband import Bracket, Job
+from trimtab.tuning.hyperband import Bracket, Job, work_epochs
 from trimtab.tuning.score import Failure, Score
 from trimtab.tuning.space import Configuration
 from trimtab.tuning.system.steering import Settings
@@ -20,11 +20,24 @@ def installed_memory_gib() -> float:
 
 
 @dataclass(frozen=True)
+class Machine:
+    """The machine with this `number`, from 1, of the `count` that share a search."""
+
+    number: int = 1
+    count: int = 1
+
+    @property
+    def suffix(self) -> str:
+        """What tells its files in the search's folder from those of others."""
+        return "" if self.count == 1 else f"_{self.number}"
+
+
+@dataclass(frozen=True)
 class Plan:
     """What is searched and how: the rungs, what a level means, and how trials run.
 
     Trials share `cpus` and `memory_gib`. One takes as much as its settings say; where they name no
-    cores it has its share of `workers`.
+    cores it has its share of `workers`. It is trained on `machine`.
     """
 
     workload: Workload
@@ -37,6 +50,7 @@ class Plan:
     hardware: HardwareModel
     cpus: Sequence[int]
     workers: int = 1
+    machine: Machine = Machine()
     memory_gib: float = field(default_factory=installed_memory_gib)
 
 
@@ -65,3 +79,21 @@ class RungResult:
     ended_s: float
     settings: Settings
     steering: Mapping[str, int]
+
+
+def plan_in_words(brackets: list[Bracket], fidelity: Fidelity) -> list[str]:
+    """Return what a search will do, a line a bracket, and what it costs."""
+    lines = []
+    for number, bracket in enumerate(brackets):
+        rungs = [
+            f"{rung.trials} to {fidelity.at(rung.level).epochs} epochs"
+            + (
+                f" on {fidelity.at(rung.level).data_fraction:.0%}"
+                if fidelity.at(rung.level).data_fraction < 1
+                else ""
+            )
+            for rung in bracket
+        ]
+        lines.append(f"bracket {number + 1}: {', '.join(rungs)}")
+    lines.append(f"in all as much as {work_epochs(brackets, fidelity):g} epochs over all data")
+    return lines

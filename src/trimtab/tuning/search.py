@@ -1,7 +1,8 @@
 """One search: trials are started, steered, stopped at their budgets and told, until it is done.
 
-Everything that a later process needs to go on is in the study's journal and in the trials' folders:
-finished trials are not run again, and what was running when this process ended is.
+Everything that another process needs to go on is in the study's journal and in the trials' folders:
+finished trials are not run again, and what was running when a process ended is. So several may
+search at once, each a worker with the CPUs of its own machine.
 """
 
 import os
@@ -14,41 +15,30 @@ from trimtab.config.groups.tuning import Kind
 from trimtab.errors import UserError
 from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.machine import MeterReadings, machine_meters
+from trimtab.tuning.claims import Claims
 from trimtab.tuning.companion import Alone, Companion
-from trimtab.tuning.fidelity import Budget
-from trimtab.tuning.hyperband import HyperBand, Job, Past
 from trimtab.tuning.plan import Plan, RungResult
 from trimtab.tuning.score import Failure
-from trimtab.tuning.space import Configuration
 from trimtab.tuning.study import Study
 from trimtab.tuning.system.pool import Demand, Pool
 from trimtab.tuning.system.spending import SharedMeters, Spent, rates_of
 from trimtab.tuning.system.steering import MeasuredEpoch, Outlook, Settings, Steerer, Steering
 from trimtab.tuning.trials.events import Ended, EpochEnd, Reason
 from trimtab.tuning.trials.process import TrialProcess
+from trimtab.tuning.trials.running import kill_left_over
 from trimtab.tuning.trials.settings import SystemSettings
 from trimtab.tuning.trials.waiting import next_events
+from trimtab.tuning.work import Assigned, Work
 
 __all__ = ["Plan", "RungResult", "Search"]
-_JOBS = "jobs"  # attribute of a trial in the journal: its rungs
+_LOOK_S = 0.5  # how often a worker looks whether others have ended what it waits for
 
 
 @dataclass
-class _Next:
-    """A trial that is to be started on a rung; `continues` from its checkpoint."""
-
-    job: Job
-    trial: int
-    configuration: Configuration
-    budget: Budget
-    steering: Steering
-    continues: bool
-
-
-@dataclass
-class _Running(_Next):
+class _Running(Assigned):
     """A trial whose process runs, since `began_s` of the search."""
 
+    steering: Steering
     process: TrialProcess
     settings: Settings
     cpus: tuple[int, ...]
@@ -62,8 +52,9 @@ class _Running(_Next):
 class Search:
     """A search by `plan` with the suggestions of `study`, whose trials are steered by `steerer`.
 
-    Trials keep their checkpoints in `folder`. `on_result` hears of every trial on every rung, and
-    `companion` adds to their metrics. Earlier processes have searched for `began_s`.
+    Trials keep their checkpoints in `folder`, where workers that share the study also have their
+    claims. `on_result` hears of every trial on every rung that was trained here, and `companion`
+    adds to their metrics. Earlier processes have searched for `began_s`.
     """
 
     def __init__(
@@ -77,28 +68,30 @@ class Search:
         began_s: float = 0.0,
     ) -> None:
         self._companion = companion
-        self._plan, self._study, self._steerer = plan, study, steerer
+        self._plan, self._steerer = plan, steerer
         self._folder, self._on_result = folder, on_result
         self._began_at = time.monotonic() - began_s
         self._steered: dict[int, Steering] = {}
-        self._known = {told.number: told for told in study.trials()}
-        self._scheduler = HyperBand(
-            plan.brackets, plan.reduction, synchronous=plan.synchronous, past=self._past()
-        )
+        self._claims = Claims(folder)
+        self._work = Work(plan, study, self._claims)
+        self._look_at = 0.0  # of time.monotonic
         self._pool = Pool(plan.cpus, plan.memory_gib)
         gpus = Gpus({**os.environ, **plan.workload.env})
         self._meters = SharedMeters(machine_meters(plan.hardware, gpus))
         self._running: list[_Running] = []
-        self._next: _Next | None = None
 
     def run(self) -> None:
-        """Run to the end; whatever ends it early, no trial outlives it.
+        """Run until nobody has anything left to train; whatever ends this, no trial outlives it.
 
         Raises UserError where a program cannot be started, or lacks a metric of the score.
         """
         try:
-            while self._start_what_can() or self._running:
-                for process, event in next_events([one.process for one in self._running]):
+            while self._start_what_can() or not self._work.is_done:
+                if not self._running:  # others have all that can be trained now
+                    time.sleep(_LOOK_S)
+                processes = [one.process for one in self._running]
+                patience_s = None if self._pool.is_used_up else _LOOK_S
+                for process, event in next_events(processes, patience_s):
                     one = next(each for each in self._running if each.process is process)
                     if isinstance(event, EpochEnd):
                         self._epoch_ended(one, event)
@@ -107,49 +100,30 @@ class Search:
         finally:
             for one in self._running:
                 one.process.kill()
-        for told in self._study.trials():
-            if told.is_running and told.scores:
-                self._study.close(told.number)
+            self._claims.close()
+        self._work.close()
 
     def _start_what_can(self) -> bool:
-        """Start trials, one after the other, while what they need is free; return if any was."""
-        started = False
-        while True:
-            if self._next is None and not self._pool.is_used_up:
-                job = self._scheduler.next_job()
-                self._next = None if job is None else self._prepared(job)
-            if self._next is None or not self._started(self._next):
-                return started
-            self._next, started = None, True
+        """Start trials, one after the other, while what they need is free; return if any runs."""
+        while not self._pool.is_used_up and time.monotonic() >= self._look_at:
+            assigned = self._work.take()
+            if assigned is None:
+                self._look_at = time.monotonic() + _LOOK_S
+            elif not self._started(assigned):
+                self._work.leave(assigned.trial)  # for a worker with more room
+                self._look_at = time.monotonic() + _LOOK_S
+        return bool(self._running)
 
-    def _prepared(self, job: Job) -> _Next:
-        plan = self._plan
-        if job.trial is None:
-            trial, configuration = self._study.ask({_JOBS: [[job.bracket, job.rung]]})
-        else:
-            trial = job.trial
-            configuration = dict(self._known[trial].configuration)
-        told = next(one for one in self._study.trials() if one.number == trial)
-        self._known[trial] = told
-        jobs = told.attributes.get(_JOBS, [])
-        if [job.bracket, job.rung] not in jobs:
-            self._study.note(trial, _JOBS, [*jobs, [job.bracket, job.rung]])
-        self._scheduler.start(job, trial)
-        steering = self._steered.get(trial) or self._steerer(plan.tuning.completed(configuration))
-        self._steered[trial] = steering
-        budget = plan.fidelity.at(plan.brackets[job.bracket][job.rung].level)
-        # What an earlier process had not finished goes on from its last epoch, too.
-        continues = told.budget is None or told.budget.epochs < budget.epochs
-        return _Next(job, trial, configuration, budget, steering, continues)
-
-    def _started(self, one: _Next) -> bool:
+    def _started(self, one: Assigned) -> bool:
         """Start a trial, if what it needs is free."""
         plan = self._plan
-        settings = one.steering.settings_for(self._outlook(one.trial, starts=True))
+        complete = plan.tuning.completed(one.configuration)
+        steering = self._steered.get(one.trial) or self._steerer(complete)
+        self._steered[one.trial] = steering
+        settings = steering.settings_for(self._outlook(one.trial, starts=True))
         demand = self._demand(settings)
         if not self._pool.fits(one.trial, demand):
             return False
-        complete = plan.tuning.completed(one.configuration)
         parameters = {
             name.partition(".")[2]: value
             for name, value in complete.items()
@@ -158,12 +132,14 @@ class Search:
         parameters["epochs"] = one.budget.epochs
         if plan.tuning.data_fraction is not None:
             parameters["data_fraction"] = one.budget.data_fraction
-        cpus = self._pool.take(one.trial, demand)
+        cpus, folder = self._pool.take(one.trial, demand), self._folder / f"trial_{one.trial}"
+        if one.was_begun:
+            kill_left_over(folder)
         began_s, readings = self._now_s(), self._meters.read(len(self._running))
         process = TrialProcess.start(
             plan.workload,
             parameters,
-            self._folder / f"trial_{one.trial}",
+            folder,
             self._system_settings(settings, cpus),
             resume=one.continues,
         )
@@ -171,8 +147,8 @@ class Search:
         # One that was trained to its budget, and not judged before an earlier process ended.
         metrics = dict(spent.metrics) if process.first_epoch >= one.budget.epochs else {}
         self._running.append(
-            _Running(**vars(one), process=process, settings=settings, cpus=cpus, spent=spent,
-                     began_s=began_s, meters=readings, metrics=metrics)
+            _Running(**vars(one), steering=steering, process=process, settings=settings, cpus=cpus,
+                     spent=spent, began_s=began_s, meters=readings, metrics=metrics)
         )  # fmt: skip
         self._companion.started(one.trial, complete)
         return True
@@ -207,9 +183,10 @@ class Search:
         self._meters.read(len(self._running))
         self._running.remove(one)
         self._pool.give_back(one.trial)
+        self._look_at = 0.0
         if ended.reason == Reason.OUT_OF_MEMORY and one.steering.ran_out_of_memory():
-            again = _Next(
-                one.job, one.trial, one.configuration, one.budget, one.steering, continues=True
+            again = Assigned(
+                one.job, one.trial, one.configuration, one.budget, continues=True, was_begun=False
             )
             if self._started(again):
                 return
@@ -254,8 +231,7 @@ class Search:
             )
         )
         # Last: what is told is not run again.
-        self._study.tell(one.trial, one.budget, result)
-        self._scheduler.report(one.trial, None if isinstance(result, Failure) else result)
+        self._work.tell(one.trial, one.budget, result)
 
     def _metric_of(self, one: _Running) -> float:
         name = self._plan.tuning.metric
@@ -267,7 +243,8 @@ class Search:
         return one.metrics[name]
 
     def _outlook(self, trial: int, *, starts: bool = False) -> Outlook:
-        waiting = len(self._running) + (self._next is not None) + self._scheduler.waiting
+        # Of what waits each machine is going to have its part.
+        waiting = len(self._running) + starts + -(-self._work.waiting // self._plan.machine.count)
         return Outlook(max(1, waiting), self._pool.room(trial), self._pool.machine, starts)
 
     def _demand(self, settings: Settings) -> Demand:
@@ -282,19 +259,3 @@ class Search:
 
     def _now_s(self) -> float:
         return time.monotonic() - self._began_at
-
-    def _past(self) -> list[Past]:
-        """Return what earlier processes started, by what the journal says became of it."""
-        past = []
-        for told in self._known.values():
-            for bracket, rung in told.attributes.get(_JOBS, []):
-                budget = self._plan.fidelity.at(self._plan.brackets[bracket][rung].level)
-                failed = told.failure is not None and budget not in told.scores
-                past.append(
-                    Past(
-                        Job(bracket, rung, told.number),
-                        ended=failed or budget in told.scores,
-                        score=told.scores.get(budget),
-                    )
-                )
-        return past

@@ -21,17 +21,17 @@ from trimtab.errors import UserError
 from trimtab.files import remove_tree
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.records.tables import TRIALS, write_table
+from trimtab.tuning.claims import check_shared
 from trimtab.tuning.companion import Alone, Companion
-from trimtab.tuning.fidelity import Fidelity
-from trimtab.tuning.hyperband import Bracket, work_epochs
 from trimtab.tuning.inference.of_workload import server_of, shares
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer
 from trimtab.tuning.narrowed import with_defaults, within_cores
 from trimtab.tuning.outputs import Row, best_of, write_best, write_inference
+from trimtab.tuning.plan import Machine, Plan, RungResult
 from trimtab.tuning.program_digest import digest_of
 from trimtab.tuning.score import Failure, Score
-from trimtab.tuning.search import Plan, RungResult, Search
+from trimtab.tuning.search import Search
 from trimtab.tuning.space import Space
 from trimtab.tuning.study import Study
 from trimtab.tuning.tuners.base import Facts, Tuner
@@ -102,8 +102,8 @@ def tune(
     Where inference is tuned beside, `inference.yaml` too; what was measured for it is kept in
     `known_inference.json` beside the ground truth, which later searches read.
 
-    Each search goes on where an earlier process ended. Raises UserError for a workload that cannot
-    be tuned so, and TrimtabError where no trial has a score.
+    Each search goes on where earlier processes, or other machines, ended. Raises UserError for a
+    workload that cannot be tuned so, and TrimtabError where no trial has a score.
     """
     rows: list[Row] = []
     judged: list[Row] = []  # by the objective
@@ -113,23 +113,18 @@ def tune(
             if other != searches:
                 remove_tree(other)
     for seed in seeds:
-        made, here = request.made(ground_truth), searches / f"seed_{seed}"
-        search = partial(_searched, request, seed, ground_truth, partial(on_result, seed))
-        tuning, first, began_s = request.tuning, list[Row](), 0.0
-        if made.first is not None:
-            first = search(made.first, Objective("accuracy"), tuning, here / "first", began_s)
-            began_s = max(row["ended_s"] for row in first)
-            tuning = with_defaults(tuning, json.loads(best_of(first)["configuration"]))
-        found = search(made, request.objective, tuning, here, began_s)
-        judged += found if made.first is None else [_after(first, row) for row in found]
+        first, found = search_beside(request, seed, Machine(), folder, ground_truth, on_result)
+        judged += [_after(first, row) for row in found] if first else found
         rows += [*first, *found]
     write_table(folder / "trials.parquet", TRIALS, pd.DataFrame(rows, columns=TRIALS.names))
-    best = best_of(judged)
+    best, made = best_of(judged), request.made(ground_truth)
     how = f"{request.tuner.name} for {request.objective.name} on {request.hardware.name}"
     found_by = f"Found by the tuner {how}"
     if made.inference is not None and request.inference_workload is not None:
         complete = request.tuning.completed(json.loads(best["configuration"]))
-        outcome = _server(request, made.inference, ground_truth, folder, 0).outcome(complete)
+        outcome = _server(request, made.inference, ground_truth, folder / "inference", 0).outcome(
+            complete
+        )
         write_inference(folder / "inference.yaml", request.inference_workload, outcome, found_by)
     write_best(
         folder / "best.yaml", request.workload, request.tuning, best, found_by,
@@ -137,9 +132,36 @@ def tune(
     )  # fmt: skip
 
 
+def search_beside(
+    request: Request,
+    seed: int,
+    machine: Machine,
+    folder: Path,
+    ground_truth: Path,
+    on_result: OnResult = lambda seed, result: None,
+) -> tuple[list[Row], list[Row]]:
+    """Search for a seed as one of several machines, until none has anything left to train.
+
+    All of them see the `folder` and that of the ground truth. Returns what all have found: in the
+    tuner's first search, if it has one, and in its search. `tune` writes the files. Raises as that
+    does, and UserError where machines would not see each other's locks.
+    """
+    if machine.count > 1:
+        check_shared(folder)
+    made, here = request.made(ground_truth), request.searches(folder) / f"seed_{seed}"
+    search = partial(_searched, request, seed, machine, ground_truth, partial(on_result, seed))
+    tuning, first, began_s = request.tuning, list[Row](), 0.0
+    if made.first is not None:
+        first = search(made.first, Objective("accuracy"), tuning, here / "first", began_s)
+        began_s = max(row["ended_s"] for row in first)
+        tuning = with_defaults(tuning, json.loads(best_of(first)["configuration"]))
+    return first, search(made, request.objective, tuning, here, began_s)
+
+
 def _searched(
     request: Request,
     seed: int,
+    machine: Machine,
     ground_truth: Path,
     on_result: Callable[[RungResult], None],
     made: Tuner,
@@ -156,7 +178,8 @@ def _searched(
             _, cpus = shares(cpus, request.tuning)
         tuning = within_cores(tuning, Kind.SYSTEM, len(cpus))
         if made.inference is not None:
-            server = _server(request, made.inference, ground_truth, here, seed)
+            beside = here / f"inference{machine.suffix}"
+            server = _server(request, made.inference, ground_truth, beside, seed)
             companion = stack.enter_context(server)
         plan = Plan(
             workload=request.workload,
@@ -169,11 +192,12 @@ def _searched(
             hardware=request.hardware,
             cpus=cpus,
             workers=request.workers,
+            machine=machine,
         )
         here.mkdir(parents=True, exist_ok=True)
         space = Space(tuning)
         study = Study(here / "journal", "trials", space, made.searched, made.algorithm, seed)
-        results = Results(here / "results.jsonl")
+        results = Results(here / f"results{machine.suffix}.jsonl")
 
         def heard(result: RungResult) -> None:
             results.add(result)
@@ -185,7 +209,7 @@ def _searched(
 
 
 def _server(
-    request: Request, plan: InferencePlan, ground_truth: Path, here: Path, seed: int
+    request: Request, plan: InferencePlan, ground_truth: Path, folder: Path, seed: int
 ) -> InferenceServer:
     if request.inference_workload is None:
         raise UserError(
@@ -199,7 +223,7 @@ def _server(
         request.objective,
         request.hardware,
         known=ground_truth.with_name("known_inference.json"),
-        folder=here / "inference",
+        folder=folder,
         seed=seed,
     )
 
@@ -212,7 +236,10 @@ def _after(first: list[Row], row: Row) -> Row:
 
 
 class Results:
-    """What trials came to, a line of JSON each: a process that goes on finds those of earlier."""
+    """What trials came to, a line of JSON each: a process that goes on finds those of earlier.
+
+    Each machine of a search has a file of its own, `results_1.jsonl` and so on.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -248,30 +275,18 @@ class Results:
             file.write(f"\n{json.dumps(row)}\n")
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return all rows, in the order of their trials and rungs."""
-        found = {}
-        for line in self._path.read_text().splitlines() if self._path.exists() else []:
-            try:
-                row = json.loads(line)
-            except ValueError:
-                continue
-            found[row["trial"], row["rung"]] = row
+        """Return the rows of all machines, in the order of their trials and rungs.
+
+        Of one that was judged twice, as its first judge was killed, the later counts.
+        """
+        found: dict[tuple[int, int], dict[str, Any]] = {}
+        for path in sorted(self._path.parent.glob("results*.jsonl")):
+            for line in path.read_text().splitlines():
+                try:
+                    row = json.loads(line)
+                except ValueError:
+                    continue
+                key = row["trial"], row["rung"]
+                if key not in found or row["ended_s"] >= found[key]["ended_s"]:
+                    found[key] = row
         return [found[key] for key in sorted(found)]
-
-
-def plan_in_words(brackets: list[Bracket], fidelity: Fidelity) -> list[str]:
-    """Return what a search will do, a line a bracket, and what it costs."""
-    lines = []
-    for number, bracket in enumerate(brackets):
-        rungs = [
-            f"{rung.trials} to {fidelity.at(rung.level).epochs} epochs"
-            + (
-                f" on {fidelity.at(rung.level).data_fraction:.0%}"
-                if fidelity.at(rung.level).data_fraction < 1
-                else ""
-            )
-            for rung in bracket
-        ]
-        lines.append(f"bracket {number + 1}: {', '.join(rungs)}")
-    lines.append(f"in all as much as {work_epochs(brackets, fidelity):g} epochs over all data")
-    return lines

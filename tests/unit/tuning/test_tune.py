@@ -15,8 +15,9 @@ from trimtab.errors import TrimtabError, UserError
 from trimtab.records.tables import TRIALS, read_table
 from trimtab.tuning.fidelity import BudgetKind, Fidelity
 from trimtab.tuning.hyperband import brackets_of
+from trimtab.tuning.plan import plan_in_words
 from trimtab.tuning.program_digest import digest_of
-from trimtab.tuning.tune import Request, Results, plan_in_words, tune
+from trimtab.tuning.tune import Request, Results, tune
 
 
 def request(folder: Path, **keys: object) -> Request:

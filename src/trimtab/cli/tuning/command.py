@@ -132,10 +132,11 @@ def tune(
 def _search(request: "Request", folder: Path, ground_truth: Path) -> None:
     """Search once, telling the plan, the trials as they end, and the best."""
     from trimtab.tuning import tune as stage
+    from trimtab.tuning.plan import plan_in_words
 
     made = request.made(ground_truth)
     console.print(f"{request.tuner.label or request.tuner.name}, for {request.objective.name}")
-    for line in stage.plan_in_words(list(made.brackets), made.fidelity):
+    for line in plan_in_words(list(made.brackets), made.fidelity):
         console.print(line, soft_wrap=True)
     rungs = sum(rung.trials for bracket in made.brackets for rung in bracket)
     told = _Told(request.objective, rungs)
