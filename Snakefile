@@ -53,6 +53,8 @@ wildcard_constraints:
     policy=r"[a-z0-9_]+",
     objective=r"[a-z0-9_]+",
     tuner=r"[a-z0-9_]+",
+    seed=r"[0-9]+",
+    machine=r"[0-9]+",
 
 
 include: "rules/common.smk"

@@ -98,6 +98,18 @@ def tunings(file):
     )
 
 
+def searched_on_machines(wildcards):
+    """What the machines that share a cell's searches leave; nothing, where one does it all."""
+    if EXPERIMENT.tune.machines == 1:
+        return []
+    return expand(
+        rules.tune_on_machine.output.done,
+        **wildcards,
+        seed=range(1, EXPERIMENT.tune.seeds + 1),
+        machine=range(1, EXPERIMENT.tune.machines + 1),
+    )
+
+
 def cells(file):
     """A file of the stage `schedule`, for every cell of the experiment."""
     return expand(
@@ -167,6 +179,20 @@ def schedule_stage(wildcards):
         policy=CONFIG.option("policy", wildcards.policy),
         replications=EXPERIMENT.schedule.replications,
         baseline=wildcards.policy == EXPERIMENT.schedule.baseline_policy,
+    )
+
+
+def tune_stage(wildcards, seeds=1):
+    return stages.TuneStage(
+        workload=CONFIG.option("workload", wildcards.workload),
+        hardware=CONFIG.option("hardware", wildcards.hardware),
+        tuner=CONFIG.option("tuner", wildcards.tuner),
+        objective=CONFIG.option("objective", wildcards.objective),
+        seeds=seeds,
+        workers=EXPERIMENT.tune.workers,
+        machines=EXPERIMENT.tune.machines,
+        inference_workload=CONFIG.inference_workload(wildcards.workload),
+        inference_hardware=CONFIG.inference_hardware(wildcards.workload),
     )
 
 

@@ -1,7 +1,34 @@
+rule tune_on_machine:
+    input:
+        program=programs,
+        code=code("scripts/tune_on_machine.py", "src/trimtab/tuning/tuners/*.py"),
+    output:
+        done="results/tune/{tuner}/{workload}/{hardware}/{objective}/machines/seed_{seed}_{machine}.json",
+    log:
+        "logs/tune/{tuner}/{workload}/{hardware}/{objective}/seed_{seed}_{machine}.log",
+    benchmark:
+        "results/benchmarks/tune/{tuner}/{workload}/{hardware}/{objective}/seed_{seed}_{machine}.tsv"
+    threads: EVERY_CORE
+    resources:
+        mem_mb=lambda wildcards: memory_mb(
+            [CONFIG.option("workload", wildcards.workload)]
+        ),
+        runtime=240,
+        gpu=gpus,
+    params:
+        cfg=lambda wildcards: dump(tune_stage(wildcards)),
+    shell:
+        "exec python scripts/tune_on_machine.py --config {params.cfg:q}"
+        " --seed {wildcards.seed} --machine {wildcards.machine}"
+        " --output {output.done:q} > {log:q} 2>&1"
+
+
+# Where machines have searched, what is left is to write down what they have found.
 rule tune_workload:
     input:
         program=programs,
         code=code("scripts/tune_workload.py", "src/trimtab/tuning/tuners/*.py"),
+        searched=searched_on_machines,
     output:
         trials="results/tune/{tuner}/{workload}/{hardware}/{objective}/trials.parquet",
         best="results/tune/{tuner}/{workload}/{hardware}/{objective}/best.yaml",
@@ -17,18 +44,7 @@ rule tune_workload:
         runtime=240,
         gpu=gpus,
     params:
-        cfg=lambda wildcards: dump(
-            stages.TuneStage(
-                workload=CONFIG.option("workload", wildcards.workload),
-                hardware=CONFIG.option("hardware", wildcards.hardware),
-                tuner=CONFIG.option("tuner", wildcards.tuner),
-                objective=CONFIG.option("objective", wildcards.objective),
-                seeds=EXPERIMENT.tune.seeds,
-                workers=EXPERIMENT.tune.workers,
-                inference_workload=CONFIG.inference_workload(wildcards.workload),
-                inference_hardware=CONFIG.inference_hardware(wildcards.workload),
-            )
-        ),
+        cfg=lambda wildcards: dump(tune_stage(wildcards, EXPERIMENT.tune.seeds)),
     shell:
         "exec python scripts/tune_workload.py --config {params.cfg:q}"
         " --output $(dirname {output.trials:q}) > {log:q} 2>&1"

@@ -67,30 +67,37 @@ def holding(path: Path, said: str, patience_s: float = _PATIENCE_S) -> Iterator[
         os.close(descriptor)
 
 
+def try_lock(path: Path) -> int | None:
+    """Return a descriptor that holds the lock `path` until it is closed, None where another does.
+
+    The folder is there. Raises UserError where it has no locks.
+    """
+    descriptor = _opened(path)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is(path, descriptor):
+            return descriptor
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            os.close(descriptor)
+            raise UserError(
+                f"{path.parent}: on a file system without locks (flock), so that two could"
+                " write in it at once; use a folder on another one"
+            ) from None
+        if error.errno not in _HELD:
+            os.close(descriptor)
+            raise
+    os.close(descriptor)
+    return None
+
+
 def _locked(path: Path, said: str, patience_s: float) -> int:
     deadline = time.monotonic() + patience_s
-    while True:
-        descriptor = _opened(path)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is(path, descriptor):
-                return descriptor
-        except OSError as error:
-            if error.errno in _NO_LOCKS:
-                os.close(descriptor)
-                raise UserError(
-                    f"{path.parent}: on a file system without locks (flock), so that two could"
-                    " write in it at once; use a folder on another one"
-                ) from None
-            if error.errno not in _HELD:
-                os.close(descriptor)
-                raise
-            if time.monotonic() > deadline:
-                holder = _holder(descriptor)
-                os.close(descriptor)
-                raise UserError(f"{said}: {holder}") from None
-        os.close(descriptor)
+    while (descriptor := try_lock(path)) is None:
+        if time.monotonic() > deadline:
+            raise UserError(f"{said}: {_holder(path)}")
         time.sleep(_POLL_S)
+    return descriptor
 
 
 def _opened(path: Path) -> int:
@@ -114,8 +121,10 @@ def _is(path: Path, descriptor: int) -> bool:
         return False
 
 
-def _holder(descriptor: int) -> str:
+def _holder(path: Path) -> str:
+    descriptor = _opened(path)
     text = os.pread(descriptor, _LONGEST_TEXT, 0).decode(errors="replace")
+    os.close(descriptor)
     known = _OWNER.fullmatch(text)
     if not known:
         return "a process that has not said yet which; wait for its end"

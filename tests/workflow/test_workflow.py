@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import select
 import subprocess
 import sys
@@ -53,6 +54,13 @@ def test_the_whole_chain_leaves_its_files_and_names_the_report(finished: Project
 
 def test_second_run_does_nothing(finished: Project) -> None:
     assert NOTHING_TO_DO in finished.succeed("snakemake", "--cores", "2", "all")
+
+
+def test_machines_that_share_a_search_are_jobs(finished: Project) -> None:
+    overrides = 'overrides=["experiment.tune.machines=3","experiment.tune.seeds=2"]'
+    said = finished.succeed("snakemake", "-n", "--cores", "2", "tune", "--config", overrides)
+    counted = re.findall(r"^(tune\w*) +(\d+)$", said, re.MULTILINE)
+    assert dict(counted) == {"tune_on_machine": "6", "tune_workload": "1", "tune": "1"}
 
 
 def test_a_missing_environment_is_no_reason_to_run(finished: Project) -> None:

@@ -112,6 +112,7 @@ class TuneStage:
     objective: Objective
     seeds: Runs
     workers: Count
+    machines: Count = 1
     inference_workload: Workload | None = None
     inference_hardware: Hardware | None = None
 

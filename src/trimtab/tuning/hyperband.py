@@ -35,14 +35,15 @@ class Job:
 
 @dataclass(frozen=True)
 class Past:
-    """A job that was started in an earlier process, and whether it ended: then with which score.
+    """A job that was started in another process, and whether it ended: then with which score.
 
-    The score is None for a failure.
+    The score is None for a failure. `runs`: that process lives, and has not ended the job.
     """
 
     job: Job
     ended: bool
     score: float | None = None
+    runs: bool = False
 
 
 def brackets_of(levels: int, reduction: int) -> list[Bracket]:
@@ -126,7 +127,7 @@ class HyperBand:
 
     Higher scores are better. `synchronous`: a rung ends before any of it goes on; otherwise a
     configuration goes on as soon as it is among the best of those that reached its rung. Trials
-    that ran when an earlier process ended are the first jobs again.
+    that ran when another process ended are the first jobs again.
     """
 
     def __init__(
@@ -222,5 +223,7 @@ class HyperBand:
         progress.started.add(trial)
         if past.ended:
             progress.scores[trial] = past.score
+        elif past.runs:
+            self._running[trial] = past.job
         else:
             self._again.append(past.job)

@@ -61,6 +61,7 @@ class Journal:
 
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.name = path, name
+        self._has_turn = False
         with self.turn():
             try:
                 self._storage = optuna.storages.JournalStorage(
@@ -80,15 +81,22 @@ class Journal:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Be the only one that writes, which is done in a turn alone.
+        """Be the only one that writes, which is done in a turn alone; one in another is part of it.
 
         Raises UserError where another process holds the journal without end.
         """
+        if self._has_turn:
+            yield
+            return
         lock = self.path.with_name(f"{self.path.name}.lock")
         said = f"{self.path}: held by another process"
         with holding(lock, said, _PATIENCE_S), naming(self.path):
             _cut_torn_record(self.path)
-            yield
+            self._has_turn = True
+            try:
+                yield
+            finally:
+                self._has_turn = False
 
     def check_made_with(self, made_with: Mapping[str, Any]) -> None:
         """Keep what the study is made with, or raise UserError where it was made with another."""
@@ -100,7 +108,7 @@ class Journal:
             changed = [key for key in made_with if was.get(key) != made_with[key]]
             raise UserError(
                 f"{self} was made with other {', '.join(changed)}; take another name for this "
-                "search, or remove the file"
+                "search, or remove the file (machines that share a search have as many CPUs each)"
             )
 
     def trials(self) -> list[Told]:

@@ -22,12 +22,26 @@ def installed_memory_gib() -> float:
 
 
 @dataclass(frozen=True)
+class Machine:
+    """The machine with this `number`, from 1, of the `count` that share a search."""
+
+    number: int = 1
+    count: int = 1
+
+    @property
+    def suffix(self) -> str:
+        """What tells its files in the search's folder from those of others."""
+        return "" if self.count == 1 else f"_{self.number}"
+
+
+@dataclass(frozen=True)
 class Plan:
     """What is searched and how: the rungs, what a level means, and how trials run.
 
     Trials share `cpus`, `memory_gib` and `gpus`, which are those of this machine unless they are
     named. One takes as much as its settings say; where they name no cores it has its share of
-    `workers`, and where they name no `gpus` it sees all of them, which others may use as well.
+    `workers`, and where they name no `gpus` it sees all of them, which others may use as well. It
+    is trained on `machine`.
     """
 
     workload: Workload
@@ -40,6 +54,7 @@ class Plan:
     hardware: HardwareModel
     cpus: Sequence[int]
     workers: int = 1
+    machine: Machine = Machine()
     memory_gib: float = field(default_factory=installed_memory_gib)
     gpus: Sequence[str] | None = None
 

@@ -7,37 +7,24 @@ from typing import Any
 
 from trimtab.profiling.meters.base import EnergySource
 from trimtab.profiling.meters.machine import MeterReadings
-from trimtab.tuning.fidelity import Budget
-from trimtab.tuning.hyperband import Job
 from trimtab.tuning.plan import Plan, RungResult
 from trimtab.tuning.score import Failure, Metrics, metric_of
-from trimtab.tuning.space import Configuration
 from trimtab.tuning.system.spending import SharedMeters, Spent, Taken
 from trimtab.tuning.system.steering import Settings, Steering
 from trimtab.tuning.trials.events import Ended, EpochEnd, Reason
 from trimtab.tuning.trials.process import TrialProcess
-
-
-@dataclass
-class NextTrial:
-    """A trial that is to be started on a rung; `continues` from its checkpoint."""
-
-    job: Job
-    trial: int
-    configuration: Configuration
-    budget: Budget
-    steering: Steering
-    continues: bool
+from trimtab.tuning.work import Assigned
 
 
 @dataclass(eq=False)
-class RunningTrial(NextTrial):
+class RunningTrial(Assigned):
     """A trial that has a process, on this rung since `began_s` of the search.
 
     `taken` is what all its processes there took, `before` what those before this one did. It has a
     `result` when it was judged, which may be while its program still ends.
     """
 
+    steering: Steering
     process: TrialProcess
     settings: Settings
     cpus: tuple[int, ...]

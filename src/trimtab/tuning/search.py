@@ -1,10 +1,12 @@
 """One search: trials are started, steered, stopped at their budgets and told, until it is done.
 
-Everything that a later process needs to go on is in the study's journal and in the trials' folders:
-finished trials are not run again, and what was running when this process ended is.
+Everything that another process needs to go on is in the study's journal and in the trials' folders:
+finished trials are not run again, and what was running when a process ended is. So several may
+search at once, each a worker with the CPUs of its own machine.
 """
 
 import os
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -14,31 +16,33 @@ from trimtab.config.groups.tuning import Kind
 from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.machine import machine_meters
 from trimtab.tuning.answer import Answer
+from trimtab.tuning.claims import Claims
 from trimtab.tuning.companion import Alone, Companion
-from trimtab.tuning.hyperband import HyperBand, Job, Past
 from trimtab.tuning.plan import Plan, RungResult, row_of
-from trimtab.tuning.running_trial import NextTrial, RunningTrial, result_of, why_failed
-from trimtab.tuning.score import Failure, Metrics
+from trimtab.tuning.running_trial import RunningTrial, result_of, why_failed
+from trimtab.tuning.score import Metrics
 from trimtab.tuning.search_clock import KEPT_EVERY_S, SearchClock
-from trimtab.tuning.study import NothingLeftError, Study
+from trimtab.tuning.study import Study
 from trimtab.tuning.system.pool import Demand, Pool
 from trimtab.tuning.system.spending import SharedMeters, Spent, Taken, rates_of
 from trimtab.tuning.system.steering import MeasuredEpoch, Outlook, Settings, Steerer, Steering
 from trimtab.tuning.trials.events import Ended, EpochEnd, Reason
 from trimtab.tuning.trials.process import TrialProcess
+from trimtab.tuning.trials.running import kill_left_over
 from trimtab.tuning.trials.settings import SystemSettings
 from trimtab.tuning.trials.waiting import next_events
+from trimtab.tuning.work import Assigned, Work
 
 __all__ = ["Plan", "RungResult", "Search"]
-_JOBS = "jobs"  # attribute of a trial in the journal: its rungs
+_LOOK_S = 0.5  # how often a machine looks whether others have ended what it waits for
 
 
 class Search:
     """A search by `plan` with the suggestions of `study`, whose trials are steered by `steerer`.
 
-    Trials keep their checkpoints in `folder`. `on_result` hears of every trial on every rung when
-    it is judged, and `companion` adds to their metrics. Earlier processes have searched for
-    `began_s` at least.
+    Trials keep their checkpoints in `folder`, where machines that share the study also have their
+    claims. `on_result` hears of every trial on every rung that was trained here when it is judged,
+    and `companion` adds to their metrics. Earlier processes have searched for `began_s` at least.
 
     A trial is judged when its last epoch has ended: its checkpoint is there, and nothing that its
     program does on its way out changes the result. While that ends its CPUs are others'; its memory
@@ -58,14 +62,13 @@ class Search:
         on_ended: Callable[[RungResult], None] = lambda result: None,
     ) -> None:
         self._companion, self._on_ended = companion, on_ended
-        self._plan, self._study, self._steerer = plan, study, steerer
+        self._plan, self._steerer = plan, steerer
         self._folder, self._on_result = folder, on_result
-        self._clock = SearchClock(folder / "clock.json", began_s)
+        self._clock = SearchClock(folder / f"clock{plan.machine.suffix}.json", began_s)
         self._steered: dict[int, Steering] = {}
-        self._known = {told.number: told for told in study.trials()}
-        self._scheduler = HyperBand(
-            plan.brackets, plan.reduction, synchronous=plan.synchronous, past=self._past()
-        )
+        self._claims = Claims(folder)
+        self._work = Work(plan, study, self._claims)
+        self._look_at = 0.0  # of time.monotonic
         gpus = Gpus({**os.environ, **plan.workload.env})
         of_machine = gpus.uuids if plan.gpus is None else plan.gpus
         self._pool = Pool(plan.cpus, plan.memory_gib, of_machine)
@@ -74,31 +77,32 @@ class Search:
         self._ending: list[RunningTrial] = []  # whose programs were told to stop
         self._awaiting: dict[Answer, RunningTrial] = {}
         self._lost: dict[int, tuple[float, Taken]] = {}  # began, taken: by earlier processes
-        self._next: NextTrial | None = None
 
     def run(self) -> None:
-        """Run to the end; whatever ends it early, no trial outlives it.
+        """Run until nobody has anything left to train; whatever ends this, no trial outlives it.
 
         Raises UserError where a program cannot be started, or lacks a metric of the score.
         """
         try:
-            while self._start_what_can() or self._running or self._ending or self._awaiting:
+            while self._start_what_can() or not self._work.is_done:
                 self._clock.keep()
-                self._take_in(KEPT_EVERY_S)
+                self._take_in()
         finally:
             for one in (*self._running, *self._ending):
                 one.process.kill()
             for answer in self._awaiting:
                 answer.close()
+            self._claims.close()
             self._clock.keep()
-        for told in self._study.trials():
-            if told.is_running and told.scores:
-                self._study.close(told.number)
+        self._work.close()
 
-    def _take_in(self, timeout_s: float) -> None:
-        """Wait until something happens, and take in what it is."""
+    def _take_in(self) -> None:
+        """Wait until something happens here, or may have elsewhere, and take in what it is."""
         programs = {one.process: one for one in (*self._running, *self._ending)}
         awaited: list[TrialProcess | Answer] = [*programs, *self._awaiting]
+        if not awaited:  # others have all that can be trained now
+            time.sleep(_LOOK_S)
+        timeout_s = KEPT_EVERY_S if self._plan.machine.count == 1 else _LOOK_S
         for of, event in next_events(awaited, timeout_s):
             if isinstance(event, EpochEnd):
                 assert isinstance(of, TrialProcess)
@@ -109,60 +113,36 @@ class Search:
                 self._process_ended(programs[of], event)
 
     def _start_what_can(self) -> bool:
-        """Start trials, one after the other, while what they need is free; return if any was."""
-        started = False
-        while True:
-            if self._next is None and not self._pool.is_used_up:
-                self._next = self._what_is_next()
-            if self._next is None or not self._started(self._next):
-                return started
-            self._next, started = None, True
+        """Start trials while what they need is free; return if any runs, ends or is judged."""
+        while not self._pool.is_used_up and time.monotonic() >= self._look_at:
+            assigned = self._work.take()
+            if assigned is None:
+                self._look_at = time.monotonic() + _LOOK_S
+            elif not self._started(assigned):
+                self._work.leave(assigned.trial)  # for a machine with more room
+                self._look_at = time.monotonic() + _LOOK_S
+        return bool(self._running or self._ending or self._awaiting)
 
-    def _what_is_next(self) -> NextTrial | None:
-        while (job := self._scheduler.next_job()) is not None:
-            try:
-                return self._prepared(job)
-            except NothingLeftError:  # what was found goes on
-                self._scheduler.no_more_new()
-        return None
-
-    def _prepared(self, job: Job) -> NextTrial:
+    def _started(self, one: Assigned, settings: Settings | None = None) -> bool:
+        """Start a trial, if what it needs is free."""
         plan = self._plan
-        if job.trial is None:
-            trial, configuration = self._study.ask({_JOBS: [[job.bracket, job.rung]]})
-        else:
-            trial = job.trial
-            configuration = dict(self._known[trial].configuration)
-        told = next(one for one in self._study.trials() if one.number == trial)
-        self._known[trial] = told
-        jobs = told.attributes.get(_JOBS, [])
-        if [job.bracket, job.rung] not in jobs:
-            self._study.note(trial, _JOBS, [*jobs, [job.bracket, job.rung]])
-        self._scheduler.start(job, trial)
-        steering = self._steered.get(trial) or self._steerer(plan.tuning.completed(configuration))
-        self._steered[trial] = steering
-        budget = plan.fidelity.at(plan.brackets[job.bracket][job.rung].level)
-        # What an earlier process had not finished goes on from its last epoch, too.
-        continues = told.budget is None or told.budget.epochs < budget.epochs
-        return NextTrial(job, trial, configuration, budget, steering, continues)
-
-    def _started(self, one: NextTrial, settings: Settings | None = None) -> bool:
-        """Start a trial, if what it needs is free and no earlier program of it is still ending."""
-        plan = self._plan
-        if any(other.trial == one.trial for other in self._ending):
-            return False
+        complete = plan.tuning.completed(one.configuration)
+        steering = self._steered.get(one.trial) or self._steerer(complete)
+        self._steered[one.trial] = steering
         if settings is None:
-            settings = one.steering.settings_for(self._outlook(one.trial, starts=True))
+            settings = steering.settings_for(self._outlook(one.trial, starts=True))
         demand = self._demand(settings)
         if not self._pool.fits(one.trial, demand):
             return False
-        cpus = self._pool.take(one.trial, demand)
+        cpus, folder = self._pool.take(one.trial, demand), self._folder / f"trial_{one.trial}"
+        if one.was_begun:
+            kill_left_over(folder)
         began_s, before = self._lost.pop(one.trial, (self._clock.now_s(), Taken()))
         readings = self._meters.read(len(self._running))
         process = TrialProcess.start(
             plan.workload,
             plan.parameters_of(one.configuration, one.budget),
-            self._folder / f"trial_{one.trial}",
+            folder,
             self._system_settings(one.trial, settings, cpus),
             resume=one.continues,
         )
@@ -171,13 +151,13 @@ class Search:
         spent = Spent.read(process.folder) if process.first_epoch else Spent()
         self._running.append(
             RunningTrial(
-                one.job, one.trial, one.configuration, one.budget, one.steering, one.continues,
+                **vars(one), steering=steering,
                 process=process, settings=settings, cpus=cpus, spent=spent, began_s=began_s,
                 before=before, began_meters=readings, meters=readings, metrics=dict(spent.metrics),
                 not_set=process.change.not_set,
             )
         )  # fmt: skip
-        self._companion.started(one.trial, plan.tuning.completed(one.configuration))
+        self._companion.started(one.trial, complete)
         return True
 
     def _epoch_ended(self, one: RunningTrial, epoch: EpochEnd) -> None:
@@ -221,7 +201,7 @@ class Search:
 
     def _process_ended(self, one: RunningTrial, ended: Ended) -> None:
         one.has_taken(ended, self._meters, self._meters.read(len(self._running)))
-        one.has_ended = True
+        one.has_ended, self._look_at = True, 0.0
         self._pool.give_back(one.trial)
         if one in self._ending:
             self._ending.remove(one)
@@ -229,8 +209,8 @@ class Search:
         self._running.remove(one)
         no_memory = ended.reason == Reason.OUT_OF_MEMORY and one.steering.ran_out_of_memory()
         if no_memory or (one.starts_again and ended.reason == Reason.STOPPED):
-            again = NextTrial(
-                one.job, one.trial, one.configuration, one.budget, one.steering, continues=True
+            again = Assigned(
+                one.job, one.trial, one.configuration, one.budget, continues=True, was_begun=False
             )
             self._lost[one.trial] = one.began_s, one.taken
             if self._started(again, None if no_memory else one.settings):
@@ -254,18 +234,19 @@ class Search:
         one.result = result_of(self._plan, one, ended, beside, source, self._clock.now_s(), best)
         self._on_result(one.result)
         # Last: what is told is not run again.
-        score = one.result.result
-        self._study.tell(one.trial, one.budget, score)
-        self._scheduler.report(one.trial, None if isinstance(score, Failure) else score)
+        self._work.tell(one.trial, one.budget, one.result.result)
+        self._look_at = 0.0
         self._tell_end(one)
 
     def _tell_end(self, one: RunningTrial) -> None:
-        """Tell of a trial that was judged, and whose program has ended."""
+        """Tell of a trial that was judged, and whose program has ended; others may have it now."""
         if one.result is not None and one.has_ended:
+            self._work.leave(one.trial)
             self._on_ended(replace(one.result, **vars(one.taken)))
 
     def _outlook(self, trial: int, *, starts: bool = False) -> Outlook:
-        waiting = len(self._running) + (self._next is not None) + self._scheduler.waiting
+        # Of what waits each machine is going to have its part.
+        waiting = len(self._running) + starts + -(-self._work.waiting // self._plan.machine.count)
         return Outlook(max(1, waiting), self._pool.room(trial), self._pool.machine, starts)
 
     def _demand(self, settings: Settings) -> Demand:
@@ -284,19 +265,3 @@ class Search:
         found = SystemSettings.of(given, cpus, self._pool.gpus_of(trial))
         has_frequency = found.frequency_mhz is not None
         return replace(found, cpus=cpus) if has_frequency and found.cpus is None else found
-
-    def _past(self) -> list[Past]:
-        """Return what earlier processes started, by what the journal says became of it."""
-        past = []
-        for told in self._known.values():
-            for bracket, rung in told.attributes.get(_JOBS, []):
-                budget = self._plan.fidelity.at(self._plan.brackets[bracket][rung].level)
-                failed = told.failure is not None and budget not in told.scores
-                past.append(
-                    Past(
-                        Job(bracket, rung, told.number),
-                        ended=failed or budget in told.scores,
-                        score=told.scores.get(budget),
-                    )
-                )
-        return past

@@ -4,6 +4,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -70,6 +71,10 @@ class Study:
                     "seed": seed,
                 }
             )
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Be the only process that asks, tells and notes while the block runs."""
+        return self._journal.turn()
 
     def ask(self, notes: Mapping[str, Any] = _NO_NOTES) -> tuple[int, Configuration]:
         """Return a new trial: its number, from 0, and its configuration.

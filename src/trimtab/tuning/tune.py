@@ -16,6 +16,7 @@ from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.errors import UserError
 from trimtab.records.tables import TRIALS, write_table
+from trimtab.tuning.claims import check_shared
 from trimtab.tuning.companion import Alone, Companion
 from trimtab.tuning.inference.of_workload import server_of, shares
 from trimtab.tuning.inference.plan import InferencePlan
@@ -23,14 +24,15 @@ from trimtab.tuning.inference.server import InferenceServer
 from trimtab.tuning.known_before import Known, beginning_with, remove_but
 from trimtab.tuning.narrowed import with_defaults, within_cores, within_gpus
 from trimtab.tuning.outputs import Row, best_of, write_best, write_inference, write_measured
+from trimtab.tuning.plan import Machine, Plan, RungResult
 from trimtab.tuning.request import Request
 from trimtab.tuning.score import Failure, Score
-from trimtab.tuning.search import Plan, RungResult, Search
+from trimtab.tuning.search import Search
 from trimtab.tuning.space import Space
 from trimtab.tuning.study import Study
 from trimtab.tuning.tuners.base import Tuner
 
-__all__ = ["FIRST_FOLD", "OnResult", "Request", "Results", "tune"]
+__all__ = ["FIRST_FOLD", "OnResult", "Request", "Results", "search_beside", "tune"]
 
 # Seed, fold, and what a trial came to on a rung.
 OnResult = Callable[[int, int, RungResult], None]
@@ -50,33 +52,17 @@ def tune(
     known of the model's use. It is kept in `known_inference.json` beside the ground truth, which
     later searches read. Every seed begins with what both said before the first one.
 
-    Each search goes on where an earlier process ended. Raises UserError for a workload that cannot
-    be tuned so, and TrimtabError where no trial has a score.
+    Each search goes on where earlier processes, or other machines, ended. Raises UserError for a
+    workload that cannot be tuned so, and TrimtabError where no trial has a score.
     """
     rows, judged = list[Row](), list[Row]()  # all of them, and those that the objective judged
     searches, known = request.searches(folder), Known(ground_truth)
     made = request.made(ground_truth)  # what is wrong, as a damaged file, is told of that one
     objective = request.judged_by(made)
     remove_but(searches, known)  # those of an earlier request
-    if request.device is not None:  # before anything else runs
-        cpus, _ = shares(sorted(os.sched_getaffinity(0)), request.tuning)
-        device = request.device.with_host_measured(searches / "host.json", cpus)
-        request = replace(request, device=device)
-    before = known.copied(searches / "known")
     for seed in seeds:
-        here = searches / f"seed_{seed}"
-        with beginning_with(known, before, here / "known") as own:
-            made = request.made(own.ground_truth, before.ground_truth)
-            search = partial(_searched, request, seed, own, on_result)
-            tuning, first, began_s, fold = request.tuning, list[Row](), 0.0, 1
-            if made.first is not None:
-                by_accuracy = Objective("accuracy")
-                first = search(fold, made.first, by_accuracy, tuning, here / FIRST_FOLD, began_s)
-                fold += 1
-                began_s = max(row["ended_s"] for row in first)
-                tuning = with_defaults(tuning, json.loads(best_of(first)["configuration"]))
-            found = search(fold, made, objective, tuning, here, began_s)
-        judged += found if made.first is None else [_after(first, row) for row in found]
+        first, found = search_beside(request, seed, Machine(), folder, ground_truth, on_result)
+        judged += [_after(first, row) for row in found] if first else found
         rows += [*first, *found]
     write_table(folder / "trials.parquet", TRIALS, pd.DataFrame(rows, columns=TRIALS.names))
     best = best_of(judged)
@@ -87,12 +73,13 @@ def tune(
     if made.inference is not None and request.inference_workload is not None:
         complete = request.tuning.completed(json.loads(best["configuration"]))
         own = Known.of(searches / f"seed_{best['seed']}" / "known")
-        outcome = _server(request, made.inference, own, folder, 0).outcome(complete)
+        emulating = _on_device(request, searches)
+        server = _server(emulating, made.inference, own, folder / "inference", 0)
         write_inference(
-            folder / "inference.yaml", request.inference_workload, outcome, found_by,
-            is_described=request.is_described,
+            folder / "inference.yaml", request.inference_workload, server.outcome(complete),
+            found_by, is_described=request.is_described,
         )  # fmt: skip
-        measured = request.known_inference(known.inference).every()
+        measured = emulating.known_inference(known.inference).every()
         write_measured(folder / "inference.parquet", measured)
     else:  # those of an earlier tuner
         for name in ("inference.yaml", "inference.parquet"):
@@ -103,9 +90,50 @@ def tune(
     )  # fmt: skip
 
 
+def search_beside(
+    request: Request,
+    seed: int,
+    machine: Machine,
+    folder: Path,
+    ground_truth: Path,
+    on_result: OnResult = lambda seed, fold, result: None,
+) -> tuple[list[Row], list[Row]]:
+    """Search for a seed as one of several machines, until none has anything left to train.
+
+    All of them see the `folder` and that of the ground truth. Returns what all have found: in the
+    tuner's first search, if it has one, and in its search. `tune` writes the files. Raises as that
+    does, and UserError where machines would not see each other's locks.
+    """
+    if machine.count > 1:
+        check_shared(folder)
+    searches, known = request.searches(folder), Known(ground_truth)
+    request = _on_device(request, searches)
+    before, here = known.copied(searches / "known"), searches / f"seed_{seed}"
+    with beginning_with(known, before, here / "known") as own:
+        made = request.made(own.ground_truth, before.ground_truth)
+        search = partial(_searched, request, seed, machine, own, on_result)
+        tuning, first, began_s, fold = request.tuning, list[Row](), 0.0, 1
+        if made.first is not None:
+            by_accuracy = Objective("accuracy")
+            first = search(fold, made.first, by_accuracy, tuning, here / FIRST_FOLD, began_s)
+            fold += 1
+            began_s = max(row["ended_s"] for row in first)
+            tuning = with_defaults(tuning, json.loads(best_of(first)["configuration"]))
+        return first, search(fold, made, request.judged_by(made), tuning, here, began_s)
+
+
+def _on_device(request: Request, searches: Path) -> Request:
+    """Return the request with what this host is like, where it emulates a device."""
+    if request.device is None:
+        return request
+    cpus, _ = shares(sorted(os.sched_getaffinity(0)), request.tuning)
+    return replace(request, device=request.device.with_host_measured(searches / "host.json", cpus))
+
+
 def _searched(
     request: Request,
     seed: int,
+    machine: Machine,
     known: Known,
     on_result: OnResult,
     fold: int,
@@ -125,7 +153,8 @@ def _searched(
         tuning = within_cores(tuning, Kind.SYSTEM, len(cpus))
         tuning = within_gpus(tuning, len(request.gpus))
         if made.inference is not None:
-            server = _server(request, made.inference, known, here, seed)
+            beside = here / f"inference{machine.suffix}"
+            server = _server(request, made.inference, known, beside, seed)
             companion = stack.enter_context(server)
         plan = Plan(
             workload=request.workload,
@@ -138,11 +167,12 @@ def _searched(
             hardware=request.hardware,
             cpus=cpus,
             workers=request.workers,
+            machine=machine,
         )
         here.mkdir(parents=True, exist_ok=True)
         space = Space(tuning)
         study = Study(here / "journal", "trials", space, made.searched, made.algorithm, seed)
-        results = Results(here / "results.jsonl")
+        results = Results(here / f"results{machine.suffix}.jsonl")
 
         measuring: dict[int, tuple[float, float] | None] = {}  # by trial, on its last rung
 
@@ -161,7 +191,7 @@ def _searched(
 
 
 def _server(
-    request: Request, plan: InferencePlan, known: Known, here: Path, seed: int
+    request: Request, plan: InferencePlan, known: Known, folder: Path, seed: int
 ) -> InferenceServer:
     if request.inference_workload is None:
         raise UserError(
@@ -175,7 +205,7 @@ def _server(
         request.objective,
         request.hardware,
         known=request.known_inference(known.inference),
-        folder=here / "inference",
+        folder=folder,
         seed=seed,
         device=request.device,
     )
@@ -188,7 +218,10 @@ def _after(first: list[Row], row: Row) -> Row:
 
 
 class Results:
-    """What trials came to, a line of JSON each: a process that goes on finds those of earlier."""
+    """What trials came to, a line of JSON each: a process that goes on finds those of earlier.
+
+    Each machine of a search has a file of its own, `results_1.jsonl` and so on.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -238,12 +271,18 @@ class Results:
             file.write(f"\n{json.dumps(row)}\n")
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return all rows, in the order of their trials and rungs."""
-        found = {}
-        for line in self._path.read_text().splitlines() if self._path.exists() else []:
-            try:
-                row = json.loads(line)
-            except ValueError:
-                continue
-            found[row["trial"], row["rung"]] = row
+        """Return the rows of all machines, in the order of their trials and rungs.
+
+        Of one that was judged twice, as its first judge was killed, the later counts.
+        """
+        found: dict[tuple[int, int], dict[str, Any]] = {}
+        for path in sorted(self._path.parent.glob("results*.jsonl")):
+            for line in path.read_text().splitlines():
+                try:
+                    row = json.loads(line)
+                except ValueError:
+                    continue
+                key = row["trial"], row["rung"]
+                if key not in found or row["ended_s"] >= found[key]["ended_s"]:
+                    found[key] = row
         return [found[key] for key in sorted(found)]

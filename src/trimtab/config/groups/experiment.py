@@ -75,6 +75,9 @@ class Tune:
     workers: Count = about(
         "Trials that name no `cores` have a share of the CPUs each, for so many at once.", default=1
     )
+    machines: Count = about(
+        "Jobs that share the trials of a search, each on a machine of its own.", default=1
+    )
 
     @model_validator(mode="after")
     def _names_whole_cells(self) -> Self:

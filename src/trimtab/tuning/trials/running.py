@@ -85,6 +85,11 @@ class TrialFolder:
         return epoch
 
 
+def kill_left_over(folder: Path) -> None:
+    """Kill what still runs on this machine of the trial in `folder`, whose tuner was killed."""
+    kill(f"{_FOLDER}={folder.resolve()}")
+
+
 class Running:
     """A trial's program that runs: `pid`, its processes, its counters, and its marks if any.
 

@@ -1,0 +1,52 @@
+"""Rule tune_on_machine: a search for a seed, by one of the machines that share it."""
+
+import argparse
+import socket
+from pathlib import Path
+
+from trimtab.supervision import supervised
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--config", required=True, help="a TuneStage as JSON")
+parser.add_argument("--seed", type=int, required=True, help="of the search")
+parser.add_argument("--machine", type=int, required=True, help="its number, from 1")
+parser.add_argument("--output", type=Path, required=True, help="what it has done, as JSON")
+arguments = parser.parse_args()
+
+with supervised():
+    from trimtab.config.stages import TuneStage, load
+    from trimtab.files import write_json
+    from trimtab.locks import holding
+    from trimtab.profiling.profile import model_of
+    from trimtab.tuning.inference.emulation import device_of
+    from trimtab.tuning.plan import Machine, RungResult
+    from trimtab.tuning.tune import Request, search_beside
+
+    stage = load(arguments.config, TuneStage)
+    request = Request(
+        stage.workload,
+        stage.tuner,
+        stage.objective,
+        model_of(stage.hardware),
+        stage.workers,
+        stage.inference_workload,
+        device_of(stage.inference_hardware, stage.hardware),
+    )
+    folder = arguments.output.parents[1]
+    trained: list[list[int]] = []
+
+    def heard(seed: int, fold: int, result: RungResult) -> None:
+        trained.append([result.trial, result.job.rung])
+
+    machine = Machine(arguments.machine, stage.machines)
+    lock = arguments.output.with_suffix(".lock")
+    with holding(lock, f"machine {machine.number}: another job is it already"):
+        search_beside(
+            request,
+            arguments.seed,
+            machine,
+            folder,
+            folder.parents[2] / "ground_truth.json",
+            heard,
+        )
+        write_json(arguments.output, {"host": socket.gethostname(), "trials_and_rungs": trained})

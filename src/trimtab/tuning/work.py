@@ -1,0 +1,137 @@
+"""What is left to train of a search, for the workers that share its journal.
+
+No process keeps any of it: what comes next follows from the journal, and from which trials are
+claimed, whenever a worker looks, one at a time. So several workers search as one would, wherever
+they run, and what a killed one had begun is begun again by whoever looks next.
+"""
+
+from dataclasses import dataclass
+
+from trimtab.tuning.claims import Claims
+from trimtab.tuning.fidelity import Budget
+from trimtab.tuning.hyperband import HyperBand, Job, Past
+from trimtab.tuning.journal import Told
+from trimtab.tuning.plan import Plan
+from trimtab.tuning.score import Failure
+from trimtab.tuning.space import Configuration
+from trimtab.tuning.study import NothingLeftError, Study
+
+_JOBS = "jobs"  # attribute of a trial in the journal: its rungs
+
+
+@dataclass
+class Assigned:
+    """A trial that this worker has claimed, to train it on a rung.
+
+    It `continues` from its checkpoint, if it has one. `was_begun`: by a process that has ended.
+    """
+
+    job: Job
+    trial: int
+    configuration: Configuration
+    budget: Budget
+    continues: bool
+    was_begun: bool
+
+
+class Work:
+    """The rungs of the search by `plan`, with the suggestions of `study`.
+
+    Raises UserError, as all methods do, where the journal is damaged or held without end.
+    """
+
+    def __init__(self, plan: Plan, study: Study, claims: Claims) -> None:
+        self._plan, self._study, self._claims = plan, study, claims
+        self._no_more_new = False  # configurations, of a grid
+        with study.turn():
+            self._look()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing was left, and nobody at work, when this worker looked last."""
+        return self._schedule.is_done
+
+    @property
+    def waiting(self) -> int:
+        """How many rungs of trials could have been started then."""
+        return self._schedule.waiting
+
+    def take(self) -> Assigned | None:
+        """Look for what is to be trained next and claim it; None where there is nothing now."""
+        with self._study.turn():
+            trials = self._look()
+            job, before = self._schedule.next_job(), None
+            if job is not None and job.trial is None:
+                try:
+                    number, configuration = self._study.ask({_JOBS: [[job.bracket, job.rung]]})
+                except NothingLeftError:  # what was found goes on
+                    self._no_more_new = True
+                    self._look()
+                    job = self._schedule.next_job()
+            if job is None:
+                return None
+            if job.trial is not None:
+                number, told = job.trial, trials[job.trial]
+                configuration, before = dict(told.configuration), told.budget
+            if not self._claims.take(number):  # it was told of, and its program is still ending
+                return None
+            was_begun = job.trial is not None and self._is_noted(trials[number], job)
+            if job.trial is not None and not was_begun:
+                jobs = [*trials[number].attributes.get(_JOBS, []), [job.bracket, job.rung]]
+                self._study.note(number, _JOBS, jobs)
+        self._schedule.start(job, number)
+        budget = self._budget(job)
+        # What a process that ended had not finished goes on from its last epoch, too.
+        continues = before is None or before.epochs < budget.epochs
+        return Assigned(job, number, configuration, budget, continues, was_begun)
+
+    def leave(self, trial: int) -> None:
+        """Give back a claimed trial that does not run: any worker may take it, if it goes on."""
+        with self._study.turn():
+            self._claims.give_back(trial)
+            self._look()
+
+    def tell(self, trial: int, budget: Budget, result: float | Failure) -> None:
+        """Say what a claimed trial came to: it is not run again on this rung."""
+        with self._study.turn():
+            self._study.tell(trial, budget, result)
+            self._look()
+
+    def close(self) -> None:
+        """Say that all that has a score is done; only where `is_done`."""
+        with self._study.turn():
+            for told in self._study.trials():
+                if told.is_running and told.scores:
+                    self._study.close(told.number)
+
+    def _look(self) -> list[Told]:
+        """See what the journal and the claims say now."""
+        trials = self._study.trials()
+        plan = self._plan
+        self._schedule = HyperBand(
+            plan.brackets,
+            plan.reduction,
+            synchronous=plan.synchronous,
+            past=[past for told in trials for past in self._past(told)],
+        )
+        if self._no_more_new:
+            self._schedule.no_more_new()
+        return trials
+
+    def _past(self, told: Told) -> list[Past]:
+        """Return what was started of a trial, by what the journal says became of it."""
+        found = []
+        for bracket, rung in told.attributes.get(_JOBS, []):
+            job = Job(bracket, rung, told.number)
+            budget = self._budget(job)
+            failed = told.failure is not None and budget not in told.scores
+            ended = failed or budget in told.scores
+            runs = not ended and self._claims.is_taken(told.number)
+            found.append(Past(job, ended=ended, score=told.scores.get(budget), runs=runs))
+        return found
+
+    def _is_noted(self, told: Told, job: Job) -> bool:
+        return [job.bracket, job.rung] in told.attributes.get(_JOBS, [])
+
+    def _budget(self, job: Job) -> Budget:
+        return self._plan.fidelity.at(self._plan.brackets[job.bracket][job.rung].level)
