@@ -16,9 +16,9 @@ from trimtab.errors import UserError
 from trimtab.records.tables import TRIALS, read_table
 from trimtab.records.tuning.ground_truth import Cost, KnownJob, Profile
 from trimtab.records.tuning.inference import KnownArchitecture, KnownInferenceRecord, Measured
-from trimtab.tuning import machine
 from trimtab.tuning.inference.known import share_architectures
-from trimtab.tuning.known_before import Known, beginning_with, remove_but
+from trimtab.tuning.system import machine
+from trimtab.tuning.system.known_before import Known, beginning_with, remove_but
 from trimtab.tuning.system.shared_truth import known_jobs, share_jobs
 from trimtab.tuning.tune import Request, tune
 
