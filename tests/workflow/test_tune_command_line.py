@@ -24,7 +24,8 @@ for epoch in range(trimtab_trial.first_epoch(), epochs):
         file.write(f"{width} {epoch}\\n")
     if os.path.exists("wait") and len(open("epochs.txt").readlines()) > 2:
         signal.pause()
-    open(f"{trimtab_trial.folder()}/{epoch + 1}.json", "w").close()
+    if trimtab_trial.tuned():
+        open(f"{trimtab_trial.folder()}/{epoch + 1}.json", "w").close()
     trimtab_trial.epoch_end(epoch, accuracy=1 - (width - 40) ** 2 / 10000)
 """
 WORDS = [

@@ -1,6 +1,5 @@
 """What a search is given, and what it says of each trial on each rung."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,13 +11,9 @@ from trimtab.tuning.fidelity import Budget, Fidelity
 from trimtab.tuning.hyperband import Bracket, Job, work_epochs
 from trimtab.tuning.score import Failure, Score
 from trimtab.tuning.space import Configuration
+from trimtab.tuning.system.machine import installed_memory_gib
 from trimtab.tuning.system.steering import MeasuredEpoch, Settings
 from trimtab.tuning.trials.events import EpochEnd
-
-
-def installed_memory_gib() -> float:
-    """Return the memory of this machine."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / (1 << 30)
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.tuning.inference.emulation import Device
 from trimtab.tuning.inference.known import KnownInference
 from trimtab.tuning.inference.of_workload import machine_of
-from trimtab.tuning.machine import machine_key
-from trimtab.tuning.program_digest import digest_of
 from trimtab.tuning.score import of_inference
+from trimtab.tuning.system.machine import machine_key
+from trimtab.tuning.trials.program_digest import digest_of
 from trimtab.tuning.tuners.base import Facts, Tuner
 from trimtab.tuning.tuners.registry import build_tuner
 

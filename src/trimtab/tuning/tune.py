@@ -21,7 +21,6 @@ from trimtab.tuning.companion import Alone, Companion
 from trimtab.tuning.inference.of_workload import server_of, shares
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer
-from trimtab.tuning.known_before import Known, beginning_with, remove_but
 from trimtab.tuning.narrowed import with_defaults, within_cores, within_gpus
 from trimtab.tuning.outputs import Row, best_of, write_best, write_inference, write_measured
 from trimtab.tuning.plan import Machine, Plan, RungResult
@@ -30,6 +29,7 @@ from trimtab.tuning.score import Failure, Score
 from trimtab.tuning.search import Search
 from trimtab.tuning.space import Space
 from trimtab.tuning.study import Study
+from trimtab.tuning.system.known_before import Known, beginning_with, remove_but
 from trimtab.tuning.tuners.base import Tuner
 
 __all__ = ["FIRST_FOLD", "OnResult", "Request", "Results", "search_beside", "tune"]

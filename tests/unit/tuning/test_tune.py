@@ -16,7 +16,7 @@ from trimtab.records.tables import TRIALS, read_table
 from trimtab.tuning.fidelity import BudgetKind, Fidelity
 from trimtab.tuning.hyperband import brackets_of
 from trimtab.tuning.plan import plan_in_words
-from trimtab.tuning.program_digest import digest_of
+from trimtab.tuning.trials.program_digest import digest_of
 from trimtab.tuning.tune import Request, Results, tune
 
 

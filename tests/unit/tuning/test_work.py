@@ -59,6 +59,8 @@ class Worker:
         width = one.configuration["training.width"]
         result = Failure("unlucky") if width % 7 == 3 else width / 100 + one.budget.epochs
         self.work.tell(one.trial, one.budget, result)
+        assert self.claims.is_taken(one.trial)  # as its program may still end
+        self.work.leave(one.trial)
         return one.trial, one.job.rung, width
 
     def die(self) -> None:
@@ -138,7 +140,7 @@ def test_what_another_runs_is_waited_for_and_taken_over(tmp_path: Path) -> None:
 
 def test_a_trial_is_claimed_by_one(tmp_path: Path) -> None:
     one, other = Claims(tmp_path / "made"), Claims(tmp_path / "made")
-    assert not one.is_taken(3) and one.take(3) and one.take(3)
+    assert not one.is_taken(3) and one.take(3) and not one.take(3)
     assert one.is_taken(3) and other.is_taken(3) and not other.take(3)
     assert other.take(4)
     one.give_back(3)

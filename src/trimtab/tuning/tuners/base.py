@@ -17,7 +17,7 @@ from trimtab.tuning.system.steering import Fixed, Steerer
 @dataclass(frozen=True)
 class Facts:
     """What a tuner is made from: what is tuned, the number of CPUs that a trial may have, the key
-    of the machine (tuning.machine), what training is to take the least of, and the file of the
+    of the machine (system.machine), what training is to take the least of, and the file of the
     ground truth, which grows; `known_before` is that file as it was before the search began, and
     `gpus` the number of GPUs that a trial may have."""
 

@@ -8,8 +8,6 @@ import os
 import platform
 from pathlib import Path
 
-from trimtab.tuning.plan import installed_memory_gib
-
 _CPUINFO = Path("/proc/cpuinfo")
 # On x86 the name; on ARM, which has none there, who made the core and which it is.
 _MODEL = ("model name", "CPU implementer", "CPU part")
@@ -23,6 +21,11 @@ def machine_key(hardware: str) -> str:
     cores, gib = os.cpu_count() or 1, round(installed_memory_gib())
     digest = hashlib.sha256(_cpu_model().encode()).hexdigest()[:8]
     return f"{hardware}_{cores}_cores_{gib}_gib_{digest}"
+
+
+def installed_memory_gib() -> float:
+    """Return the memory of this machine."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / (1 << 30)
 
 
 def _cpu_model() -> str:
