@@ -26,6 +26,7 @@ rule tune_workload:
                 seeds=EXPERIMENT.tune.seeds,
                 workers=EXPERIMENT.tune.workers,
                 inference_workload=CONFIG.inference_workload(wildcards.workload),
+                inference_hardware=CONFIG.inference_hardware(wildcards.workload),
             )
         ),
     shell:

@@ -289,7 +289,7 @@ def timed(asked: Request, seed: int, folder: Path) -> dict[str, Any]:
     """
     results = list[RungResult]()
     before, began = os.times(), time.perf_counter()
-    tune(asked, [seed], folder, folder / "truth.json", lambda _, one: results.append(one))
+    tune(asked, [seed], folder, folder / "truth.json", lambda _, fold, one: results.append(one))
     wall_s, after = time.perf_counter() - began, os.times()
     cpu_s = sum(after[:4]) - sum(before[:4])
     longest = max(one.budget for one in results)

@@ -135,7 +135,7 @@ def search(
     results: list[RungResult] = []
     with tempfile.TemporaryDirectory() as folder:
         before, own_s, began = meters.read(), _own_cpu_s(), time.perf_counter()
-        tune(request, [seed], Path(folder), truth, lambda _, result: results.append(result))
+        tune(request, [seed], Path(folder), truth, lambda _, fold, result: results.append(result))
         tuning_s, after = time.perf_counter() - began, meters.read()
     cpu_s = sum(one.cpu_s for one in results)
     used = meters.share(

@@ -95,6 +95,10 @@ def test_mistakes(tmp_path: Path) -> None:
         (["lenet5_tran"], "lenet5_tran"),
         (["llama_inference"], "no key `tuning`"),
         (["--parameter", "width=1", "--epochs", "1:2", *command], "KIND.NAME"),
+        (["lenet5_train", "--epochs", "1:2"], "set tuning.epochs in conf/workload/lenet5_train"),
+        (["lenet5_train", "--metric", "f1"], "--metric is for a command"),
+        (["--tuner", "edgetune", *given, *command], "tuning.inference_workload: expected"),
+        (["--objective", "time_by_accuracy", *given, *command], "inference_s is what inference"),
         (["--tuner", "pipetune", *given, *command], "no parameter to tune inside trials"),
     ):
         done = trimtab(tmp_path, "tune", *words)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.config.fields import ConfigError
+from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.trace import ArrivalKind
 from trimtab.config.groups.workload import Phase, Workload
 from trimtab.config.root import GROUPS, Root
@@ -132,6 +133,7 @@ class Configurations:
                     f" parameters to tune, as the experiment {self.root.experiment.name} does"
                 )
             self.inference_workload(name)
+            self.inference_hardware(name)
 
     def inference_workload(self, name: str) -> Workload | None:
         """Return the workload that uses the model that the workload `name` trains, if it says so.
@@ -148,6 +150,22 @@ class Configurations:
                 f" {workload.name!r} given, expected a workload of the phase `inference`"
             )
         return workload
+
+    def inference_hardware(self, name: str) -> Hardware | None:
+        """Return the device that the model of the workload `name` is used on, if it says so.
+
+        Raises ConfigError where that one has no `rooflines`, by which it is emulated.
+        """
+        tuning = self.option("workload", name).tuning
+        if tuning is None or tuning.inference_hardware is None:
+            return None
+        device: Hardware = self.option("hardware", tuning.inference_hardware)
+        if not device.rooflines:
+            raise ConfigError(
+                f"{self._file('hardware', device.name)}: hardware.rooflines: missing, expected"
+                f" some, as the model of {name} is used on it; `trimtab probe` measures them"
+            )
+        return device
 
     def _check_room(self, cluster: str, trace: str) -> None:
         """Raise ConfigError for a job that no node is large enough for, as the files say it."""

@@ -113,6 +113,7 @@ class TuneStage:
     seeds: Runs
     workers: Count
     inference_workload: Workload | None = None
+    inference_hardware: Hardware | None = None
 
 
 @dataclass(config=CHECKED)

@@ -202,13 +202,15 @@ LOAD = pa.schema(
 TRIALS = pa.schema(
     [
         ("seed", _int),
+        ("fold", _int),  # 1, and in a search of two folds 2, which the objective judges
         ("trial", _int),
         ("bracket", _int),
         ("rung", _int),
         ("epochs", _int),
         ("data_fraction", _float),
         ("configuration", _text),  # JSON, by full names; others had their defaults
-        ("settings", _text),  # JSON: the `system` parameters at its end
+        ("settings", _text),  # JSON: the `system` parameters at its end that were in effect
+        ("not_set", _text),  # JSON: those that could not be set, and why
         ("score", _float),  # higher is better; null for a failure
         ("failure", _text),  # why there is no score; empty for one
         ("accuracy", _float),
@@ -218,6 +220,10 @@ TRIALS = pa.schema(
         ("energy_source", _text),  # of training_j: measured | modelled | unknown
         ("inference_s", _float),  # a sample's, where the model's use is tuned beside
         ("inference_j", _float),
+        ("inference_s_low", _float),  # where it was emulated, the interval; null: measured
+        ("inference_s_high", _float),
+        ("inference_tuning_s", _float),  # measuring that, since the search's last row
+        ("inference_tuning_j", _float),
         ("wall_s", _float),  # of this rung's processes
         ("cpu_s", _float),  # of these and all that they started
         ("energy_j", _float),  # of these, and what was lost; as training_j says, null if unknown
@@ -226,7 +232,22 @@ TRIALS = pa.schema(
         ("began_s", _float),  # since the search began, this rung's process
         ("ended_s", _float),
         ("epochs_probed", _int),  # since the trial's first process in its search's
-        ("known", _int),  # whether its job was found in the ground truth
+        ("known", _int),  # whether its job was known before the search began
+        # JSON: of each epoch of this rung's process `epoch` from 0, `wall_s`, `energy_j`,
+        # `accuracy`, the `settings` in effect, and `rates`, counters a second of the processor.
+        ("by_epoch", _text),
+    ]
+)
+
+# One row a configuration of a model's use that was measured beside its training.
+INFERENCE = pa.schema(
+    [
+        ("architecture", _text),  # JSON: the `model` parameters that it has
+        ("configuration", _text),  # JSON: batch_size, cores and the like
+        ("inference_s", _float),  # a sample's; null for a failure
+        ("inference_j", _float),
+        ("energy_source", _text),  # of inference_j: measured | modelled | unknown
+        ("failure", _text),  # why it could not be measured; empty where it was
     ]
 )
 

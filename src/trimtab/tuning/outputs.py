@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import yaml
 
 from trimtab.config.groups.tuning import Kind, Tuning
@@ -21,6 +22,8 @@ from trimtab.config.groups.workload import Workload
 from trimtab.errors import TrimtabError
 from trimtab.files import whole_file
 from trimtab.profiling.runs.from_workload import command_line
+from trimtab.records.tables import INFERENCE, write_table
+from trimtab.records.tuning.inference import KnownArchitecture
 from trimtab.tuning.inference.server import Outcome
 from trimtab.tuning.trials.settings import SystemSettings
 
@@ -68,23 +71,25 @@ def write_best(
         parameters["data_fraction"] = best["data_fraction"]
     settings = json.loads(best["settings"])
     said = {"system": settings}
+    if not_set := json.loads(best["not_set"]):
+        said["not_set"] = not_set
     told = ("score", "accuracy", "training_s", "training_j", "energy_source")
     said |= {name: str(best[name]) if name == "energy_source" else best[name] for name in told}
-    document = _over(workload, parameters, settings)
+    document = _over(workload, parameters, settings, is_described)
     if settings:
         document["tuning"] = {
             Kind.SYSTEM.value: {name: {"default": value} for name, value in settings.items()}
         }
-    if not is_described:
-        document = {"command": list(workload.command)} | document
-        del document["defaults"], document["name"]
-    _write(path, found, said, document, replace(workload, parameters=document["parameters"]))
+    _write(path, found, said, document, workload)
 
 
-def write_inference(path: Path, workload: Workload, outcome: Outcome, found: str) -> None:
+def write_inference(
+    path: Path, workload: Workload, outcome: Outcome, found: str, *, is_described: bool = True
+) -> None:
     """Write the inference `workload` with the best set-up of an architecture.
 
-    `found` says how that was found. Raises TrimtabError where no set-up could be measured.
+    `found` and `is_described` are as for `write_best`. Raises TrimtabError where no set-up could be
+    measured.
     """
     best = outcome.best
     if best is None:
@@ -95,15 +100,41 @@ def write_inference(path: Path, workload: Workload, outcome: Outcome, found: str
         parameters["batch_size"] = best.configuration["batch_size"]
     said: dict[str, Any] = {
         "system": settings,
+        **({"not_set": dict(best.not_set)} if best.not_set else {}),
         "inference_s": best.inference_s,
         "inference_j": None if math.isnan(best.inference_j) else best.inference_j,
         "energy": best.energy_source,
         "measured_configurations": outcome.measured,
         "planned_configurations": outcome.planned,
     }
+    if best.emulated is not None and best.interval_s is not None:
+        error = best.emulated.left_out_error
+        said |= {
+            "source": "emulated",
+            "device": best.emulated.device,
+            "inference_s_interval": list(best.interval_s),
+            "scale_error": "unmeasured" if error is None else error,
+        }
     if best.response_s is not None or best.saturated:
         said |= {"response_s": best.response_s, "saturated_batch_sizes": list(best.saturated)}
-    _write(path, found, said, _over(workload, parameters, settings), workload)
+    _write(path, found, said, _over(workload, parameters, settings, is_described), workload)
+
+
+def write_measured(path: Path, architectures: Sequence[KnownArchitecture]) -> None:
+    """Write the table of all that was measured of the inference of `architectures`."""
+    rows = [
+        {
+            "architecture": json.dumps(known.architecture, sort_keys=True),
+            "configuration": json.dumps(one.configuration, sort_keys=True),
+            "inference_s": None if one.failure else one.inference_s,
+            "inference_j": None if one.failure else one.inference_j,
+            "energy_source": one.energy_source or "unknown",
+            "failure": one.failure,
+        }
+        for known in architectures
+        for one in known.measured
+    ]
+    write_table(path, INFERENCE, pd.DataFrame(rows, columns=INFERENCE.names))
 
 
 def result_in(path: Path) -> dict[str, Any]:
@@ -114,8 +145,16 @@ def result_in(path: Path) -> dict[str, Any]:
     return {"parameters": yaml.safe_load(text)["parameters"], **said}
 
 
-def _over(workload: Workload, parameters: Mapping[str, Any], settings: Mapping[str, Any]) -> Row:
-    """Return the keys of a workload that differ from those of the one it is over."""
+def _over(
+    workload: Workload,
+    parameters: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    is_described: bool,
+) -> Row:
+    """Return the keys of a workload that differ from those of the one it is over.
+
+    Of one that no file describes they are all there is.
+    """
     document: Row = {"name": f"{workload.name}_tuned", "parameters": dict(parameters)}
     threads = settings.get("threads", settings.get("cores"))
     if threads is not None:
@@ -126,13 +165,19 @@ def _over(workload: Workload, parameters: Mapping[str, Any], settings: Mapping[s
         document["memory_gib"] = settings["memory_gib"]
     if "loader_workers" in settings and "loader_workers" in workload.parameters:
         document["parameters"]["loader_workers"] = settings["loader_workers"]
-    return {"defaults": [workload.name, "_self_"], **document}
+    if is_described:
+        return {"defaults": [workload.name, "_self_"], **document}
+    del document["name"]
+    return {"command": list(workload.command), **document}
 
 
 def _write(
     path: Path, found: str, said: Mapping[str, Any], document: Row, workload: Workload
 ) -> None:
-    how = "To run it: " + " ".join(shlex.join(command_line(workload)).splitlines())
+    variables = [f"{name}={value}" for name, value in document.get("env", {}).items()]
+    tuned = replace(workload, parameters={**workload.parameters, **document["parameters"]})
+    words = [*(["env", *variables] if variables else []), *command_line(tuned)]
+    how = "To run it: " + " ".join(shlex.join(words).splitlines())
     if "name" in document:
         how = f"To run it, copy it to conf/workload/{document['name']}.yaml."
     lines = [

@@ -9,10 +9,11 @@ from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.config.groups.workload import Workload
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.tuning.fidelity import Budget, Fidelity
-from trimtab.tuning.hyperband import Bracket, Job
+from trimtab.tuning.hyperband import Bracket, Job, work_epochs
 from trimtab.tuning.score import Failure, Score
 from trimtab.tuning.space import Configuration
-from trimtab.tuning.system.steering import Settings
+from trimtab.tuning.system.steering import MeasuredEpoch, Settings
+from trimtab.tuning.trials.events import EpochEnd
 
 
 def installed_memory_gib() -> float:
@@ -64,7 +65,9 @@ class RungResult:
     `cpu_s`, `energy_j` and `work_epochs` (over all data) are what its processes on this rung took,
     with their starts and ends and all that was lost: that adds up over rungs. `start_up_s` is the
     last process' time before its first epoch. It was trained and judged from `began_s` to `ended_s`
-    of the search. Joules are NaN where they are unknown. `steering` is what its steering reports.
+    of the search. Joules are NaN where they are unknown. `steering` is what its steering reports,
+    `by_epoch` what each epoch of the last process was, as in the table of trials. `not_set` says of
+    settings that were asked for, and were in effect in none of its epochs, why not.
     """
 
     trial: int
@@ -86,3 +89,37 @@ class RungResult:
     ended_s: float
     settings: Settings
     steering: Mapping[str, int]
+    by_epoch: Sequence[Mapping[str, Any]] = ()
+    not_set: Mapping[str, str] = field(default_factory=dict)
+
+
+def plan_in_words(brackets: list[Bracket], fidelity: Fidelity) -> list[str]:
+    """Return what a search will do, a line a bracket, and what it costs."""
+    lines = []
+    for number, bracket in enumerate(brackets):
+        rungs = [
+            f"{rung.trials} to {fidelity.at(rung.level).epochs} epochs"
+            + (
+                f" on {fidelity.at(rung.level).data_fraction:.0%}"
+                if fidelity.at(rung.level).data_fraction < 1
+                else ""
+            )
+            for rung in bracket
+        ]
+        lines.append(f"bracket {number + 1}: {', '.join(rungs)}")
+    lines.append(f"in all as much as {work_epochs(brackets, fidelity):g} epochs over all data")
+    return lines
+
+
+def row_of(
+    epoch: EpochEnd, measured: MeasuredEpoch, settings: Settings, metric: str
+) -> dict[str, Any]:
+    """Return what the column `by_epoch` of the table of trials says of an epoch."""
+    return {
+        "epoch": epoch.epoch,
+        "wall_s": measured.wall_s,
+        "energy_j": measured.energy_j,
+        "accuracy": epoch.metrics.get(metric),
+        "settings": {name: v for name, v in settings.items() if name not in measured.not_set},
+        "rates": dict(measured.rates),
+    }

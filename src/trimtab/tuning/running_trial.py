@@ -1,15 +1,16 @@
 """A trial of a search on a rung: what it is to do, what its processes took, what it came to."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from trimtab.errors import UserError
 from trimtab.profiling.meters.base import EnergySource
 from trimtab.profiling.meters.machine import MeterReadings
 from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.hyperband import Job
 from trimtab.tuning.plan import Plan, RungResult
-from trimtab.tuning.score import Failure, Metrics
+from trimtab.tuning.score import Failure, Metrics, metric_of
 from trimtab.tuning.space import Configuration
 from trimtab.tuning.system.spending import SharedMeters, Spent, Taken
 from trimtab.tuning.system.steering import Settings, Steering
@@ -46,8 +47,10 @@ class RunningTrial(NextTrial):
     began_meters: MeterReadings
     meters: MeterReadings  # where its epoch began
     metrics: dict[str, float]
+    not_set: Mapping[str, str]  # in none of its epochs
     taken: Taken = field(default_factory=Taken)
     epochs: int = 0  # of this process
+    by_epoch: list[dict[str, Any]] = field(default_factory=list)  # of this process
     starts_again: bool = False  # with its settings, when its program has ended
     has_ended: bool = False
     result: RungResult | None = None
@@ -63,6 +66,7 @@ class RunningTrial(NextTrial):
         self.meters, self.metrics = now, dict(epoch.metrics)
         self.spent = self.spent.and_also(epoch.wall_s, energy_j, epoch.metrics)
         self.spent.write(self.process.folder)
+        self.not_set = {name: why for name, why in self.not_set.items() if name in epoch.not_set}
         self.epochs += 1
         self._epochs_s += epoch.wall_s
         self._core_s += epoch.wall_s * cores
@@ -111,7 +115,7 @@ def result_of(
     elif isinstance(beside, Failure):
         result = beside
     else:
-        metrics["accuracy"] = _metric_of(plan, one)
+        metrics["accuracy"] = metric_of(one.metrics, plan.tuning.metric)
         metrics |= beside
         result = plan.score.of(metrics)
     return RungResult(
@@ -128,15 +132,9 @@ def result_of(
         start_up_s=ended.start_up_s,
         began_s=one.began_s,
         ended_s=ended_s,
-        settings=best,
+        settings={name: best[name] for name in best if name not in one.not_set},
+        not_set={name: why for name, why in one.not_set.items() if name in best},
         steering=one.steering.report,
+        by_epoch=one.by_epoch,
         **vars(one.taken),
     )
-
-
-def _metric_of(plan: Plan, one: RunningTrial) -> float:
-    name = plan.tuning.metric
-    if name not in one.metrics:
-        reported = ", ".join(sorted(one.metrics))
-        raise UserError(f"tuning.metric: the program reports no {name}; expected one of {reported}")
-    return one.metrics[name]

@@ -9,6 +9,8 @@ from trimtab.config.groups.objective import Goal, Objective
 from trimtab.config.validate import nearest
 from trimtab.errors import UserError
 
+_OF_INFERENCE = {"inference_s", "inference_j", "response_s"}  # what the inference server measures
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -18,6 +20,25 @@ class Failure:
 
 
 Metrics = Mapping[str, float] | Failure  # what is measured beside the training, or why it is not
+
+
+def of_inference(objective: Objective) -> list[str]:
+    """Return what of an objective's score only a tuner that tunes inference knows."""
+    return [name for name in Score(objective).names if name in _OF_INFERENCE]
+
+
+def metric_of(reported: Mapping[str, float], name: str) -> float:
+    """Return what a program has reported of how good its model is, by the name of the metric.
+
+    Raises UserError where it reports others only.
+    """
+    if name not in reported:
+        others = ", ".join(sorted(reported)) or "none: it reports nothing but epochs"
+        raise UserError(
+            f"tuning.metric (--metric): the program reports no {name!r}; "
+            f"{nearest(name, reported)}expected one of {others}"
+        )
+    return reported[name]
 
 
 class Score:

@@ -16,7 +16,7 @@ from trimtab.profiling.meters.machine import machine_meters
 from trimtab.tuning.answer import Answer
 from trimtab.tuning.companion import Alone, Companion
 from trimtab.tuning.hyperband import HyperBand, Job, Past
-from trimtab.tuning.plan import Plan, RungResult
+from trimtab.tuning.plan import Plan, RungResult, row_of
 from trimtab.tuning.running_trial import NextTrial, RunningTrial, result_of, why_failed
 from trimtab.tuning.score import Failure, Metrics
 from trimtab.tuning.search_clock import KEPT_EVERY_S, SearchClock
@@ -174,6 +174,7 @@ class Search:
                 one.job, one.trial, one.configuration, one.budget, one.steering, one.continues,
                 process=process, settings=settings, cpus=cpus, spent=spent, began_s=began_s,
                 before=before, began_meters=readings, meters=readings, metrics=dict(spent.metrics),
+                not_set=process.change.not_set,
             )
         )  # fmt: skip
         self._companion.started(one.trial, plan.tuning.completed(one.configuration))
@@ -183,16 +184,16 @@ class Search:
         energy_j = one.epoch_ended(epoch, self._meters, self._meters.read(len(self._running)))
         # Of a program that is told nothing, what follows from its cores is no wish of ours.
         asked = epoch.not_set if epoch.waits else epoch.not_set.keys() & one.settings.keys()
-        one.steering.epoch_ended(
-            MeasuredEpoch(
-                epoch.wall_s,
-                energy_j if energy_j == energy_j else None,
-                rates_of(epoch),
-                is_first=one.epochs == 1,
-                work_epochs=one.budget.data_fraction,
-                not_set=frozenset(asked),
-            )
+        measured = MeasuredEpoch(
+            epoch.wall_s,
+            energy_j if energy_j == energy_j else None,
+            rates_of(epoch),
+            is_first=one.epochs == 1,
+            work_epochs=one.budget.data_fraction,
+            not_set=frozenset(asked),
         )
+        one.steering.epoch_ended(measured)
+        one.by_epoch.append(row_of(epoch, measured, one.settings, self._plan.tuning.metric))
         if epoch.epoch + 1 < one.budget.epochs:
             self._goes_on(one, waits=epoch.waits)
         elif epoch.waits:

@@ -1,12 +1,11 @@
 """The stage `tune`: a search for each seed, its trials as a table, and the best as YAML."""
 
-import hashlib
 import json
 import math
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,87 +13,28 @@ from typing import Any
 import pandas as pd
 
 from trimtab.config.groups.objective import Objective
-from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.tuning import Kind, Tuning
-from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
-from trimtab.files import remove_tree
-from trimtab.profiling.meters.gpus import Gpus
-from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.records.tables import TRIALS, write_table
 from trimtab.tuning.companion import Alone, Companion
-from trimtab.tuning.fidelity import Fidelity
-from trimtab.tuning.hyperband import Bracket, work_epochs
 from trimtab.tuning.inference.of_workload import server_of, shares
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer
+from trimtab.tuning.known_before import Known, beginning_with, remove_but
 from trimtab.tuning.narrowed import with_defaults, within_cores, within_gpus
-from trimtab.tuning.outputs import Row, best_of, write_best, write_inference
-from trimtab.tuning.program_digest import digest_of
+from trimtab.tuning.outputs import Row, best_of, write_best, write_inference, write_measured
+from trimtab.tuning.request import Request
 from trimtab.tuning.score import Failure, Score
 from trimtab.tuning.search import Plan, RungResult, Search
 from trimtab.tuning.space import Space
 from trimtab.tuning.study import Study
-from trimtab.tuning.tuners.base import Facts, Tuner
-from trimtab.tuning.tuners.registry import build_tuner
+from trimtab.tuning.tuners.base import Tuner
 
-OnResult = Callable[[int, RungResult], None]  # the seed, and what a trial came to on a rung
+__all__ = ["FIRST_FOLD", "OnResult", "Request", "Results", "tune"]
 
-
-@dataclass(frozen=True)
-class Request:
-    """What is to be tuned, by which tuner, for which objective, on which machine.
-
-    Trials that name no cores have a share of the CPUs of this process each, for `workers` of them.
-    `inference_workload` is the one that the workload's `tuning` names, if it does; `is_described`:
-    the workload has a file in `conf/workload/`.
-    """
-
-    workload: Workload
-    tuner: TunerConfig
-    objective: Objective
-    hardware: HardwareModel
-    workers: int = 1
-    inference_workload: Workload | None = None
-    is_described: bool = True
-
-    @property
-    def tuning(self) -> Tuning:
-        """What the workload says of its tuning; raises UserError where it says nothing."""
-        if self.workload.tuning is None:
-            raise UserError(
-                f"workload {self.workload.name}: no key `tuning`, which names its parameters"
-            )
-        return self.workload.tuning
-
-    @property
-    def gpus(self) -> tuple[str, ...]:
-        """The names of this machine's GPUs that the workload may use."""
-        return Gpus({**os.environ, **self.workload.env}).uuids
-
-    def searches(self, folder: Path) -> Path:
-        """Return where in the `folder` of the results its searches are, `seed_1` and so on.
-
-        A program that was changed is searched anew.
-        """
-        workloads = [one for one in (self.workload, self.inference_workload) if one is not None]
-        said = [repr(self), *map(digest_of, workloads)]
-        return folder / "searches" / hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
-
-    def made(self, ground_truth: Path) -> Tuner:
-        """Return the tuner; raises UserError as its kind does."""
-        facts = Facts(
-            tuning=self.tuning,
-            cpus=len(os.sched_getaffinity(0)),
-            machine=self.hardware.name,
-            least=self.objective.least,
-            ground_truth=ground_truth,
-            gpus=len(self.gpus),
-        )
-        try:
-            return build_tuner(self.tuner.kind, self.tuner.parameters, facts)
-        except ValueError as error:
-            raise UserError(f"tuner {self.tuner.name}: parameters: {error}") from None
+# Seed, fold, and what a trial came to on a rung.
+OnResult = Callable[[int, int, RungResult], None]
+FIRST_FOLD = "first"  # where, in the folder of the second of two folds, the first one is
 
 
 def tune(
@@ -102,42 +42,61 @@ def tune(
     seeds: list[int],
     folder: Path,
     ground_truth: Path,
-    on_result: OnResult = lambda seed, result: None,
+    on_result: OnResult = lambda seed, fold, result: None,
 ) -> None:
     """Search once for each seed and write `trials.parquet` and `best.yaml` in `folder`.
 
-    Where inference is tuned beside, `inference.yaml` too; what was measured for it is kept in
-    `known_inference.json` beside the ground truth, which later searches read.
+    Where inference is tuned beside, `inference.yaml` too, and `inference.parquet` with all that is
+    known of the model's use. It is kept in `known_inference.json` beside the ground truth, which
+    later searches read. Every seed begins with what both said before the first one.
 
     Each search goes on where an earlier process ended. Raises UserError for a workload that cannot
     be tuned so, and TrimtabError where no trial has a score.
     """
-    rows: list[Row] = []
-    judged: list[Row] = []  # by the objective
-    searches = request.searches(folder)
-    if searches.parent.is_dir():
-        for other in searches.parent.iterdir():  # of an earlier request
-            if other != searches:
-                remove_tree(other)
+    rows, judged = list[Row](), list[Row]()  # all of them, and those that the objective judged
+    searches, known = request.searches(folder), Known(ground_truth)
+    made = request.made(ground_truth)  # what is wrong, as a damaged file, is told of that one
+    objective = request.judged_by(made)
+    remove_but(searches, known)  # those of an earlier request
+    if request.device is not None:  # before anything else runs
+        cpus, _ = shares(sorted(os.sched_getaffinity(0)), request.tuning)
+        device = request.device.with_host_measured(searches / "host.json", cpus)
+        request = replace(request, device=device)
+    before = known.copied(searches / "known")
     for seed in seeds:
-        made, here = request.made(ground_truth), searches / f"seed_{seed}"
-        search = partial(_searched, request, seed, ground_truth, partial(on_result, seed))
-        tuning, first, began_s = request.tuning, list[Row](), 0.0
-        if made.first is not None:
-            first = search(made.first, Objective("accuracy"), tuning, here / "first", began_s)
-            began_s = max(row["ended_s"] for row in first)
-            tuning = with_defaults(tuning, json.loads(best_of(first)["configuration"]))
-        found = search(made, request.objective, tuning, here, began_s)
+        here = searches / f"seed_{seed}"
+        with beginning_with(known, before, here / "known") as own:
+            made = request.made(own.ground_truth, before.ground_truth)
+            search = partial(_searched, request, seed, own, on_result)
+            tuning, first, began_s, fold = request.tuning, list[Row](), 0.0, 1
+            if made.first is not None:
+                by_accuracy = Objective("accuracy")
+                first = search(fold, made.first, by_accuracy, tuning, here / FIRST_FOLD, began_s)
+                fold += 1
+                began_s = max(row["ended_s"] for row in first)
+                tuning = with_defaults(tuning, json.loads(best_of(first)["configuration"]))
+            found = search(fold, made, objective, tuning, here, began_s)
         judged += found if made.first is None else [_after(first, row) for row in found]
         rows += [*first, *found]
     write_table(folder / "trials.parquet", TRIALS, pd.DataFrame(rows, columns=TRIALS.names))
     best = best_of(judged)
-    how = f"{request.tuner.name} for {request.objective.name} on {request.hardware.name}"
-    found_by = f"Found by the tuner {how}"
+    by = f"{request.tuner.name} for {request.objective.name} on {request.hardware.name}"
+    found_by = f"Found by the tuner {by}"
+    if objective != request.objective:
+        found_by += f", searched by {objective.score}, as it measures no inference"
     if made.inference is not None and request.inference_workload is not None:
         complete = request.tuning.completed(json.loads(best["configuration"]))
-        outcome = _server(request, made.inference, ground_truth, folder, 0).outcome(complete)
-        write_inference(folder / "inference.yaml", request.inference_workload, outcome, found_by)
+        own = Known.of(searches / f"seed_{best['seed']}" / "known")
+        outcome = _server(request, made.inference, own, folder, 0).outcome(complete)
+        write_inference(
+            folder / "inference.yaml", request.inference_workload, outcome, found_by,
+            is_described=request.is_described,
+        )  # fmt: skip
+        measured = request.known_inference(known.inference).every()
+        write_measured(folder / "inference.parquet", measured)
+    else:  # those of an earlier tuner
+        for name in ("inference.yaml", "inference.parquet"):
+            (folder / name).unlink(missing_ok=True)
     write_best(
         folder / "best.yaml", request.workload, request.tuning, best, found_by,
         is_described=request.is_described,
@@ -147,8 +106,9 @@ def tune(
 def _searched(
     request: Request,
     seed: int,
-    ground_truth: Path,
-    on_result: Callable[[RungResult], None],
+    known: Known,
+    on_result: OnResult,
+    fold: int,
     made: Tuner,
     objective: Objective,
     tuning: Tuning,
@@ -158,13 +118,14 @@ def _searched(
     """Search in the folder `here`, `began_s` after the first search, and return what came of it."""
     cpus = sorted(os.sched_getaffinity(0))
     companion: Companion = Alone()
+    server: InferenceServer | None = None
     with ExitStack() as stack:
         if made.inference is not None:
             _, cpus = shares(cpus, request.tuning)
         tuning = within_cores(tuning, Kind.SYSTEM, len(cpus))
         tuning = within_gpus(tuning, len(request.gpus))
         if made.inference is not None:
-            server = _server(request, made.inference, ground_truth, here, seed)
+            server = _server(request, made.inference, known, here, seed)
             companion = stack.enter_context(server)
         plan = Plan(
             workload=request.workload,
@@ -183,20 +144,25 @@ def _searched(
         study = Study(here / "journal", "trials", space, made.searched, made.algorithm, seed)
         results = Results(here / "results.jsonl")
 
+        taken: dict[tuple[int, int], tuple[float, float] | None] = {}
+
+        def judged(result: RungResult) -> None:
+            key = result.trial, result.job.rung
+            taken[key] = None if server is None else server.taken()
+            results.add(result, taken[key])
+
         def ended(result: RungResult) -> None:  # with all that it took, in place of the row before
-            results.add(result)
-            on_result(result)
+            results.add(result, taken.pop((result.trial, result.job.rung)))
+            on_result(seed, fold, result)
 
         began_s = max((row["ended_s"] for row in results.rows()), default=began_s)
         trials = here / "trials"
-        Search(
-            plan, study, made.steerer, trials, results.add, companion, began_s, on_ended=ended
-        ).run()
-    return [{"seed": seed, **row} for row in results.rows()]
+        Search(plan, study, made.steerer, trials, judged, companion, began_s, on_ended=ended).run()
+    return [{"seed": seed, "fold": fold, **row} for row in results.rows()]
 
 
 def _server(
-    request: Request, plan: InferencePlan, ground_truth: Path, here: Path, seed: int
+    request: Request, plan: InferencePlan, known: Known, here: Path, seed: int
 ) -> InferenceServer:
     if request.inference_workload is None:
         raise UserError(
@@ -209,16 +175,16 @@ def _server(
         plan,
         request.objective,
         request.hardware,
-        known=ground_truth.with_name("known_inference.json"),
+        known=request.known_inference(known.inference),
         folder=here / "inference",
         seed=seed,
+        device=request.device,
     )
 
 
 def _after(first: list[Row], row: Row) -> Row:
     """Return a row of a second search with what the first one has found in its configuration."""
-    found = json.loads(best_of(first)["configuration"])
-    complete = {**found, **json.loads(row["configuration"])}
+    complete = json.loads(best_of(first)["configuration"]) | json.loads(row["configuration"])
     return {**row, "configuration": json.dumps(complete, sort_keys=True)}
 
 
@@ -228,11 +194,13 @@ class Results:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def add(self, result: RungResult) -> None:
-        """Append a result, the later of two of a trial on a rung being the one that counts.
+    def add(self, result: RungResult, inference: tuple[float, float] | None = None) -> None:
+        """Append a result, and the seconds and joules of tuning `inference` since the last one.
 
-        Half a line that a killed process left is no result.
+        Of two of a trial on a rung the later one counts. Half a line that a killed process left is
+        no result.
         """
+        tuning_s, tuning_j = inference or (None, math.nan)
         failed = isinstance(result.result, Failure)
         row = {
             "trial": result.trial,
@@ -242,6 +210,7 @@ class Results:
             "data_fraction": result.budget.data_fraction,
             "configuration": json.dumps(result.configuration, sort_keys=True),
             "settings": json.dumps(dict(result.settings), sort_keys=True),
+            "not_set": json.dumps(dict(result.not_set), sort_keys=True),
             "score": None if isinstance(result.result, Failure) else result.result,
             "failure": result.result.reason if isinstance(result.result, Failure) else "",
             "accuracy": None if failed else result.metrics.get("accuracy"),
@@ -251,6 +220,10 @@ class Results:
             "energy_source": result.energy_source,
             "inference_s": None if failed else result.metrics.get("inference_s"),
             "inference_j": None if failed else result.metrics.get("inference_j"),
+            "inference_s_low": None if failed else result.metrics.get("inference_s_low"),
+            "inference_s_high": None if failed else result.metrics.get("inference_s_high"),
+            "inference_tuning_s": tuning_s,
+            "inference_tuning_j": tuning_j if math.isfinite(tuning_j) else None,
             "wall_s": result.wall_s,
             "cpu_s": result.cpu_s,
             "energy_j": result.energy_j if math.isfinite(result.energy_j) else None,
@@ -259,6 +232,7 @@ class Results:
             "began_s": result.began_s,
             "ended_s": result.ended_s,
             **result.steering,
+            "by_epoch": json.dumps(result.by_epoch),
         }
         with self._path.open("a") as file:
             # Behind half a line that a killed process left, which is none.
@@ -274,21 +248,3 @@ class Results:
                 continue
             found[row["trial"], row["rung"]] = row
         return [found[key] for key in sorted(found)]
-
-
-def plan_in_words(brackets: list[Bracket], fidelity: Fidelity) -> list[str]:
-    """Return what a search will do, a line a bracket, and what it costs."""
-    lines = []
-    for number, bracket in enumerate(brackets):
-        rungs = [
-            f"{rung.trials} to {fidelity.at(rung.level).epochs} epochs"
-            + (
-                f" on {fidelity.at(rung.level).data_fraction:.0%}"
-                if fidelity.at(rung.level).data_fraction < 1
-                else ""
-            )
-            for rung in bracket
-        ]
-        lines.append(f"bracket {number + 1}: {', '.join(rungs)}")
-    lines.append(f"in all as much as {work_epochs(brackets, fidelity):g} epochs over all data")
-    return lines

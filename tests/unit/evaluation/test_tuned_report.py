@@ -22,7 +22,7 @@ def row(trial: int, rung: int, epochs: int, score: float | None, **keys: Any) ->
     """A rung of a trial that costs a second, 10 J and 2 s of its process an epoch."""
     return {
         **dict.fromkeys(TRIALS.names),
-        "seed": 1, "trial": trial, "bracket": 0, "rung": rung, "epochs": epochs,
+        "seed": 1, "fold": 1, "trial": trial, "bracket": 0, "rung": rung, "epochs": epochs,
         "data_fraction": 1.0, "configuration": json.dumps({"training.rate": trial / 3}),
         "settings": '{"cores": 2}', "score": score, "failure": "" if score else "it broke",
         "accuracy": score, "training_s": 1.0 * epochs, "training_j": 10.0 * epochs,
@@ -30,6 +30,7 @@ def row(trial: int, rung: int, epochs: int, score: float | None, **keys: Any) ->
         "work_epochs": epochs * keys.get("data_fraction", 1.0),
         "wall_s": 2.0 * epochs, "cpu_s": 1.0 * epochs,
         "start_up_s": 1.0, "began_s": 0.0, "ended_s": 2.0 * epochs, "epochs_probed": 0, "known": 0,
+        "by_epoch": "[]",
         **keys,
     }  # fmt: skip
 
@@ -86,8 +87,17 @@ def test_what_a_search_came_to() -> None:
     cell = TunedCell("v1", "lenet", "here", "accuracy", "V1", pd.DataFrame(rows))
     assert cell.energy_source == "unknown"
     # Two folds: the second one's first trial does not go on from the first one's.
-    rows = [row(0, 0, 2, 0.1), row(0, 0, 3, 0.2, configuration="{}")]
+    rows = [row(0, 0, 2, 0.1), row(0, 0, 3, 0.2, fold=2)]
     assert SeedSearch(1, pd.DataFrame(rows)).work_epochs == 5.0
+
+
+def test_the_best_of_two_folds_is_the_second_ones() -> None:
+    # The first one's score, an accuracy, is higher, and on a larger budget.
+    rows = [row(0, 0, 9, 0.9), row(0, 0, 4, -3.0, fold=2), row(1, 0, 4, -2.0, fold=2)]
+    best = SeedSearch(1, pd.DataFrame(rows)).best
+    assert best is not None and (best["fold"], best["trial"]) == (2, 1)
+    rows = [row(0, 0, 9, 0.9), row(0, 0, 4, None, fold=2)]
+    assert SeedSearch(1, pd.DataFrame(rows)).best is None
 
 
 def test_tuners_beside_each_other(tmp_path: Path) -> None:
@@ -116,12 +126,16 @@ def test_tuners_beside_each_other(tmp_path: Path) -> None:
 def test_what_was_probed_measured_and_served(tmp_path: Path) -> None:
     rows = [
         {**one, "epochs_probed": 3, "known": one["trial"] % 2, "energy_source": "measured",
-         "inference_s": 0.002, "inference_j": 0.1}
+         "inference_s": 0.002, "inference_j": 0.1, "inference_tuning_s": 0.5,
+         "inference_tuning_j": 25.0}
         for one in search()
     ]  # fmt: skip
     measurements = load(inputs([], [], tunings=(written(tmp_path, "ours", rows),)))
     [ours] = Tuners(measurements).tables[0].ours
     assert (ours["probed_epochs"], ours["energy_source"]) == (9, "measured")
+    # Of four rows; 60 J of training.
+    assert (ours["inference_tuning_s"], ours["inference_tuning_kj"]) == (2.0, 0.1)
+    assert ours["tuning_kj"] == pytest.approx(0.16)
     assert ours["known_pct"] == pytest.approx(100 / 3)
     best, _ = Found(measurements).tables
     assert (best.rows[0]["inference_s"], best.rows[0]["training_j"]) == (0.002, 40.0)
@@ -152,7 +166,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TrimtabError, match="no rows"):
         load(inputs([], [], tunings=(written(tmp_path, "none", []),)))
     twice = written(tmp_path, "twice", [row(0, 0, 2, 0.5)] * 2)
-    with pytest.raises(UserError, match=r"configuration 1 / 0 / 0 / .* is given twice"):
+    with pytest.raises(UserError, match=r"rung 1 / 1 / 0 / 0 is given twice"):
         load(inputs([], [], tunings=(twice,)))
     once = written(tmp_path, "once", [row(0, 0, 2, 0.5)])
     with pytest.raises(UserError, match=r"tuning .*once is given twice"):

@@ -31,6 +31,25 @@ def test_time_energy_and_what_is_unknown() -> None:
     assert unknown is not None and math.isnan(unknown.inference_j)
 
 
+def test_what_could_not_be_set_is_not_chosen() -> None:
+    why = {"frequency_mhz": "no frequencies here"}
+
+    def at(size: int, batch_s: float, mhz: float) -> Measured:
+        asked = {"batch_size": size, "frequency_mhz": mhz}
+        return Measured(asked, batch_s / size, 1.0, "modelled", [batch_s] * 3, 0, why)
+
+    best = chosen([at(1, 0.1, 1000.0), at(8, 0.4, 2000.0)], Wanted.TIME)
+    assert best is not None and best.configuration == {"batch_size": 8} and best.not_set == why
+    # At one frequency, as none was set: so both sizes are known of the same settings, and a batch
+    # of four is one of two sizes.
+    both = [at(1, 0.1, 1000.0), at(4, 0.2, 2000.0), at(4, 0.9, 1000.0)]
+    best = chosen(both, Wanted.TIME, Server(8, 1.0))
+    assert best is not None and best.configuration == {"batch_size": 4}
+    assert best.response_s == pytest.approx(0.3)
+    saturated = chosen(both, Wanted.TIME, Server(8, 0.01))
+    assert saturated is not None and saturated.saturated == (1, 4)
+
+
 def test_a_server_splits_its_query_by_response_time() -> None:
     # 8 samples a second. In ones 0.1, 0.2 ... 0.8 s: 0.45 s in the mean; in fours 0.2 and 0.4 s:
     # 0.3 s; in one batch of eight 0.35 s. The eight have the least time a sample.

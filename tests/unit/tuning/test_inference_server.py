@@ -11,6 +11,7 @@ from spaces import choices, tuning
 
 from trimtab.records.tuning.inference import Measured
 from trimtab.tuning.inference.choice import Setting, Wanted
+from trimtab.tuning.inference.effort import Effort
 from trimtab.tuning.inference.known import KnownInference
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer
@@ -58,7 +59,7 @@ def server(folder: Path, device: Device, of: Any = TUNING, configurations: int =
     return InferenceServer(
         of, ["layers"], InferencePlan("tpe", configurations), Wanted.TIME, None,
         KnownInference(folder / "known.json", "host", "0" * 64), device, folder / "search",
-        sorted(os.sched_getaffinity(0))[-1:], seed=1,
+        sorted(os.sched_getaffinity(0))[-1:], seed=1, effort=Effort(),
     )  # fmt: skip
 
 
@@ -146,6 +147,30 @@ def test_what_is_known_of_another_space_is_left_out(tmp_path: Path) -> None:
     assert server(tmp_path, Device()).outcome(whole(18)).measured == 0
     known.add({"layers": 18}, Measured({"batch_size": 1, "cores": 1}, 0.5, 1.0, "", [0.5]))
     assert server(tmp_path, Device()).outcome(whole(18)).measured == 1
+
+
+def test_where_a_search_ends_early_its_thread_ends_too(tmp_path: Path) -> None:
+    """On each way out: before anything was asked for, while it measures, when it broke."""
+    began = threading.Event()
+
+    def endless(_: Any, __: Any, ___: Path) -> Measured:
+        began.set()
+        of._effort.stopped.wait()
+        return Measured({"batch_size": 1, "cores": 1}, failure="was stopped")
+
+    def breaks(*_: Any) -> Measured:
+        began.set()
+        raise OSError("the disk is full")
+
+    for device, asks in ((endless, False), (endless, True), (breaks, True)):
+        of = server(tmp_path, device)  # type: ignore[arg-type]
+        began.clear()
+        with pytest.raises(KeyboardInterrupt), of:
+            if asks:
+                of.started(0, whole(18))
+                began.wait()
+            raise KeyboardInterrupt
+        assert not of._thread.is_alive()
 
 
 def test_what_breaks_in_its_thread_is_raised(tmp_path: Path) -> None:

@@ -15,8 +15,9 @@ from trimtab.errors import TrimtabError, UserError
 from trimtab.records.tables import TRIALS, read_table
 from trimtab.tuning.fidelity import BudgetKind, Fidelity
 from trimtab.tuning.hyperband import brackets_of
+from trimtab.tuning.plan import plan_in_words
 from trimtab.tuning.program_digest import digest_of
-from trimtab.tuning.tune import Request, Results, plan_in_words, tune
+from trimtab.tuning.tune import Request, Results, tune
 
 
 def request(folder: Path, **keys: object) -> Request:
@@ -34,13 +35,18 @@ def request(folder: Path, **keys: object) -> Request:
 def test_table_and_best_of_all_seeds_and_nothing_is_run_again(tmp_path: Path) -> None:
     folder, heard = tmp_path / "results", list[int]()
     given = request(tmp_path)
-    tune(given, [1, 2], folder, tmp_path / "truth", lambda seed, _: heard.append(seed))
+    tune(given, [1, 2], folder, tmp_path / "truth", lambda seed, *_: heard.append(seed))
     table = read_table(folder / "trials.parquet", TRIALS)
     assert heard == [1] * 14 + [2] * 14 and len(table) == 28
     assert not table.isna()[["score", "accuracy", "training_j"]].any(axis=None)
     widths = table["configuration"].map(lambda text: json.loads(text)["training.width"])
     assert (table["score"] == widths / 100).all()
     longest = table[table["epochs"] == 4]
+    for _, row in table.iterrows():  # of a rung that goes on, what was trained for it
+        epochs = json.loads(row["by_epoch"])
+        assert epochs[-1]["epoch"] == row["epochs"] - 1
+        assert epochs[-1]["accuracy"] == row["accuracy"] and epochs[0]["rates"]
+        assert sum(epoch["wall_s"] for epoch in epochs) <= row["training_s"] + 1e-9
     best = (folder / "best.yaml").read_text()
     assert f"# score: {longest['score'].max()}\n" in best
     parameters = yaml.safe_load(best)["parameters"]
@@ -49,7 +55,7 @@ def test_table_and_best_of_all_seeds_and_nothing_is_run_again(tmp_path: Path) ->
     assert set(widths[table["seed"] == 1]) != set(widths[table["seed"] == 2])
     before = (folder / "trials.parquet").read_bytes()
     (folder / "trials.parquet").unlink()
-    tune(given, [1, 2], folder, tmp_path / "truth", lambda seed, _: pytest.fail("ran again"))
+    tune(given, [1, 2], folder, tmp_path / "truth", lambda *_: pytest.fail("ran again"))
     assert (folder / "trials.parquet").read_bytes() == before
     # Another tuner begins anew, and what the first has left goes.
     other = request(tmp_path, tuner=TunerConfig("r", "random_search", parameters={"trials": 1}))

@@ -10,8 +10,10 @@ from trimtab.cli.alone import alone_in
 from trimtab.cli.claimed import claim
 from trimtab.cli.terminal import Terminal, say_path
 from trimtab.cli.tuning.program import TunedProgram
+from trimtab.cli.tuning.told import Told
 from trimtab.config import Configurations
-from trimtab.config.groups.objective import Goal, Objective
+from trimtab.config.groups.hardware import Hardware
+from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
 from trimtab.profiling.profile import model_of
@@ -24,10 +26,20 @@ console = Terminal(stderr=True)
 _SEED = 1
 _TRIMTABS_OWN = Path(__file__).parents[4] / "conf"
 _PANEL = "The program, where it is a command"
+# What options say of a command, by the keys that say it of a workload.
+_KEYS = {
+    "epochs": "tuning.epochs",
+    "data_fraction": "tuning.data_fraction.least",
+    "metric": "tuning.metric",
+    "epoch_mark": "marks.epoch",
+    "inference_command": "tuning.inference_workload",
+    "timeout_s": "timeout_s",
+}
 
 
 @alone_in("folder")
 def tune(
+    context: typer.Context,
     program: Annotated[
         list[str],
         typer.Argument(
@@ -40,7 +52,8 @@ def tune(
         list[str] | None,
         typer.Option(
             metavar="KIND.NAME=VALUES",
-            help="Of the kind model, training or system: 16,32,64 or 0.0001:0.1 or 0.0001:0.1:log.",
+            help="Of the kind model, training, system or inference: 16,32,64 or 0.0001:0.1 or"
+            " 0.0001:0.1:log.",
             rich_help_panel=_PANEL,
         ),
     ] = None,
@@ -75,6 +88,16 @@ def tune(
             rich_help_panel=_PANEL,
         ),
     ] = None,
+    inference_command: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="The program that uses the model, for tuners of inference: it gets `--NAME VALUE`"
+            " for each model parameter and `--batch-size`, and goes through its data with"
+            " trimtab_trial.batches.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None,
     timeout_s: Annotated[
         float, typer.Option(help="A trial that takes longer has failed.", rich_help_panel=_PANEL)
     ] = 3600.0,
@@ -106,22 +129,30 @@ def tune(
     trimtab_trial.first_epoch(), and trimtab_trial.epoch_end(epoch, accuracy=...) at its end.
     What ended early goes on where it was with the same command.
     """
+    from trimtab.tuning.inference.emulation import device_of
     from trimtab.tuning.tune import Request
 
     configurations = Configurations(conf or _conf())
     is_command = bool(parameter) or len(program) > 1
     if is_command:
-        given = TunedProgram(parameter or [], epochs, data_fraction, metric, epoch_mark, timeout_s)
+        given = TunedProgram(
+            parameter or [], epochs, data_fraction, metric, epoch_mark, timeout_s, inference_command
+        )
         workload = given.workload(program)
+        inference = given.inference_workload(workload)
     else:
+        _refuse_options_of_commands(context, program[0])
         workload = _described(configurations, program[0])
+        inference = _inference_workload(configurations, workload)
+    machine = configurations.option("hardware", hardware)
     request = Request(
         workload=workload,
         tuner=configurations.option("tuner", tuner or _tuner_for(workload)),
         objective=configurations.option("objective", objective),
-        hardware=model_of(configurations.option("hardware", hardware)),
+        hardware=model_of(machine),
         workers=workers,
-        inference_workload=_inference_workload(configurations, workload),
+        inference_workload=inference,
+        device=device_of(_inference_hardware(configurations, workload), machine),
         is_described=not is_command,
     )
     request.made(folder / "ground_truth.json")  # what is wrong is told before anything is written
@@ -132,66 +163,53 @@ def tune(
 def _search(request: "Request", folder: Path, ground_truth: Path) -> None:
     """Search once, telling the plan, the trials as they end, and the best."""
     from trimtab.tuning import tune as stage
+    from trimtab.tuning.plan import plan_in_words
 
     made = request.made(ground_truth)
-    console.print(f"{request.tuner.label or request.tuner.name}, for {request.objective.name}")
-    for line in stage.plan_in_words(list(made.brackets), made.fidelity):
+    objective, tuner = request.judged_by(made), request.tuner.label or request.tuner.name
+    said = f"{tuner}, for {request.objective.name}"
+    if objective != request.objective:
+        said = f"{tuner}, for {objective.score}: it measures no inference"
+    console.print(said)
+    for line in plan_in_words(list(made.brackets), made.fidelity):
         console.print(line, soft_wrap=True)
-    rungs = sum(rung.trials for bracket in made.brackets for rung in bracket)
-    told = _Told(request.objective, rungs)
-    before = stage.Results(request.searches(folder) / f"seed_{_SEED}" / "results.jsonl").rows()
-    for row in before:
-        told.add(row["trial"], row["epochs"], row["data_fraction"], row["score"])
+    here = request.searches(folder) / f"seed_{_SEED}"
+    folds = [(made, objective, here)]
+    if made.first is not None:
+        folds.insert(0, (made.first, Objective("accuracy"), here / stage.FIRST_FOLD))
+    rungs = sum(rung.trials for one, _, _ in folds for bracket in one.brackets for rung in bracket)
+    told = Told([objective for _, objective, _ in folds], rungs)
+    before = 0
+    for fold, (_, _, searched) in enumerate(folds, start=1):
+        for row in stage.Results(searched / "results.jsonl").rows():
+            told.add(fold, row["trial"], row["epochs"], row["data_fraction"], row["score"])
+            before += 1
     if before:
-        console.print(f"{len(before)} of {rungs} are there from before")
+        console.print(f"{before} of {rungs} are there from before")
 
-    def on_result(_: int, result: "RungResult") -> None:
+    def on_result(_: int, fold: int, result: "RungResult") -> None:
         # What was told just before a process ended is judged again by the next one.
-        if (line := told.line(result)) is not None:
+        if (line := told.line(fold, result)) is not None:
             console.print(line, soft_wrap=True)
 
     stage.tune(request, [_SEED], folder, ground_truth, on_result)
     console.print(_best_of(folder / "best.yaml", request))
+    _say_cost_of_inference(folder / "trials.parquet")
     say_path(folder / "best.yaml")
+    if made.inference is not None:
+        say_path(folder / "inference.yaml")
 
 
-class _Told:
-    """What has been told of a search: its best is that of the most training, as in best.yaml."""
+def _say_cost_of_inference(path: Path) -> None:
+    from trimtab.records.tables import TRIALS, read_table
 
-    def __init__(self, objective: Objective, rungs: int) -> None:
-        self._sign = 1.0 if objective.goal == Goal.MAXIMISE else -1.0
-        self._rungs, self._done = rungs, set[tuple[int, int, float]]()
-        self._best: tuple[tuple[int, float], float, int] | None = None
-
-    def add(self, trial: int, epochs: int, data_fraction: float, score: float | None) -> None:
-        """Take in what a trial came to; None is a failure."""
-        self._done.add((trial, epochs, data_fraction))
-        if score is not None:
-            found = ((epochs, data_fraction), score, -trial)
-            self._best = found if self._best is None else max(self._best, found)
-
-    def line(self, result: "RungResult") -> str | None:
-        """Take in a result, and return what is said of it; None where it was told before."""
-        score = result.result if isinstance(result.result, float) else None
-        budget = result.budget
-        if (result.trial, budget.epochs, budget.data_fraction) in self._done:
-            return None
-        self.add(result.trial, budget.epochs, budget.data_fraction, score)
-        trained = _budget_in_words(budget.epochs, budget.data_fraction)
-        said = f"failed: {getattr(result.result, 'reason', '')}"
-        if score is not None:
-            said = f"{self._sign * score:.4g} in {result.training_s:.1f} s"
-        line = f"[{len(self._done)}/{self._rungs}] trial {result.trial}, {trained}: {said}"
-        if self._best is None:
-            return line
-        most, best, trial = self._best
-        of = f"trial {-trial}, {_budget_in_words(*most)}"
-        return f"{line}; best so far {self._sign * best:.4g} ({of})"
-
-
-def _budget_in_words(epochs: int, data_fraction: float) -> str:
-    share = "" if data_fraction == 1 else f" on {data_fraction:.0%}"
-    return f"{epochs} epoch{'s' if epochs != 1 else ''}{share}"
+    trials = read_table(path, TRIALS)
+    if trials["inference_tuning_s"].notna().any():
+        spent_s, spent_j = (trials[f"inference_tuning_{unit}"].sum() for unit in "sj")
+        console.print(
+            f"inference was tuned beside the training, in {spent_s:.1f} s with {spent_j:.4g} J",
+            soft_wrap=True,
+        )
 
 
 def _best_of(path: Path, request: "Request") -> Table:
@@ -215,6 +233,17 @@ def _flat(document: dict[str, Any], before: str = "") -> list[tuple[str, Any]]:
     return rows
 
 
+def _refuse_options_of_commands(context: typer.Context, name: str) -> None:
+    """Raise UserError where an option was given that a workload's YAML says instead."""
+    for option, key in _KEYS.items():
+        source = context.get_parameter_source(option)
+        if source is not None and source.name == "COMMANDLINE":
+            raise UserError(
+                f"--{option.replace('_', '-')} is for a command, given after -- with --parameter;"
+                f" {name} is taken for a workload: set {key} in conf/workload/{name}.yaml"
+            )
+
+
 def _described(configurations: Configurations, name: str) -> Workload:
     workload: Workload = configurations.option("workload", name)
     if workload.tuning is None:
@@ -230,6 +259,13 @@ def _inference_workload(configurations: Configurations, workload: Workload) -> W
     if tuning is None or tuning.inference_workload is None:
         return None
     return configurations.inference_workload(workload.name)
+
+
+def _inference_hardware(configurations: Configurations, workload: Workload) -> Hardware | None:
+    tuning = workload.tuning
+    if tuning is None or tuning.inference_hardware is None:
+        return None
+    return configurations.inference_hardware(workload.name)
 
 
 def _tuner_for(workload: Workload) -> str:

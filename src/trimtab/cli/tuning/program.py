@@ -1,6 +1,7 @@
 """What `trimtab tune` says of a program: the key `tuning` of a workload's YAML as options."""
 
 import math
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,12 @@ from trimtab.cli.program_options import ProgramOptions
 from trimtab.cli.workspace import find_interpreter, find_program
 from trimtab.config.fields import MistakeError
 from trimtab.config.groups.tuning import Kind, Tuning
-from trimtab.config.groups.workload import Marks, TargetConfig, Workload
+from trimtab.config.groups.workload import Marks, Phase, TargetConfig, Workload
 from trimtab.config.validate import checked
 from trimtab.errors import UserError
 
 _SPELLING = "KIND.NAME=LOW:HIGH, KIND.NAME=LOW:HIGH:log or KIND.NAME=A,B,C"
+_INFERENCE = "inference"  # the name of the workload that uses the model
 _WORDS = {"true": True, "false": False, "null": None}
 
 
@@ -27,6 +29,7 @@ class TunedProgram:
     metric: str = "accuracy"
     epoch_mark: str | None = None
     timeout_s: float = 3600.0
+    inference_command: str | None = None
 
     def workload(self, command: list[str]) -> Workload:
         """Return the workload that is meant; it runs in the current folder.
@@ -40,15 +43,43 @@ class TunedProgram:
             )
         if self.epochs is None:
             raise UserError("--epochs is missing: LEAST:MOST, as 2:10, that a trial is trained for")
-        # It stands for the environment of a program of no interpreter, which is not asked for here.
-        target = TargetConfig(location=str(Path.cwd()))
-        options = ProgramOptions(target=target, timeout_s=self.timeout_s)
-        plain = options.workload(command, find_interpreter(command))
+        plain = self._plain(command)
         try:
             marks = checked({"epoch": self.epoch_mark}, Marks)
         except MistakeError as error:
             raise UserError(f"--epoch-mark: {error.problem}") from None
         return replace(plain, marks=marks, tuning=self._tuning(self.epochs))
+
+    def inference_workload(self, trains: Workload) -> Workload | None:
+        """Return the workload that uses the model of the one that is tuned, if that was given.
+
+        It has all of the model's parameters. Raises UserError for what is no program.
+        """
+        if self.inference_command is None or trains.tuning is None:
+            return None
+        try:
+            command = shlex.split(self.inference_command)
+        except ValueError as error:
+            raise UserError(f"--inference-command {self.inference_command}: {error}") from None
+        if not command or not find_program(command[0], None):
+            raise UserError(
+                f"--inference-command {self.inference_command}: no such program; expected the"
+                " command as you run it, in quotes"
+            )
+        own = {name: one.default for name, one in trains.tuning.model.items()}
+        size = trains.tuning.inference.get("batch_size")
+        return replace(
+            self._plain(command),
+            name=_INFERENCE,
+            phase=Phase.INFERENCE,
+            parameters={**own, "batch_size": 1 if size is None else size.default},
+        )
+
+    def _plain(self, command: list[str]) -> Workload:
+        # It stands for the environment of a program of no interpreter, which is not asked for here.
+        target = TargetConfig(location=str(Path.cwd()))
+        options = ProgramOptions(target=target, timeout_s=self.timeout_s)
+        return options.workload(command, find_interpreter(command))
 
     def _tuning(self, epochs: str) -> Tuning:
         kinds: dict[str, dict[str, Any]] = {}
@@ -60,6 +91,18 @@ class TunedProgram:
         given: dict[str, Any] = {**kinds, "epochs": _epochs(epochs), "metric": self.metric}
         if self.data_fraction is not None:
             given["data_fraction"] = {"least": self.data_fraction}
+        if self.inference_command is not None:
+            given["inference_workload"] = _INFERENCE
+            if Kind.INFERENCE not in kinds:
+                raise UserError(
+                    "--inference-command: no parameter of the kind inference; expected one, as"
+                    " --parameter inference.batch_size=1,8,64"
+                )
+        elif Kind.INFERENCE in kinds:
+            raise UserError(
+                f"--parameter {Kind.INFERENCE}.{next(iter(kinds[Kind.INFERENCE]))}: nothing uses"
+                " the model; expected --inference-command"
+            )
         try:
             return checked(given, Tuning)
         except MistakeError as error:

@@ -73,6 +73,16 @@ class Roofline:
 
 
 @dataclass(config=CHECKED)
+class ModelTime:
+    """What a batch of a model took on it, by which the scale of its roofline is corrected."""
+
+    workload: Name = about("The workload that uses the model, a file in `conf/workload/`.")
+    batch_size: SomeParts = about("Samples in a batch.")
+    cores: SomeParts = about("Cores that were at work.")
+    batch_s: Positive = about("Mean time of a batch.", unit="s")
+
+
+@dataclass(config=CHECKED)
 class Hardware:
     """The machine and the power model that stands in where it has no energy meter."""
 
@@ -130,6 +140,13 @@ class Hardware:
         factory=list,
         tuning_only=True,
     )
+    models: list[ModelTime] = about(
+        "What batches of models took on it: `workload`, `batch_size`, `cores`, `batch_s`. Those "
+        "that two machines have in common correct the scale from one to the other, and say by how "
+        "much it is off. `trimtab probe` measures them.",
+        factory=list,
+        tuning_only=True,
+    )
     probes: list[Probe] = about(
         "What probing tasks took on it: `task`, `cores`, `memory_gib`, `work`, `wall_s`, "
         "`energy_j` (without idle power), `level`, `energy_source`. `trimtab probe` measures "
@@ -148,6 +165,10 @@ class Hardware:
             if roofline.cores > self.cores:
                 expected = f"at most the machine's {self.cores}"
                 raise InvalidValueError(f"rooflines[{position}].cores", roofline.cores, expected)
+        for position, model in enumerate(self.models):
+            if model.cores > self.cores:
+                expected = f"at most the machine's {self.cores}"
+                raise InvalidValueError(f"models[{position}].cores", model.cores, expected)
         levels = max(1, len(self.levels))
         for position, probe in enumerate(self.probes):
             if probe.cores > self.cores:

@@ -105,6 +105,12 @@ class Tuning:
         "architecture, and it is given their values.",
         default=None,
     )
+    inference_hardware: Name | None = about(
+        "The device that the model is used on, a file in `conf/hardware/` with `rooflines`: "
+        "`inference` parameters are measured under its emulation, and say so. By default, and "
+        "where it is the hardware of the search, this machine.",
+        default=None,
+    )
     scenario: ScenarioConfig | None = about(
         "How samples arrive where the model is used: the batch size is then the one with the "
         "shortest mean response time, in place of the least time a sample.",
@@ -141,6 +147,10 @@ class Tuning:
     def _inference_is_whole(self) -> Self:
         if bool(self.inference) < (self.inference_workload is not None):
             raise MistakeError("inference", "no parameter; expected some, as inference_workload is")
+        if self.inference_hardware is not None and self.inference_workload is None:
+            raise MistakeError(
+                "inference_workload", "missing; expected it beside `inference_hardware`"
+            )
         if self.scenario is not None and "batch_size" not in self.inference:
             raise MistakeError("inference.batch_size", "missing; expected it beside `scenario`")
         return self

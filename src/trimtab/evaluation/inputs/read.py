@@ -96,9 +96,8 @@ def _target(folder: Path) -> DebloatedTarget:
 
 def _tuning(folder: Path, labels: Mapping[str, str]) -> TunedCell:
     trials = _read_rows(folder / "trials.parquet", tables.TRIALS)
-    # A tuner of two folds has two trials of a number.
-    keys = _keys(trials, "seed", "trial", "rung", "configuration")
-    _refuse_twice(f"{folder / 'trials.parquet'}: seed / trial / rung / configuration", keys)
+    keys = _keys(trials, "seed", "fold", "trial", "rung")
+    _refuse_twice(f"{folder / 'trials.parquet'}: seed / fold / trial / rung", keys)
     tuner, workload, hardware, objective = folder.parts[-4:]
     label = labels.get(tuner) or tuner
     return TunedCell(tuner, workload, hardware, objective, label, trials)

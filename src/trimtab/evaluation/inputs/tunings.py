@@ -31,14 +31,38 @@ class SeedSearch:
         return float(self.trials["energy_j"].astype(float).sum(skipna=False))
 
     @property
+    def tunes_inference(self) -> bool:
+        """Whether the model's use was tuned beside its training."""
+        return bool(self.trials["inference_tuning_s"].notna().any())
+
+    @property
+    def inference_tuning_s(self) -> float:
+        """How long inference was measured, beside the training."""
+        return float(self.trials["inference_tuning_s"].sum())
+
+    @property
+    def inference_tuning_j(self) -> float:
+        """The energy of that."""
+        return float(self.trials["inference_tuning_j"].sum())
+
+    @property
+    def energy_j(self) -> float:
+        """The energy of all that was trained and measured."""
+        return self.training_j + self.inference_tuning_j
+
+    @property
     def failed(self) -> int:
         """How many rows have no score."""
         return int(self.trials["score"].isna().sum())
 
     @cached_property
     def best(self) -> "pd.Series[Any] | None":
-        """The row with the best score on the largest budget; None where all failed."""
-        good = self.trials.dropna(subset=["score"])
+        """The row with the best score on the largest budget; None where all failed.
+
+        Of two folds that of the second, which the objective has judged.
+        """
+        judged: pd.DataFrame = self.trials[self.trials["fold"] == self.trials["fold"].max()]
+        good = judged.dropna(subset=["score"])
         if good.empty:
             return None
         order = good.sort_values(["epochs", "data_fraction", "score", "trial"],

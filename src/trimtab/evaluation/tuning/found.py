@@ -51,7 +51,8 @@ class Found(TuningSection):
             "to the next one of their bracket. Times are those of the rung's own process, with "
             "its start.",
             (
-                *WHO, Column("bracket", "Bracket", 0), Column("rung", "Rung", 0), *_BUDGET,
+                *WHO, Column("fold", "Fold", 0), Column("bracket", "Bracket", 0),
+                Column("rung", "Rung", 0), *_BUDGET,
                 Column("trials", "Trials", 0), Column("failed", "Failed", 0),
                 Column("score_median", "Median score", 4), Column("score_best", "Best score", 4),
                 Column("wall_median_s", "Median time, s", 1),
@@ -77,11 +78,12 @@ def _best(cell: TunedCell, search: SeedSearch, best: Any, known: list[str]) -> R
 
 
 def _rungs(cell: TunedCell) -> Iterator[Row]:
-    by: list[str] = ["bracket", "rung", "epochs", "data_fraction"]
+    by: list[str] = ["fold", "bracket", "rung", "epochs", "data_fraction"]
     for key, rows in cell.trials.groupby(by, sort=True):
-        bracket, rung, epochs, fraction = cast(tuple[int, int, int, float], key)
+        fold, bracket, rung, epochs, fraction = cast(tuple[int, int, int, int, float], key)
         yield {
             **who(cell),
+            "fold": int(fold),
             "bracket": int(bracket) + 1,
             "rung": int(rung) + 1,
             "epochs": int(epochs),

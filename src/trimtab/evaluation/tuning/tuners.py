@@ -25,13 +25,16 @@ from trimtab.evaluation.schedules.section import figure_of, palette_colour
 from trimtab.evaluation.tuning.section import WHO, TuningSection, against, of_seeds, spread_of, who
 
 _SPREAD = {"accuracy_pct": 1, "training_s": 1, "tuning_s": 1, "tuning_reduction_pct": 1,
-           "tuning_kj": 2, "energy_reduction_pct": 1}  # fmt: skip
+           "inference_tuning_s": 1, "inference_tuning_kj": 2, "tuning_kj": 2,
+           "energy_reduction_pct": 1}  # fmt: skip
 _HEADINGS = {
     "accuracy_pct": "Best accuracy, %",
     "training_s": "Its training, s",
     "tuning_s": "Tuning, s",
     "tuning_reduction_pct": "Less tuning, %",
-    "tuning_kj": "Energy of training, kJ",
+    "inference_tuning_s": "Inference tuned beside, s",
+    "inference_tuning_kj": "Its energy, kJ",
+    "tuning_kj": "Energy of all, kJ",
     "energy_reduction_pct": "Less energy, %",
 }
 _PANELS = ("accuracy_pct", "training_s", "tuning_s", "tuning_kj")
@@ -66,8 +69,9 @@ class Tuners(TuningSection):
             titled("Tuners", "tuning"),
             "The best configuration is that of the highest score on the largest budget. Of several "
             "searches the median, and the lowest and highest. Tuning is the time from the first "
-            "trial's start to the last one's end, whatever else the machine did; epochs over all "
-            "data count what was trained. What is less is so against the experiment's first tuner "
+            "trial's start to the last one's end, whatever else the machine did; the energy is of "
+            "training and of tuning inference; epochs over all data "
+            "count what was trained. What is less is so against the experiment's first tuner "
             "of the same seed.",
             columns,
             (*ours, *theirs),
@@ -144,15 +148,18 @@ def _row(setting: TunedSetting, cell: TunedCell) -> Row:
         **of_seeds("accuracy_pct", [100 * row["accuracy"] for row in best if row is not None]),
         **of_seeds("training_s", [row["training_s"] for row in best if row is not None]),
         **of_seeds("tuning_s", [search.tuning_s for search in searches]),
-        **of_seeds("tuning_kj", [search.training_j / 1e3 for search in searches]),
+        **of_seeds("tuning_kj", [search.energy_j / 1e3 for search in searches]),
         "energy_source": cell.energy_source,
         "source": "measured",
     }
+    beside = [search for search in searches if search.tunes_inference]
+    row |= of_seeds("inference_tuning_s", [search.inference_tuning_s for search in beside])
+    row |= of_seeds("inference_tuning_kj", [one.inference_tuning_j / 1e3 for one in beside])
     if cell is not base:
         row |= of_seeds("tuning_reduction_pct", against(base.searches, searches, "tuning_s"))
-        row |= of_seeds("energy_reduction_pct", against(base.searches, searches, "training_j"))
+        row |= of_seeds("energy_reduction_pct", against(base.searches, searches, "energy_j"))
     if cell.trials["epochs_probed"].any() or cell.trials["known"].any():
-        last = cell.trials.groupby(["seed", "trial"])[["epochs_probed", "known"]].max()
+        last = cell.trials.groupby(["seed", "fold", "trial"])[["epochs_probed", "known"]].max()
         row["probed_epochs"] = int(last["epochs_probed"].sum())
         row["known_pct"] = 100.0 * float(last["known"].mean())
     return row
@@ -188,7 +195,7 @@ def _value(search: Any, key: str) -> float | None:
     if key == "tuning_s":
         return float(search.tuning_s)
     if key == "tuning_kj":
-        return None if math.isnan(search.training_j) else float(search.training_j) / 1e3
+        return None if math.isnan(search.energy_j) else float(search.energy_j) / 1e3
     if search.best is None:
         return None
     return float(100 * search.best["accuracy"] if key == "accuracy_pct" else search.best[key])

@@ -9,16 +9,31 @@ from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
-from trimtab.records.values import Amount, Digest, EnergySource, Text, Whole, Word
+from trimtab.records.values import Amount, Digest, EnergySource, Share, Text, Whole, Word
 
 ParameterValue = bool | int | float | Text | None
+
+
+@dataclass(frozen=True, config=PART)
+class Emulated:
+    """How a device was emulated: a batch took `slower` times as long as at this machine's full
+    speed, of which `cpu_share` was real execution, and the rest was scaled. From `slower_low` to
+    `slower_high` is the interval; without `left_out_error` its error is not measured."""
+
+    device: Word
+    cpu_share: Share
+    slower: Amount
+    slower_low: Amount
+    slower_high: Amount
+    left_out_error: Amount | None = None
 
 
 @dataclass(frozen=True, config=PART)
 class Measured:
     """What inference cost under one configuration: a sample's time and energy, and the times of
     the batches that were measured; or the `failure`. No energy is known where there is neither a
-    meter nor a model. `not_set` says of settings that were not in effect why not."""
+    meter nor a model. `not_set` says of settings that were not in effect why not. `emulated` is
+    None for what this machine takes itself."""
 
     configuration: dict[Word, int | float]
     inference_s: Amount = 0.0
@@ -28,6 +43,7 @@ class Measured:
     peak_rss_bytes: Whole = 0
     not_set: dict[Word, Text] = Field(default_factory=dict)
     failure: Text = ""
+    emulated: Emulated | None = None
 
     @model_validator(mode="after")
     def _is_either(self) -> Self:

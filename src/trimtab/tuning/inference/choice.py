@@ -6,12 +6,12 @@ shortest mean response time, of the batch sizes that keep up.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from trimtab.config.groups.scenario import ScenarioConfig
 from trimtab.queueing.errors import UnstableQueueError
-from trimtab.records.tuning.inference import Measured
+from trimtab.records.tuning.inference import Emulated, Measured
 from trimtab.tuning.batching import MultiStream, Scenario, Server, ServiceTimes, best_batch
 
 Wanted = StrEnum("Wanted", {"TIME": "inference_s", "ENERGY": "inference_j"})
@@ -23,6 +23,8 @@ Setting = int | float
 class Chosen:
     """The best configuration and what it costs; `inference_j` is NaN where it is unknown.
 
+    What could not be set is not in the configuration, and `not_set` says why.
+
     `response_s` is the scenario's mean response time, None without one and where each batch size is
     saturated; `saturated` are the batch sizes that cannot keep up under the chosen settings.
     """
@@ -33,11 +35,26 @@ class Chosen:
     energy_source: str
     response_s: float | None = None
     saturated: tuple[int, ...] = ()
+    not_set: Mapping[str, str] = field(default_factory=dict)
+    emulated: Emulated | None = None
+
+    @property
+    def interval_s(self) -> tuple[float, float] | None:
+        """The ends of the interval of `inference_s` on a device that was emulated."""
+        of = self.emulated
+        if of is None:
+            return None
+        return (
+            self.inference_s * of.slower_low / of.slower,
+            self.inference_s * of.slower_high / of.slower,
+        )
 
     @property
     def metrics(self) -> dict[str, float]:
         """What a training trial is judged by, by the names of an objective's score."""
         found = {"inference_s": self.inference_s, "inference_j": self.inference_j}
+        if self.interval_s is not None:
+            found["inference_s_low"], found["inference_s_high"] = self.interval_s
         if self.response_s is None and self.saturated:
             return {**found, "response_s": math.inf}
         return found if self.response_s is None else {**found, "response_s": self.response_s}
@@ -66,8 +83,8 @@ def chosen(
         return None
     if scenario is None:
         return _as_chosen(min(good, key=lambda one: cost(one, wanted)))
-    found = []
-    for alike in _by_settings(good):
+    found, groups = [], _by_settings(good)
+    for alike in groups:
         times = ServiceTimes({size: one.batch_s for size, one in alike.items()})
         try:
             best = best_batch(scenario, times, alike)
@@ -76,8 +93,11 @@ def chosen(
         found.append(_as_chosen(alike[best.size], best.response_s, best.saturated))
     if found:
         return min(found, key=lambda one: one.response_s or 0.0)
-    fastest = min(good, key=lambda one: one.inference_s)  # the nearest to keeping up
-    alike = next(one for one in _by_settings(good) if fastest in one.values())
+    # The nearest to keeping up.
+    fastest, alike = min(
+        ((one, alike) for alike in groups for one in alike.values()),
+        key=lambda pair: pair[0].inference_s,
+    )
     return _as_chosen(fastest, None, tuple(sorted(alike)))
 
 
@@ -88,24 +108,33 @@ def cost(measured: Measured, wanted: Wanted) -> float:
 
 
 def _by_settings(measured: Sequence[Measured]) -> list[dict[int, Measured]]:
-    """Return what was measured by its batch size, for each of the other settings apart."""
+    """Return what was measured by its batch size, for each of the other settings apart.
+
+    Configurations that differ in what was not set are alike, and the first of them counts.
+    """
     groups: dict[tuple[tuple[str, Setting], ...], dict[int, Measured]] = {}
     for one in measured:
         beside = tuple(
-            (name, value) for name, value in sorted(one.configuration.items()) if name != BATCH_SIZE
+            (name, value) for name, value in sorted(_in_effect(one).items()) if name != BATCH_SIZE
         )
-        groups.setdefault(beside, {})[int(one.configuration[BATCH_SIZE])] = one
+        groups.setdefault(beside, {}).setdefault(int(one.configuration[BATCH_SIZE]), one)
     return list(groups.values())
+
+
+def _in_effect(one: Measured) -> dict[str, Setting]:
+    return {name: value for name, value in one.configuration.items() if name not in one.not_set}
 
 
 def _as_chosen(
     one: Measured, response_s: float | None = None, saturated: tuple[int, ...] = ()
 ) -> Chosen:
     return Chosen(
-        dict(one.configuration),
+        _in_effect(one),
         one.inference_s,
         math.nan if one.inference_j is None else one.inference_j,
         one.energy_source,
         response_s,
         saturated,
+        {name: why for name, why in one.not_set.items() if name in one.configuration},
+        one.emulated,
     )

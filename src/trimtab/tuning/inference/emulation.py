@@ -5,18 +5,28 @@ as many cores as the device has (affinity), in as much memory (tuning.trials.mem
 a slower processor, to a share of the time (tuning.trials.cpu_share, in turns of 5 ms). The mean
 time of a batch is then right for a device whose processor is slower by that share; single times
 are not: what is shorter than a period runs at full speed or is stopped, so tails are an artefact.
-Another architecture is not emulated but scaled: tuning.inference.roofline.
+
+How much slower a device is say the rooflines of both machines (tuning.inference.roofline). So much
+of it as a quarter of the time is real execution, and the rest, or what a device is faster by, a
+factor: below, a program would stand still for so long that nothing is learnt but the waiting.
 """
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from trimtab.config.groups.hardware import Hardware
+from trimtab.config.groups.hardware import FrequencyLevel, Hardware, Roofline
 from trimtab.errors import UserError
+from trimtab.execution.rooflines import rooflines
+from trimtab.files import read_json, write_json
+from trimtab.profiling.meters.power_model import HardwareModel
+from trimtab.profiling.profile import model_of
+from trimtab.tuning.inference.roofline import Scale, scale
 from trimtab.tuning.trials.settings import SystemSettings
 
 _GIB = 1 << 30
+_LEAST_SHARE = 0.25  # of the time; benchmarks/tuning/inference_error.py has measured so far down
 
 
 @dataclass(frozen=True)
@@ -55,8 +65,73 @@ def settings_of(
     )
 
 
-def speed_at(hardware: Hardware, frequency_mhz: float) -> float:
-    """Return a device's speed at a frequency, relative to its highest level, from its `levels`.
+@dataclass(frozen=True)
+class Emulation:
+    """What one configuration of a device is on its host.
+
+    A batch takes `scale.slower` times as long as at the host's full speed: `cpu_share` of the time
+    makes a part of that, and the times that are measured so are multiplied by `factor`. `power` is
+    the device's, at the configuration's frequency.
+    """
+
+    configuration: InferenceConfiguration
+    cpu_share: float
+    factor: float
+    scale: Scale
+    power: HardwareModel
+
+
+@dataclass(frozen=True)
+class Device:
+    """A machine that a model is used on, and the `host` that emulates it."""
+
+    hardware: Hardware
+    host: Hardware
+
+    def emulation(self, configuration: InferenceConfiguration) -> Emulation:
+        """Return how a configuration of the device is emulated.
+
+        Raises UserError for more cores than it has, for a frequency that none of its levels
+        reaches, and where one of both machines has no rooflines.
+        """
+        device, cores, mhz = self.hardware, configuration.cores, configuration.frequency_mhz
+        if cores > device.cores:
+            raise UserError(f"inference.cores: {cores}: {device.name} has {device.cores}")
+        scaled = scale(self.host, device, cores)
+        power = model_of(device)
+        if mhz is not None:
+            level = level_at(device, mhz)
+            scaled = scaled.times(1 / level.speed)
+            power = replace(power, busy_w=level.busy_w)
+        share = min(1.0, max(_LEAST_SHARE, 1 / scaled.slower))
+        memory_gib = min(configuration.memory_gib or device.memory_gib, device.memory_gib)
+        limits = replace(configuration, memory_gib=memory_gib, frequency_mhz=None)
+        return Emulation(limits, share, scaled.slower * share, scaled, power)
+
+    def with_host_measured(self, kept: Path, cpus: Sequence[int]) -> "Device":
+        """Return it with rooflines of the host: its YAML's, else measured on `cpus`.
+
+        These are kept in the file `kept`, so that a search that goes on has the same ones.
+        """
+        if self.host.rooflines:
+            return self
+        if not kept.exists():
+            found = rooflines(cpus)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            write_json(kept, found)
+        measured = [Roofline(**one) for one in read_json(kept)]
+        return replace(self, host=replace(self.host, rooflines=measured))
+
+
+def device_of(hardware: Hardware | None, host: Hardware) -> Device | None:
+    """Return the device that is emulated, or None where there is none but the host itself."""
+    if hardware is None or hardware.name == host.name:
+        return None
+    return Device(hardware, host)
+
+
+def level_at(hardware: Hardware, frequency_mhz: float) -> FrequencyLevel:
+    """Return what a device's frequency is worth, from its `levels`.
 
     Between two levels it is interpolated. Raises UserError for a device without levels and for a
     frequency that none of them reaches.
@@ -73,4 +148,8 @@ def speed_at(hardware: Hardware, frequency_mhz: float) -> float:
     above = next(level for level in levels if level.frequency_ghz >= ghz)
     width = above.frequency_ghz - below.frequency_ghz
     share = (ghz - below.frequency_ghz) / width if width else 0.0
-    return below.speed + share * (above.speed - below.speed)
+    return FrequencyLevel(
+        frequency_ghz=ghz,
+        speed=below.speed + share * (above.speed - below.speed),
+        busy_w=below.busy_w + share * (above.busy_w - below.busy_w),
+    )

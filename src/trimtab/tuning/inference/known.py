@@ -3,7 +3,9 @@
 Thesis, section 7.3.1: a look-up in a table of what earlier trials have measured.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,24 @@ from trimtab.locks import holding
 from trimtab.records.tuning.inference import KnownArchitecture, KnownInferenceRecord, Measured
 
 _PATIENCE_S = 60.0
+
+
+def share_architectures(path: Path, found: Sequence[KnownArchitecture]) -> None:
+    """Add to the file at `path` what is new of `found`; what is there stays.
+
+    Raises as KnownInference does.
+    """
+    with _held(path):
+        known = list(_read(path).architectures)
+        for one in found:
+            at = next((at for at, other in enumerate(known) if _are_of_one(one, other)), None)
+            if at is None:
+                known.append(one)
+                continue
+            there = [measured.configuration for measured in known[at].measured]
+            new = [each for each in one.measured if each.configuration not in there]
+            known[at] = replace(known[at], measured=[*known[at].measured, *new])
+        KnownInferenceRecord(architectures=known).write(path)
 
 
 class KnownInference:
@@ -26,19 +46,24 @@ class KnownInference:
 
     def of(self, architecture: Mapping[str, Any]) -> list[Measured]:
         """Return what was measured of an architecture, in its order."""
-        for one in self._record().architectures:
+        for one in _read(self.path).architectures:
             if self._is(one, architecture):
                 return one.measured
         return []
+
+    def every(self) -> list[KnownArchitecture]:
+        """Return all architectures of the program on the machine."""
+        found = _read(self.path).architectures
+        key = (self.machine, self.program)
+        return [one for one in found if (one.machine, one.program) == key]
 
     def add(self, architecture: Mapping[str, Any], measured: Measured) -> None:
         """Keep what was measured, beside what others have written meanwhile.
 
         Of one configuration the later counts.
         """
-        lock = self.path.with_name(f"{self.path.name}.lock")
-        with holding(lock, f"{self.path}: held by another process", _PATIENCE_S):
-            found = self._record().architectures
+        with _held(self.path):
+            found = _read(self.path).architectures
             others = [one for one in found if not self._is(one, architecture)]
             earlier = [
                 one
@@ -52,14 +77,23 @@ class KnownInference:
             )
             KnownInferenceRecord(architectures=[*others, new]).write(self.path)
 
-    def _record(self) -> KnownInferenceRecord:
-        if not self.path.exists():
-            return KnownInferenceRecord()
-        return KnownInferenceRecord.read(self.path)
-
     def _is(self, known: KnownArchitecture, architecture: Mapping[str, Any]) -> bool:
-        return (
-            (known.machine, known.program) == (self.machine, self.program)
-            and known.architecture.keys() == architecture.keys()
-            and all(same(known.architecture[name], architecture[name]) for name in architecture)
-        )
+        ours = KnownArchitecture(self.machine, self.program, dict(architecture), [])
+        return _are_of_one(known, ours)
+
+
+def _are_of_one(one: KnownArchitecture, other: KnownArchitecture) -> bool:
+    return (
+        (one.machine, one.program) == (other.machine, other.program)
+        and one.architecture.keys() == other.architecture.keys()
+        and all(same(one.architecture[name], other.architecture[name]) for name in one.architecture)
+    )
+
+
+def _read(path: Path) -> KnownInferenceRecord:
+    return KnownInferenceRecord.read(path) if path.exists() else KnownInferenceRecord()
+
+
+def _held(path: Path) -> AbstractContextManager[None]:
+    lock = path.with_name(f"{path.name}.lock")
+    return holding(lock, f"{path}: held by another process", _PATIENCE_S)

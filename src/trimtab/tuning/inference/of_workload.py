@@ -1,5 +1,6 @@
 """The inference tuning server of a workload, with what it measures by."""
 
+import hashlib
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -13,18 +14,20 @@ from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
+from trimtab.profiling.meters.machine import machine_meters
 from trimtab.profiling.meters.power_model import HardwareModel
-from trimtab.records.tuning.inference import Measured
+from trimtab.records.tuning.inference import Emulated, Measured
 from trimtab.tuning.batching import QUANTILES
 from trimtab.tuning.inference.choice import Setting, Wanted, scenario_of
-from trimtab.tuning.inference.emulation import InferenceConfiguration
+from trimtab.tuning.inference.effort import Effort
+from trimtab.tuning.inference.emulation import Device, Emulation, InferenceConfiguration
 from trimtab.tuning.inference.known import KnownInference
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer
-from trimtab.tuning.inference.serving import served
+from trimtab.tuning.inference.serving import Served, served
 from trimtab.tuning.narrowed import within_cores
-from trimtab.tuning.program_digest import digest_of
 from trimtab.tuning.score import Failure, Score
+from trimtab.tuning.trials.events import Ended
 
 _TAKEN = ("batch_size", "cores", "memory_gib", "frequency_mhz")
 
@@ -49,15 +52,17 @@ def server_of(
     objective: Objective,
     hardware: HardwareModel,
     *,
-    known: Path,
+    known: KnownInference,
     folder: Path,
     seed: int,
+    device: Device | None = None,
 ) -> InferenceServer:
     """Return the server for the inference of what `tuning` is of, which `workload` runs.
 
-    It minimises energy where the objective's score names that of inference and not its time.
-    Raises UserError for `inference` parameters that are not measured, and for more cores than its
-    share of the CPUs has.
+    What is not `known` it measures on this machine, whose power model is `hardware`, or emulates
+    `device` on it. It minimises energy where the objective's score names that of inference and not
+    its time. Raises UserError for `inference` parameters that are not measured, and for more cores
+    than its share of the CPUs, or the device, has.
     """
     for name in tuning.inference:
         if name not in _TAKEN:
@@ -66,14 +71,18 @@ def server_of(
     names = Score(objective).names
     by_energy = Wanted.ENERGY in names and Wanted.TIME not in names
     cpus, _ = shares(sorted(os.sched_getaffinity(0)), tuning)
+    effort = Effort()
+    if device is not None:
+        cpus = cpus[: device.hardware.cores]
     return InferenceServer(
         tuning=within_cores(tuning, Kind.INFERENCE, len(cpus)),
         architecture=[name for name in tuning.model if name in workload.parameters],
         plan=plan,
         wanted=Wanted.ENERGY if by_energy else Wanted.TIME,
         scenario=scenario_of(tuning.scenario),
-        known=KnownInference(known, hardware.name, digest_of(workload)),
-        measure=partial(measured, workload, hardware, cpus),
+        known=known,
+        measure=partial(measured, workload, hardware, cpus, effort, device=device),
+        effort=effort,
         folder=folder,
         cpus=cpus,
         seed=seed,
@@ -84,17 +93,42 @@ def measured(
     workload: Workload,
     hardware: HardwareModel,
     cpus: Sequence[int],
+    effort: Effort,
     architecture: Mapping[str, Any],
     configuration: Mapping[str, Setting],
     folder: Path,
+    *,
+    device: Device | None = None,
 ) -> Measured:
     """Measure the inference of an architecture under a configuration, on some of `cpus`.
 
-    Without `cores` it has all of them, and without `batch_size` the workload's own.
+    Without `cores` it has all of them, and without `batch_size` the workload's own. A `device` is
+    emulated: times and energies are its own. What measuring takes of this machine is added to
+    `effort`, and it ends early where that says so.
     """
     own = {"batch_size": workload.parameters.get("batch_size", 1), "cores": len(cpus)}
     asked = InferenceConfiguration(**{**own, **configuration})
-    found = served(workload, architecture, asked, hardware, folder, cpus=cpus)
+    meters = machine_meters(hardware)
+    before = meters.read()
+
+    def ended(how: Ended) -> None:
+        of = {"wall_s": how.wall_s, "cpu_s": how.cpu_s, "resident_byte_s": 0.0}
+        share = meters.share(before, meters.read(), **of, cores_usable=asked.cores)
+        effort.add(how.wall_s, share.energy_j)
+
+    watched = partial(served, workload, architecture, stopped=effort.stopped, on_end=ended)
+    if device is None:
+        emulated = None
+        found = watched(asked, hardware, folder, cpus=cpus)
+    else:
+        emulation = device.emulation(asked)
+        emulated = _record(device, emulation)
+        found = watched(
+            emulation.configuration, emulation.power, folder,
+            cpus=cpus, cpu_share=emulation.cpu_share, is_this_machine=False,
+        )  # fmt: skip
+        if isinstance(found, Served):
+            found = found.times(emulation.factor)
     if isinstance(found, Failure):
         return Measured(dict(configuration), failure=found.reason)
     return Measured(
@@ -105,4 +139,24 @@ def measured(
         batch_s=np.quantile(found.batch_s, QUANTILES).tolist(),  # all that is looked at
         peak_rss_bytes=found.peak_rss_bytes,
         not_set=dict(found.not_set),
+        emulated=emulated,
     )
+
+
+def machine_of(host: str, device: Device | None) -> str:
+    """Return the key by which costs are known that were measured on a host, by that one's key.
+
+    A device whose YAML was changed is another.
+    """
+    if device is None:
+        return host
+    said = hashlib.sha256(f"{device.hardware}\n{device.host.models}".encode()).hexdigest()
+    return f"{device.hardware.name}_{said[:16]}_on_{host}"
+
+
+def _record(device: Device, emulation: Emulation) -> Emulated:
+    scale = emulation.scale
+    return Emulated(
+        device.hardware.name, emulation.cpu_share, scale.slower, scale.low, scale.high,
+        scale.left_out_error,
+    )  # fmt: skip

@@ -1,84 +1,73 @@
-"""What inference would take on another machine, scaled by the rooflines of both.
+"""How much longer inference takes on another machine, by the rooflines of both.
 
-Williams et al. 2009; Rocha's thesis, section 7.3.4, simulates edge devices. A batch takes
-
-    calls * time of a call + max(operations / GFLOP/s, bytes / GB/s)
-
-of which the first part is what does not grow with the batch. It is scaled by what a call takes on
-both machines, and the second by their arithmetic or their memory, as the program is bound by: that
-is told from how its time falls with the number of cores, between how both kernels' do. Where it
-cannot be told, as with one core, the estimate lies in the middle, and the interval from the one to
-the other. An interval gets wider by how far other models were off that were measured on both.
+Williams et al. 2009; Rocha's thesis, section 7.3.4, simulates edge devices. What bounds a program
+is arithmetic, memory, or the calls of its library, and all that is known of both machines is what
+micro-kernels reach of each (`rooflines` of a hardware YAML). Of a program whose bound is unknown
+the scale is the geometric mean of arithmetic's and memory's, and its interval goes from the least
+to the most of all three. Where models were timed on both machines (`models`), the scale is
+corrected by them, and the interval is as wide as it was off for any model that was left out.
 """
 
 import math
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trimtab.config.groups.hardware import Hardware, Roofline
 from trimtab.errors import UserError
-from trimtab.tuning.inference.prediction import BatchTimes
-
-_TOLD_APART = 1.1  # by so much two kernels' gains from more cores have to differ
 
 
 @dataclass(frozen=True)
-class Scaled:
-    """The estimated time of a batch on another machine, with the ends of its interval, in s.
+class Scale:
+    """By what factor a batch takes longer on another machine, with the ends of its interval.
 
-    `source` is `scaled`: nothing of it ran on that machine.
+    `left_out_error` is the largest relative error of any model that was timed on both machines,
+    scaled as the others say. It is None where fewer than two were: the error is then unmeasured.
     """
 
-    batch_s: float
-    low_s: float
-    high_s: float
-    source: str = "scaled"
+    slower: float
+    low: float
+    high: float
+    left_out_error: float | None = None
+
+    def times(self, factor: float) -> "Scale":
+        """Return the scale of a machine that takes `factor` times as long as this one."""
+        ends = (self.slower * factor, self.low * factor, self.high * factor)
+        return Scale(*ends, self.left_out_error)
 
 
-def scaled(
-    times: BatchTimes,
-    host: Hardware,
-    device: Hardware,
-    size: int,
-    cores: int,
-    relative_error: float = 0.0,
-) -> Scaled:
-    """Return the time of a batch on `device` from those that `host` has taken.
+def scale(host: Hardware, device: Hardware, cores: int) -> Scale:
+    """Return by what factor `device` takes longer than `host`, each with so many cores.
 
-    `relative_error` is that of other models, as `left_out_error` tells. A device with fewer or more
-    cores than were tried on the host is estimated by the host's times for as many. Raises UserError
-    where one of both has no `rooflines`.
+    Raises UserError where one of both has no `rooflines`.
     """
-    here, there = (at_cores(machine, cores) for machine in (host, device))
-    arithmetic = here.gflop_per_s / there.gflop_per_s
-    memory = here.gb_per_s / there.gb_per_s
-    calls = there.call_us / here.call_us
-    share = arithmetic_share(times, host, size)
-    low, high = sorted((arithmetic, memory))
-    middle = arithmetic**0.5 * memory**0.5
-    if share is not None:
-        low = high = middle = arithmetic**share * memory ** (1 - share)
-    batch_s = times.batch_s(size, cores)
-    fixed_s = min(max(times.fixed_s(cores), 0.0), batch_s)
-    sample_s = batch_s - fixed_s
-    wider = 1 + relative_error
-    return Scaled(
-        fixed_s * calls + sample_s * middle,
-        (fixed_s * calls + sample_s * low) / wider,
-        (fixed_s * calls + sample_s * high) * wider,
-    )
+    bounds = _bounds(host, device, cores)
+    slower = _middle(bounds)
+    off = _off(host, device)
+    if len(off) < 2:
+        return Scale(slower, min(bounds), max(bounds))
+    slower *= math.exp(_mean([_mean(list(map(math.log, of))) for of in off.values()]))
+    error = left_out_error(off)
+    return Scale(slower, slower / (1 + error), slower * (1 + error), error)
 
 
-def arithmetic_share(times: BatchTimes, host: Hardware, size: int) -> float | None:
-    """Return from 0, bound by memory, to 1, by arithmetic, what a program is; None: unknown."""
-    fewest, most = min(times.cores), max(times.cores)
-    one, several = at_cores(host, fewest), at_cores(host, most)
-    arithmetic = several.gflop_per_s / one.gflop_per_s
-    memory = several.gb_per_s / one.gb_per_s
-    if max(arithmetic, memory) < _TOLD_APART * min(arithmetic, memory):
-        return None
-    gain = times.batch_s(size, fewest) / times.batch_s(size, most)
-    return min(1.0, max(0.0, (gain - memory) / (arithmetic - memory)))
+def left_out_error(off: Mapping[str, Sequence[float]]) -> float:
+    """Return the largest relative error of any model, estimated with the others' correction.
+
+    `off` are by model the measured times over the estimated ones. Each model is left out once and
+    its estimates are corrected by the geometric mean of what the others were off by. Raises
+    ValueError for fewer than two.
+    """
+    if len(off) < 2:
+        raise ValueError(f"{len(off)} models: expected at least two")
+    logs = {name: list(map(math.log, of)) for name, of in off.items()}
+    means = {name: _mean(of) for name, of in logs.items()}
+    left = [
+        abs(own - _mean([mean for other, mean in means.items() if other != name]))
+        for name, of in logs.items()
+        for own in of
+    ]
+    return math.exp(max(left)) - 1
 
 
 def at_cores(machine: Hardware, cores: int) -> Roofline:
@@ -95,15 +84,32 @@ def at_cores(machine: Hardware, cores: int) -> Roofline:
     return next((one for one in known if one.cores >= cores), known[-1])
 
 
-def left_out_error(estimated_s: Mapping[str, float], measured_s: Mapping[str, float]) -> float:
-    """Return the largest relative error of any model, estimated with the others' correction.
+def _bounds(host: Hardware, device: Hardware, cores: int) -> tuple[float, float, float]:
+    """Return the factors of arithmetic, of memory and of calls."""
+    here, there = (at_cores(machine, cores) for machine in (host, device))
+    return (
+        here.gflop_per_s / there.gflop_per_s,
+        here.gb_per_s / there.gb_per_s,
+        there.call_us / here.call_us,
+    )
 
-    Both are by model, of the same batches on the same machine. Each model's estimate is corrected
-    by the geometric mean of what the other ones were off by. Raises ValueError for fewer than two.
-    """
-    off = {name: math.log(measured_s[name] / estimated_s[name]) for name in estimated_s}
-    if len(off) < 2:
-        raise ValueError(f"{len(off)} models: expected at least two")
-    total = sum(off.values())
-    left = [abs(own - (total - own) / (len(off) - 1)) for own in off.values()]
-    return math.exp(max(left)) - 1
+
+def _middle(bounds: tuple[float, float, float]) -> float:
+    arithmetic, memory, _ = bounds
+    return math.sqrt(arithmetic * memory)
+
+
+def _off(host: Hardware, device: Hardware) -> dict[str, list[float]]:
+    """Return, by model, how many times as long as scaled its batches took on the device."""
+    here = {(one.workload, one.batch_size, one.cores): one.batch_s for one in host.models}
+    off = defaultdict(list)
+    for one in device.models:
+        host_s = here.get((one.workload, one.batch_size, one.cores))
+        if host_s is not None:
+            estimated_s = host_s * _middle(_bounds(host, device, one.cores))
+            off[one.workload].append(one.batch_s / estimated_s)
+    return dict(off)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

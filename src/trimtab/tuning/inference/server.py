@@ -20,6 +20,7 @@ from trimtab.records.tuning.inference import Measured
 from trimtab.tuning.batching import Scenario
 from trimtab.tuning.inference.agenda import Agenda
 from trimtab.tuning.inference.choice import Chosen, Setting, Wanted, chosen
+from trimtab.tuning.inference.effort import Effort
 from trimtab.tuning.inference.known import KnownInference
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.suggestions import Suggestions
@@ -49,9 +50,10 @@ class InferenceServer:
     """Tunes the `inference` parameters of `tuning` for every architecture that is trained.
 
     `architecture` are the names of the `model` parameters that inference depends on. `folder` is
-    for this search alone; what is measured is kept in `known`. Used as a context manager: it works
-    from the block's beginning to its end. What goes wrong in its thread is raised by `started` and
-    `metrics`.
+    for this search alone; what is measured is kept in `known`. `effort` is told by `measure` what
+    it took, and tells it to stop. Used as a context manager: it works from the block's beginning
+    to its end, and where the block raises what it measures is killed. What goes wrong in its
+    thread is raised by `started` and `metrics`.
     """
 
     def __init__(
@@ -66,11 +68,13 @@ class InferenceServer:
         folder: Path,
         cpus: Sequence[int],
         seed: int,
+        effort: Effort,
     ) -> None:
         self._tuning, self._names, self._plan = tuning, architecture, plan
         self._wanted, self._scenario = wanted, scenario
         self._known, self._measure = known, measure
         self._folder, self._cpus, self._seed = folder, cpus, seed
+        self._effort = effort
         self._space = Space(tuning, [Kind.INFERENCE])
         countable = self._space.is_countable
         listed = islice(self._space.listed({}), plan.configurations + 1) if countable else ()
@@ -95,8 +99,13 @@ class InferenceServer:
         with self._changed:
             self._closing = True
             self._changed.notify_all()
-        if kind is None:  # else this process ends, and what it has started with it
-            self._thread.join()
+        if kind is not None:  # nobody waits for what is being measured
+            self._effort.stopped.set()
+        self._thread.join()
+
+    def taken(self) -> tuple[float, float]:
+        """Return the seconds and joules of what was measured since this was asked last."""
+        return self._effort.taken()
 
     def started(self, trial: int, complete: Mapping[str, Any]) -> None:
         """Hear that a trial has begun: its architecture's inference is tuned from now on."""

@@ -7,8 +7,9 @@ its batches by `trimtab_trial.batches`, or by a group `batch_s` of its workload'
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from trimtab.config.fields import Scalar
@@ -19,7 +20,7 @@ from trimtab.profiling.meters.machine import MachineMeters, machine_meters
 from trimtab.profiling.meters.power_model import HardwareModel, modelled_energy_j
 from trimtab.tuning.inference.emulation import InferenceConfiguration, settings_of
 from trimtab.tuning.score import Failure
-from trimtab.tuning.trials.events import Ended, EpochEnd, Reason
+from trimtab.tuning.trials.events import Ended, EpochEnd, Event, Reason
 from trimtab.tuning.trials.process import TrialProcess
 from trimtab.tuning.trials.protocol import BrokenProtocolError
 from trimtab.tuning.trials.settings import SystemSettings
@@ -28,6 +29,7 @@ _WARM_UP_S = 0.25  # and one round at least
 _MEASURED_S = 0.75
 _FEWEST_BATCHES = 3
 _TIMEOUT_S = 120.0
+_LOOK_S = 0.2  # how often whether it is to stop
 _TIME = re.compile(r"batch_\d+_s")
 
 
@@ -38,8 +40,7 @@ class Served:
     `inference_s` is the time per sample, the mean over all batches after the warm-up; `batch_s` are
     the times of these batches, or of as many at equal distances. `inference_j` is the energy per
     sample, whose `energy_kind` is one of profiling's EnergySource: measured, modelled or unknown.
-    `not_set` says of limits that are not in effect why not. `source` tells it from what was scaled
-    from another machine (tuning.inference.roofline).
+    `not_set` says of limits that are not in effect why not.
     """
 
     inference_s: float
@@ -48,7 +49,15 @@ class Served:
     energy_kind: str
     peak_rss_bytes: int
     not_set: Mapping[str, str] = field(default_factory=dict)
-    source: str = "measured"
+
+    def times(self, factor: float) -> "Served":
+        """Return it on a device of the same power whose times are `factor` times as long."""
+        return replace(
+            self,
+            inference_s=self.inference_s * factor,
+            batch_s=tuple(time_s * factor for time_s in self.batch_s),
+            inference_j=self.inference_j * factor,
+        )
 
 
 def served(
@@ -62,36 +71,44 @@ def served(
     cpu_share: float = 1.0,
     is_this_machine: bool = True,
     timeout_s: float = _TIMEOUT_S,
+    stopped: threading.Event | None = None,
+    on_end: Callable[[Ended], None] = lambda ended: None,
 ) -> Served | Failure:
     """Run `workload`, with `parameters` of the model, until enough batches are timed.
 
     It is given the first of `cpus`, by default of those this process may use, for `cpu_share` of
-    the time, before other work of this machine where a control group can be made. Energy is
-    measured where this machine has meters, unless `hardware` is another one; else it is modelled by
-    its figures. What is written lies in `folder`. A Failure says why there is no result: out of
-    memory, the time limit, a crash, no batch reported. Raises UserError where the program cannot be
-    started, or more is asked for than this machine has.
+    the time once it is warm, before other work of this machine where a control group can be made.
+    Energy is measured where this machine has meters, unless `hardware` is another one; else it is
+    modelled by its figures. What is written lies in `folder`. A Failure says why there is no
+    result: out of memory, the time limit, a crash, no batch reported. When `stopped` is set the
+    program is killed; `on_end` hears how it ended, that of a Failure, too. Raises UserError where
+    the program cannot be started, or more is asked for than this machine has.
     """
-    settings = settings_of(configuration, cpus=cpus, cpu_share=cpu_share)
+    settings = settings_of(configuration, cpus=cpus)
     meters = machine_meters(hardware) if is_this_machine else None
     given = {**parameters, "batch_size": configuration.batch_size}
-    rounds = Rounds()
+    rounds, broken = Rounds(), ""
     with TrialProcess.start(workload, given, folder, settings, timeout_s=timeout_s) as process:
         energy = _Energy(hardware, meters, cpu_share)
-        while isinstance(event := process.next_event(), EpochEnd):
+        while isinstance(event := _next(process, stopped), EpochEnd):
             try:
                 counted = rounds.add(event)
             except BrokenProtocolError as error:
-                return Failure(f"{Reason.BROKEN_PROTOCOL}: {error}")
+                broken = f"{Reason.BROKEN_PROTOCOL}: {error}"
+                process.kill()
+                continue
             energy.add(event, counted)
-            if not event.waits:
-                if rounds.enough:
-                    process.kill()
-            elif rounds.enough:
+            if rounds.enough:
                 process.stop()
-            else:
+            elif rounds.is_warm and not counted:  # nobody wants to wait for its start, slowed down
+                process.answer(SystemSettings(cpu_share=cpu_share))
+            elif event.waits:
                 process.answer(SystemSettings())
-    assert isinstance(event, Ended)  # as there is no time limit for an event
+    on_end(event)
+    if stopped is not None and stopped.is_set():
+        return Failure("was stopped with its search")
+    if broken:
+        return Failure(broken)
     if event.reason.is_failure:
         return Failure(f"{event.reason}: {event.message}")
     if not rounds.batch_s:
@@ -113,6 +130,14 @@ def served(
     )
 
 
+def _next(process: TrialProcess, stopped: threading.Event | None) -> Event:
+    """Return what happens next; the end, where it is to stop."""
+    while (event := process.next_event(None if stopped is None else _LOOK_S)) is None:
+        if stopped is not None and stopped.is_set():
+            process.kill()
+    return event
+
+
 class Rounds:
     """The batches that were reported, without those of the warm-up."""
 
@@ -128,6 +153,11 @@ class Rounds:
         return self.served_s / self.batches
 
     @property
+    def is_warm(self) -> bool:
+        """Whether what follows counts."""
+        return self._warm_s >= _WARM_UP_S
+
+    @property
     def enough(self) -> bool:
         """Whether enough batches have been timed."""
         return self.served_s >= _MEASURED_S and self.batches >= _FEWEST_BATCHES
@@ -135,7 +165,7 @@ class Rounds:
     def add(self, event: EpochEnd) -> bool:
         """Add a round; return whether it counts. Raises BrokenProtocolError where it is none."""
         batches, served_s, times = batches_of(event.metrics)
-        if self._warm_s < _WARM_UP_S:
+        if not self.is_warm:
             self._warm_s += served_s
             return False
         self.batches += batches

@@ -37,7 +37,8 @@ class Shared:
     """What the trials of one search share: the ground truth, and the job that one was like last.
 
     `least` is what settings are chosen by; `probing_share` the largest share of a trial's epochs
-    that are probes; `on_learnt` hears of jobs of which something new is known.
+    that are probes; `on_learnt` hears of jobs of which something new is known. `before` are the ids
+    of the jobs that were known before the search began: by default all that are now.
     """
 
     truth: GroundTruth
@@ -45,6 +46,11 @@ class Shared:
     probing_share: float = 0.5
     on_learnt: Callable[[Job], None] = lambda job: None
     latest: Job | None = field(default=None)
+    before: frozenset[str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.before is None:
+            self.before = frozenset(job.id for job in self.truth.jobs)
 
 
 class SystemTuner:
@@ -63,7 +69,7 @@ class SystemTuner:
 
     @property
     def report(self) -> Mapping[str, int]:
-        """How many of the epochs were probes, and whether the trial's job was known."""
+        """How many of the epochs were probes, and whether the trial's job was known before."""
         return {"epochs_probed": self._probed, "known": int(self._is_known)}
 
     def settings_for(self, outlook: Outlook) -> Settings:
@@ -155,7 +161,7 @@ class SystemTuner:
         shared, key = self._shared, key_of(self._settings)
         match = shared.truth.match(rates, self._settings)
         if match is not None and match.is_alike:
-            self._is_known = True
+            self._is_known = shared.before is not None and match.job.id in shared.before
             return match.job
         job = shared.latest
         if job is None or key in job.profiles:

@@ -16,15 +16,17 @@ from trimtab.tuning.system.steering import Fixed, Steerer
 
 @dataclass(frozen=True)
 class Facts:
-    """What a tuner is made from: what is tuned, the number of CPUs that a trial may have, the name
-    of the machine, what training is to take the least of, the file of the ground truth, and the
-    number of GPUs that a trial may have."""
+    """What a tuner is made from: what is tuned, the number of CPUs that a trial may have, the key
+    of the machine (tuning.machine), what training is to take the least of, and the file of the
+    ground truth, which grows; `known_before` is that file as it was before the search began.
+    `gpus` is the number of GPUs that a trial may have."""
 
     tuning: Tuning
     cpus: int
     machine: str
     least: Least
     ground_truth: Path
+    known_before: Path | None = None
     gpus: int = 0
 
 
@@ -33,8 +35,9 @@ class Tuner:
     """How one search goes.
 
     `searched` are the kinds of parameters that `algorithm` suggests; others keep their defaults.
-    `inference`: how the model's use is tuned beside its training. `first` is another search, by
-    accuracy, whose best configuration gives the defaults of this one.
+    `inference`: how the model's use is tuned beside its training; one without it searches by
+    `score_without_inference`, if it has that, where the objective is of inference. `first` is
+    another search, by accuracy, whose best configuration gives the defaults of this one.
     """
 
     searched: Sequence[Kind]
@@ -45,6 +48,7 @@ class Tuner:
     synchronous: bool
     steerer: Steerer
     inference: InferencePlan | None = None
+    score_without_inference: str | None = None
     first: "Tuner | None" = None
 
 

@@ -21,12 +21,14 @@ def build(
     reduction: int = 3,
     synchronous: bool = True,
     halving: int | None = None,
+    score_without_inference: str | None = None,
 ) -> Tuner:
     """Return the tuner: `searched` kinds by `algorithm`, on budgets in which `budget` grows.
 
     Of a rung one trial in `reduction` goes on. With `halving` every bracket begins with so many
     trials on the smallest budgets, again and again for as much training as HyperBand's brackets
-    take. Raises ValueError for what is none of these.
+    take. An objective of inference, of which this tuner knows nothing, is replaced by
+    `score_without_inference`. Raises ValueError for what is none of these.
     """
     fidelity = fidelity_of(facts.tuning, BudgetKind(budget))
     brackets = brackets_of(fidelity.levels, reduction)
@@ -40,4 +42,5 @@ def build(
         reduction=reduction,
         synchronous=synchronous,
         steerer=as_configured,
+        score_without_inference=score_without_inference,
     )

@@ -57,7 +57,10 @@ def build(
         clusters=clusters,
         tolerance=tolerance,
     )
-    shared = Shared(truth, facts.least, probing_share, lambda job: share_jobs(file, [job.record]))
+    before = frozenset(job.id for job in known_jobs(facts.known_before or file))
+    shared = Shared(
+        truth, facts.least, probing_share, lambda job: share_jobs(file, [job.record]), before=before
+    )
 
     def steerer(complete: Configuration) -> Steering:
         return SystemTuner(_candidates(facts, complete), shared)

@@ -2,14 +2,24 @@
 
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from trial_programs import LIMIT_S, epoch_of, is_gone, start, workload
 
 from trimtab.config import Configurations
+from trimtab.config.groups.hardware import Hardware, Roofline
 from trimtab.errors import UserError
-from trimtab.tuning.inference.emulation import InferenceConfiguration, settings_of, speed_at
+from trimtab.tuning.inference import emulation
+from trimtab.tuning.inference.emulation import (
+    Device,
+    InferenceConfiguration,
+    device_of,
+    level_at,
+    settings_of,
+)
 from trimtab.tuning.trials.settings import SystemSettings
 
 CONF = Path(__file__).resolve().parents[4] / "conf"
@@ -41,14 +51,74 @@ def test_more_cores_than_there_are_is_an_error() -> None:
         settings_of(InferenceConfiguration(1, 2), cpus=[0])
 
 
-def test_speeds_between_two_levels() -> None:
-    device = Configurations(CONF).option("hardware", "raspberry_pi_3b_plus")
-    assert speed_at(device, 1400) == 1 and speed_at(device, 600) == 0.4286
-    assert speed_at(device, 1000) == pytest.approx((1 + 0.4286) / 2)
+PI = Configurations(CONF).option("hardware", "raspberry_pi_3b_plus")
+
+
+def host(gflop_per_s: float = 4.5 * 9, gb_per_s: float = 1.1 * 4, **keys: Any) -> Hardware:
+    """A host that does nine times the arithmetic of a Raspberry Pi, and four times the memory."""
+    roofline = Roofline(1, gflop_per_s, gb_per_s, 40.0)
+    return replace(PI, name="host", rooflines=[roofline], **keys)
+
+
+def test_speeds_and_powers_between_two_levels() -> None:
+    assert level_at(PI, 1400).speed == 1 and level_at(PI, 600).speed == 0.4286
+    assert level_at(PI, 1000).speed == pytest.approx((1 + 0.4286) / 2)
+    assert level_at(PI, 1000).busy_w == pytest.approx((3.6 + 6) / 2)
     with pytest.raises(UserError, match=r"0\.6 to 1\.4 GHz"):
-        speed_at(device, 1500)
+        level_at(PI, 1500)
     with pytest.raises(UserError, match="none"):
-        speed_at(Configurations(CONF).option("hardware", "armv7_4gb"), 1000)
+        level_at(Configurations(CONF).option("hardware", "armv7_4gb"), 1000)
+
+
+def test_a_device_is_a_share_of_the_time_its_memory_and_a_factor() -> None:
+    # Six times as slow: four times by standing still, and 1.5 times on paper.
+    found = Device(PI, host()).emulation(InferenceConfiguration(8, 1))
+    assert found.scale.slower == pytest.approx(6.0)
+    assert found.cpu_share == 0.25 and found.factor == pytest.approx(1.5)
+    assert found.configuration == InferenceConfiguration(8, 1, memory_gib=1)
+    assert found.power.name == PI.name and found.power.busy_w == 6
+    # Twice as slow: all of it by standing still.
+    found = Device(PI, host(4.5 * 2, 1.1 * 2)).emulation(InferenceConfiguration(8, 1, 0.5))
+    assert found.cpu_share == pytest.approx(0.5) and found.factor == pytest.approx(1.0)
+    assert found.configuration.memory_gib == 0.5
+    # Faster than its host: on paper.
+    found = Device(PI, host(4.5 / 2, 1.1 / 2)).emulation(InferenceConfiguration(8, 1, 64))
+    assert found.cpu_share == 1 and found.factor == pytest.approx(0.5)
+    assert found.configuration.memory_gib == 1  # it has no more
+
+
+def test_a_frequency_is_the_devices_and_not_the_hosts() -> None:
+    found = Device(PI, host()).emulation(InferenceConfiguration(8, 1, frequency_mhz=600))
+    assert found.configuration.frequency_mhz is None
+    assert found.scale.slower == pytest.approx(6.0 / 0.4286) and found.power.busy_w == 3.6
+    assert found.cpu_share * found.scale.slower == pytest.approx(found.factor)
+
+
+def test_what_a_device_has_not_is_an_error() -> None:
+    with pytest.raises(UserError, match="raspberry_pi_3b_plus has 4"):
+        Device(PI, host()).emulation(InferenceConfiguration(1, 5))
+    with pytest.raises(UserError, match=r"hardware other: no rooflines.*trimtab probe"):
+        none = replace(PI, name="other", rooflines=[])
+        Device(none, host()).emulation(InferenceConfiguration(1, 1))
+
+
+def test_the_host_itself_is_not_emulated() -> None:
+    assert device_of(None, PI) is None and device_of(PI, PI) is None
+    assert device_of(PI, host()) == Device(PI, host())
+
+
+def test_a_host_without_rooflines_is_measured_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = Device(PI, replace(host(), rooflines=[]))
+    measured = [{"cores": 1, "gflop_per_s": 9.0, "gb_per_s": 2.2, "call_us": 4.0}]
+    monkeypatch.setattr(emulation, "rooflines", lambda cpus: measured)
+    found = of.with_host_measured(tmp_path / "new" / "host.json", [0])
+    assert found.host.rooflines == [Roofline(1, 9.0, 2.2, 4.0)] and found.hardware == PI
+    monkeypatch.setattr(emulation, "rooflines", lambda cpus: pytest.fail("measured again"))
+    assert of.with_host_measured(tmp_path / "new" / "host.json", [0]) == found
+    assert Device(PI, host()).with_host_measured(tmp_path / "none", [0]).host == host()
+    assert not (tmp_path / "none").exists()
 
 
 @pytest.mark.parametrize("share", [0.5, 0.2])

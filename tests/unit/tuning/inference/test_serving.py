@@ -1,6 +1,7 @@
 """What programs that use a model report of their batches, and what is made of it."""
 
 import math
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from trimtab.tuning.inference import serving
 from trimtab.tuning.inference.emulation import InferenceConfiguration
 from trimtab.tuning.inference.serving import Rounds, Served, batches_of, served
 from trimtab.tuning.score import Failure
-from trimtab.tuning.trials.events import EpochEnd
+from trimtab.tuning.trials.events import Ended, EpochEnd, Reason
 from trimtab.tuning.trials.protocol import BrokenProtocolError
 
 PROJECT = Path(__file__).resolve().parents[4]
@@ -60,6 +61,24 @@ def test_a_program_may_report_by_marks(tmp_path: Path) -> None:
     assert result.inference_s == pytest.approx(0.1 / 4)
 
 
+def test_a_share_of_the_time_makes_it_slower_once_it_is_warm(tmp_path: Path) -> None:
+    of = workload(SERVING)
+    result = served(
+        of, {}, ONE, DEVICE, tmp_path, cpu_share=0.25, is_this_machine=False, timeout_s=30.0
+    )
+    assert isinstance(result, Served) and "cpu_share" not in result.not_set
+    # All that counts was slowed down: four times, were nothing else at work here.
+    assert result.inference_s * 4 >= 0.002 * 2.5
+
+
+def test_a_slower_device_takes_longer_at_the_same_power() -> None:
+    once = Served(0.1, (0.2, 0.4), 0.6, "modelled", 5)
+    assert once.times(3.0) == Served(
+        pytest.approx(0.3), (pytest.approx(0.6), pytest.approx(1.2)), pytest.approx(1.8),
+        "modelled", 5,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
@@ -81,6 +100,26 @@ def test_a_batch_that_takes_too_long_is_a_failure(tmp_path: Path) -> None:
     code = "import trimtab_trial as t\nfor batch in t.batches([1]):\n    while True: pass"
     result = served(workload(code), {}, ONE, DEVICE, tmp_path, timeout_s=1.0)
     assert isinstance(result, Failure) and "time limit" in result.reason
+
+
+def test_what_is_served_ends_when_nobody_waits_for_it(tmp_path: Path) -> None:
+    """A program that hangs: its end is heard, and it does not wait for the time limit."""
+    code = "import os, signal\nopen('pid', 'w').write(str(os.getpid()))\nsignal.pause()"
+    stopped, ends, found = threading.Event(), list[Ended](), list[Served | Failure]()
+    of = workload(code, workdir=str(tmp_path))
+
+    def serve_it() -> None:
+        folder = tmp_path / "folder"
+        found.append(served(of, {}, ONE, DEVICE, folder, stopped=stopped, on_end=ends.append))
+
+    thread = threading.Thread(target=serve_it)
+    thread.start()
+    while not (tmp_path / "pid").exists():
+        thread.join(0.01)
+    stopped.set()
+    thread.join(20)
+    assert not thread.is_alive() and found == [Failure("was stopped with its search")]
+    assert [end.reason for end in ends] == [Reason.KILLED] and ends[0].wall_s > 0
 
 
 def test_without_a_tuner_batches_are_gone_through_once() -> None:

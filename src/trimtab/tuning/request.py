@@ -1,0 +1,107 @@
+"""What is asked of the stage `tune`."""
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from trimtab.config.groups.objective import Objective
+from trimtab.config.groups.tuner import TunerConfig
+from trimtab.config.groups.tuning import Tuning
+from trimtab.config.groups.workload import Workload
+from trimtab.errors import UserError
+from trimtab.profiling.meters.gpus import Gpus
+from trimtab.profiling.meters.power_model import HardwareModel
+from trimtab.tuning.inference.emulation import Device
+from trimtab.tuning.inference.known import KnownInference
+from trimtab.tuning.inference.of_workload import machine_of
+from trimtab.tuning.machine import machine_key
+from trimtab.tuning.program_digest import digest_of
+from trimtab.tuning.score import of_inference
+from trimtab.tuning.tuners.base import Facts, Tuner
+from trimtab.tuning.tuners.registry import build_tuner
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be tuned, by which tuner, for which objective, on which machine.
+
+    Trials that name no cores have a share of the CPUs of this process each, for `workers` of them.
+    `inference_workload` is the one that the workload's `tuning` names, if it does, and `device` the
+    one that its model is used on, if that is another; `is_described`: the workload has a file in
+    `conf/workload/`.
+    """
+
+    workload: Workload
+    tuner: TunerConfig
+    objective: Objective
+    hardware: HardwareModel
+    workers: int = 1
+    inference_workload: Workload | None = None
+    device: Device | None = None
+    is_described: bool = True
+
+    @property
+    def tuning(self) -> Tuning:
+        """What the workload says of its tuning; raises UserError where it says nothing."""
+        if self.workload.tuning is None:
+            raise UserError(
+                f"workload {self.workload.name}: no key `tuning`, which names its parameters"
+            )
+        return self.workload.tuning
+
+    @property
+    def gpus(self) -> tuple[str, ...]:
+        """The names of this machine's GPUs that the workload may use."""
+        return Gpus({**os.environ, **self.workload.env}).uuids
+
+    def searches(self, folder: Path) -> Path:
+        """Return where in the `folder` of the results its searches are, `seed_1` and so on.
+
+        A program that was changed is searched anew.
+        """
+        workloads = [one for one in (self.workload, self.inference_workload) if one is not None]
+        said = [repr(self), *map(digest_of, workloads)]
+        return folder / "searches" / hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
+
+    def made(self, ground_truth: Path, known_before: Path | None = None) -> Tuner:
+        """Return the tuner; raises UserError as its kind does, and `judged_by`.
+
+        `known_before` is the ground truth as the search began with it, where it has grown since.
+        """
+        facts = Facts(
+            tuning=self.tuning,
+            cpus=len(os.sched_getaffinity(0)),
+            machine=machine_key(self.hardware.name),
+            least=self.objective.least,
+            ground_truth=ground_truth,
+            known_before=known_before,
+            gpus=len(self.gpus),
+        )
+        try:
+            made = build_tuner(self.tuner.kind, self.tuner.parameters, facts)
+        except ValueError as error:
+            raise UserError(f"tuner {self.tuner.name}: parameters: {error}") from None
+        self.judged_by(made)
+        return made
+
+    def judged_by(self, made: Tuner) -> Objective:
+        """Return the objective that the tuner's trials are judged by.
+
+        Raises UserError where it is of inference, which the tuner does not measure.
+        """
+        if made.inference is not None or not (wanted := of_inference(self.objective)):
+            return self.objective
+        if made.score_without_inference is not None:
+            return Objective(name="without_inference", score=made.score_without_inference)
+        raise UserError(
+            f"objective {self.objective.name}: score: {wanted[0]} is what inference costs, which "
+            f"the tuner {self.tuner.name} does not measure; expected a tuner of the kind edgetune, "
+            "as conf/tuner/edgetune.yaml, or, to search by the accuracy all the same, bohb"
+        )
+
+    def known_inference(self, path: Path) -> KnownInference:
+        """Return what the file at `path` knows of the inference workload, here or on the device."""
+        assert self.inference_workload is not None
+        machine = machine_of(machine_key(self.hardware.name), self.device)
+        return KnownInference(path, machine, digest_of(self.inference_workload))
