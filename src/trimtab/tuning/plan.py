@@ -76,8 +76,8 @@ class RungResult:
     with their starts and ends and all that was lost: that adds up over rungs. `start_up_s` is the
     last process' time before its first epoch. It was trained and judged from `began_s` to `ended_s`
     of the search. Joules are NaN where they are unknown. `steering` is what its steering reports,
-    `by_epoch` what each epoch was, as in the table of trials. `not_set` says of settings that were
-    asked for, and were in effect in none of its epochs, why not.
+    `by_epoch` what each epoch of the last process was, as in the table of trials. `not_set` says of
+    settings that were asked for, and were in effect in none of its epochs, why not.
     """
 
     trial: int

@@ -35,9 +35,9 @@ class RunningTrial(Assigned):
     meters: MeterReadings  # where its epoch began
     metrics: dict[str, float]
     not_set: Mapping[str, str]  # in none of its epochs, and why
-    by_epoch: list[dict[str, Any]] = field(default_factory=list)  # of this process
     taken: Taken = field(default_factory=Taken)
     epochs: int = 0  # of this process
+    by_epoch: list[dict[str, Any]] = field(default_factory=list)  # of this process
     starts_again: bool = False  # with its settings, when its program has ended
     has_ended: bool = False
     result: RungResult | None = None

@@ -174,8 +174,6 @@ def _searched(
         study = Study(here / "journal", "trials", space, made.searched, made.algorithm, seed)
         results = Results(here / f"results{machine.suffix}.jsonl")
 
-        measuring: dict[int, tuple[float, float] | None] = {}  # by trial, on its last rung
-
         def heard(result: RungResult) -> None:
             measuring[result.trial] = None if server is None else server.taken()
             results.add(result, measuring[result.trial])
@@ -186,7 +184,7 @@ def _searched(
 
         began_s = max((row["ended_s"] for row in results.rows()), default=began_s)
         trials = here / "trials"
-        Search(plan, study, made.steerer, trials, heard, companion, began_s, on_ended=ended).run()
+        Search(plan, study, made.steerer, trials, judged, companion, began_s, on_ended=ended).run()
     return [{"seed": seed, "fold": fold, **row} for row in results.rows()]
 
 
@@ -229,8 +227,8 @@ class Results:
     def add(self, result: RungResult, inference: tuple[float, float] | None = None) -> None:
         """Append a result, and the seconds and joules of tuning `inference` since the last one.
 
-        The later of two of a trial on a rung is the one that counts. Half a line that a killed
-        process left is no result.
+        Of two of a trial on a rung the later one counts. Half a line that a killed process left is
+        no result.
         """
         tuning_s, tuning_j = inference or (None, math.nan)
         failed = isinstance(result.result, Failure)

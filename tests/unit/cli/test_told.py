@@ -11,8 +11,8 @@ ACCURACY, TIME = Objective("accuracy"), Objective("time", goal=Goal.MINIMISE)
 
 def ended(trial: int, epochs: int, score: float) -> RungResult:
     return RungResult(
-        trial, Job(0, 0), Budget(epochs, 1.0), {}, score, {}, 1.5, 0.0, "modelled", 2.0, 1.0, 0.5,
-        0.0, 2.0, {}, {},
+        trial, Job(0, 0), Budget(epochs, 1.0), {}, score, {}, epochs, 1.5, 0.0, "modelled",
+        2.0, 1.0, 3.0, epochs, 0.5, 0.0, 2.0, {}, {},
     )  # fmt: skip
 
 
