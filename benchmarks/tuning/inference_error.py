@@ -50,7 +50,7 @@ MODELS = {  # the sizes that are estimated from, and those between them
     "lenet5_inference": ((1, 4, 16, 64, 256), (2, 32, 128)),
     "lstm_inference": ((1, 4, 16, 64, 256), (2, 32, 128)),
     "mobilenetv2_inference": ((1, 4, 16, 64), (2, 8, 32)),
-    "transformer_inference": ((1, 4, 16), (2, 8)),
+    "transformer_inference": ((1, 4, 8), (2, 6)),
 }
 CORES = (1, 2)
 SHARES = (0.25, 0.5, 1.0)  # full speed last: nothing is stopped by turns then
