@@ -15,10 +15,11 @@ from trimtab.config.groups.tuning import Kind
 from trimtab.errors import UserError
 from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.machine import MeterReadings, machine_meters
-from trimtab.tuning.claims import Claims
 from trimtab.tuning.companion import Alone, Companion
 from trimtab.tuning.plan import Plan, RungResult
 from trimtab.tuning.score import Failure
+from trimtab.tuning.sharing.claims import Claims, FileLocks, Locks
+from trimtab.tuning.sharing.work import Assigned, Work
 from trimtab.tuning.study import Study
 from trimtab.tuning.system.pool import Demand, Pool
 from trimtab.tuning.system.spending import SharedMeters, Spent, rates_of
@@ -28,7 +29,6 @@ from trimtab.tuning.trials.process import TrialProcess
 from trimtab.tuning.trials.running import kill_left_over
 from trimtab.tuning.trials.settings import SystemSettings
 from trimtab.tuning.trials.waiting import next_events
-from trimtab.tuning.work import Assigned, Work
 
 __all__ = ["Plan", "RungResult", "Search"]
 _LOOK_S = 0.5  # how often a worker looks whether others have ended what it waits for
@@ -53,8 +53,9 @@ class Search:
     """A search by `plan` with the suggestions of `study`, whose trials are steered by `steerer`.
 
     Trials keep their checkpoints in `folder`, where workers that share the study also have their
-    claims. `on_result` hears of every trial on every rung that was trained here, and `companion`
-    adds to their metrics. Earlier processes have searched for `began_s`.
+    claims, unless there are other `locks`. `on_result` hears of every trial on every rung that was
+    trained here, and `companion` adds to their metrics. Earlier processes have searched for
+    `began_s`.
     """
 
     def __init__(
@@ -66,13 +67,14 @@ class Search:
         on_result: Callable[[RungResult], None] = lambda result: None,
         companion: Companion = Alone(),  # noqa: B008 - it has no state
         began_s: float = 0.0,
+        locks: Locks | None = None,
     ) -> None:
         self._companion = companion
         self._plan, self._steerer = plan, steerer
         self._folder, self._on_result = folder, on_result
         self._began_at = time.monotonic() - began_s
         self._steered: dict[int, Steering] = {}
-        self._claims = Claims(folder)
+        self._claims = Claims(locks or FileLocks(folder))
         self._work = Work(plan, study, self._claims)
         self._look_at = 0.0  # of time.monotonic
         self._pool = Pool(plan.cpus, plan.memory_gib)

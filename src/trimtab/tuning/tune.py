@@ -5,7 +5,7 @@ import json
 import math
 import os
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,6 @@ from trimtab.errors import UserError
 from trimtab.files import remove_tree
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.records.tables import TRIALS, write_table
-from trimtab.tuning.claims import check_shared
 from trimtab.tuning.companion import Alone, Companion
 from trimtab.tuning.inference.of_workload import server_of, shares
 from trimtab.tuning.inference.plan import InferencePlan
@@ -32,6 +31,8 @@ from trimtab.tuning.plan import Machine, Plan, RungResult
 from trimtab.tuning.program_digest import digest_of
 from trimtab.tuning.score import Failure, Score
 from trimtab.tuning.search import Search
+from trimtab.tuning.sharing.claims import check_shared
+from trimtab.tuning.sharing.postgresql import PostgresJournal, name_in
 from trimtab.tuning.space import Space
 from trimtab.tuning.study import Study
 from trimtab.tuning.tuners.base import Facts, Tuner
@@ -96,16 +97,18 @@ def tune(
     folder: Path,
     ground_truth: Path,
     on_result: OnResult = lambda seed, result: None,
+    database: str | None = None,
 ) -> None:
     """Search once for each seed and write `trials.parquet` and `best.yaml` in `folder`.
 
     Where inference is tuned beside, `inference.yaml` too; what was measured for it is kept in
     `known_inference.json` beside the ground truth, which later searches read.
 
-    Each search goes on where earlier processes, or other machines, ended. Raises UserError for a
+    The journals are in PostgreSQL where `database` is its address, else beside the trials. Each
+    search goes on where earlier processes, or other machines, ended. Raises UserError for a
     workload that cannot be tuned so, and TrimtabError where no trial has a score.
     """
-    rows: list[Row] = []
+    machine, rows = Machine(database=database), list[Row]()
     judged: list[Row] = []  # by the objective
     searches = request.searches(folder)
     if searches.parent.is_dir():
@@ -113,7 +116,7 @@ def tune(
             if other != searches:
                 remove_tree(other)
     for seed in seeds:
-        first, found = search_beside(request, seed, Machine(), folder, ground_truth, on_result)
+        first, found = search_beside(request, seed, machine, folder, ground_truth, on_result)
         judged += [_after(first, row) for row in found] if first else found
         rows += [*first, *found]
     write_table(folder / "trials.parquet", TRIALS, pd.DataFrame(rows, columns=TRIALS.names))
@@ -146,7 +149,7 @@ def search_beside(
     tuner's first search, if it has one, and in its search. `tune` writes the files. Raises as that
     does, and UserError where machines would not see each other's locks.
     """
-    if machine.count > 1:
+    if machine.count > 1 and machine.database is None:
         check_shared(folder)
     made, here = request.made(ground_truth), request.searches(folder) / f"seed_{seed}"
     search = partial(_searched, request, seed, machine, ground_truth, partial(on_result, seed))
@@ -196,7 +199,11 @@ def _searched(
         )
         here.mkdir(parents=True, exist_ok=True)
         space = Space(tuning)
-        study = Study(here / "journal", "trials", space, made.searched, made.algorithm, seed)
+        shared = None
+        if machine.database is not None:
+            shared = stack.enter_context(closing(PostgresJournal(machine.database, name_in(here))))
+        place = shared or here / "journal"
+        study = Study(place, "trials", space, made.searched, made.algorithm, seed)
         results = Results(here / f"results{machine.suffix}.jsonl")
 
         def heard(result: RungResult) -> None:
@@ -204,7 +211,8 @@ def _searched(
             on_result(result)
 
         began_s = max((row["ended_s"] for row in results.rows()), default=began_s)
-        Search(plan, study, made.steerer, here / "trials", heard, companion, began_s).run()
+        trials = here / "trials"
+        Search(plan, study, made.steerer, trials, heard, companion, began_s, shared).run()
     return [{"seed": seed, **row} for row in results.rows()]
 
 
