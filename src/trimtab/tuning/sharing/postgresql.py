@@ -1,4 +1,4 @@
-"""The journal of a search in PostgreSQL, for machines whose folder in common has no locks.
+"""The journal of a search in PostgreSQL, for machines that do not see each other's locks on files.
 
 It is a table of the records that a journal's file has, one row each. Turns and claims are advisory
 locks of the session: the server releases them with the connection of a worker, however that ends.
