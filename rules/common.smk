@@ -191,6 +191,7 @@ def tune_stage(wildcards, seeds=1):
         seeds=seeds,
         workers=EXPERIMENT.tune.workers,
         machines=EXPERIMENT.tune.machines,
+        database=EXPERIMENT.tune.database,
         inference_workload=CONFIG.inference_workload(wildcards.workload),
         inference_hardware=CONFIG.inference_hardware(wildcards.workload),
     )

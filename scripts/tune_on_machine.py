@@ -38,7 +38,7 @@ with supervised():
     def heard(seed: int, fold: int, result: RungResult) -> None:
         trained.append([result.trial, result.job.rung])
 
-    machine = Machine(arguments.machine, stage.machines)
+    machine = Machine(arguments.machine, stage.machines, stage.database)
     lock = arguments.output.with_suffix(".lock")
     with holding(lock, f"machine {machine.number}: another job is it already"):
         search_beside(

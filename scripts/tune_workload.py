@@ -30,4 +30,5 @@ with supervised():
     # Beside the results of all workloads and objectives, whose jobs may know each other.
     ground_truth = arguments.output.parents[2] / "ground_truth.json"
     with writing_in(arguments.output):
-        tune(request, list(range(1, stage.seeds + 1)), arguments.output, ground_truth)
+        seeds = list(range(1, stage.seeds + 1))
+        tune(request, seeds, arguments.output, ground_truth, database=stage.database)

@@ -52,7 +52,7 @@ from trimtab.profiling.profile import model_of
 from trimtab.records.tuning.inference import KnownInferenceRecord, Measured
 from trimtab.tuning.fidelity import BudgetKind
 from trimtab.tuning.hyperband import HyperBand, Job
-from trimtab.tuning.search import RungResult
+from trimtab.tuning.plan import RungResult
 from trimtab.tuning.tune import Request, tune
 
 ROOT = Path(__file__).parents[2]

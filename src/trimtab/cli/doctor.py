@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from trimtab.binaries.rewriting.companion import linker_is_sound
@@ -73,6 +74,8 @@ _PARTS: list[tuple[str, Callable[[], bool], str]] = [
      "make deps-spark: Apache Spark runs on it"),
     ("Slurm", lambda: shutil.which("slurmctld") is not None,
      "make deps-slurm: the tests of policies on a real Slurm need it"),
+    ("PostgreSQL's driver", lambda: find_spec("psycopg") is not None,
+     "make deps-postgresql: experiment.tune.database and its test need it"),
     ("root", lambda: os.geteuid() == 0,
      "everything works without; as root programs can be run as another user (--user NAME), and"
      " files are linked that are others'"),

@@ -113,6 +113,7 @@ class TuneStage:
     seeds: Runs
     workers: Count
     machines: Count = 1
+    database: str | None = None
     inference_workload: Workload | None = None
     inference_hardware: Hardware | None = None
 

@@ -9,10 +9,10 @@ attribute, `told`, written in one record.
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import optuna
 from optuna.storages.journal import JournalFileBackend
@@ -53,20 +53,52 @@ class Told:
         return max(self.scores, default=None)
 
 
+class Records(Protocol):
+    """Where the records of a journal are, other than in a file of its own; its text says where."""
+
+    def backend(self) -> Any:
+        """Return what Optuna reads and writes."""
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Be the only one that writes; raises UserError where another does without end."""
+
+
+class FileRecords:
+    """The records of journals in a file; a turn raises UserError for one that is no journal."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def backend(self) -> Any:
+        """Return what Optuna reads and writes."""
+        return JournalFileBackend(str(self.path), _InTurn())
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Be the only one that writes; raises UserError where another does without end."""
+        lock = self.path.with_name(f"{self.path.name}.lock")
+        said = f"{self.path}: held by another process"
+        with holding(lock, said, _PATIENCE_S), naming(self.path):
+            _cut_torn_record(self.path)
+            yield
+
+
 class Journal:
-    """The study `name` in the journal at `path`; both are made where they are not there.
+    """The study `name` in the journal at `place`; both are made where they are not there.
 
     Raises UserError for a file that is no journal.
     """
 
-    def __init__(self, path: Path, name: str) -> None:
-        self.path, self.name = path, name
+    def __init__(self, place: Path | Records, name: str) -> None:
+        self.records: Records = FileRecords(place) if isinstance(place, Path) else place
+        self.name = name
         self._has_turn = False
         with self.turn():
             try:
-                self._storage = optuna.storages.JournalStorage(
-                    JournalFileBackend(str(path), _InTurn())
-                )
+                self._storage = optuna.storages.JournalStorage(self.records.backend())
                 self._study = optuna.create_study(
                     study_name=name,
                     storage=self._storage,
@@ -77,7 +109,7 @@ class Journal:
                 raise self._damaged(error) from None
 
     def __str__(self) -> str:
-        return f"{self.path}: study {self.name}"
+        return f"{self.records}: study {self.name}"
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -88,10 +120,7 @@ class Journal:
         if self._has_turn:
             yield
             return
-        lock = self.path.with_name(f"{self.path.name}.lock")
-        said = f"{self.path}: held by another process"
-        with holding(lock, said, _PATIENCE_S), naming(self.path):
-            _cut_torn_record(self.path)
+        with self.records.turn():
             self._has_turn = True
             try:
                 yield
@@ -184,7 +213,7 @@ class Journal:
     def _damaged(self, error: Exception) -> UserError:
         reason = " ".join(str(error).split()) or type(error).__name__
         return UserError(
-            f"{self.path}: a damaged journal ({reason}); remove it, and the search begins again"
+            f"{self.records}: a damaged journal ({reason}); remove it, and the search begins again"
         )
 
 

@@ -18,10 +18,14 @@ from trimtab.tuning.trials.events import EpochEnd
 
 @dataclass(frozen=True)
 class Machine:
-    """The machine with this `number`, from 1, of the `count` that share a search."""
+    """The machine with this `number`, from 1, of the `count` that share a search.
+
+    `database` is the address of the PostgreSQL that has the journal; without, it is a file.
+    """
 
     number: int = 1
     count: int = 1
+    database: str | None = None
 
     @property
     def suffix(self) -> str:

@@ -16,7 +16,7 @@ from optuna.trial import TrialState, create_trial
 from trimtab.config.groups.tuning import Kind
 from trimtab.errors import TrimtabError, UserError
 from trimtab.tuning.fidelity import Budget
-from trimtab.tuning.journal import Journal, Told
+from trimtab.tuning.journal import Journal, Records, Told
 from trimtab.tuning.samplers import (
     ENOUGH,
     GRID,
@@ -39,7 +39,7 @@ class NothingLeftError(TrimtabError):
 
 
 class Study:
-    """One search in the journal at `path`, found again by its `name`.
+    """One search in the journal at `place`, found again by its `name`.
 
     `kinds` are the kinds of parameters that are searched, others keep their defaults; `algorithm`
     is one of `samplers`. The same seed and the same told scores give the same suggestions, in one
@@ -51,7 +51,13 @@ class Study:
     """
 
     def __init__(
-        self, path: Path, name: str, space: Space, kinds: Iterable[Kind], algorithm: str, seed: int
+        self,
+        place: Path | Records,
+        name: str,
+        space: Space,
+        kinds: Iterable[Kind],
+        algorithm: str,
+        seed: int,
     ) -> None:
         check_algorithm(algorithm)
         self.space, self.algorithm, self.seed = space.of(kinds), algorithm, seed
@@ -60,7 +66,7 @@ class Study:
             raise UserError(
                 f"algorithm grid: {', '.join(free)} cannot be listed; give `choices`, or `whole`"
             )
-        self._journal = Journal(path, name)
+        self._journal = Journal(place, name)
         with self._journal.turn():
             self._journal.check_made_with(
                 {

@@ -1,14 +1,12 @@
 """The stage `tune`: a search for each seed, its trials as a table, and the best as YAML."""
 
 import json
-import math
 import os
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -16,8 +14,6 @@ from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.errors import UserError
 from trimtab.records.tables import TRIALS, write_table
-from trimtab.tuning.claims import check_shared
-from trimtab.tuning.companion import Alone, Companion
 from trimtab.tuning.inference.of_workload import server_of, shares
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer
@@ -25,8 +21,12 @@ from trimtab.tuning.narrowed import with_defaults, within_cores, within_gpus
 from trimtab.tuning.outputs import Row, best_of, write_best, write_inference, write_measured
 from trimtab.tuning.plan import Machine, Plan, RungResult
 from trimtab.tuning.request import Request
-from trimtab.tuning.score import Failure, Score
-from trimtab.tuning.search import Search
+from trimtab.tuning.results import Results
+from trimtab.tuning.score import Score
+from trimtab.tuning.search.companion import Alone, Companion
+from trimtab.tuning.search.search import Search
+from trimtab.tuning.sharing.claims import check_shared
+from trimtab.tuning.sharing.postgresql import PostgresJournal, name_in
 from trimtab.tuning.space import Space
 from trimtab.tuning.study import Study
 from trimtab.tuning.system.known_before import Known, beginning_with, remove_but
@@ -45,6 +45,7 @@ def tune(
     folder: Path,
     ground_truth: Path,
     on_result: OnResult = lambda seed, fold, result: None,
+    database: str | None = None,
 ) -> None:
     """Search once for each seed and write `trials.parquet` and `best.yaml` in `folder`.
 
@@ -52,16 +53,18 @@ def tune(
     known of the model's use. It is kept in `known_inference.json` beside the ground truth, which
     later searches read. Every seed begins with what both said before the first one.
 
-    Each search goes on where earlier processes, or other machines, ended. Raises UserError for a
+    The journals are in PostgreSQL where `database` is its address, else beside the trials. Each
+    search goes on where earlier processes, or other machines, ended. Raises UserError for a
     workload that cannot be tuned so, and TrimtabError where no trial has a score.
     """
+    machine = Machine(database=database)
     rows, judged = list[Row](), list[Row]()  # all of them, and those that the objective judged
     searches, known = request.searches(folder), Known(ground_truth)
     made = request.made(ground_truth)  # what is wrong, as a damaged file, is told of that one
     objective = request.judged_by(made)
     remove_but(searches, known)  # those of an earlier request
     for seed in seeds:
-        first, found = search_beside(request, seed, Machine(), folder, ground_truth, on_result)
+        first, found = search_beside(request, seed, machine, folder, ground_truth, on_result)
         judged += [_after(first, row) for row in found] if first else found
         rows += [*first, *found]
     write_table(folder / "trials.parquet", TRIALS, pd.DataFrame(rows, columns=TRIALS.names))
@@ -104,7 +107,7 @@ def search_beside(
     tuner's first search, if it has one, and in its search. `tune` writes the files. Raises as that
     does, and UserError where machines would not see each other's locks.
     """
-    if machine.count > 1:
+    if machine.count > 1 and machine.database is None:
         check_shared(folder)
     searches, known = request.searches(folder), Known(ground_truth)
     request = _on_device(request, searches)
@@ -171,20 +174,27 @@ def _searched(
         )
         here.mkdir(parents=True, exist_ok=True)
         space = Space(tuning)
-        study = Study(here / "journal", "trials", space, made.searched, made.algorithm, seed)
+        shared = None
+        if machine.database is not None:
+            shared = stack.enter_context(closing(PostgresJournal(machine.database, name_in(here))))
+        place = shared or here / "journal"
+        study = Study(place, "trials", space, made.searched, made.algorithm, seed)
         results = Results(here / f"results{machine.suffix}.jsonl")
 
-        def heard(result: RungResult) -> None:
-            measuring[result.trial] = None if server is None else server.taken()
-            results.add(result, measuring[result.trial])
+        taken: dict[tuple[int, int], tuple[float, float] | None] = {}
+
+        def judged(result: RungResult) -> None:
+            key = result.trial, result.job.rung
+            taken[key] = None if server is None else server.taken()
+            results.add(result, taken[key])
 
         def ended(result: RungResult) -> None:  # with all that it took, in place of the row before
-            results.add(result, measuring[result.trial])
+            results.add(result, taken.pop((result.trial, result.job.rung)))
             on_result(seed, fold, result)
 
         began_s = max((row["ended_s"] for row in results.rows()), default=began_s)
         trials = here / "trials"
-        Search(plan, study, made.steerer, trials, judged, companion, began_s, on_ended=ended).run()
+        Search(plan, study, made.steerer, trials, judged, companion, began_s, ended, shared).run()
     return [{"seed": seed, "fold": fold, **row} for row in results.rows()]
 
 
@@ -213,74 +223,3 @@ def _after(first: list[Row], row: Row) -> Row:
     """Return a row of a second search with what the first one has found in its configuration."""
     complete = json.loads(best_of(first)["configuration"]) | json.loads(row["configuration"])
     return {**row, "configuration": json.dumps(complete, sort_keys=True)}
-
-
-class Results:
-    """What trials came to, a line of JSON each: a process that goes on finds those of earlier.
-
-    Each machine of a search has a file of its own, `results_1.jsonl` and so on.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def add(self, result: RungResult, inference: tuple[float, float] | None = None) -> None:
-        """Append a result, and the seconds and joules of tuning `inference` since the last one.
-
-        Of two of a trial on a rung the later one counts. Half a line that a killed process left is
-        no result.
-        """
-        tuning_s, tuning_j = inference or (None, math.nan)
-        failed = isinstance(result.result, Failure)
-        row = {
-            "trial": result.trial,
-            "bracket": result.job.bracket,
-            "rung": result.job.rung,
-            "epochs": result.budget.epochs,
-            "data_fraction": result.budget.data_fraction,
-            "configuration": json.dumps(result.configuration, sort_keys=True),
-            "settings": json.dumps(dict(result.settings), sort_keys=True),
-            "not_set": json.dumps(dict(result.not_set), sort_keys=True),
-            "score": None if isinstance(result.result, Failure) else result.result,
-            "failure": result.result.reason if isinstance(result.result, Failure) else "",
-            "accuracy": None if failed else result.metrics.get("accuracy"),
-            "epochs_trained": result.epochs_trained,
-            "training_s": result.training_s,
-            "training_j": result.training_j if math.isfinite(result.training_j) else None,
-            "energy_source": result.energy_source,
-            "inference_s": None if failed else result.metrics.get("inference_s"),
-            "inference_j": None if failed else result.metrics.get("inference_j"),
-            "inference_s_low": None if failed else result.metrics.get("inference_s_low"),
-            "inference_s_high": None if failed else result.metrics.get("inference_s_high"),
-            "inference_tuning_s": tuning_s,
-            "inference_tuning_j": tuning_j if math.isfinite(tuning_j) else None,
-            "wall_s": result.wall_s,
-            "cpu_s": result.cpu_s,
-            "energy_j": result.energy_j if math.isfinite(result.energy_j) else None,
-            "work_epochs": result.work_epochs,
-            "start_up_s": result.start_up_s,
-            "began_s": result.began_s,
-            "ended_s": result.ended_s,
-            **result.steering,
-            "by_epoch": json.dumps(result.by_epoch),
-        }
-        with self._path.open("a") as file:
-            # Behind half a line that a killed process left, which is none.
-            file.write(f"\n{json.dumps(row)}\n")
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the rows of all machines, in the order of their trials and rungs.
-
-        Of one that was judged twice, as its first judge was killed, the later counts.
-        """
-        found: dict[tuple[int, int], dict[str, Any]] = {}
-        for path in sorted(self._path.parent.glob("results*.jsonl")):
-            for line in path.read_text().splitlines():
-                try:
-                    row = json.loads(line)
-                except ValueError:
-                    continue
-                key = row["trial"], row["rung"]
-                if key not in found or row["ended_s"] >= found[key]["ended_s"]:
-                    found[key] = row
-        return [found[key] for key in sorted(found)]

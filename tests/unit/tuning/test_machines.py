@@ -99,6 +99,10 @@ def rows(path: Path) -> list[dict[str, Any]]:
     )
 
 
+def trained_again(*_: object) -> None:
+    pytest.fail("trained again")
+
+
 def test_one_of_two_is_killed_and_the_other_ends_the_search(tmp_path: Path) -> None:
     (whole := tuned(tmp_path / "whole")), (tmp_path / "whole/first").mkdir()
     tune(request(stage_of(whole, 1)), [1], tmp_path / "alone/a/b/c", tmp_path / "truth")
@@ -114,7 +118,7 @@ def test_one_of_two_is_killed_and_the_other_ends_the_search(tmp_path: Path) -> N
     [done] = (results / "machines").glob("*.json")
 
     given = request(shared)
-    tune(given, [1], results, tmp_path / "truth", lambda *_: pytest.fail("trained again"))
+    tune(given, [1], results, tmp_path / "truth", trained_again)
     assert rows(results) == rows(tmp_path / "alone/a/b/c")
     # No epoch twice: the trial that was killed went on from its checkpoint elsewhere.
     epochs = [sorted((tmp_path / one / "epochs.txt").open()) for one in ("whole", "shared")]

@@ -19,8 +19,9 @@ from trimtab.config.groups.workload import Workload
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.tuning.fidelity import BudgetKind, Fidelity
 from trimtab.tuning.hyperband import brackets_of
+from trimtab.tuning.plan import Plan, RungResult
 from trimtab.tuning.score import Failure, Score
-from trimtab.tuning.search import Plan, RungResult, Search
+from trimtab.tuning.search.search import Search
 from trimtab.tuning.space import Space
 from trimtab.tuning.study import Study
 from trimtab.tuning.system.steering import Fixed

@@ -17,13 +17,13 @@ from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.execution.sprinting.frequencies import HighestFrequencies
 from trimtab.profiling.meters.power_model import HardwareModel
-from trimtab.tuning.companion import Alone
 from trimtab.tuning.fidelity import BudgetKind, Fidelity
 from trimtab.tuning.hyperband import Rung, brackets_of
 from trimtab.tuning.plan import Plan, RungResult
 from trimtab.tuning.score import Failure, Score
-from trimtab.tuning.search import Search
-from trimtab.tuning.search_clock import SearchClock
+from trimtab.tuning.search.clock import SearchClock
+from trimtab.tuning.search.companion import Alone
+from trimtab.tuning.search.search import Search
 from trimtab.tuning.space import Space
 from trimtab.tuning.study import Study
 from trimtab.tuning.system.pool import Demand

@@ -17,7 +17,7 @@ from trimtab.tuning.fidelity import BudgetKind, Fidelity
 from trimtab.tuning.hyperband import HyperBand, Rung, brackets_of
 from trimtab.tuning.plan import Plan, RungResult
 from trimtab.tuning.score import Score
-from trimtab.tuning.search import Search
+from trimtab.tuning.search.search import Search
 from trimtab.tuning.space import Space
 from trimtab.tuning.study import Study
 from trimtab.tuning.system.ground_truth import GroundTruth

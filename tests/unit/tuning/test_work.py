@@ -14,14 +14,14 @@ from trials.trial_programs import workload
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.tuning import Kind
 from trimtab.errors import UserError
-from trimtab.tuning.claims import Claims, check_shared
 from trimtab.tuning.fidelity import BudgetKind, Fidelity
 from trimtab.tuning.hyperband import brackets_of
 from trimtab.tuning.plan import Plan
 from trimtab.tuning.score import Failure, Score
+from trimtab.tuning.sharing.claims import Claims, FileLocks, check_shared
+from trimtab.tuning.sharing.work import Assigned, Work
 from trimtab.tuning.space import Space
 from trimtab.tuning.study import Study
-from trimtab.tuning.work import Assigned, Work
 
 TUNING = tuning(
     epochs={"least": 1, "most": 4},
@@ -44,7 +44,7 @@ class Worker:
 
     def __init__(self, folder: Path, of: Plan) -> None:
         study = Study(folder / "journal", "s", Space(TUNING), [Kind.TRAINING], "random", seed=1)
-        self.claims = Claims(folder / "trials")
+        self.claims = Claims(FileLocks(folder / "trials"))
         self.work = Work(of, study, self.claims)
         self.running: list[Assigned] = []
 
@@ -139,7 +139,7 @@ def test_what_another_runs_is_waited_for_and_taken_over(tmp_path: Path) -> None:
 
 
 def test_a_trial_is_claimed_by_one(tmp_path: Path) -> None:
-    one, other = Claims(tmp_path / "made"), Claims(tmp_path / "made")
+    one, other = Claims(FileLocks(tmp_path / "made")), Claims(FileLocks(tmp_path / "made"))
     assert not one.is_taken(3) and one.take(3) and not one.take(3)
     assert one.is_taken(3) and other.is_taken(3) and not other.take(3)
     assert other.take(4)

@@ -19,7 +19,7 @@ from trimtab.errors import UserError
 from trimtab.profiling.profile import model_of
 
 if TYPE_CHECKING:
-    from trimtab.tuning.search import RungResult
+    from trimtab.tuning.plan import RungResult
     from trimtab.tuning.tune import Request
 
 console = Terminal(stderr=True)

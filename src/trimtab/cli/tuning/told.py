@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from trimtab.config.groups.objective import Goal, Objective
 
 if TYPE_CHECKING:
-    from trimtab.tuning.search import RungResult
+    from trimtab.tuning.plan import RungResult
 
 
 class Told:

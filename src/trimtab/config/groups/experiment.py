@@ -78,6 +78,11 @@ class Tune:
     machines: Count = about(
         "Jobs that share the trials of a search, each on a machine of its own.", default=1
     )
+    database: str | None = about(
+        "Address of a PostgreSQL database for the journals, `postgresql://host/database`; null: "
+        "files beside the trials.",
+        default=None,
+    )
 
     @model_validator(mode="after")
     def _names_whole_cells(self) -> Self:

@@ -21,7 +21,7 @@ from trimtab.records.tables import INFERENCE, TRIALS, read_table
 from trimtab.tuning.inference.emulation import Device
 from trimtab.tuning.inference.of_workload import shares
 from trimtab.tuning.outputs import result_in
-from trimtab.tuning.search import RungResult
+from trimtab.tuning.plan import RungResult
 from trimtab.tuning.tune import Request, tune
 
 CONF = Path(__file__).resolve().parents[4] / "conf"

@@ -9,11 +9,11 @@ from trimtab.profiling.meters.base import EnergySource
 from trimtab.profiling.meters.machine import MeterReadings
 from trimtab.tuning.plan import Plan, RungResult
 from trimtab.tuning.score import Failure, Metrics, metric_of
+from trimtab.tuning.sharing.work import Assigned
 from trimtab.tuning.system.spending import SharedMeters, Spent, Taken
 from trimtab.tuning.system.steering import Settings, Steering
 from trimtab.tuning.trials.events import Ended, EpochEnd, Reason
 from trimtab.tuning.trials.process import TrialProcess
-from trimtab.tuning.work import Assigned
 
 
 @dataclass(eq=False)

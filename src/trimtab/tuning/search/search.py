@@ -15,13 +15,14 @@ from pathlib import Path
 from trimtab.config.groups.tuning import Kind
 from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.machine import machine_meters
-from trimtab.tuning.answer import Answer
-from trimtab.tuning.claims import Claims
-from trimtab.tuning.companion import Alone, Companion
 from trimtab.tuning.plan import Plan, RungResult, row_of
-from trimtab.tuning.running_trial import RunningTrial, result_of, why_failed
 from trimtab.tuning.score import Metrics
-from trimtab.tuning.search_clock import KEPT_EVERY_S, SearchClock
+from trimtab.tuning.search.answer import Answer
+from trimtab.tuning.search.clock import KEPT_EVERY_S, SearchClock
+from trimtab.tuning.search.companion import Alone, Companion
+from trimtab.tuning.search.running_trial import RunningTrial, result_of, why_failed
+from trimtab.tuning.sharing.claims import Claims, FileLocks, Locks
+from trimtab.tuning.sharing.work import Assigned, Work
 from trimtab.tuning.study import Study
 from trimtab.tuning.system.pool import Demand, Pool
 from trimtab.tuning.system.spending import SharedMeters, Spent, Taken, rates_of
@@ -31,9 +32,7 @@ from trimtab.tuning.trials.process import TrialProcess
 from trimtab.tuning.trials.running import kill_left_over
 from trimtab.tuning.trials.settings import SystemSettings
 from trimtab.tuning.trials.waiting import next_events
-from trimtab.tuning.work import Assigned, Work
 
-__all__ = ["Plan", "RungResult", "Search"]
 _LOOK_S = 0.5  # how often a machine looks whether others have ended what it waits for
 
 
@@ -41,8 +40,9 @@ class Search:
     """A search by `plan` with the suggestions of `study`, whose trials are steered by `steerer`.
 
     Trials keep their checkpoints in `folder`, where machines that share the study also have their
-    claims. `on_result` hears of every trial on every rung that was trained here when it is judged,
-    and `companion` adds to their metrics. Earlier processes have searched for `began_s` at least.
+    claims, unless there are other `locks`. `on_result` hears of every trial on every rung that was
+    trained here when it is judged, and `companion` adds to their metrics. Earlier processes have
+    searched for `began_s` at least.
 
     A trial is judged when its last epoch has ended: its checkpoint is there, and nothing that its
     program does on its way out changes the result. While that ends its CPUs are others'; its memory
@@ -60,13 +60,14 @@ class Search:
         companion: Companion = Alone(),  # noqa: B008 - it has no state
         began_s: float = 0.0,
         on_ended: Callable[[RungResult], None] = lambda result: None,
+        locks: Locks | None = None,
     ) -> None:
         self._companion, self._on_ended = companion, on_ended
         self._plan, self._steerer = plan, steerer
         self._folder, self._on_result = folder, on_result
         self._clock = SearchClock(folder / f"clock{plan.machine.suffix}.json", began_s)
         self._steered: dict[int, Steering] = {}
-        self._claims = Claims(folder)
+        self._claims = Claims(locks or FileLocks(folder))
         self._work = Work(plan, study, self._claims)
         self._look_at = 0.0  # of time.monotonic
         gpus = Gpus({**os.environ, **plan.workload.env})

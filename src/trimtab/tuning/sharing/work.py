@@ -7,12 +7,12 @@ they run, and what a killed one had begun is begun again by whoever looks next.
 
 from dataclasses import dataclass
 
-from trimtab.tuning.claims import Claims
 from trimtab.tuning.fidelity import Budget
 from trimtab.tuning.hyperband import HyperBand, Job, Past
 from trimtab.tuning.journal import Told
 from trimtab.tuning.plan import Plan
 from trimtab.tuning.score import Failure
+from trimtab.tuning.sharing.claims import Claims
 from trimtab.tuning.space import Configuration
 from trimtab.tuning.study import NothingLeftError, Study
 

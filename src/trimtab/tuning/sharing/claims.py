@@ -1,16 +1,19 @@
-"""Which worker has which trial of a search: a lock on a file for each trial that runs.
+"""Which worker has which trial of a search: a lock for each trial that runs.
 
-The locks are flock(2)'s, as those of the journal. The kernel releases them with the process that
-holds them, however that ends: a trial whose worker was killed is free at once, and no clock, no
-heartbeat and no time limit is needed. All machines have to see them, as they do on NFS version 4
-(which releases those of a machine that is gone when its lease is over, after 90 s or so), GPFS,
-BeeGFS with its option for it, and CephFS. On file systems that have none, or that are mounted such
+Where the journal is a file the locks are flock(2)'s, as those of the journal. The kernel releases
+them with the process that holds them, however that ends: a trial whose worker was killed is free at
+once, and no clock, no heartbeat and no time limit is needed. All machines have to see them, as they
+do on NFS version 4 (which releases those of a machine that is gone when its lease is over, after
+90 s or so), GPFS, BeeGFS with its option for it, and CephFS. On file systems that are mounted such
 that each machine has its own, two machines would train the same trial: those that can be told are
-refused.
+refused, as are those without locks.
 """
 
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from trimtab.errors import UserError
 from trimtab.locks import try_lock
@@ -20,49 +23,61 @@ _MOUNTS = Path("/proc/self/mountinfo")
 _LOCAL = {"nolock", "local_lock=all", "local_lock=flock", "localflock"}
 
 
-class Claims:
-    """The trials that this worker has of the search whose locks are in `folder`.
+class Locks(Protocol):
+    """A lock for each trial, which ends with the worker that has it."""
 
-    A trial is claimed by one worker at a time. Raises UserError, as all methods do, where the
-    folder has no locks.
-    """
+    def try_lock(self, trial: int) -> Callable[[], None] | None:
+        """Lock a trial; return what unlocks it, or None where another worker has it."""
+
+
+class FileLocks:
+    """Locks on files in `folder`, which is made. Raises UserError where that has no locks."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._held: dict[int, int] = {}
         folder.mkdir(parents=True, exist_ok=True)
+
+    def try_lock(self, trial: int) -> Callable[[], None] | None:
+        """As every lock's."""
+        descriptor = try_lock(self._folder / f"trial_{trial}.lock")
+        return None if descriptor is None else partial(os.close, descriptor)
+
+
+class Claims:
+    """The trials that this worker has of the search with these locks, each one's alone."""
+
+    def __init__(self, locks: Locks) -> None:
+        self._locks = locks
+        self._held: dict[int, Callable[[], None]] = {}
 
     def take(self, trial: int) -> bool:
         """Claim a trial; return whether nobody had it, this worker included."""
         if trial in self._held:
             return False
-        descriptor = try_lock(self._path(trial))
-        if descriptor is not None:
-            self._held[trial] = descriptor
-        return descriptor is not None
+        unlock = self._locks.try_lock(trial)
+        if unlock is not None:
+            self._held[trial] = unlock
+        return unlock is not None
 
     def is_taken(self, trial: int) -> bool:
         """Whether this worker has a trial, or another that lives."""
         if trial in self._held:
             return True
-        descriptor = try_lock(self._path(trial))
-        if descriptor is not None:
-            os.close(descriptor)
-        return descriptor is None
+        unlock = self._locks.try_lock(trial)
+        if unlock is not None:
+            unlock()
+        return unlock is None
 
     def give_back(self, trial: int) -> None:
         """Claim a trial, if it was, no more."""
-        descriptor = self._held.pop(trial, None)
-        if descriptor is not None:
-            os.close(descriptor)
+        unlock = self._held.pop(trial, None)
+        if unlock is not None:
+            unlock()
 
     def close(self) -> None:
         """Claim nothing any more."""
         for trial in list(self._held):
             self.give_back(trial)
-
-    def _path(self, trial: int) -> Path:
-        return self._folder / f"trial_{trial}.lock"
 
 
 def check_shared(folder: Path, mounts: Path = _MOUNTS) -> None:

@@ -1,0 +1,1 @@
+"""One search: its trials, from their start until they are judged."""

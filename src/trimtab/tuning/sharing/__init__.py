@@ -1,0 +1,1 @@
+"""How workers on several machines share one search."""

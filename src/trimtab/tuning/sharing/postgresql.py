@@ -1,0 +1,137 @@
+"""The journal of a search in PostgreSQL, for machines that do not see each other's locks on files.
+
+It is a table of the records that a journal's file has, one row each. Turns and claims are advisory
+locks of the session: the server releases them with the connection of a worker, however that ends.
+"""
+
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+from optuna.storages.journal import BaseJournalBackend
+
+from trimtab.errors import UserError
+
+_TABLE = """
+create table if not exists trimtab_journal
+  (search text, number bigint, record text not null, primary key (search, number))
+"""
+_ADD = "insert into trimtab_journal values (%s, %s, %s)"
+_READ = "select record from trimtab_journal where search = %s and number >= %s order by number"
+_COUNT = "select count(*) from trimtab_journal where search = %s"
+# Of a machine that lost its power or its network the server hears nothing: it asks, s.
+_KEEPALIVE = {"tcp_keepalives_idle": 30, "tcp_keepalives_interval": 10, "tcp_keepalives_count": 3}
+
+
+class PostgresJournal(BaseJournalBackend):  # type: ignore[misc] # Optuna is not typed here
+    """The records of the search `name` in the database at `address`, `postgresql://host/database`.
+
+    Raises UserError, as all methods do, where the driver is missing or the database fails, and
+    where another has the turn for more than `patience_s`.
+    """
+
+    def __init__(self, address: str, name: str, patience_s: float = 60.0) -> None:
+        try:
+            import psycopg
+        except ImportError:
+            raise UserError(
+                "experiment.tune.database: PostgreSQL's driver is missing: make deps-postgresql "
+                "or pip install 'psycopg[binary]'"
+            ) from None
+        self._driver, self._name = psycopg, name
+        self._place = address.rpartition("@")[2]  # without a password
+        with self._telling():
+            self._connection = psycopg.connect(address, autocommit=True)
+            patience_ms = int(patience_s * 1000)
+            self._connection.execute(f"set lock_timeout = {patience_ms}")
+            for name, value in _KEEPALIVE.items():
+                self._connection.execute(f"set {name} = {value}")
+            with self._locked("table"):  # made by two at once, one would fail
+                self._connection.execute(_TABLE)
+
+    def __str__(self) -> str:
+        return f"{self._place}: search {self._name}"
+
+    def backend(self) -> Any:
+        """Return what Optuna reads and writes."""
+        return self
+
+    def read_logs(self, log_number_from: int) -> Iterable[dict[str, Any]]:
+        """Return the records from this number on."""
+        with self._telling():
+            found = self._connection.execute(_READ, (self._name, log_number_from)).fetchall()
+        return [json.loads(record) for (record,) in found]
+
+    def append_logs(self, logs: list[dict[str, Any]]) -> None:
+        """Add records, all or none, in a turn."""
+        with self._telling(), self._connection.transaction():
+            [(count,)] = self._connection.execute(_COUNT, (self._name,)).fetchall()
+            for number, record in enumerate(logs, count):
+                self._connection.execute(_ADD, (self._name, number, json.dumps(record)))
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Be the only one that adds while the block runs."""
+        with self._telling(), self._locked(f"{self._name} turn"):
+            yield
+
+    def try_lock(self, trial: int) -> Callable[[], None] | None:
+        """Lock a trial; return what unlocks it, or None where another session has it."""
+        key = _key(f"{self._name} {trial}")
+        with self._telling():
+            asked = self._connection.execute("select pg_try_advisory_lock(%s)", (key,))
+            [(locked,)] = asked.fetchall()
+        return (lambda: self._unlock(key)) if locked else None
+
+    def close(self) -> None:
+        """End the session, and with it all locks."""
+        self._connection.close()
+
+    @contextmanager
+    def _locked(self, what: str) -> Iterator[None]:
+        self._connection.execute("select pg_advisory_lock(%s)", (_key(what),))
+        try:
+            yield
+        finally:
+            self._unlock(_key(what))
+
+    def _unlock(self, key: int) -> None:
+        if not self._connection.closed:  # else it is unlocked
+            with self._telling():
+                self._connection.execute("select pg_advisory_unlock(%s)", (key,))
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except self._driver.errors.LockNotAvailable:
+            raise UserError(f"{self}: another has the journal without end") from None
+        except self._driver.Error as error:
+            said = " ".join(str(error).split())
+            raise UserError(f"experiment.tune.database: {self._place}: {said}") from None
+
+
+def name_in(folder: Path) -> str:
+    """Return the name of the search in a folder, which is given to it once, in a file.
+
+    So a folder that was removed is another search afterwards.
+    """
+    file = folder / "search"
+    folder.mkdir(parents=True, exist_ok=True)
+    if not file.exists():
+        with NamedTemporaryFile("w", dir=folder) as new:
+            new.write(uuid.uuid4().hex)
+            new.flush()
+            with suppress(FileExistsError):
+                os.link(new.name, file)  # whole, and of one machine alone
+    return file.read_text()
+
+
+def _key(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], signed=True)
