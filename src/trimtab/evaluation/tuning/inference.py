@@ -189,7 +189,7 @@ def _values(search: Any) -> dict[str, float | None]:
     seconds = None if best is None else number(best["inference_s"])
     return {
         "tuning_s": search.tuning_s,
-        "tuning_kj": search.training_j / 1e3,
+        "tuning_kj": search.energy_j / 1e3,
         "throughput_hz": 1 / seconds if seconds else None,
         "inference_j": None if best is None else number(best["inference_j"]),
     }

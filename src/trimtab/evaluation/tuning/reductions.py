@@ -24,7 +24,7 @@ from trimtab.evaluation.tuning.section import TuningSection, against
 _OURS = "ours, a search each"
 _QUANTITIES = {
     "tuning_reduction_pct": ("tuning_s", "Less tuning time, %"),
-    "energy_reduction_pct": ("training_j", "Less energy, %"),
+    "energy_reduction_pct": ("energy_j", "Less energy, %"),
 }
 
 
@@ -50,7 +50,7 @@ class Reductions(TuningSection):
             "Tuning time and energy against the first tuner",
             "Ours: each dot a search, against the first tuner's of the same seed. Published: what "
             "the thesis states of its own machines, mostly as `up to`. Below zero is more. Our "
-            f"energy is {sources}, of the trials' training; the published one metered.",
+            f"energy is {sources}, of all that was trained and measured; the published one metered.",
             [panel for panel in panels if panel is not None],
         )
 
