@@ -184,6 +184,7 @@ class Search:
             self._running.remove(one)
             self._ending.append(one)
             self._pool.give_back_cpus(one.trial)
+            self._look_at = 0.0
             self._trained(one, ended)
 
     def _goes_on(self, one: RunningTrial, *, waits: bool) -> None:
@@ -194,6 +195,7 @@ class Search:
         other_gpus = settings.get("gpus") != one.settings.get("gpus")
         one.settings = settings
         one.cpus = self._pool.take(one.trial, self._demand(settings))
+        self._look_at = 0.0  # as there may be room for another
         if other_gpus and waits and one.process.has_checkpoint:
             one.starts_again = True
             one.process.stop()
