@@ -56,7 +56,7 @@ from trimtab.tuning.plan import RungResult
 from trimtab.tuning.tune import Request, tune
 
 ROOT = Path(__file__).parents[2]
-SEARCHES, MOST_ITERATIONS, RESAMPLES = 1000, 20, 2000
+SEARCHES, MOST_ITERATIONS, RESAMPLES = 4000, 20, 2000
 TARGETS = (0.95, 0.97, 0.99)  # shares of the best test accuracy of all that was trained
 BUDGETS_BAR, TIME_BAR, ENERGY_BAR = 0.80, 0.82, 0.75
 LEVELS = trajectories.LEVELS
@@ -268,7 +268,7 @@ def request(tuner: str, objective: str) -> Request:
     workload = conf.option("workload", "lenet5_train")
     twin = conf.inference_workload("lenet5_train")
     tuning = replace(
-        workload.tuning, epochs=Epochs(1, LEVELS), data_fraction=DataFraction(1 / LEVELS)
+        workload.tuning, epochs=Epochs(3, 3 * LEVELS), data_fraction=DataFraction(1 / LEVELS)
     )
     here = {"python": sys.executable, "workdir": str(ROOT)}
     environment = {"PYTHONPATH": str(ROOT / "src")}

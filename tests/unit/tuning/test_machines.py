@@ -1,5 +1,6 @@
 """Machines that share a search: real jobs of the rule, of which one is killed in the middle."""
 
+import itertools
 import json
 import os
 import select
@@ -123,14 +124,14 @@ def test_one_of_two_is_killed_and_the_other_ends_the_search(tmp_path: Path) -> N
     # No epoch twice: the trial that was killed went on from its checkpoint elsewhere.
     epochs = [sorted((tmp_path / one / "epochs.txt").open()) for one in ("whole", "shared")]
     assert epochs[0] == epochs[1]
-    lines = [
-        json.loads(line)
+    judged = [  # a machine has two lines of a rung: when it was judged, and its program had ended
+        sorted({(one["trial"], one["rung"]) for one in map(json.loads, lines) if one})
         for path in (given.searches(results) / "seed_1").glob("results_*.jsonl")
-        for line in path.read_text().splitlines()
-        if line
+        if (lines := list(filter(None, path.read_text().splitlines())))
     ]
-    assert len({(one["trial"], one["rung"]) for one in lines}) == len(lines) == len(rows(results))
-    assert 0 < len(read_json(done)["trials_and_rungs"]) <= len(lines)
+    every = sorted(itertools.chain(*judged))
+    assert every == sorted(set(every)) and len(every) == len(rows(results))  # each by one machine
+    assert 0 < len(read_json(done)["trials_and_rungs"]) <= len(every)
 
 
 def test_what_a_killed_tuner_left_running_is_ended(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ class Reductions(TuningSection):
             "Tuning time and energy against the first tuner",
             "Ours: each dot a search, against the first tuner's of the same seed. Published: what "
             "the thesis states of its own machines, mostly as `up to`. Below zero is more. Our "
-            f"energy is {sources}, of all that was trained and measured; the published one metered.",
+            f"energy is {sources}, of all that was trained and measured; the published metered.",
             [panel for panel in panels if panel is not None],
         )
 

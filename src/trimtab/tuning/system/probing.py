@@ -19,7 +19,8 @@ from none.
 
 Ours, too: what a trial probes is known to the others of its search at once, so a later one begins
 with what is best so far; at most a share of a trial's epochs are probes; and the first epoch of a
-program, in which it warms up, says what a setting costs only until a later one has.
+program, in which it warms up, says what a setting costs only until a later one has. Of settings
+whose costs differ by less than those of two epochs do, it is those with the fewest cores.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +31,8 @@ from trimtab.records.tuning.ground_truth import Cost, Profile
 from trimtab.tuning.system.ground_truth import GroundTruth, Job, key_of
 from trimtab.tuning.system.pool import Demand
 from trimtab.tuning.system.steering import MeasuredEpoch, Outlook, Settings
+
+_ALIKE = 1.1  # an epoch's time varies by as much from one to the next
 
 
 @dataclass
@@ -136,7 +139,12 @@ class SystemTuner:
             return self._equal_share(outlook)
         if not outlook.starts and not fitting:
             return self._settings  # which it has
-        return min(fitting or known, key=lambda one: self._cost_of_all(costs[key_of(one)], outlook))
+        priced = {
+            key_of(one): self._cost_of_all(costs[key_of(one)], outlook) for one in fitting or known
+        }
+        least = min(priced.values())
+        near = [one for one in fitting or known if priced[key_of(one)] <= _ALIKE * least]
+        return min(near, key=lambda one: (_demand(one, outlook).cores, priced[key_of(one)]))
 
     def _equal_share(self, outlook: Outlook) -> Settings:
         """Return the largest settings that all trials that wait could have at once."""
