@@ -67,7 +67,7 @@ deps-slurm:  ## Slurm, which policies drive for real
 
 deps-postgresql: .venv/.installed  ## PostgreSQL and its driver, for journals of searches
 	scripts/deps_postgresql.sh
-	$(BIN)/pip install --disable-pip-version-check -q 'psycopg[binary]>=3.2,<4'
+	$(BIN)/pip install --disable-pip-version-check -q 'psycopg[binary]==3.3.9'
 
 # Outside .venv: half a gigabyte that no debloated environment should hold.
 build/spark/.installed: requirements-spark.txt .venv/.installed
