@@ -13,6 +13,7 @@ import pandas as pd
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.errors import UserError
+from trimtab.files import remove_tree
 from trimtab.records.tables import TRIALS, write_table
 from trimtab.tuning.inference.of_workload import server_of, shares
 from trimtab.tuning.inference.plan import InferencePlan
@@ -179,6 +180,9 @@ def _searched(
             shared = stack.enter_context(closing(PostgresJournal(machine.database, name_in(here))))
         place = shared or here / "journal"
         study = Study(place, "trials", space, made.searched, made.algorithm, seed)
+        with study.turn():  # of which other machines may have asked
+            if not study.trials():
+                _remove_trials(here)
         results = Results(here / f"results{machine.suffix}.jsonl")
 
         taken: dict[tuple[int, int], tuple[float, float] | None] = {}
@@ -196,6 +200,15 @@ def _searched(
         trials = here / "trials"
         Search(plan, study, made.steerer, trials, judged, companion, began_s, ended, shared).run()
     return [{"seed": seed, "fold": fold, **row} for row in results.rows()]
+
+
+def _remove_trials(here: Path) -> None:
+    """Remove what an earlier journal's trials have left: by another they are other trials."""
+    for path in here.glob("results*.jsonl"):
+        path.unlink()
+    for path in (here / "trials").glob("trial_*"):
+        if path.is_dir():  # locks stay, as another machine may be opening them
+            remove_tree(path)
 
 
 def _server(

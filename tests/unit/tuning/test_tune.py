@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from test_search import HOST, TUNING, program
+from test_search import HOST, TUNING, epochs_of, program
 
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.tuner import TunerConfig
@@ -62,6 +62,18 @@ def test_table_and_best_of_all_seeds_and_nothing_is_run_again(tmp_path: Path) ->
     tune(other, [1], folder, tmp_path / "truth")
     assert len(read_table(folder / "trials.parquet", TRIALS)) == 1
     assert len(list((folder / "searches").iterdir())) == 1
+
+
+def test_another_journal_begins_with_trials_of_its_own(tmp_path: Path) -> None:
+    given, folder = request(tmp_path), tmp_path / "results"
+    tune(given, [1], folder, tmp_path / "truth")
+    before, trained = given.searches(folder) / "seed_1", epochs_of(tmp_path)
+    (before / "journal").unlink()  # as its own error says one may
+    (before / "results.jsonl").write_text('{"trial": 99, "rung": 0, "score": 1.0}\n')
+    tune(given, [1], folder, tmp_path / "truth")
+    # Nothing went on from before.
+    assert epochs_of(tmp_path) == {epoch: 2 * count for epoch, count in trained.items()}
+    assert read_table(folder / "trials.parquet", TRIALS)["trial"].max() < 99
 
 
 def test_half_a_line_is_no_result(tmp_path: Path) -> None:

@@ -216,8 +216,9 @@ class Search:
                 one.job, one.trial, one.configuration, one.budget, continues=True, was_begun=False
             )
             self._lost[one.trial] = one.began_s, one.taken
-            if self._started(again, None if no_memory else one.settings):
-                return
+            if not self._started(again, None if no_memory else one.settings):
+                self._work.leave(one.trial)  # goes on when there is more room, here or elsewhere
+            return
         self._trained(one, ended)
 
     def _trained(self, one: RunningTrial, ended: Ended) -> None:

@@ -28,6 +28,8 @@ _COUNT = "select count(*) from trimtab_journal where search = %s"
 # Of a machine that lost its power or its network the server hears nothing: it asks, s.
 _KEEPALIVE = {"tcp_keepalives_idle": 30, "tcp_keepalives_interval": 10, "tcp_keepalives_count": 3}
 
+_IDLE_TIMEOUT_SINCE = 140000  # version 14, as the server says it
+
 
 class PostgresJournal(BaseJournalBackend):  # type: ignore[misc] # Optuna is not typed here
     """The records of the search `name` in the database at `address`, `postgresql://host/database`.
@@ -50,6 +52,9 @@ class PostgresJournal(BaseJournalBackend):  # type: ignore[misc] # Optuna is not
             self._connection = psycopg.connect(address, autocommit=True)
             patience_ms = int(patience_s * 1000)
             self._connection.execute(f"set lock_timeout = {patience_ms}")
+            if self._connection.info.server_version >= _IDLE_TIMEOUT_SINCE:
+                # Between epochs nothing is asked, and with the session the locks would end.
+                self._connection.execute("set idle_session_timeout = 0")
             for name, value in _KEEPALIVE.items():
                 self._connection.execute(f"set {name} = {value}")
             with self._locked("table"):  # made by two at once, one would fail

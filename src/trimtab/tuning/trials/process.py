@@ -42,8 +42,9 @@ class TrialProcess:
         self._running, self._files, self._settings = running, folder, settings
         self._channel = folder.channel
         self._machine = Machine(running)
-        # First: the program has begun.
+        # First: the program waits for it, or has begun.
         self.change = self._machine.start(settings, running.began_on)
+        running.let_go()
         self._counters = TrialCounters(running)
         self._kills_before = machine_kills()
         self._events: deque[Event] = deque()

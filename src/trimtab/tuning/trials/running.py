@@ -7,6 +7,7 @@ or a launcher that clears the environment) a program reports by its workload's m
 
 import os
 import shutil
+import signal
 import subprocess
 import threading
 import time
@@ -32,6 +33,7 @@ from trimtab.tuning.trials.settings import SystemSettings
 from trimtab.untrusted import new_file, new_folder, read_untrusted
 
 _MARK = "TRIMTAB_TRIAL_RUN"
+_HELD = ("/bin/sh", "-c", 'kill -STOP $$; exec "$@"', "sh")  # until it is continued
 _FOLDER = "TRIMTAB_TRIAL"
 _MOST_PROGRESS_BYTES = 1000
 
@@ -85,6 +87,12 @@ class TrialFolder:
         return epoch
 
 
+def _is_command(program: Program) -> bool:
+    name = program.command[0]
+    place = str(program.workdir / name) if os.sep in name else name
+    return shutil.which(place, path=program.environment.get("PATH")) is not None
+
+
 def kill_left_over(folder: Path) -> None:
     """Kill what still runs on this machine of the trial in `folder`, whose tuner was killed."""
     kill(f"{_FOLDER}={folder.resolve()}")
@@ -110,6 +118,10 @@ class Running:
         from_pipe = program.marks.epoch is not None and program.marks.file is None
         name, _, value = mark.partition("=")
         program = replace(program, environment={**program.environment, name: value})
+        # All counts that it takes; what is no command is told by who starts it.
+        held = settings.memory_bytes is not None and _is_command(program)
+        if held:
+            program = replace(program, command=(*_HELD, *program.command))
 
         def start() -> None:
             # In a thread of its own: what is counted, and where it may run, is inherited from
@@ -132,6 +144,8 @@ class Running:
             raise
         self._process.returncode = 0  # whoever measures waits for it, with wait4
         self.pid = self._members.leader = self._process.pid
+        if held:
+            os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         self.exit_fd = os.pidfd_open(self.pid)
         self._reader: PipeReader | FileFollower | None = None
         if self._process.stdout is not None:
@@ -167,6 +181,11 @@ class Running:
         }
         program.give(folder.checkpoint, folder.channel.folder, *folder.channel.paths)
         return cls(replace(program, environment=environment), folder, settings)
+
+    def let_go(self) -> None:
+        """Have the program begin, which was held until its limit of memory was set."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGCONT)
 
     def processes(self) -> list[Stat]:
         """Return its processes that have not ended, oldest first."""
