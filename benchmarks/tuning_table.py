@@ -104,6 +104,15 @@ def _surrogates(figures: Any) -> Iterator[Row]:
 
 
 def _overhead(figures: Any) -> Iterator[Row]:
+    whole = figures["search"]["overhead_s"]
+    yield (
+        "all that a trial takes beyond its program's start and its epochs, in Tune V1's searches of"
+        " LeNet5 (`tuning/overhead.py`)",
+        f"at most {figures['bar_s']} s",
+        f"{whole['median']:.2f} s ({whole['low']:.2f} to {whole['high']:.2f},"
+        f" {len(whole['values'])} searches)",
+        _verdict(figures["search"]["met"]),
+    )
     slowest = max(row["trial_s"]["median"] for row in figures["rows"])
     yield (
         "what the engine takes for a trial, up to 1,000 in its journal; a process' start left out"
