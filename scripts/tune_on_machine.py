@@ -17,21 +17,11 @@ with supervised():
     from trimtab.config.stages import TuneStage, load
     from trimtab.files import write_json
     from trimtab.locks import holding
-    from trimtab.profiling.profile import model_of
-    from trimtab.tuning.inference.emulation import device_of
     from trimtab.tuning.plan import Machine, RungResult
     from trimtab.tuning.tune import Request, search_beside
 
     stage = load(arguments.config, TuneStage)
-    request = Request(
-        stage.workload,
-        stage.tuner,
-        stage.objective,
-        model_of(stage.hardware),
-        stage.workers,
-        stage.inference_workload,
-        device_of(stage.inference_hardware, stage.hardware),
-    )
+    request = Request.of(stage)
     folder = arguments.output.parents[1]
     trained: list[list[int]] = []
 

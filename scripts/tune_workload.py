@@ -13,20 +13,10 @@ arguments = parser.parse_args()
 with supervised():
     from trimtab.config.stages import TuneStage, load
     from trimtab.locks import writing_in
-    from trimtab.profiling.profile import model_of
-    from trimtab.tuning.inference.emulation import device_of
     from trimtab.tuning.tune import Request, tune
 
     stage = load(arguments.config, TuneStage)
-    request = Request(
-        stage.workload,
-        stage.tuner,
-        stage.objective,
-        model_of(stage.hardware),
-        stage.workers,
-        stage.inference_workload,
-        device_of(stage.inference_hardware, stage.hardware),
-    )
+    request = Request.of(stage)
     # Beside the results of all workloads and objectives, whose jobs may know each other.
     ground_truth = arguments.output.parents[2] / "ground_truth.json"
     with writing_in(arguments.output):

@@ -4,15 +4,18 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.tuning import Tuning
 from trimtab.config.groups.workload import Workload
+from trimtab.config.stages import TuneStage
 from trimtab.errors import UserError
 from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.power_model import HardwareModel
-from trimtab.tuning.inference.emulation import Device
+from trimtab.profiling.profile import model_of
+from trimtab.tuning.inference.emulation import Device, device_of
 from trimtab.tuning.inference.known import KnownInference
 from trimtab.tuning.inference.of_workload import machine_of
 from trimtab.tuning.score import of_inference
@@ -40,6 +43,19 @@ class Request:
     inference_workload: Workload | None = None
     device: Device | None = None
     is_described: bool = True
+
+    @classmethod
+    def of(cls, stage: TuneStage) -> Self:
+        """Return the request of a stage: the same in all its jobs, as searches are found by it."""
+        return cls(
+            stage.workload,
+            stage.tuner,
+            stage.objective,
+            model_of(stage.hardware),
+            stage.workers,
+            stage.inference_workload,
+            device_of(stage.inference_hardware, stage.hardware),
+        )
 
     @property
     def tuning(self) -> Tuning:

@@ -149,6 +149,35 @@ def test_a_probe_that_leaves_too_little_memory_is_no_failure(tmp_path: Path) -> 
     assert len(epochs(tmp_path)) == 3  # the epoch that was killed was trained again
 
 
+class Hungry:
+    """Wants too little memory, and then all that the machine has."""
+
+    def __init__(self) -> None:
+        self.report = {"epochs_probed": 0, "known": 0}
+        self.memory_gib = 0.25
+
+    def settings_for(self, outlook: Outlook) -> Settings:
+        return {"cores": 1, "memory_gib": self.memory_gib}
+
+    def best(self, machine: Demand) -> Settings:
+        return {"memory_gib": self.memory_gib}
+
+    def epoch_ended(self, epoch: MeasuredEpoch) -> None:
+        assert epoch.wall_s >= 0
+
+    def ran_out_of_memory(self) -> bool:
+        self.memory_gib = 1.0
+        return True
+
+
+@needs_two
+def test_one_that_needs_more_memory_than_is_free_goes_on_later(tmp_path: Path) -> None:
+    results = search(tmp_path, lambda _: Hungry(), trials=3, megabytes=400, memory_gib=1.0)
+    assert [one.result for one in results] == [0.5] * 3
+    assert {one.settings["memory_gib"] for one in results} == {1.0}
+    assert len(epochs(tmp_path)) == 3 * 3
+
+
 def test_how_many_could_run(tmp_path: Path) -> None:
     scheduler = HyperBand(brackets_of(4, 2), 2)
     assert scheduler.waiting == 4 + 3 + 3  # the first rungs of all brackets
