@@ -1,4 +1,10 @@
-"""How long a search has been going on, over all processes that search, killed ones included."""
+"""How long a search has been going on, over all processes that search, killed ones included.
+
+Machines that share a search are on one line of time: each begins where the furthest of them was
+when it kept its time last, and then goes by its own clock's seconds. No machine's date counts. So
+times of two machines are comparable to a second or so, as far as the file system shows a file at
+once: SELDOM_S, and KEPT_EVERY_S where a machine is alone.
+"""
 
 import math
 import time
@@ -12,11 +18,16 @@ _MOST_BYTES = 1000
 
 
 class SearchClock:
-    """The seconds of a search, kept at `path` for the next process; at least `began_s` are over."""
+    """The seconds of a search, kept at `path` for the next process; at least `began_s` are over.
+
+    Clocks of other machines are beside it, and begin with the same word.
+    """
 
     def __init__(self, path: Path, began_s: float = 0.0) -> None:
         self._path = path
-        self._began_at = time.monotonic() - max(began_s, _kept_s(path))
+        word, _, _ = path.stem.partition("_")
+        kept = [_kept_s(one) for one in path.parent.glob(f"{word}*.json")]
+        self._began_at = time.monotonic() - max(began_s, *kept, 0.0)
         self._kept_at = -math.inf
 
     def now_s(self) -> float:
