@@ -90,6 +90,7 @@ class Search:
         try:
             while self._start_what_can() or not self._work.is_done:
                 self._clock.keep()
+                self._claims.check()
                 self._take_in()
         finally:
             for one in (*self._running, *self._ending):
@@ -219,6 +220,7 @@ class Search:
     def _process_ended(self, one: RunningTrial, ended: Ended) -> None:
         one.has_taken(ended, self._meters, self._meters.read(len(self._running)))
         one.has_ended, self._look_at = True, 0.0
+        one.steering.ended()
         self._pool.give_back(one.trial)
         if one in self._ending:
             self._ending.remove(one)
