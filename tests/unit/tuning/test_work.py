@@ -170,6 +170,14 @@ def test_a_trial_is_claimed_by_one(tmp_path: Path) -> None:
     assert one.take(3) and one.take(4)
 
 
+def test_the_lock_of_the_journal_is_one_file_for_good(tmp_path: Path) -> None:
+    """What another host remembers of a folder may be seconds old: it would lock a removed one."""
+    Worker(tmp_path, plan())
+    was = (tmp_path / "journal.lock").stat().st_ino
+    assert Worker(tmp_path, plan()).take() is not None
+    assert (tmp_path / "journal.lock").stat().st_ino == was
+
+
 MOUNTS = """\
 22 1 0:20 / / rw,relatime - ext4 /dev/sda1 rw
 23 22 0:21 / /home rw - nfs4 server:/home rw,vers=4.2,local_lock=none
