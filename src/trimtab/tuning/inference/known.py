@@ -1,7 +1,7 @@
 """What is known of architectures' inference: a file that searches, users and machines share.
 
 Thesis, section 7.3.1: a look-up in a table of what earlier trials have measured. Machines that
-share a search write parts of it (tuning.sharing.parts).
+share a search write parts of it (records.tuning.parts).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ from typing import Any
 from trimtab.config.parameter import same
 from trimtab.locks import holding
 from trimtab.records.tuning.inference import KnownArchitecture, KnownInferenceRecord, Measured
-from trimtab.tuning.sharing.parts import parts_of
+from trimtab.records.tuning.parts import parts_of
 
 _PATIENCE_S = 60.0
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from trimtab.errors import TrimtabError
 from trimtab.files import new_folder_beside, remove_tree
+from trimtab.records.tuning.parts import part_of
 from trimtab.tuning.inference.known import known_architectures, share_architectures
-from trimtab.tuning.sharing.parts import part_of
 from trimtab.tuning.system.shared_truth import known_jobs, share_jobs
 
 

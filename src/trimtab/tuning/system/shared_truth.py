@@ -1,7 +1,7 @@
 """The file of the ground truth, which processes, users and machines share.
 
 Each adds what it has learnt, one at a time: the file is read, joined and written whole under a lock
-that ends with its holder. Machines that share a search write parts of it (tuning.sharing.parts).
+that ends with its holder. Machines that share a search write parts of it (records.tuning.parts).
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from pathlib import Path
 from trimtab.errors import TrimtabError, UserError
 from trimtab.locks import holding
 from trimtab.records.tuning.ground_truth import GroundTruthRecord, KnownJob
-from trimtab.tuning.sharing.parts import parts_of
+from trimtab.records.tuning.parts import parts_of
 
 _PATIENCE_S = 30.0  # with others, each of which needs milliseconds
 _MOST_JOBS = 1000  # of all machines; the oldest go
