@@ -1,9 +1,9 @@
 """How long a search has been going on, over all processes that search, killed ones included.
 
-Machines that share a search are on one line of time: each begins where the furthest of them was
-when it kept its time last, and then goes by its own clock's seconds. No machine's date counts. So
-times of two machines are comparable to a second or so, as far as the file system shows a file at
-once: SELDOM_S, and KEPT_EVERY_S where a machine is alone.
+Machines that share a search are on one line of time: each goes by its own clock's seconds, and one
+that is behind, as it came late or was asleep, goes on from where the furthest of them was when it
+kept its time last. No machine's date counts. So times of two machines are comparable to a second or
+two, as far as the file system shows a file at once.
 """
 
 import math
@@ -25,9 +25,8 @@ class SearchClock:
 
     def __init__(self, path: Path, began_s: float = 0.0) -> None:
         self._path = path
-        word, _, _ = path.stem.partition("_")
-        kept = [_kept_s(one) for one in path.parent.glob(f"{word}*.json")]
-        self._began_at = time.monotonic() - max(began_s, *kept, 0.0)
+        self._began_at = time.monotonic() - began_s
+        self._follow()
         self._kept_at = -math.inf
 
     def now_s(self) -> float:
@@ -35,11 +34,18 @@ class SearchClock:
         return time.monotonic() - self._began_at
 
     def keep(self) -> None:
-        """Keep the time, unless that was done a moment ago."""
+        """Keep the time, and look at others' clocks, unless that was done a moment ago."""
         now = time.monotonic()
         if now - self._kept_at >= _SELDOM_S:
+            self._follow()
             write_json(self._path, {"searched_s": self.now_s()})
             self._kept_at = now
+
+    def _follow(self) -> None:
+        """Go on from where the furthest clock is, if this one is behind."""
+        word, _, _ = self._path.stem.partition("_")
+        for path in self._path.parent.glob(f"{word}*.json"):
+            self._began_at -= max(0.0, _kept_s(path) - self.now_s())
 
 
 def _kept_s(path: Path) -> float:

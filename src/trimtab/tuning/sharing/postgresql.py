@@ -32,6 +32,10 @@ _OUR_KEEPALIVE = {
     "keepalives_idle": 10, "keepalives_interval": 3, "keepalives_count": 3,
 }  # fmt: skip
 
+_CUT_OFF = (
+    "; a session that is cut off loses its trials to others, so that those here were ended: start"
+    " it again, and the search goes on"
+)
 _IDLE_TIMEOUT_SINCE = 140000  # version 14, as the server says it
 
 
@@ -53,12 +57,10 @@ class PostgresJournal(BaseJournalBackend):  # type: ignore[misc] # Optuna is not
             ) from None
         self._driver, self._name = psycopg, name
         self._place = address.rpartition("@")[2]  # without a password
-        self._hint = ""
+        self._connection: Any = None
         with self._telling():
             keys = {**_OUR_KEEPALIVE, **conninfo_to_dict(address)}
             self._connection = psycopg.connect(**keys, autocommit=True)
-            self._hint = "; a session that is cut off loses its trials to others, so that those"
-            self._hint += " here were ended: start it again, and the search goes on"
             patience_ms = int(patience_s * 1000)
             self._connection.execute(f"set lock_timeout = {patience_ms}")
             if self._connection.info.server_version >= _IDLE_TIMEOUT_SINCE:
@@ -132,7 +134,9 @@ class PostgresJournal(BaseJournalBackend):  # type: ignore[misc] # Optuna is not
         except self._driver.errors.LockNotAvailable:
             raise UserError(f"{self}: another has the journal without end") from None
         except self._driver.Error as error:
-            said = " ".join(str(error).split()) + self._hint
+            said = " ".join(str(error).split())
+            if self._connection is not None and self._connection.closed:
+                said += _CUT_OFF
             raise UserError(f"experiment.tune.database: {self._place}: {said}") from None
 
 
