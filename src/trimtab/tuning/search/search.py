@@ -8,6 +8,7 @@ search at once, each a worker with the CPUs of its own machine.
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -99,7 +100,8 @@ class Search:
                 answer.close()
             self._lending.close()
             self._claims.close()
-            self._clock.keep()
+            with suppress(OSError):  # the first error is what is to be told
+                self._clock.keep()
         self._work.close()
 
     def _take_in(self) -> None:
