@@ -72,7 +72,8 @@ class Work:
                 except NothingLeftError:
                     self._no_more_new = True
                     return self.take()  # what was found goes on
-                self._claims.take(number)
+                if not self._claims.take(number):  # whoever has it trains it
+                    return None
                 before, was_begun = None, False
             else:
                 number, told = job.trial, trials[job.trial]
