@@ -89,7 +89,8 @@ def tune(
         for name in ("inference.yaml", "inference.parquet"):
             (folder / name).unlink(missing_ok=True)
     write_best(
-        folder / "best.yaml", request.workload, request.tuning, best, found_by,
+        folder / "best.yaml", request.workload, request.tuning,
+        {**best, "score": Score(objective).as_defined(best["score"])}, found_by,
         is_described=request.is_described,
     )  # fmt: skip
 
@@ -113,7 +114,7 @@ def search_beside(
     searches, known = request.searches(folder), Known(ground_truth)
     request = _on_device(request, searches)
     before, here = known.copied(searches / "known"), searches / f"seed_{seed}"
-    with beginning_with(known, before, here / "known") as own:
+    with beginning_with(known, before, here / "known", machine.suffix) as own:
         made = request.made(own.ground_truth, before.ground_truth)
         search = partial(_searched, request, seed, machine, own, on_result)
         tuning, first, began_s, fold = request.tuning, list[Row](), 0.0, 1
@@ -208,6 +209,8 @@ def _remove_trials(here: Path) -> None:
     """Remove what an earlier journal's trials have left: by another they are other trials."""
     for path in here.glob("results*.jsonl"):
         path.unlink()
+    for path in (here / "trials").glob("clock*.json"):
+        path.unlink(missing_ok=True)
     for path in (here / "trials").glob("trial_*"):
         if path.is_dir():  # locks stay, as another machine may be opening them
             remove_tree(path)

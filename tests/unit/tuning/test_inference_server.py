@@ -17,6 +17,7 @@ from trimtab.tuning.inference.known import KnownInference
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer
 from trimtab.tuning.score import Failure
+from trimtab.tuning.trials.events import Reason
 
 TUNING = tuning(
     model={"layers": choices(18, 34), "dropout": {"low": 0.0, "high": 1.0, "default": 0.0}},
@@ -171,6 +172,28 @@ def test_failures_have_reasons_and_end_nothing(tmp_path: Path, begin: Begin) -> 
         of.started(1, whole(34))
         begin(of)
         assert isinstance(of.metrics(1), Failure)
+
+
+def test_of_a_program_that_hangs_no_other_configuration_is_waited_for(
+    tmp_path: Path, begin: Begin
+) -> None:
+    tried = []
+
+    def hangs(_: Any, configuration: Mapping[str, Setting], *__: object) -> Measured:
+        tried.append(configuration)
+        if len(tried) == 1:
+            return Measured(dict(configuration), 0.5, 5.0, "modelled", [0.5])
+        return Measured(dict(configuration), failure=f"{Reason.TIMED_OUT}: was killed")
+
+    with server(tmp_path, hangs) as of:  # type: ignore[arg-type]
+        of.started(0, whole(18))
+        begin(of)
+        assert of.metrics(0) == {"inference_s": 0.5, "inference_j": 5.0}
+        of.started(1, whole(34))
+        begin(of)
+        failure = of.metrics(1)
+    assert isinstance(failure, Failure) and failure.reason.startswith("inference: timed out")
+    assert len(tried) == 3 and of.outcome(whole(18)).measured == 2
 
 
 def test_tpe_suggests_what_was_not_measured_and_learns(tmp_path: Path, begin: Begin) -> None:

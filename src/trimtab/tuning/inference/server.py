@@ -29,6 +29,7 @@ from trimtab.tuning.samplers import GRID
 from trimtab.tuning.score import Failure
 from trimtab.tuning.space import Space
 from trimtab.tuning.study import Study
+from trimtab.tuning.trials.events import Reason
 
 # What inference costs with an architecture and a configuration, measured on CPUs in a folder.
 Measure = Callable[[Mapping[str, Any], Mapping[str, Setting], Sequence[int], Path], Measured]
@@ -216,7 +217,9 @@ class InferenceServer:
         remove_tree(folder)
         with self._changed:
             one.measured.append(measured)
-            one.is_complete = len(one.measured) >= self.planned
+            # What hangs would hang again, for as long each time.
+            hangs = measured.failure.startswith(Reason.TIMED_OUT)
+            one.is_complete = hangs or len(one.measured) >= self.planned
             self._changed.notify_all()
 
     def _suggestions(self, folder: Path) -> Suggestions:

@@ -8,6 +8,7 @@ search at once, each a worker with the CPUs of its own machine.
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -90,6 +91,7 @@ class Search:
         try:
             while self._start_what_can() or not self._work.is_done:
                 self._clock.keep()
+                self._claims.check()
                 self._take_in()
         finally:
             for one in (*self._running, *self._ending):
@@ -98,7 +100,8 @@ class Search:
                 answer.close()
             self._lending.close()
             self._claims.close()
-            self._clock.keep()
+            with suppress(OSError):  # the first error is what is to be told
+                self._clock.keep()
         self._work.close()
 
     def _take_in(self) -> None:
@@ -219,6 +222,7 @@ class Search:
     def _process_ended(self, one: RunningTrial, ended: Ended) -> None:
         one.has_taken(ended, self._meters, self._meters.read(len(self._running)))
         one.has_ended, self._look_at = True, 0.0
+        one.steering.ended()
         self._pool.give_back(one.trial)
         if one in self._ending:
             self._ending.remove(one)

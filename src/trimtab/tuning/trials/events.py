@@ -66,6 +66,11 @@ class Ended:
     cpu_s: float
     peak_rss_bytes: int
 
+    @property
+    def failure(self) -> str:
+        """Why it has failed, of one that did; an exit code says so by itself."""
+        return self.message if self.reason == Reason.FAILED else f"{self.reason}: {self.message}"
+
 
 @dataclass(frozen=True)
 class Answered:
