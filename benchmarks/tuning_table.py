@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from common import load
+from tuning import response
 
 _WORDS = {
     "pipetune": "PipeTune, nothing known",
@@ -15,6 +16,7 @@ _WORDS = {
 }
 Row = tuple[str, str, str, str]
 _FEWEST_PAIRS = 5  # for a verdict
+_RESPONSE_BAR = 0.7
 
 
 def rows() -> list[Row]:
@@ -40,6 +42,18 @@ def _pipetune(figures: Any) -> Iterator[Row]:
                 f"{_change(ratio['median'])} ({_change(ratio['low'])} to {_change(ratio['high'])},"
                 f" {seeds} seeds)",
                 _verdict(ratio["met"]) if bar else "",
+            )
+        runs = measured["searches"]
+        for share in response.LOADS if "pipetune_known" in runs else ():
+            ratio = response.ratio(runs, share)
+            met = ratio["high"] <= _RESPONSE_BAR if len(runs["tune_v1"]) >= _FEWEST_PAIRS else None
+            yield (
+                f"{where}: mean response time of jobs that arrive at random, one in five unseen,"
+                f" where Tune V1 is at work {share:.0%} of the time; from measured durations, by"
+                " the formula for M/G/1 (`tuning/response.py`)",
+                f"at most {_change(_RESPONSE_BAR)}",
+                f"{_change(ratio['median'])} ({_change(ratio['low'])} to {_change(ratio['high'])})",
+                _verdict(met),
             )
 
 
