@@ -2,6 +2,7 @@ rule tune_on_machine:
     input:
         program=programs,
         code=code("scripts/tune_on_machine.py", "src/trimtab/tuning/tuners/*.py"),
+        before=searched_before,
     output:
         done="results/tune/{tuner}/{workload}/{hardware}/{objective}/machines/seed_{seed}_{machine}.json",
     log:
@@ -28,6 +29,7 @@ rule tune_workload:
     input:
         program=programs,
         code=code("scripts/tune_workload.py", "src/trimtab/tuning/tuners/*.py"),
+        before=searched_before,
         searched=searched_on_machines,
     output:
         trials="results/tune/{tuner}/{workload}/{hardware}/{objective}/trials.parquet",

@@ -125,6 +125,13 @@ class Configurations:
         for group, names in (("tuner", tune.tuners), ("objective", tune.objectives)):
             if tune.tuners:
                 self.options(group, names)
+        for name in tune.tuners:
+            before = self.option("tuner", name).after
+            if before is not None and self.option("tuner", before).after is not None:
+                raise ConfigError(
+                    f"{self._file('tuner', name)}: tuner.after: {before!r} given, expected a tuner"
+                    " that itself comes after none"
+                )
         for name in tune.workloads:
             tuning = self.option("workload", name).tuning
             if tuning is None:

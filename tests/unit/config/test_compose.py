@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,15 @@ def test_every_workload_of_the_projects_environment_is_debloated_or_of_a_program
     assert any(len(names) > 1 for names in experiment.targets.values())
     for name in experiment.workloads:
         assert experiment.targets[name] == [name]
+
+
+def test_a_tuner_comes_after_one_that_comes_after_none(conf: Path) -> None:
+    for name, after in (("one", "two"), ("two", "one"), ("three", "four")):
+        write(conf, f"tuner/{name}.yaml", {"name": name, "kind": "pipetune", "after": after})
+    for tuner, said in (("one", "tuner/one.yaml: tuner.after: 'two' given"), ("three", "four")):
+        tune = f"experiment.tune={{tuners: [{tuner}], workloads: [lenet5_train]}}"
+        with pytest.raises(ConfigError, match=re.escape(said)):
+            Configurations(conf, [tune])
 
 
 def test_single_experiment_is_a_target_of_the_chosen_workload(conf: Path) -> None:

@@ -38,7 +38,7 @@ THESIS = (
           ("accuracy_over_tuning_time", "trials_over_tuning_time"), _SIX),
     Shown("Figures 6.8, 6.9", "tuners beside each other", ("tuners", "tuning_reductions"), _SIX),
     Shown("Figures 6.10, 6.11", "response times of jobs that share a cluster", ("multi_tenant",),
-          _SIX, "simulated with measured durations"),
+          _SIX, "simulated with measured durations; the unseen fifth by searches that knew nothing"),
     Shown("Figures 7.1a, 7.2a", "layers and batch size in training", ("parameter_effects",), _USE),
     Shown("Figures 7.1b, 7.2b, 7.4", "layers, batch size and cores in inference",
           ("inference_effects",), _USE),

@@ -171,6 +171,14 @@ def test_a_fifth_of_the_jobs_is_unseen(tmp_path: Path) -> None:
         30,
         65,
     }
+    # A tuner that began with the ground truth of another one is the same one, met again.
+    again = written(tmp_path, "again", cell_of([1], [5.0]))
+    new = written(tmp_path / "alone", "ours", cell_of([0], [10.0]))
+    cells = inputs([], [], tunings=(base, new, again), after={"again": "ours"})
+    [table] = MultiTenant(load(cells)).tables
+    both = [one for one in table.ours if one["load"] == first["load"]]
+    assert [one["name"] for one in both] == ["v1", "ours"]
+    assert (both[1]["unseen"], both[1]["response_s"]) == ("20%", second["response_s"])
     # Of real searches the first knew nothing, and what it learnt the second one did.
     [table] = MultiTenant(measured(tmp_path / "real", *PIPETUNE)).tables
     assert [one["unseen"] for one in table.ours[:3]] == ["makes no difference"] * 2 + ["20%"]
