@@ -31,7 +31,8 @@ with supervised():
 
     machine = Machine(arguments.machine, stage.machines, stage.database)
     lock = arguments.output.with_suffix(".lock")
-    with holding(lock, f"machine {machine.number}: another job is it already"):
+    # NFS has the lock of a machine that lost its power until its lease is over.
+    with holding(lock, f"machine {machine.number}: another job is it already", patience_s=120.0):
         search_beside(
             request,
             arguments.seed,

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import IO, Any
 
 from trimtab.errors import TrimtabError
@@ -143,6 +144,16 @@ def write_json(path: Path, document: Any) -> None:
     """Write `document` as readable JSON with a stable order of keys."""
     with whole_file(path) as temporary:
         temporary.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n")
+
+
+def write_once(path: Path, text: str) -> None:
+    """Write a file unless there is one: of several that do so at once the first one counts."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with NamedTemporaryFile("w", dir=path.parent, suffix=_PARTIAL, prefix=_TEMPORARY) as new:
+        new.write(text)
+        new.flush()
+        with suppress(FileExistsError):
+            os.link(new.name, path)
 
 
 def read_json(path: Path) -> Any:

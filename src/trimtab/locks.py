@@ -42,8 +42,13 @@ def writing_in(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def holding(path: Path, said: str, patience_s: float = _PATIENCE_S) -> Iterator[None]:
+def holding(
+    path: Path, said: str, patience_s: float = _PATIENCE_S, *, stays: bool = False
+) -> Iterator[None]:
     """Hold the lock `path` while the block runs; folders above it are made.
+
+    Its file `stays` where hosts take it in turns: by what NFS remembers of a folder for seconds,
+    the next holder's may be one that was removed, which then two have.
 
     Raises UserError that begins with `said` and names the holder where another has it for longer
     than `patience_s`.
@@ -61,7 +66,8 @@ def holding(path: Path, said: str, patience_s: float = _PATIENCE_S) -> Iterator[
         yield
     finally:
         with suppress(OSError):  # the folder may be gone
-            path.unlink()
+            if not stays:
+                path.unlink()
             if made:
                 path.parent.rmdir()  # where nothing was written
         os.close(descriptor)

@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 from trimtab.records.tables import TRIALS, read_table
+from trimtab.tuning.outputs import result_in
 
 TRIMTAB = Path(sys.executable).parent / "trimtab"
 PROJECT = Path(__file__).parents[2]
@@ -111,6 +112,31 @@ def test_mistakes(tmp_path: Path) -> None:
     (tmp_path / "notes/mine.txt").touch()
     done = trimtab(tmp_path, "tune", "--workspace", "notes", *WORDS[1:])
     assert done.returncode == 2 and "no workspace of trimtab" in done.stderr
+
+
+PRINTING = """
+import sys
+given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+for epoch in range(int(given["--epochs"])):
+    print(f"epoch {epoch}: loss {abs(int(given['--width']) - 40) / 4 + 2.5 - epoch / 2:.3f}")
+"""
+
+
+def test_a_program_that_only_prints_a_loss(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(PRINTING)
+    done = trimtab(
+        tmp_path, "tune", "--parameter", "training.width=20,40,60", "--epochs", "2:2",
+        "--epoch-mark", r"loss (?P<loss>\S+)", "--metric", "loss", "--objective", "loss",
+        "--tuner", "grid_search", "--", sys.executable, "train.py",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = [line for line in done.stderr.splitlines() if line.startswith("[3/3]")]
+    assert "; best so far 2 (trial " in told[0]
+    path = tmp_path / "trimtab_workspace/tune/best.yaml"
+    assert yaml.safe_load(path.read_text())["parameters"] == {"width": 40, "epochs": 2}
+    assert result_in(path)["score"] == 2.0  # as the objective defines it
+    table = read_table(path.with_name("trials.parquet"), TRIALS)
+    assert sorted(table["score"]) == [-7.0, -7.0, -2.0]  # higher is better there
 
 
 SERVING = """

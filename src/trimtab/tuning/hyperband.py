@@ -7,7 +7,7 @@ Tuning" (MLSys 2020), for as many configurations as the synchronous one has. Not
 suggests or measures: it says what is to be trained next, given the scores so far.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from trimtab.tuning.fidelity import Budget, Fidelity
@@ -160,17 +160,19 @@ class HyperBand:
             count += self._new_ones(number)
         return count
 
-    def next_job(self) -> Job | None:
+    def next_job(self, without: Collection[int] = ()) -> Job | None:
         """Return what to start now, or None where it depends on trials that still run.
 
-        The same job is returned until it is started.
+        The same job is returned until it is started; none of trials `without` which it has to do.
         """
-        if self._again:
-            return self._again[0]
+        for job in self._again:
+            if job.trial not in without:
+                return job
         for number, bracket in enumerate(self.brackets):
             for rung in range(len(bracket) - 2, -1, -1):
                 for trial in self._going_on(number, rung):
-                    return Job(number, rung + 1, trial)
+                    if trial not in without:
+                        return Job(number, rung + 1, trial)
             if self._new_ones(number):
                 return Job(number, 0)
         return None
@@ -181,8 +183,8 @@ class HyperBand:
 
     def start(self, job: Job, trial: int) -> None:
         """Say that `job` has begun as the trial with this number."""
-        if self._again[:1] == [job]:
-            del self._again[0]
+        if job in self._again:
+            self._again.remove(job)
         self._progress[job.bracket][job.rung].started.add(trial)
         self._running[trial] = Job(job.bracket, job.rung, trial)
 

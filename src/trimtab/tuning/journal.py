@@ -81,7 +81,7 @@ class FileRecords:
         """Be the only one that writes; raises UserError where another does without end."""
         lock = self.path.with_name(f"{self.path.name}.lock")
         said = f"{self.path}: held by another process"
-        with holding(lock, said, _PATIENCE_S), naming(self.path):
+        with holding(lock, said, _PATIENCE_S, stays=True), naming(self.path):
             _cut_torn_record(self.path)
             yield
 

@@ -38,9 +38,9 @@ class Plan:
     """What is searched and how: the rungs, what a level means, and how trials run.
 
     Trials share `cpus`, `memory_gib` and `gpus`, which are those of this machine unless they are
-    named. One takes as much as its settings say; where they name no cores it has its share of
-    `workers`, and where they name no `gpus` it sees all of them, which others may use as well. It
-    is trained on `machine`.
+    named. One takes as much as its settings say; where they name no cores it has its share, of
+    `workers`, of the CPUs that are left beside `companion_cpus`, and where they name no `gpus` it
+    sees all of them, which others may use as well. It is trained on `machine`.
     """
 
     workload: Workload
@@ -53,9 +53,15 @@ class Plan:
     hardware: HardwareModel
     cpus: Sequence[int]
     workers: int = 1
+    companion_cpus: int = 0
     machine: Machine = Machine()
     memory_gib: float = field(default_factory=installed_memory_gib)
     gpus: Sequence[str] | None = None
+
+    @property
+    def cpus_of_trials(self) -> int:
+        """How many CPUs trials can have while the companion works; of one CPU they take turns."""
+        return max(1, len(self.cpus) - self.companion_cpus)
 
     def parameters_of(self, configuration: Configuration, budget: Budget) -> dict[str, Any]:
         """Return the program's parameters for a configuration on a budget."""

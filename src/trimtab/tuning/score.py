@@ -79,7 +79,11 @@ class Score:
             return self._no_value(metrics, str(error))
         if not math.isfinite(value):
             return self._no_value(metrics, f"it is {value}")
-        return value if self._objective.goal == Goal.MAXIMISE else -value
+        return self.as_defined(value)
+
+    def as_defined(self, score: float) -> float:
+        """Return the value of the objective's expression that a score is of."""
+        return score if self._objective.goal == Goal.MAXIMISE else -score
 
     def _no_value(self, metrics: Mapping[str, float], problem: str) -> Failure:
         of = ", ".join(f"{name} {metrics[name]:g}" for name in self.names)

@@ -15,7 +15,7 @@ from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.errors import UserError
 from trimtab.files import remove_tree
 from trimtab.records.tables import TRIALS, write_table
-from trimtab.tuning.inference.of_workload import server_of, shares
+from trimtab.tuning.inference.of_workload import inference_cpus, server_of
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer
 from trimtab.tuning.narrowed import with_defaults, within_cores, within_gpus
@@ -89,7 +89,8 @@ def tune(
         for name in ("inference.yaml", "inference.parquet"):
             (folder / name).unlink(missing_ok=True)
     write_best(
-        folder / "best.yaml", request.workload, request.tuning, best, found_by,
+        folder / "best.yaml", request.workload, request.tuning,
+        {**best, "score": Score(objective).as_defined(best["score"])}, found_by,
         is_described=request.is_described,
     )  # fmt: skip
 
@@ -113,7 +114,7 @@ def search_beside(
     searches, known = request.searches(folder), Known(ground_truth)
     request = _on_device(request, searches)
     before, here = known.copied(searches / "known"), searches / f"seed_{seed}"
-    with beginning_with(known, before, here / "known") as own:
+    with beginning_with(known, before, here / "known", machine.suffix) as own:
         made = request.made(own.ground_truth, before.ground_truth)
         search = partial(_searched, request, seed, machine, own, on_result)
         tuning, first, began_s, fold = request.tuning, list[Row](), 0.0, 1
@@ -130,8 +131,9 @@ def _on_device(request: Request, searches: Path) -> Request:
     """Return the request with what this host is like, where it emulates a device."""
     if request.device is None:
         return request
-    cpus, _ = shares(sorted(os.sched_getaffinity(0)), request.tuning)
-    return replace(request, device=request.device.with_host_measured(searches / "host.json", cpus))
+    cpus = sorted(os.sched_getaffinity(0))
+    its = cpus[: inference_cpus(len(cpus), request.tuning)]
+    return replace(request, device=request.device.with_host_measured(searches / "host.json", its))
 
 
 def _searched(
@@ -152,9 +154,9 @@ def _searched(
     companion: Companion = Alone()
     server: InferenceServer | None = None
     with ExitStack() as stack:
-        if made.inference is not None:
-            _, cpus = shares(cpus, request.tuning)
-        tuning = within_cores(tuning, Kind.SYSTEM, len(cpus))
+        its = inference_cpus(len(cpus), request.tuning) if made.inference is not None else 0
+        # A trial that has more of them would have to wait until nothing is measured.
+        tuning = within_cores(tuning, Kind.SYSTEM, max(1, len(cpus) - its))
         tuning = within_gpus(tuning, len(request.gpus))
         if made.inference is not None:
             beside = here / f"inference{machine.suffix}"
@@ -171,6 +173,7 @@ def _searched(
             hardware=request.hardware,
             cpus=cpus,
             workers=request.workers,
+            companion_cpus=its,
             machine=machine,
         )
         here.mkdir(parents=True, exist_ok=True)
@@ -206,6 +209,8 @@ def _remove_trials(here: Path) -> None:
     """Remove what an earlier journal's trials have left: by another they are other trials."""
     for path in here.glob("results*.jsonl"):
         path.unlink()
+    for path in (here / "trials").glob("clock*.json"):
+        path.unlink(missing_ok=True)
     for path in (here / "trials").glob("trial_*"):
         if path.is_dir():  # locks stay, as another machine may be opening them
             remove_tree(path)

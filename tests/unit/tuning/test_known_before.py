@@ -14,9 +14,9 @@ from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
 from trimtab.records.tables import TRIALS, read_table
-from trimtab.records.tuning.ground_truth import Cost, KnownJob, Profile
+from trimtab.records.tuning.ground_truth import Cost, GroundTruthRecord, KnownJob, Profile
 from trimtab.records.tuning.inference import KnownArchitecture, KnownInferenceRecord, Measured
-from trimtab.tuning.inference.known import share_architectures
+from trimtab.tuning.inference.known import KnownInference, share_architectures
 from trimtab.tuning.system import machine
 from trimtab.tuning.system.known_before import Known, beginning_with, remove_but
 from trimtab.tuning.system.shared_truth import known_jobs, share_jobs
@@ -76,6 +76,51 @@ def test_of_what_two_have_measured_the_first_stays(tmp_path: Path) -> None:
         for one in KnownInferenceRecord.read(path).architectures
     }  # fmt: skip
     assert by_layers == {18: {1: 0.2, 4: 0.1}, 34: {1: 0.1}}
+
+
+def test_machines_write_parts_without_a_lock_between_them_and_all_is_joined(
+    tmp_path: Path,
+) -> None:
+    known = Known(tmp_path / "ground_truth.json")
+    share_jobs(known.ground_truth, [job("old")])
+    before, folder = known.copied(tmp_path / "before"), tmp_path / "seed_1/known"
+    with (
+        beginning_with(known, before, folder, "_1") as first,
+        beginning_with(known, before, folder, "_2") as second,
+    ):
+        parts = [path for own in (first, second) for path in (own.ground_truth, own.inference)]
+        written = set(parts)
+        assert len(written) == 4 and not written & {Known.of(folder).ground_truth}
+        for number, own in enumerate((first, second)):
+            share_jobs(own.ground_truth, [job(f"of_{number}")])
+            KnownInference(own.inference, "host", "0" * 64).add(
+                {"layers": number}, architecture(number, 1).measured[0]
+            )
+        # What another one has measured is found, which it was not told of.
+        found = KnownInference(second.inference, "host", "0" * 64).of({"layers": 0})
+        assert [one.configuration for one in found] == [{"batch_size": 1}]
+        assert ids(first.ground_truth) == ids(second.ground_truth) == {"old", "of_0", "of_1"}
+        assert [one.id for one in GroundTruthRecord.read(first.ground_truth).jobs] == ["of_0"]
+    assert ids(known.ground_truth) == {"old"}  # which two would write at once
+    with beginning_with(known, before, folder) as own:  # the last job
+        assert ids(own.ground_truth) == {"old", "of_0", "of_1"}
+    assert ids(known.ground_truth) == {"old", "of_0", "of_1"}
+    every = KnownInference(known.inference, "host", "0" * 64).every()
+    assert [one.architecture for one in every] == [{"layers": 0}, {"layers": 1}]
+
+
+def test_the_first_error_is_the_one_that_is_told(tmp_path: Path) -> None:
+    known = Known(tmp_path / "ground_truth.json")
+    before = known.copied(tmp_path / "before")
+    with (
+        pytest.raises(KeyError, match="first"),
+        beginning_with(known, before, tmp_path / "own") as own,
+    ):
+        share_jobs(own.ground_truth, [job("new")])
+        known.ground_truth.write_text("{")
+        raise KeyError("first")
+    with pytest.raises(UserError, match="restore"), beginning_with(known, before, tmp_path / "own"):
+        pass
 
 
 def test_a_killed_search_that_is_not_gone_on_with_was_not_for_nothing(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Journals in a real PostgreSQL: what holds for those in files holds for them."""
 
+import math
 import os
 import pwd
 import shutil
@@ -89,6 +90,23 @@ def test_sessions_search_as_files_do_also_where_one_ends(address: str, tmp_path:
     assert other.take() is not None and not other.work.is_done
 
 
+def test_a_session_that_was_cut_off_is_told_while_its_trials_run(address: str) -> None:
+    cut, other = Session(address, "cut"), Session(address, "cut")
+    one = cut.take()
+    assert one is not None
+    cut.claims.check()
+    cut.claims._checked_at = -math.inf
+    cut.claims.check()
+    [(number,)] = cut.journal._connection.execute("select pg_backend_pid()").fetchall()
+    other.journal._connection.execute("select pg_terminate_backend(%s)", (number,))
+    cut.claims._checked_at = -math.inf
+    with pytest.raises(UserError, match=r"experiment\.tune\.database: .*start it again"):
+        cut.claims.check()
+    cut.claims.close()  # nothing is left to unlock, which is no error
+    again = other.take()
+    assert again is not None and (again.trial, again.was_begun) == (one.trial, True)
+
+
 def test_one_has_the_turn(address: str) -> None:
     first, second = Session(address, "turns"), Session(address, "turns")
     with first.work._study.turn(), pytest.raises(UserError, match="another has the journal"):
@@ -121,6 +139,27 @@ def test_an_experiment_whose_machine_is_killed(address: str, tmp_path: Path) -> 
     tune(given, [1], results, tmp_path / "truth", never, address)
     assert len(test_machines.rows(results)) == 14
     assert not list(results.rglob("journal")) and not list(results.rglob("trial_*.lock"))
+
+
+def test_sessions_that_are_cut_off_within_an_epoch_end_their_jobs(
+    address: str, tmp_path: Path
+) -> None:
+    results = tmp_path / "results/v1/w/h/o"
+    shared = test_machines.stage_of(test_machines.tuned(tmp_path / "shared"), 2)
+    shared = replace(shared, database=address)
+    pipe = os.open(tmp_path / "shared/tuner", os.O_RDWR)
+    job = test_machines.started(shared, results, 1)
+    test_machines.told(pipe)  # and its trial would wait without end
+    cut = "select pg_terminate_backend(pid) from pg_stat_activity where pid != pg_backend_pid()"
+    PostgresJournal(address, "other")._connection.execute(f"{cut} and backend_type like 'client%'")
+    said = job.communicate(timeout=test_machines.LIMIT_S)[1]
+    os.close(pipe)
+    assert job.returncode not in (0, None) and "start it again" in " ".join(said.split()), said
+    assert "Traceback" not in said
+    tune(test_machines.request(shared), [1], results, tmp_path / "truth", database=address)
+    assert len(test_machines.rows(results)) == 14
+    epochs = (tmp_path / "shared/epochs.txt").read_text().splitlines()
+    assert len(epochs) == len(set(epochs))  # what was there was not trained again
 
 
 def test_no_database(tmp_path: Path) -> None:

@@ -72,6 +72,9 @@ class Asked:
     def ran_out_of_memory(self) -> bool:
         return True
 
+    def ended(self) -> None:
+        pass
+
 
 def search(
     folder: Path, code: str, rungs: list[Rung], *, space: Tuning = WIDTHS, steering: Any = None,

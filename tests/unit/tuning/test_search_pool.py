@@ -126,6 +126,9 @@ class Greedy:
     def ran_out_of_memory(self) -> bool:
         return False
 
+    def ended(self) -> None:
+        pass
+
 
 @needs_two
 def test_a_trial_grows_into_what_is_free_only(tmp_path: Path) -> None:
@@ -154,7 +157,7 @@ class Hungry:
 
     def __init__(self) -> None:
         self.report = {"epochs_probed": 0, "known": 0}
-        self.memory_gib = 0.25
+        self.memory_gib, self.programs = 0.25, 0
 
     def settings_for(self, outlook: Outlook) -> Settings:
         return {"cores": 1, "memory_gib": self.memory_gib}
@@ -169,10 +172,20 @@ class Hungry:
         self.memory_gib = 1.0
         return True
 
+    def ended(self) -> None:
+        self.programs += 1
+
 
 @needs_two
 def test_one_that_needs_more_memory_than_is_free_goes_on_later(tmp_path: Path) -> None:
-    results = search(tmp_path, lambda _: Hungry(), trials=3, megabytes=400, memory_gib=1.0)
+    made = list[Hungry]()
+
+    def steerer(_: object) -> Hungry:
+        made.append(Hungry())
+        return made[-1]
+
+    results = search(tmp_path, steerer, trials=3, megabytes=400, memory_gib=1.0)
+    assert [one.programs for one in made] == [2] * 3  # the first one ran out of memory
     assert [one.result for one in results] == [0.5] * 3
     assert {one.settings["memory_gib"] for one in results} == {1.0}
     assert len(epochs(tmp_path)) == 3 * 3

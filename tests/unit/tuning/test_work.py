@@ -138,6 +138,26 @@ def test_what_another_runs_is_waited_for_and_taken_over(tmp_path: Path) -> None:
     assert first.work.take() is None  # who came back finds that
 
 
+def test_a_program_that_still_ends_keeps_no_other_trial_from_going_on(tmp_path: Path) -> None:
+    first, second = Worker(tmp_path, plan()), Worker(tmp_path, plan())
+    rung = [first.take() for _ in range(4)]
+    while second.take() is not None:
+        pass  # the other brackets' first rungs
+    widths = {one.trial: one.configuration["training.width"] for one in rung if one is not None}
+    for one in rung:
+        assert one is not None
+        first.work.tell(one.trial, one.budget, widths[one.trial] / 100)
+    best, next_best = sorted(widths, key=lambda trial: -widths[trial])[:2]
+    first.work.leave(next_best)  # the best one's program is still ending
+    for worker in (first, second):
+        found = worker.take()
+        assert found is None if worker is second else found and found.trial == next_best
+    assert not second.work.is_done
+    first.work.leave(best)
+    found = second.take()
+    assert found is not None and found.trial == best
+
+
 def test_a_trial_is_claimed_by_one(tmp_path: Path) -> None:
     one, other = Claims(FileLocks(tmp_path / "made")), Claims(FileLocks(tmp_path / "made"))
     assert not one.is_taken(3) and one.take(3) and not one.take(3)
@@ -148,6 +168,14 @@ def test_a_trial_is_claimed_by_one(tmp_path: Path) -> None:
     assert other.take(3) and one.is_taken(4)
     other.close()
     assert one.take(3) and one.take(4)
+
+
+def test_the_lock_of_the_journal_is_one_file_for_good(tmp_path: Path) -> None:
+    """What another host remembers of a folder may be seconds old: it would lock a removed one."""
+    Worker(tmp_path, plan())
+    was = (tmp_path / "journal.lock").stat().st_ino
+    assert Worker(tmp_path, plan()).take() is not None
+    assert (tmp_path / "journal.lock").stat().st_ino == was
 
 
 MOUNTS = """\

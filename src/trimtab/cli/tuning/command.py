@@ -75,7 +75,8 @@ def tune(
     metric: Annotated[
         str,
         typer.Option(
-            help="What it reports of how good the model is: higher is better.",
+            help="What it reports of how good the model is; where lower is better, as of a loss,"
+            " beside an objective that minimises it.",
             rich_help_panel=_PANEL,
         ),
     ] = "accuracy",

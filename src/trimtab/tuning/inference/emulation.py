@@ -11,6 +11,7 @@ of it as a quarter of the time is real execution, and the rest, or what a device
 factor: below, a program would stand still for so long that nothing is learnt but the waiting.
 """
 
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,13 +20,15 @@ from pathlib import Path
 from trimtab.config.groups.hardware import FrequencyLevel, Hardware, Roofline
 from trimtab.errors import UserError
 from trimtab.execution.rooflines import rooflines
-from trimtab.files import read_json, write_json
+from trimtab.files import read_json, write_once
+from trimtab.locks import holding
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.profile import model_of
 from trimtab.tuning.inference.roofline import Scale, scale
 from trimtab.tuning.trials.settings import SystemSettings
 
 _GIB = 1 << 30
+_PATIENCE_S = 1800.0  # each number of cores takes seconds
 _LEAST_SHARE = 0.25  # of the time; benchmarks/tuning/inference_error.py has measured so far down
 
 
@@ -111,14 +114,16 @@ class Device:
     def with_host_measured(self, kept: Path, cpus: Sequence[int]) -> "Device":
         """Return it with rooflines of the host: its YAML's, else measured on `cpus`.
 
-        These are kept in the file `kept`, so that a search that goes on has the same ones.
+        These are kept in the file `kept`, so that a search that goes on has the same ones, as have
+        all machines that share it. One measures at a time. Raises UserError where another does
+        without end.
         """
         if self.host.rooflines:
             return self
-        if not kept.exists():
-            found = rooflines(cpus)
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            write_json(kept, found)
+        lock = kept.with_name(f"{kept.name}.lock")
+        with holding(lock, f"{kept}: another measures this host", _PATIENCE_S):
+            if not kept.exists():
+                write_once(kept, json.dumps(rooflines(cpus)))
         measured = [Roofline(**one) for one in read_json(kept)]
         return replace(self, host=replace(self.host, rooflines=measured))
 

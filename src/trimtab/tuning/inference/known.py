@@ -1,9 +1,10 @@
 """What is known of architectures' inference: a file that searches, users and machines share.
 
-Thesis, section 7.3.1: a look-up in a table of what earlier trials have measured.
+Thesis, section 7.3.1: a look-up in a table of what earlier trials have measured. Machines that
+share a search write parts of it (records.tuning.parts).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 from trimtab.config.parameter import same
 from trimtab.locks import holding
 from trimtab.records.tuning.inference import KnownArchitecture, KnownInferenceRecord, Measured
+from trimtab.records.tuning.parts import parts_of
 
 _PATIENCE_S = 60.0
 
@@ -23,19 +25,20 @@ def share_architectures(path: Path, found: Sequence[KnownArchitecture]) -> None:
     """
     with _held(path):
         known = list(_read(path).architectures)
-        for one in found:
-            at = next((at for at, other in enumerate(known) if _are_of_one(one, other)), None)
-            if at is None:
-                known.append(one)
-                continue
-            there = [measured.configuration for measured in known[at].measured]
-            new = [each for each in one.measured if each.configuration not in there]
-            known[at] = replace(known[at], measured=[*known[at].measured, *new])
+        _join(known, found)
         KnownInferenceRecord(architectures=known).write(path)
 
 
+def known_architectures(path: Path) -> list[KnownArchitecture]:
+    """Return what is in the file at `path` and in all its parts; raises as KnownInference does."""
+    known = list[KnownArchitecture]()
+    for part in parts_of(path):
+        _join(known, _read(part).architectures)
+    return known
+
+
 class KnownInference:
-    """The architectures of one inference program on one machine, in the file at `path`.
+    """The architectures of one inference program on one machine, in the file or the part at `path`.
 
     Raises TrimtabError for a damaged file, and UserError where another process holds it without
     end.
@@ -46,14 +49,14 @@ class KnownInference:
 
     def of(self, architecture: Mapping[str, Any]) -> list[Measured]:
         """Return what was measured of an architecture, in its order."""
-        for one in _read(self.path).architectures:
+        for one in known_architectures(self.path):
             if self._is(one, architecture):
                 return one.measured
         return []
 
     def every(self) -> list[KnownArchitecture]:
         """Return all architectures of the program on the machine."""
-        found = _read(self.path).architectures
+        found = known_architectures(self.path)
         key = (self.machine, self.program)
         return [one for one in found if (one.machine, one.program) == key]
 
@@ -80,6 +83,17 @@ class KnownInference:
     def _is(self, known: KnownArchitecture, architecture: Mapping[str, Any]) -> bool:
         ours = KnownArchitecture(self.machine, self.program, dict(architecture), [])
         return _are_of_one(known, ours)
+
+
+def _join(known: list[KnownArchitecture], found: Iterable[KnownArchitecture]) -> None:
+    for one in found:
+        at = next((at for at, other in enumerate(known) if _are_of_one(one, other)), None)
+        if at is None:
+            known.append(one)
+            continue
+        there = [measured.configuration for measured in known[at].measured]
+        new = [each for each in one.measured if each.configuration not in there]
+        known[at] = replace(known[at], measured=[*known[at].measured, *new])
 
 
 def _are_of_one(one: KnownArchitecture, other: KnownArchitecture) -> bool:

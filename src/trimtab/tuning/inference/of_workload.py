@@ -32,17 +32,14 @@ from trimtab.tuning.trials.events import Ended
 _TAKEN = ("batch_size", "cores", "memory_gib", "frequency_mhz")
 
 
-def shares(cpus: Sequence[int], tuning: Tuning) -> tuple[list[int], list[int]]:
-    """Return the CPUs for inference and those for training: up to half, as many as it asks for.
+def inference_cpus(cpus: int, tuning: Tuning) -> int:
+    """Return how many CPUs inference is measured on: as many as it asks for, up to half of them.
 
-    The only CPU of a machine is in both shares, and neither is then measured undisturbed.
+    The only one of a machine is for training and inference in turns.
     """
     cores = tuning.inference.get("cores")
     asked = 1 if cores is None else max(cores.choices or [cores.high or 1])
-    count = min(int(asked), len(cpus) // 2)
-    if not count:
-        return list(cpus), list(cpus)
-    return list(cpus[-count:]), list(cpus[:-count])
+    return max(1, min(int(asked), cpus // 2))
 
 
 def server_of(
@@ -62,7 +59,7 @@ def server_of(
     What is not `known` it measures on this machine, whose power model is `hardware`, or emulates
     `device` on it. It minimises energy where the objective's score names that of inference and not
     its time. Raises UserError for `inference` parameters that are not measured, and for more cores
-    than its share of the CPUs, or the device, has.
+    than it has, here (`inference_cpus`) or on the device.
     """
     for name in tuning.inference:
         if name not in _TAKEN:
@@ -70,18 +67,18 @@ def server_of(
             raise UserError(f"tuning.inference.{name}: is not measured; expected of {expected}")
     names = Score(objective).names
     by_energy = Wanted.ENERGY in names and Wanted.TIME not in names
-    cpus, _ = shares(sorted(os.sched_getaffinity(0)), tuning)
-    effort = Effort()
+    cpus = inference_cpus(len(os.sched_getaffinity(0)), tuning)
     if device is not None:
-        cpus = cpus[: device.hardware.cores]
+        cpus = min(cpus, device.hardware.cores)
+    effort = Effort()
     return InferenceServer(
-        tuning=within_cores(tuning, Kind.INFERENCE, len(cpus)),
+        tuning=within_cores(tuning, Kind.INFERENCE, cpus),
         architecture=[name for name in tuning.model if name in workload.parameters],
         plan=plan,
         wanted=Wanted.ENERGY if by_energy else Wanted.TIME,
         scenario=scenario_of(tuning.scenario),
         known=known,
-        measure=partial(measured, workload, hardware, cpus, effort, device=device),
+        measure=partial(measured, workload, hardware, effort, device=device),
         effort=effort,
         folder=folder,
         cpus=cpus,
@@ -92,10 +89,10 @@ def server_of(
 def measured(
     workload: Workload,
     hardware: HardwareModel,
-    cpus: Sequence[int],
     effort: Effort,
     architecture: Mapping[str, Any],
     configuration: Mapping[str, Setting],
+    cpus: Sequence[int],
     folder: Path,
     *,
     device: Device | None = None,

@@ -1,8 +1,9 @@
 """The inference tuning server: tunes how a model is used while a trial trains it.
 
-Thesis, sections 7.3.3 and 7.3.4. It works in a thread, on CPUs of its own share, which measures
-one configuration after the other as programs of their own. A training trial is judged when all of
-them were; a later one of the same architecture has them at once.
+Thesis, sections 7.3.3 and 7.3.4. It measures one configuration after the other, as programs of
+their own, on CPUs that no trial has meanwhile; while nothing is to be measured, trials have these,
+too. A training trial is judged when all of them were; a later one of the same architecture has them
+at once.
 """
 
 import os
@@ -28,9 +29,10 @@ from trimtab.tuning.samplers import GRID
 from trimtab.tuning.score import Failure
 from trimtab.tuning.space import Space
 from trimtab.tuning.study import Study
+from trimtab.tuning.trials.events import Reason
 
-# What inference costs with an architecture and a configuration, measured in a folder.
-Measure = Callable[[Mapping[str, Any], Mapping[str, Setting], Path], Measured]
+# What inference costs with an architecture and a configuration, measured on CPUs in a folder.
+Measure = Callable[[Mapping[str, Any], Mapping[str, Setting], Sequence[int], Path], Measured]
 
 
 @dataclass(frozen=True)
@@ -50,10 +52,9 @@ class InferenceServer:
     """Tunes the `inference` parameters of `tuning` for every architecture that is trained.
 
     `architecture` are the names of the `model` parameters that inference depends on. `folder` is
-    for this search alone; what is measured is kept in `known`. `effort` is told by `measure` what
-    it took, and tells it to stop. Used as a context manager: it works from the block's beginning
-    to its end, and where the block raises what it measures is killed. What goes wrong in its
-    thread is raised by `started` and `metrics`.
+    for this search alone; what is measured is kept in `known`. It wants so many `cpus`. `effort` is
+    told by `measure` what it took, and tells it to stop. Used as a context manager: what it does at
+    the block's end is ended first, and where the block raises what it measures is killed.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class InferenceServer:
         known: KnownInference,
         measure: Measure,
         folder: Path,
-        cpus: Sequence[int],
+        cpus: int,
         seed: int,
         effort: Effort,
     ) -> None:
@@ -84,13 +85,10 @@ class InferenceServer:
         self._architectures: dict[str, _Architecture] = {}
         self._agenda = Agenda(lambda key: self._architectures[key].is_complete)
         self._changed = threading.Condition()
-        self._closing = False
-        self._broke: BaseException | None = None
-        self._thread = threading.Thread(target=self._work, name="inference", daemon=True)
+        self._closing = self._works = False
 
     def __enter__(self) -> Self:
         remove_tree(self._folder)
-        self._thread.start()
         return self
 
     def __exit__(
@@ -101,7 +99,25 @@ class InferenceServer:
             self._changed.notify_all()
         if kind is not None:  # nobody waits for what is being measured
             self._effort.stopped.set()
-        self._thread.join()
+        with self._changed:
+            self._changed.wait_for(lambda: not self._works)
+
+    @property
+    def cpus_wanted(self) -> int:
+        """How many CPUs it wants for what there is to measure now."""
+        with self._changed:
+            return 0 if self._agenda.next() is None else self._cpus
+
+    def work(self, cpus: Sequence[int]) -> None:
+        """Measure on these CPUs until nothing is left, in a thread that may be bound to them."""
+        os.sched_setaffinity(0, cpus)  # of this thread, and of what it starts
+        try:
+            while (key := self._next()) is not None:
+                self._measure_one(key, cpus)
+        finally:
+            with self._changed:
+                self._works = False
+                self._changed.notify_all()
 
     def taken(self) -> tuple[float, float]:
         """Return the seconds and joules of what was measured since this was asked last."""
@@ -110,14 +126,12 @@ class InferenceServer:
     def started(self, trial: int, complete: Mapping[str, Any]) -> None:
         """Hear that a trial has begun: its architecture's inference is tuned from now on."""
         with self._changed:
-            self._raise()
             self._agenda.started(trial, self._key_of(complete))
-            self._changed.notify_all()
 
     def is_known(self, trial: int) -> bool:
         """Whether `metrics` of a trial, which has not been asked for, would not wait."""
         with self._changed:
-            return self._broke is not None or self._agenda.is_complete(self._agenda.needs(trial))
+            return self._agenda.is_complete(self._agenda.needs(trial))
 
     def dropped(self, trial: int) -> None:
         """Hear that the metrics of a trial are not going to be asked for, as it has failed."""
@@ -132,11 +146,7 @@ class InferenceServer:
         """
         with self._changed:
             key = self._agenda.ended(trial)
-            self._changed.notify_all()
-            self._changed.wait_for(
-                lambda: self._broke or self._closing or self._agenda.is_complete(key)
-            )
-            self._raise()
+            self._changed.wait_for(lambda: self._closing or self._agenda.is_complete(key))
             self._agenda.judged(trial)
             measured = self._architectures[key].measured
             if not self._agenda.is_complete(key):
@@ -182,29 +192,13 @@ class InferenceServer:
             and self._space.allows(values)
         )
 
-    def _raise(self) -> None:
-        if self._broke is not None:
-            raise self._broke
-
-    def _work(self) -> None:
-        try:
-            os.sched_setaffinity(0, self._cpus)  # of this thread, and of what it starts
-            while (key := self._next()) is not None:
-                self._measure_one(key)
-        except BaseException as error:
-            with self._changed:
-                self._broke = error
-                self._changed.notify_all()
-
     def _next(self) -> str | None:
         with self._changed:
-            while not self._closing:
-                if (key := self._agenda.next()) is not None:
-                    return key
-                self._changed.wait()
-        return None
+            key = None if self._closing else self._agenda.next()
+            self._works = key is not None
+            return key
 
-    def _measure_one(self, key: str) -> None:
+    def _measure_one(self, key: str, cpus: Sequence[int]) -> None:
         """Measure a configuration that was not yet, or find that there is none."""
         one = self._architectures[key]
         if one.suggestions is None:
@@ -217,13 +211,15 @@ class InferenceServer:
             return
         folder = one.folder / f"configuration_{len(one.measured)}"
         folder.mkdir(parents=True)
-        measured = self._measure(one.parameters, configuration, folder)
+        measured = self._measure(one.parameters, configuration, cpus, folder)
         if not measured.failure:  # which may be this machine's, and pass
             self._known.add(one.parameters, measured)
         remove_tree(folder)
         with self._changed:
             one.measured.append(measured)
-            one.is_complete = len(one.measured) >= self.planned
+            # What hangs would hang again, for as long each time.
+            hangs = measured.failure.startswith(Reason.TIMED_OUT)
+            one.is_complete = hangs or len(one.measured) >= self.planned
             self._changed.notify_all()
 
     def _suggestions(self, folder: Path) -> Suggestions:

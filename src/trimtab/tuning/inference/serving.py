@@ -110,7 +110,7 @@ def served(
     if broken:
         return Failure(broken)
     if event.reason.is_failure:
-        return Failure(f"{event.reason}: {event.message}")
+        return Failure(event.failure)
     if not rounds.batch_s:
         return Failure(
             "reported no batch after its first ones: it has to call trimtab_trial.batches, or its "

@@ -1,35 +1,37 @@
-"""Waiting for a companion while other trials go on: its answer is an event as those of trials."""
+"""Waiting for a companion while trials go on: that it has come is an event as those of trials."""
 
 import math
 import os
 import threading
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
-from trimtab.tuning.score import Metrics
-from trimtab.tuning.trials.events import Ended
+from trimtab.tuning.trials.events import Answered
+
+_Found = TypeVar("_Found")
 
 
-class Answer:
-    """What `ask` returns, which may wait, for a trial that `ended`: that is the event, once.
+class Answer(Generic[_Found]):
+    """What `ask` returns, which may wait; that it has is an event, once.
 
     `take` is called after it, `close` at any time, also while the answer is waited for.
     """
 
-    def __init__(self, ended: Ended, ask: Callable[[], Metrics]) -> None:
-        self._ended: Ended | None = ended
-        self._found: Metrics | None = None
+    def __init__(self, ask: Callable[[], _Found]) -> None:
+        self._was_told = False
+        self._found: list[_Found] = []
         self._error: BaseException | None = None
         self._has_come = threading.Event()
         self._closing, self._closed = threading.Lock(), False
         self._news_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         threading.Thread(target=self._wait, args=(ask,), name="answer", daemon=True).start()
 
-    def pending(self) -> Ended | None:
-        """Return how the trial ended, once, when the answer has come."""
-        if not self._has_come.is_set():
+    def pending(self) -> Answered | None:
+        """Return that the answer has come, once."""
+        if self._was_told or not self._has_come.is_set():
             return None
-        ended, self._ended = self._ended, None
-        return ended
+        self._was_told = True
+        return Answered()
 
     def filenos(self) -> list[int]:
         """Return what becomes readable with the answer."""
@@ -40,13 +42,12 @@ class Answer:
         """Nothing happens by itself."""
         return math.inf
 
-    def take(self) -> Metrics:
+    def take(self) -> _Found:
         """Return the answer that has come, or raise what `ask` raised."""
         self.close()
         if self._error is not None:
             raise self._error
-        assert self._found is not None
-        return self._found
+        return self._found[0]
 
     def close(self) -> None:
         """Give back the descriptor."""
@@ -55,9 +56,9 @@ class Answer:
                 self._closed = True
                 os.close(self._news_fd)
 
-    def _wait(self, ask: Callable[[], Metrics]) -> None:
+    def _wait(self, ask: Callable[[], _Found]) -> None:
         try:
-            self._found = ask()
+            self._found.append(ask())
         except BaseException as error:
             self._error = error
         self._has_come.set()

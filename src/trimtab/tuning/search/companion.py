@@ -1,10 +1,11 @@
 """What goes on beside the trials of a search and adds to their metrics.
 
 Thesis, section 7.3.3: the inference tuning server is asked for each training trial as it starts,
-works while that trains, and what it found counts when the trial is judged.
+works while that trains, and what it found counts when the trial is judged. It works on CPUs that
+trials have at other times.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from trimtab.tuning.score import Failure
@@ -12,6 +13,16 @@ from trimtab.tuning.score import Failure
 
 class Companion(Protocol):
     """Is told of every trial on every rung, and asked for metrics when it has trained."""
+
+    @property
+    def cpus_wanted(self) -> int:
+        """How many CPUs it wants for what there is to do now; 0 where that is nothing."""
+
+    def work(self, cpus: Sequence[int]) -> None:
+        """Work on these CPUs, in any thread, and return when nothing is left to do.
+
+        What it raises ends the search.
+        """
 
     def started(self, trial: int, complete: Mapping[str, Any]) -> None:
         """Hear that a trial has begun, with all its parameters by their full names."""
@@ -31,6 +42,11 @@ class Companion(Protocol):
 
 class Alone:
     """No companion: trials are judged by their training."""
+
+    cpus_wanted = 0
+
+    def work(self, cpus: Sequence[int]) -> None:
+        """Nothing is to be done."""
 
     def started(self, trial: int, complete: Mapping[str, Any]) -> None:
         """Nothing goes on beside."""

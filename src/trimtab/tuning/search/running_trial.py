@@ -75,7 +75,7 @@ def why_failed(one: RunningTrial, ended: Ended) -> str:
     One whose program ended well before its budget, as it stops early by itself, can.
     """
     if ended.reason.is_failure or ended.reason == Reason.KILLED:
-        return f"{ended.reason}: {ended.message}"
+        return ended.failure
     if not one.metrics:
         return (
             "reported no epoch: expected trimtab_trial.epoch_end with a metric, or lines that"

@@ -8,6 +8,7 @@ search at once, each a worker with the CPUs of its own machine.
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,7 @@ from trimtab.tuning.score import Metrics
 from trimtab.tuning.search.answer import Answer
 from trimtab.tuning.search.clock import KEPT_EVERY_S, SearchClock
 from trimtab.tuning.search.companion import Alone, Companion
+from trimtab.tuning.search.lending import Lending
 from trimtab.tuning.search.running_trial import RunningTrial, result_of, why_failed
 from trimtab.tuning.sharing.claims import Claims, FileLocks, Locks
 from trimtab.tuning.sharing.work import Assigned, Work
@@ -27,11 +29,11 @@ from trimtab.tuning.study import Study
 from trimtab.tuning.system.pool import Demand, Pool
 from trimtab.tuning.system.spending import SharedMeters, Spent, Taken, rates_of
 from trimtab.tuning.system.steering import MeasuredEpoch, Outlook, Settings, Steerer, Steering
-from trimtab.tuning.trials.events import Ended, EpochEnd, Reason
+from trimtab.tuning.trials.events import Answered, Ended, EpochEnd, Event, Reason
 from trimtab.tuning.trials.process import TrialProcess
 from trimtab.tuning.trials.running import kill_left_over
 from trimtab.tuning.trials.settings import SystemSettings
-from trimtab.tuning.trials.waiting import next_events
+from trimtab.tuning.trials.waiting import Awaited, next_events
 
 _LOOK_S = 0.5  # how often a machine looks whether others have ended what it waits for
 
@@ -41,8 +43,9 @@ class Search:
 
     Trials keep their checkpoints in `folder`, where machines that share the study also have their
     claims, unless there are other `locks`. `on_result` hears of every trial on every rung that was
-    trained here when it is judged, and `companion` adds to their metrics. Earlier processes have
-    searched for `began_s` at least.
+    trained here when it is judged, and `companion` adds to their metrics: while it has something to
+    do, the next CPUs that are free are its own. Earlier processes have searched for `began_s` at
+    least.
 
     A trial is judged when its last epoch has ended: its checkpoint is there, and nothing that its
     program does on its way out changes the result. While that ends its CPUs are others'; its memory
@@ -73,10 +76,11 @@ class Search:
         gpus = Gpus({**os.environ, **plan.workload.env})
         of_machine = gpus.uuids if plan.gpus is None else plan.gpus
         self._pool = Pool(plan.cpus, plan.memory_gib, of_machine)
+        self._lending = Lending(companion, self._pool)
         self._meters = SharedMeters(machine_meters(plan.hardware, gpus))
         self._running: list[RunningTrial] = []
         self._ending: list[RunningTrial] = []  # whose programs were told to stop
-        self._awaiting: dict[Answer, RunningTrial] = {}
+        self._awaiting: dict[Answer[Metrics], tuple[RunningTrial, Ended]] = {}
         self._lost: dict[int, tuple[float, Taken]] = {}  # began, taken: by earlier processes
 
     def run(self) -> None:
@@ -87,35 +91,45 @@ class Search:
         try:
             while self._start_what_can() or not self._work.is_done:
                 self._clock.keep()
+                self._claims.check()
                 self._take_in()
         finally:
             for one in (*self._running, *self._ending):
                 one.process.kill()
             for answer in self._awaiting:
                 answer.close()
+            self._lending.close()
             self._claims.close()
-            self._clock.keep()
+            with suppress(OSError):  # the first error is what is to be told
+                self._clock.keep()
         self._work.close()
 
     def _take_in(self) -> None:
         """Wait until something happens here, or may have elsewhere, and take in what it is."""
         programs = {one.process: one for one in (*self._running, *self._ending)}
-        awaited: list[TrialProcess | Answer] = [*programs, *self._awaiting]
+        awaited: list[Awaited[Event | Answered]]
+        awaited = [*programs, *self._awaiting, *self._lending.work]
         if not awaited:  # others have all that can be trained now
             time.sleep(_LOOK_S)
         timeout_s = KEPT_EVERY_S if self._plan.machine.count == 1 else _LOOK_S
         for of, event in next_events(awaited, timeout_s):
-            if isinstance(event, EpochEnd):
-                assert isinstance(of, TrialProcess)
-                self._epoch_ended(programs[of], event)
+            if isinstance(of, TrialProcess):
+                self._happened(programs[of], event)
+            elif of in self._lending.work:
+                self._look_at = 0.0
+                self._lending.end()
             elif isinstance(of, Answer):
-                self._judge(self._awaiting.pop(of), event, of.take())
-            else:
-                self._process_ended(programs[of], event)
+                self._judge(*self._awaiting.pop(of), of.take())
+
+    def _happened(self, one: RunningTrial, event: Event | Answered) -> None:
+        if isinstance(event, EpochEnd):
+            self._epoch_ended(one, event)
+        elif isinstance(event, Ended):
+            self._process_ended(one, event)
 
     def _start_what_can(self) -> bool:
         """Start trials while what they need is free; return if any runs, ends or is judged."""
-        while not self._pool.is_used_up and time.monotonic() >= self._look_at:
+        while not (self._lending.is_due() or self._pool.is_used_up) and self._looks():
             assigned = self._work.take()
             if assigned is None:
                 self._look_at = time.monotonic() + _LOOK_S
@@ -123,6 +137,9 @@ class Search:
                 self._work.leave(assigned.trial)  # for a machine with more room
                 self._look_at = time.monotonic() + _LOOK_S
         return bool(self._running or self._ending or self._awaiting)
+
+    def _looks(self) -> bool:
+        return time.monotonic() >= self._look_at
 
     def _started(self, one: Assigned, settings: Settings | None = None) -> bool:
         """Start a trial, if what it needs is free."""
@@ -205,6 +222,7 @@ class Search:
     def _process_ended(self, one: RunningTrial, ended: Ended) -> None:
         one.has_taken(ended, self._meters, self._meters.read(len(self._running)))
         one.has_ended, self._look_at = True, 0.0
+        one.steering.ended()
         self._pool.give_back(one.trial)
         if one in self._ending:
             self._ending.remove(one)
@@ -229,8 +247,8 @@ class Search:
         elif self._companion.is_known(one.trial):
             self._judge(one, ended, self._companion.metrics(one.trial))
         else:
-            answer = Answer(ended, partial(self._companion.metrics, one.trial))
-            self._awaiting[answer] = one
+            answer = Answer(partial(self._companion.metrics, one.trial))
+            self._awaiting[answer] = one, ended
 
     def _judge(self, one: RunningTrial, ended: Ended, beside: Metrics) -> None:
         best = one.steering.best(self._pool.machine)
@@ -254,7 +272,7 @@ class Search:
         return Outlook(max(1, waiting), self._pool.room(trial), self._pool.machine, starts)
 
     def _demand(self, settings: Settings) -> Demand:
-        return Demand.of(settings, max(1, len(self._plan.cpus) // self._plan.workers))
+        return Demand.of(settings, max(1, self._plan.cpus_of_trials // self._plan.workers))
 
     def _system_settings(
         self, trial: int, settings: Settings, cpus: tuple[int, ...]

@@ -10,6 +10,7 @@ refused, as are those without locks.
 """
 
 import os
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from trimtab.errors import UserError
 from trimtab.locks import try_lock
 
 _MOUNTS = Path("/proc/self/mountinfo")
+_CHECKED_EVERY_S = 5.0
 # Options with which a mount keeps locks on its machine: of NFS, Lustre and OCFS2.
 _LOCAL = {"nolock", "local_lock=all", "local_lock=flock", "localflock"}
 
@@ -28,6 +30,9 @@ class Locks(Protocol):
 
     def try_lock(self, trial: int) -> Callable[[], None] | None:
         """Lock a trial; return what unlocks it, or None where another worker has it."""
+
+    def check(self) -> None:
+        """Raise UserError where locks that this worker has are known to be others' by now."""
 
 
 class FileLocks:
@@ -42,6 +47,9 @@ class FileLocks:
         descriptor = try_lock(self._folder / f"trial_{trial}.lock")
         return None if descriptor is None else partial(os.close, descriptor)
 
+    def check(self) -> None:
+        """As every lock's: they last as long as this process."""
+
 
 class Claims:
     """The trials that this worker has of the search with these locks, each one's alone."""
@@ -49,6 +57,7 @@ class Claims:
     def __init__(self, locks: Locks) -> None:
         self._locks = locks
         self._held: dict[int, Callable[[], None]] = {}
+        self._checked_at = time.monotonic()
 
     def take(self, trial: int) -> bool:
         """Claim a trial; return whether nobody had it, this worker included."""
@@ -67,6 +76,12 @@ class Claims:
         if unlock is not None:
             unlock()
         return unlock is None
+
+    def check(self) -> None:
+        """Raise UserError, every few seconds, where locks were lost: others train those trials."""
+        if time.monotonic() - self._checked_at >= _CHECKED_EVERY_S:
+            self._locks.check()
+            self._checked_at = time.monotonic()
 
     def give_back(self, trial: int) -> None:
         """Claim a trial, if it was, no more."""

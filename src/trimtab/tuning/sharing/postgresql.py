@@ -6,17 +6,16 @@ locks of the session: the server releases them with the connection of a worker, 
 
 import hashlib
 import json
-import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 from optuna.storages.journal import BaseJournalBackend
 
 from trimtab.errors import UserError
+from trimtab.files import write_once
 
 _TABLE = """
 create table if not exists trimtab_journal
@@ -27,7 +26,16 @@ _READ = "select record from trimtab_journal where search = %s and number >= %s o
 _COUNT = "select count(*) from trimtab_journal where search = %s"
 # Of a machine that lost its power or its network the server hears nothing: it asks, s.
 _KEEPALIVE = {"tcp_keepalives_idle": 30, "tcp_keepalives_interval": 10, "tcp_keepalives_count": 3}
+# That machine is to know before the server has given its locks to others: it ends by then.
+_OUR_KEEPALIVE = {
+    "connect_timeout": 20, "tcp_user_timeout": 20_000,  # ms
+    "keepalives_idle": 10, "keepalives_interval": 3, "keepalives_count": 3,
+}  # fmt: skip
 
+_CUT_OFF = (
+    "; a session that is cut off loses its trials to others, so that those here were ended: start"
+    " it again, and the search goes on"
+)
 _IDLE_TIMEOUT_SINCE = 140000  # version 14, as the server says it
 
 
@@ -41,6 +49,7 @@ class PostgresJournal(BaseJournalBackend):  # type: ignore[misc] # Optuna is not
     def __init__(self, address: str, name: str, patience_s: float = 60.0) -> None:
         try:
             import psycopg
+            from psycopg.conninfo import conninfo_to_dict
         except ImportError:
             raise UserError(
                 "experiment.tune.database: PostgreSQL's driver is missing: make deps-postgresql "
@@ -48,8 +57,10 @@ class PostgresJournal(BaseJournalBackend):  # type: ignore[misc] # Optuna is not
             ) from None
         self._driver, self._name = psycopg, name
         self._place = address.rpartition("@")[2]  # without a password
+        self._connection: Any = None
         with self._telling():
-            self._connection = psycopg.connect(address, autocommit=True)
+            keys = {**_OUR_KEEPALIVE, **conninfo_to_dict(address)}
+            self._connection = psycopg.connect(**keys, autocommit=True)
             patience_ms = int(patience_s * 1000)
             self._connection.execute(f"set lock_timeout = {patience_ms}")
             if self._connection.info.server_version >= _IDLE_TIMEOUT_SINCE:
@@ -94,6 +105,11 @@ class PostgresJournal(BaseJournalBackend):  # type: ignore[misc] # Optuna is not
             [(locked,)] = asked.fetchall()
         return (lambda: self._unlock(key)) if locked else None
 
+    def check(self) -> None:
+        """As every lock's: they end with the session."""
+        with self._telling():
+            self._connection.execute("select 1")
+
     def close(self) -> None:
         """End the session, and with it all locks."""
         self._connection.close()
@@ -119,6 +135,8 @@ class PostgresJournal(BaseJournalBackend):  # type: ignore[misc] # Optuna is not
             raise UserError(f"{self}: another has the journal without end") from None
         except self._driver.Error as error:
             said = " ".join(str(error).split())
+            if self._connection is not None and self._connection.closed:
+                said += _CUT_OFF
             raise UserError(f"experiment.tune.database: {self._place}: {said}") from None
 
 
@@ -128,13 +146,8 @@ def name_in(folder: Path) -> str:
     So a folder that was removed is another search afterwards.
     """
     file = folder / "search"
-    folder.mkdir(parents=True, exist_ok=True)
     if not file.exists():
-        with NamedTemporaryFile("w", dir=folder) as new:
-            new.write(uuid.uuid4().hex)
-            new.flush()
-            with suppress(FileExistsError):
-                os.link(new.name, file)  # whole, and of one machine alone
+        write_once(file, uuid.uuid4().hex)
     return file.read_text()
 
 

@@ -59,26 +59,29 @@ class Work:
     def take(self) -> Assigned | None:
         """Look for what is to be trained next and claim it; None where there is nothing now."""
         with self._study.turn():
-            trials = self._look()
-            job, before = self._schedule.next_job(), None
-            if job is not None and job.trial is None:
-                try:
-                    number, configuration = self._study.ask({_JOBS: [[job.bracket, job.rung]]})
-                except NothingLeftError:  # what was found goes on
-                    self._no_more_new = True
-                    self._look()
-                    job = self._schedule.next_job()
+            trials, ending = self._look(), set[int]()
+            while (job := self._schedule.next_job(ending)) is not None and job.trial is not None:
+                if self._claims.take(job.trial):
+                    break
+                ending.add(job.trial)  # it was told of, and its program is still ending
             if job is None:
                 return None
-            if job.trial is not None:
+            if job.trial is None:
+                try:
+                    number, configuration = self._study.ask({_JOBS: [[job.bracket, job.rung]]})
+                except NothingLeftError:
+                    self._no_more_new = True
+                    return self.take()  # what was found goes on
+                if not self._claims.take(number):  # whoever has it trains it
+                    return None
+                before, was_begun = None, False
+            else:
                 number, told = job.trial, trials[job.trial]
                 configuration, before = dict(told.configuration), told.budget
-            if not self._claims.take(number):  # it was told of, and its program is still ending
-                return None
-            was_begun = job.trial is not None and self._is_noted(trials[number], job)
-            if job.trial is not None and not was_begun:
-                jobs = [*trials[number].attributes.get(_JOBS, []), [job.bracket, job.rung]]
-                self._study.note(number, _JOBS, jobs)
+                was_begun = self._is_noted(told, job)
+                if not was_begun:
+                    jobs = [*told.attributes.get(_JOBS, []), [job.bracket, job.rung]]
+                    self._study.note(number, _JOBS, jobs)
         self._schedule.start(job, number)
         budget = self._budget(job)
         # What a process that ended had not finished goes on from its last epoch, too.

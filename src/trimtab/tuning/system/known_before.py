@@ -13,26 +13,35 @@ from pathlib import Path
 
 from trimtab.errors import TrimtabError
 from trimtab.files import new_folder_beside, remove_tree
-from trimtab.records.tuning.inference import KnownInferenceRecord
-from trimtab.tuning.inference.known import share_architectures
+from trimtab.records.tuning.parts import part_of
+from trimtab.tuning.inference.known import known_architectures, share_architectures
 from trimtab.tuning.system.shared_truth import known_jobs, share_jobs
 
 
 @dataclass(frozen=True)
 class Known:
-    """The files of what is known: of system settings, and of inference beside it."""
+    """The files of what is known: of system settings, and of inference beside it.
 
-    ground_truth: Path
+    Of those of machines that share a search, the parts that the one with this `suffix` writes.
+    """
+
+    truth: Path
+    suffix: str = ""
 
     @classmethod
-    def of(cls, folder: Path) -> "Known":
+    def of(cls, folder: Path, suffix: str = "") -> "Known":
         """Return the files of a copy."""
-        return cls(folder / "ground_truth.json")
+        return cls(folder / "ground_truth.json", suffix)
+
+    @property
+    def ground_truth(self) -> Path:
+        """The file of what was learnt of system settings."""
+        return part_of(self.truth, self.suffix)
 
     @property
     def inference(self) -> Path:
         """The file of what was measured of inference."""
-        return self.ground_truth.with_name("known_inference.json")
+        return part_of(self.truth.with_name("known_inference.json"), self.suffix)
 
     def copied(self, folder: Path) -> "Known":
         """Return the copy in `folder`, which is made once, as of now, and whole or not at all."""
@@ -58,23 +67,32 @@ class Known:
 
         Raises as reading and sharing either file does.
         """
-        if _differ(other.ground_truth, before.ground_truth):
-            old = known_jobs(before.ground_truth)
-            new = [job for job in known_jobs(other.ground_truth) if job not in old]
-            share_jobs(self.ground_truth, new)
-        if _differ(other.inference, before.inference):
-            found = KnownInferenceRecord.read(other.inference).architectures
-            share_architectures(self.inference, found)
+        old = known_jobs(before.ground_truth)
+        if jobs := [job for job in known_jobs(other.ground_truth) if job not in old]:
+            share_jobs(self.ground_truth, jobs)
+        known = known_architectures(before.inference)
+        if new := [one for one in known_architectures(other.inference) if one not in known]:
+            share_architectures(self.inference, new)
 
 
 @contextmanager
-def beginning_with(known: Known, before: Known, folder: Path) -> Iterator[Known]:
-    """Yield the copy of `before` in `folder`; `known` learns from it, however the block ends."""
+def beginning_with(known: Known, before: Known, folder: Path, suffix: str = "") -> Iterator[Known]:
+    """Yield the copy of `before` in `folder`; `known` learns from it, however the block ends.
+
+    One of several machines, by its `suffix`, has a part of the copy to write, and `known` learns
+    from all of them when the search is gone on with by one that is alone.
+    """
     own = before.copied(folder)
+    if suffix:
+        yield Known.of(folder, suffix)
+        return
     try:
         yield own
-    finally:
-        known.learn_from(own, before)
+    except BaseException:
+        with suppress(TrimtabError, OSError):  # the first error is what is to be told
+            known.learn_from(own, before)
+        raise
+    known.learn_from(own, before)
 
 
 def remove_but(searches: Path, known: Known) -> None:
@@ -87,9 +105,3 @@ def remove_but(searches: Path, known: Known) -> None:
             with suppress(TrimtabError):
                 known.learn_from(Known.of(copy), Known.of(other / "known"))
         remove_tree(other)
-
-
-def _differ(path: Path, before: Path) -> bool:
-    if not path.exists():
-        return False
-    return not before.exists() or path.read_bytes() != before.read_bytes()

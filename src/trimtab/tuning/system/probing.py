@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 
 from trimtab.config.groups.objective import Least
 from trimtab.records.tuning.ground_truth import Cost, Profile
-from trimtab.tuning.system.ground_truth import GroundTruth, Job, key_of
+from trimtab.tuning.system.ground_truth import GroundTruth, Job, Key, key_of
 from trimtab.tuning.system.pool import Demand
 from trimtab.tuning.system.steering import MeasuredEpoch, Outlook, Settings
 
@@ -68,6 +68,7 @@ class SystemTuner:
         self._unit: tuple[float, float | None] | None = None  # of the job's costs: s and J
         self._epochs = self._probed = 0
         self._is_known = False
+        self._probes: tuple[Job, Key] | None = None  # under way
         self._never_set: frozenset[str] = frozenset()  # not even the default: no matter which
 
     @property
@@ -80,6 +81,7 @@ class SystemTuner:
         job = self._job or self._shared.latest
         probe = None if outlook.starts or job is None else self._probe(job, outlook)
         if job is not None and probe is not None:
+            self._probes = job, key_of(probe)
             job.probing.add(key_of(probe))
             self._probed += 1
         self._settings = probe or self._best(job, outlook)
@@ -93,11 +95,10 @@ class SystemTuner:
     def epoch_ended(self, epoch: MeasuredEpoch) -> None:
         """Take in what the epoch under the settings took; others know it from here on."""
         self._epochs += 1
-        key = key_of(self._settings)
         if self._job is None:
             self._job = self._recognised(epoch.rates)
         self._shared.latest = self._job
-        self._job.probing.discard(key)
+        self.ended()
         if self._settings == self._default:
             self._never_set = epoch.not_set
         elif epoch.not_set - self._never_set:  # it says nothing of what these settings cost
@@ -108,14 +109,20 @@ class SystemTuner:
 
     def ran_out_of_memory(self) -> bool:
         """Take the settings out of the candidates; without others the trial is to fail."""
-        if self._job is not None:
-            self._job.probing.discard(key_of(self._settings))
+        self.ended()
         left = [one for one in self._candidates if one != self._settings]
         least_gib = self._settings.get("memory_gib", 0)
         left = [one for one in left if one.get("memory_gib", 0) > least_gib]
         if left:
             self._candidates = left
         return bool(left)
+
+    def ended(self) -> None:
+        """Leave what it probes, if it does, to others: what it cost is known, or never will be."""
+        if self._probes is not None:
+            job, key = self._probes
+            job.probing.discard(key)
+            self._probes = None
 
     def _probe(self, job: Job, outlook: Outlook) -> Settings | None:
         """Return what no trial has probed or is probing, the default settings last."""

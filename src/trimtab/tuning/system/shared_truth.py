@@ -1,7 +1,7 @@
 """The file of the ground truth, which processes, users and machines share.
 
 Each adds what it has learnt, one at a time: the file is read, joined and written whole under a lock
-that ends with its holder.
+that ends with its holder. Machines that share a search write parts of it (records.tuning.parts).
 """
 
 from collections.abc import Iterable
@@ -10,13 +10,24 @@ from pathlib import Path
 from trimtab.errors import TrimtabError, UserError
 from trimtab.locks import holding
 from trimtab.records.tuning.ground_truth import GroundTruthRecord, KnownJob
+from trimtab.records.tuning.parts import parts_of
 
 _PATIENCE_S = 30.0  # with others, each of which needs milliseconds
 _MOST_JOBS = 1000  # of all machines; the oldest go
 
 
 def known_jobs(path: Path) -> list[KnownJob]:
-    """Return the jobs in the file, none where there is no file; raises UserError if damaged."""
+    """Return the jobs in the file and all its parts, none where there is neither.
+
+    Raises UserError where one is damaged.
+    """
+    found: dict[str, KnownJob] = {}
+    for part in parts_of(path):
+        _join(found, _read(part))
+    return list(found.values())
+
+
+def _read(path: Path) -> list[KnownJob]:
     if not path.exists():
         return []
     try:
@@ -30,15 +41,19 @@ def known_jobs(path: Path) -> list[KnownJob]:
 
 
 def share_jobs(path: Path, jobs: Iterable[KnownJob]) -> None:
-    """Add to the file what is new of `jobs`; what others have added meanwhile stays.
+    """Add to the file, or the part, what is new of `jobs`; what others have added meanwhile stays.
 
     Raises UserError where the file is damaged, or held by another process without end.
     """
     with holding(path.with_name(f"{path.name}.lock"), f"{path}: held by another", _PATIENCE_S):
-        found = {job.id: job for job in known_jobs(path)}
-        for job in jobs:
-            found[job.id] = _joined(found[job.id], job) if job.id in found else job
+        found = {job.id: job for job in _read(path)}
+        _join(found, jobs)
         GroundTruthRecord(jobs=list(found.values())[-_MOST_JOBS:]).write(path)
+
+
+def _join(found: dict[str, KnownJob], jobs: Iterable[KnownJob]) -> None:
+    for job in jobs:
+        found[job.id] = _joined(found[job.id], job) if job.id in found else job
 
 
 def _joined(theirs: KnownJob, ours: KnownJob) -> KnownJob:

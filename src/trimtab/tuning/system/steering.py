@@ -65,6 +65,9 @@ class Steering(Protocol):
     def ran_out_of_memory(self) -> bool:
         """Return whether the trial is to go on, from its checkpoint, with other settings."""
 
+    def ended(self) -> None:
+        """Hear that the trial's program has ended, in the middle of an epoch or behind one."""
+
 
 @dataclass(frozen=True)
 class Fixed:
@@ -91,6 +94,9 @@ class Fixed:
     def ran_out_of_memory(self) -> bool:
         """Return that it is not."""
         return False
+
+    def ended(self) -> None:
+        """Nothing was begun."""
 
 
 Steerer = Callable[[Configuration], Steering]  # for a trial with all its parameters

@@ -1,4 +1,4 @@
-"""What happens to a trial: an epoch of it ends, or it does."""
+"""What is waited for in a search: an epoch of a trial ends, or it does, or an answer comes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -65,6 +65,16 @@ class Ended:
     start_up_s: float | None
     cpu_s: float
     peak_rss_bytes: int
+
+    @property
+    def failure(self) -> str:
+        """Why it has failed, of one that did; an exit code says so by itself."""
+        return self.message if self.reason == Reason.FAILED else f"{self.reason}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What was waited for beside the trials has come."""
 
 
 Event = EpochEnd | Ended

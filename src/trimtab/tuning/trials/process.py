@@ -22,7 +22,7 @@ from trimtab.tuning.trials.events import Ended, EpochEnd, Event, Reason
 from trimtab.tuning.trials.protocol import BrokenProtocolError, Hello, Report, go, stop
 from trimtab.tuning.trials.running import Running, TrialFolder
 from trimtab.tuning.trials.settings import Change, Machine, SystemSettings
-from trimtab.tuning.trials.waiting import next_events
+from trimtab.tuning.trials.waiting import Awaited, next_events
 
 _PATIENCE_S = 10.0  # with a program that was told to stop, or has closed its channel, to end
 
@@ -90,9 +90,8 @@ class TrialProcess:
 
     def next_event(self, timeout_s: float | None = None) -> Event | None:
         """Return what happens next, or None when nothing has for `timeout_s`."""
-        for _, event in next_events([self], timeout_s):
-            return event
-        return None
+        alone: list[Awaited[Event]] = [self]
+        return next((event for _, event in next_events(alone, timeout_s)), None)
 
     def pending(self) -> Event | None:
         """Return what has happened and was not told yet, or None; never waits."""

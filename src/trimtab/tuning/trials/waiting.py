@@ -1,4 +1,4 @@
-"""Waiting for several trials at once."""
+"""Waiting for several trials at once, and for what else happens in a search."""
 
 import math
 import select
@@ -6,13 +6,14 @@ import time
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from trimtab.tuning.trials.events import Event
+Happened = TypeVar("Happened")
+Happened_co = TypeVar("Happened_co", covariant=True)
 
 
-class Awaited(Protocol):
-    """A trial, of which it is asked what has happened, and what to wait for."""
+class Awaited(Protocol[Happened_co]):
+    """A trial, or what else is asked what has happened, and what to wait for."""
 
-    def pending(self) -> Event | None:
+    def pending(self) -> Happened_co | None:
         """Return what has happened and was not told yet, or None; never waits."""
         ...
 
@@ -26,26 +27,23 @@ class Awaited(Protocol):
         ...
 
 
-Trial = TypeVar("Trial", bound=Awaited)
-
-
 def next_events(
-    trials: Sequence[Trial], timeout_s: float | None = None
-) -> list[tuple[Trial, Event]]:
-    """Wait until something happens to any of the trials; return at most one event of each.
+    awaited: Sequence[Awaited[Happened]], timeout_s: float | None = None
+) -> list[tuple[Awaited[Happened], Happened]]:
+    """Wait until something happens to any of what is awaited; return at most one event of each.
 
     Empty when nothing has for `timeout_s`, without which it waits on, or all have ended before.
     """
     deadline = math.inf if timeout_s is None else time.monotonic() + timeout_s
     while True:
-        events = [(trial, event) for trial in trials if (event := trial.pending()) is not None]
+        events = [(one, event) for one in awaited if (event := one.pending()) is not None]
         now = time.monotonic()
-        running = [trial for trial in trials if trial.filenos()]
+        running = [one for one in awaited if one.filenos()]
         if events or now >= deadline or not running:
             return events
         poll = select.poll()
-        for trial in running:
-            for descriptor in trial.filenos():
+        for one in running:
+            for descriptor in one.filenos():
                 poll.register(descriptor, select.POLLIN)
-        until = min(deadline, *(trial.next_at for trial in running))
+        until = min(deadline, *(one.next_at for one in running))
         poll.poll(None if until == math.inf else math.ceil(max(0.0, until - now) * 1000))

@@ -1,7 +1,10 @@
 """What a device's limits are turned into, and that a share of the time is what a program gets."""
 
+import json
 import os
 import signal
+import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,7 @@ from trial_programs import LIMIT_S, epoch_of, is_gone, start, workload
 from trimtab.config import Configurations
 from trimtab.config.groups.hardware import Hardware, Roofline
 from trimtab.errors import UserError
+from trimtab.files import write_once
 from trimtab.tuning.inference import emulation
 from trimtab.tuning.inference.emulation import (
     Device,
@@ -119,6 +123,43 @@ def test_a_host_without_rooflines_is_measured_once(
     assert of.with_host_measured(tmp_path / "new" / "host.json", [0]) == found
     assert Device(PI, host()).with_host_measured(tmp_path / "none", [0]).host == host()
     assert not (tmp_path / "none").exists()
+
+
+def test_of_machines_that_measure_a_host_at_once_one_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of, kept = Device(PI, replace(host(), rooflines=[])), tmp_path / "host.json"
+    found, others = list[Device](), list[threading.Thread]()
+
+    def measured(cpus: Sequence[int]) -> list[dict[str, float]]:
+        if len(others) < 3:  # while the first one measures
+            others.append(threading.Thread(target=look))
+            others[-1].start()
+        return [{"cores": 1, "gflop_per_s": len(others), "gb_per_s": 2.2, "call_us": 4.0}]
+
+    def look() -> None:
+        found.append(of.with_host_measured(kept, [0]))
+
+    monkeypatch.setattr(emulation, "rooflines", measured)
+    look()
+    for other in others:
+        other.join()
+    assert len(others) == 1 and found[0] == found[1]
+
+
+def test_of_machines_without_common_locks_the_first_to_have_measured_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, theirs = tmp_path / "host.json", {"cores": 1, "gb_per_s": 2.2, "call_us": 4.0}
+
+    def measured(cpus: Sequence[int]) -> list[dict[str, float]]:
+        write_once(kept, json.dumps([{**theirs, "gflop_per_s": 7.0}]))
+        return [{**theirs, "gflop_per_s": 9.0}]
+
+    monkeypatch.setattr(emulation, "rooflines", measured)
+    found = Device(PI, replace(host(), rooflines=[])).with_host_measured(kept, [0])
+    assert [one.gflop_per_s for one in found.host.rooflines] == [7.0]
+    assert [path.name for path in tmp_path.iterdir()] == ["host.json"]
 
 
 @pytest.mark.parametrize("share", [0.5, 0.2])

@@ -39,7 +39,7 @@ def test_models_are_timed_as_the_yaml_has_them(tmp_path: Path) -> None:
 
 
 def test_a_model_that_cannot_be_run_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"probing task models: tried: failed.*no data"):
+    with pytest.raises(UserError, match=r"probing task models: tried: ended with .*: no data"):
         model_times([workload("raise SystemExit('no data')")], tmp_path)
 
 

@@ -174,6 +174,24 @@ def test_a_trial_that_runs_out_of_memory_goes_on_with_more() -> None:
     assert not tuner.ran_out_of_memory()  # as there is no more
 
 
+def test_what_a_trial_that_was_killed_has_not_probed_another_does() -> None:
+    shared = new()
+    tuner = SystemTuner(CANDIDATES, shared)
+    tuner.settings_for(outlook(starts=True))
+    tuner.epoch_ended(MeasuredEpoch(3.0, None, RATES, is_first=True))
+    assert tuner.settings_for(outlook()) == {"cores": 1}  # and it is killed there
+    tuner.ended()
+    other = SystemTuner(CANDIDATES, shared)
+    other.settings_for(outlook(starts=True))
+    other.epoch_ended(MeasuredEpoch(3.0, None, RATES, is_first=True))
+    assert other.settings_for(outlook()) == {"cores": 1}
+    tuner.ended()  # ends no probe of another's
+    third = SystemTuner(CANDIDATES, shared)
+    third.settings_for(outlook(starts=True))
+    third.epoch_ended(MeasuredEpoch(3.0, None, RATES, is_first=True))
+    assert third.settings_for(outlook()) == {"cores": 2}
+
+
 def test_nothing_to_choose_from() -> None:
     with pytest.raises(ValueError, match="the default ones at least"):
         SystemTuner([], new())

@@ -19,7 +19,7 @@ from trimtab.config.groups.workload import Phase, Workload
 from trimtab.errors import UserError
 from trimtab.records.tables import INFERENCE, TRIALS, read_table
 from trimtab.tuning.inference.emulation import Device
-from trimtab.tuning.inference.of_workload import shares
+from trimtab.tuning.inference.of_workload import inference_cpus
 from trimtab.tuning.outputs import result_in
 from trimtab.tuning.plan import RungResult
 from trimtab.tuning.tune import Request, tune
@@ -223,9 +223,7 @@ KEYS: dict[str, Any] = {
 }
 
 
-def test_shares_of_the_cpus() -> None:
+def test_cpus_that_inference_is_measured_on() -> None:
     many = tuning(**{**KEYS, "inference": {"cores": choices(1, 3)}})
-    assert shares(range(16), many) == ([13, 14, 15], list(range(13)))
-    assert shares(range(4), many) == ([2, 3], [0, 1])
-    assert shares([7], many) == ([7], [7])
-    assert shares(range(4), tuning(**KEYS)) == ([3], [0, 1, 2])
+    assert [inference_cpus(cpus, many) for cpus in (16, 4, 3, 1)] == [3, 2, 1, 1]
+    assert inference_cpus(4, tuning(**KEYS)) == 1
