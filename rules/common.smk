@@ -98,6 +98,11 @@ def tunings(file):
     )
 
 
+def inference_alone():
+    """What using models costs alone, for every cell, where the experiment wants it."""
+    return tunings("inference_alone.parquet") if EXPERIMENT.tune.inference_alone else []
+
+
 def searched_before(wildcards):
     """The searches that a cell's tuner begins with the ground truth of, where it names some."""
     before = CONFIG.option("tuner", wildcards.tuner).after

@@ -140,7 +140,12 @@ class Configurations:
                     f" parameters to tune, as the experiment {self.root.experiment.name} does"
                 )
             self.inference_workload(name)
-            self.inference_hardware(name)
+            if self.inference_hardware(name) is not None and tune.inference_alone:
+                raise ConfigError(
+                    f"{self._file('experiment', self.root.experiment.name)}:"
+                    " experiment.tune.inference_alone: true given, expected false, as the model of"
+                    f" {name} is used on a device that is not here"
+                )
 
     def inference_workload(self, name: str) -> Workload | None:
         """Return the workload that uses the model that the workload `name` trains, if it says so.

@@ -101,10 +101,11 @@ def _tuning(folder: Path, inputs: Inputs) -> TunedCell:
     tuner, workload, hardware, objective = folder.parts[-4:]
     label, after = inputs.tuners.get(tuner) or tuner, inputs.after.get(tuner, "")
     cell = TunedCell(tuner, workload, hardware, objective, label, trials, after=after)
-    path = folder / "inference.parquet"
-    if not path.is_file():
-        return cell
-    return replace(cell, inference=tables.read_table(path, tables.INFERENCE))
+    if (path := folder / "inference.parquet").is_file():
+        cell = replace(cell, inference=tables.read_table(path, tables.INFERENCE))
+    if (path := folder / "inference_alone.parquet").is_file():
+        cell = replace(cell, alone=tables.read_table(path, tables.INFERENCE))
+    return cell
 
 
 def _only(frame: pd.DataFrame, path: Path, columns: tuple[str, str]) -> tuple[str, str]:
