@@ -94,6 +94,13 @@ def test_a_tuner_comes_after_one_that_comes_after_none(conf: Path) -> None:
             Configurations(conf, [tune])
 
 
+def test_inference_is_not_measured_alone_on_a_device_that_is_not_here() -> None:
+    of = "experiment.tune.workloads=[lenet5_for_raspberry_pi]"
+    Configurations(PROJECT / "conf", ["experiment=tune_edge_quick", of])
+    with pytest.raises(ConfigError, match="inference_alone: true given, expected false"):
+        Configurations(PROJECT / "conf", ["experiment=tune_inference_error_quick", of])
+
+
 def test_single_experiment_is_a_target_of_the_chosen_workload(conf: Path) -> None:
     root = Configurations(conf, ["experiment=single", "workload=other"]).root
     assert root.experiment.targets == {"other": ["other"]}

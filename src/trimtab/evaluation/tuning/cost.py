@@ -141,8 +141,11 @@ def _is_grid(cell: TunedCell, parameters: pd.DataFrame) -> bool:
 
 
 def _panel(rows: list[Row]) -> Any:
-    instances = in_order(f"{row['instance']}, {row['cpus']} CPUs" for row in rows)
-    values = [{**row, "which": f"{row['instance']}, {row['cpus']} CPUs"} for row in rows]
+    values = [
+        {**row, "which": f"{row['instance']}, {row['cpus']} CPU{'s' * (row['cpus'] != 1)}"}
+        for row in rows
+    ]
+    instances = in_order(value["which"] for value in values)
     return (
         alt.Chart(data(values))
         .mark_line(point=True)

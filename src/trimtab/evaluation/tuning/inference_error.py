@@ -111,10 +111,11 @@ def _panel(rows: list[Row]) -> Any:
         if row.get(key) is not None
     ]  # fmt: skip
     which = in_order(value["which"] for value in values)
+    axis = alt.Axis(labelAngle=-20, labelLimit=300)
     charts = []
     for what in in_order(value["what"] for value in values):
         base = alt.Chart(data([value for value in values if value["what"] == what])).encode(
-            x=alt.X("which:N", sort=which, title=None, axis=alt.Axis(labelAngle=-20)),
+            x=alt.X("which:N", sort=which, title=None, axis=axis),
             y=alt.Y("error:Q", title=f"{what}, percent error"),
         )
         boxes = base.mark_boxplot(extent="min-max", size=30, color=AFTER, opacity=0.5)
