@@ -95,6 +95,7 @@ rule debloat:
 rule tune:
     input:
         tunings("trials.parquet"),
+        inference_alone(),
 
 
 rule schedule:

@@ -98,6 +98,20 @@ def tunings(file):
     )
 
 
+def inference_alone():
+    """What using models costs alone, for every cell, where the experiment wants it."""
+    return tunings("inference_alone.parquet") if EXPERIMENT.tune.inference_alone else []
+
+
+def searched_before(wildcards):
+    """The searches that a cell's tuner begins with the ground truth of, where it names some."""
+    before = CONFIG.option("tuner", wildcards.tuner).after
+    if before is None:
+        return []
+    cell = f"{wildcards.workload}/{wildcards.hardware}/{wildcards.objective}"
+    return [f"results/tune/{before}/{cell}/trials.parquet"]
+
+
 def searched_on_machines(wildcards):
     """What the machines that share a cell's searches leave; nothing, where one does it all."""
     if EXPERIMENT.tune.machines == 1:

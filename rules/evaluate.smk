@@ -55,10 +55,12 @@ rule evaluate_experiment:
         traces=traces("trace.json"),
         deflators=deflators(),
         tunings=tunings("trials.parquet"),
+        alone=inference_alone(),
         code=code(
             "scripts/evaluate_experiment.py",
             "src/trimtab/evaluation/**/*.py",
             "src/trimtab/evaluation/published/*/*",
+            "src/trimtab/evaluation/tuning/*.yaml",
             "src/trimtab/evaluation/templates/*",
         ),
     output:

@@ -2,6 +2,7 @@ rule tune_on_machine:
     input:
         program=programs,
         code=code("scripts/tune_on_machine.py", "src/trimtab/tuning/tuners/*.py"),
+        before=searched_before,
     output:
         done="results/tune/{tuner}/{workload}/{hardware}/{objective}/machines/seed_{seed}_{machine}.json",
     log:
@@ -28,6 +29,7 @@ rule tune_workload:
     input:
         program=programs,
         code=code("scripts/tune_workload.py", "src/trimtab/tuning/tuners/*.py"),
+        before=searched_before,
         searched=searched_on_machines,
     output:
         trials="results/tune/{tuner}/{workload}/{hardware}/{objective}/trials.parquet",
@@ -48,3 +50,26 @@ rule tune_workload:
     shell:
         "exec python scripts/tune_workload.py --config {params.cfg:q}"
         " --output $(dirname {output.trials:q}) > {log:q} 2>&1"
+
+
+# What the inference tuning server told, against what it takes when nothing runs beside it.
+rule measure_inference_alone:
+    input:
+        code=code("scripts/measure_inference_alone.py"),
+        trials=rules.tune_workload.output.trials,
+    output:
+        "results/tune/{tuner}/{workload}/{hardware}/{objective}/inference_alone.parquet",
+    log:
+        "logs/tune/{tuner}/{workload}/{hardware}/{objective}/inference_alone.log",
+    threads: EVERY_CORE
+    resources:
+        mem_mb=lambda wildcards: memory_mb(
+            [CONFIG.option("workload", wildcards.workload)]
+        ),
+        runtime=240,
+        gpu=gpus,
+    params:
+        cfg=lambda wildcards: dump(tune_stage(wildcards)),
+    shell:
+        "exec python scripts/measure_inference_alone.py --config {params.cfg:q}"
+        " --output {output:q} > {log:q} 2>&1"

@@ -23,6 +23,7 @@ with supervised():
     stage = load(arguments.config, TuneStage)
     request = Request.of(stage)
     folder = arguments.output.parents[1]
+    tuner = folder.parents[2].with_name(stage.tuner.after or stage.tuner.name)
     trained: list[list[int]] = []
 
     def heard(seed: int, fold: int, result: RungResult) -> None:
@@ -37,7 +38,7 @@ with supervised():
             arguments.seed,
             machine,
             folder,
-            folder.parents[2] / "ground_truth.json",
+            tuner / "ground_truth.json",
             heard,
         )
         write_json(arguments.output, {"host": socket.gethostname(), "trials_and_rungs": trained})

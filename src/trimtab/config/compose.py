@@ -125,6 +125,13 @@ class Configurations:
         for group, names in (("tuner", tune.tuners), ("objective", tune.objectives)):
             if tune.tuners:
                 self.options(group, names)
+        for name in tune.tuners:
+            before = self.option("tuner", name).after
+            if before is not None and self.option("tuner", before).after is not None:
+                raise ConfigError(
+                    f"{self._file('tuner', name)}: tuner.after: {before!r} given, expected a tuner"
+                    " that itself comes after none"
+                )
         for name in tune.workloads:
             tuning = self.option("workload", name).tuning
             if tuning is None:
@@ -133,7 +140,12 @@ class Configurations:
                     f" parameters to tune, as the experiment {self.root.experiment.name} does"
                 )
             self.inference_workload(name)
-            self.inference_hardware(name)
+            if self.inference_hardware(name) is not None and tune.inference_alone:
+                raise ConfigError(
+                    f"{self._file('experiment', self.root.experiment.name)}:"
+                    " experiment.tune.inference_alone: true given, expected false, as the model of"
+                    f" {name} is used on a device that is not here"
+                )
 
     def inference_workload(self, name: str) -> Workload | None:
         """Return the workload that uses the model that the workload `name` trains, if it says so.

@@ -42,6 +42,7 @@ def evaluate_experiment(
             schedules=tuple(path.parent for path in summaries),
             tunings=tuple(path.parent for path in tunings),
             tuners={tuner.name: tuner.label for tuner in stage.tuners},
+            after={tuner.name: tuner.after for tuner in stage.tuners if tuner.after is not None},
             traces=tuple(traces),
             deflators=tuple(deflators),
             probes={machine.name: machine.probes for machine in stage.hardware},

@@ -24,6 +24,7 @@ from trimtab.files import whole_file
 from trimtab.profiling.runs.from_workload import command_line
 from trimtab.records.tables import INFERENCE, write_table
 from trimtab.records.tuning.inference import KnownArchitecture
+from trimtab.tuning.inference.alone import row_of
 from trimtab.tuning.inference.server import Outcome
 from trimtab.tuning.trials.settings import SystemSettings
 
@@ -123,14 +124,7 @@ def write_inference(
 def write_measured(path: Path, architectures: Sequence[KnownArchitecture]) -> None:
     """Write the table of all that was measured of the inference of `architectures`."""
     rows = [
-        {
-            "architecture": json.dumps(known.architecture, sort_keys=True),
-            "configuration": json.dumps(one.configuration, sort_keys=True),
-            "inference_s": None if one.failure else one.inference_s,
-            "inference_j": None if one.failure else one.inference_j,
-            "energy_source": one.energy_source or "unknown",
-            "failure": one.failure,
-        }
+        row_of(json.dumps(known.architecture, sort_keys=True), one)
         for known in architectures
         for one in known.measured
     ]

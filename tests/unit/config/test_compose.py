@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -5,6 +6,11 @@ from config_files import PROJECT, workload, write
 
 from trimtab.config import ConfigError, Configurations
 from trimtab.config.root import GROUPS
+
+OF_FIGURES = [
+    "tune_thesis_2_4",
+    "tune_thesis_figure_6_3",
+]  # whose programs are tuned, too, and not debloated
 
 
 def stems(group: str) -> list[str]:
@@ -66,7 +72,7 @@ def test_every_workload_of_the_projects_environment_is_debloated_or_of_a_program
     shipped: Configurations,
 ) -> None:
     experiment = shipped.option("experiment", "full")
-    of_thesis = shipped.options("experiment", ["tune_thesis_6_2", "tune_thesis_7_1"])
+    of_thesis = shipped.options("experiment", ["tune_thesis_6_2", "tune_thesis_7_1", *OF_FIGURES])
     workloads = {each.name: each for each in shipped.options("workload", stems("workload"))}
     ours = {name for name, each in workloads.items() if each.python == ".venv/bin/python"}
     tuned = [workloads[name] for table in of_thesis for name in table.tune.workloads]
@@ -77,6 +83,22 @@ def test_every_workload_of_the_projects_environment_is_debloated_or_of_a_program
     assert any(len(names) > 1 for names in experiment.targets.values())
     for name in experiment.workloads:
         assert experiment.targets[name] == [name]
+
+
+def test_a_tuner_comes_after_one_that_comes_after_none(conf: Path) -> None:
+    for name, after in (("one", "two"), ("two", "one"), ("three", "four")):
+        write(conf, f"tuner/{name}.yaml", {"name": name, "kind": "pipetune", "after": after})
+    for tuner, said in (("one", "tuner/one.yaml: tuner.after: 'two' given"), ("three", "four")):
+        tune = f"experiment.tune={{tuners: [{tuner}], workloads: [lenet5_train]}}"
+        with pytest.raises(ConfigError, match=re.escape(said)):
+            Configurations(conf, [tune])
+
+
+def test_inference_is_not_measured_alone_on_a_device_that_is_not_here() -> None:
+    of = "experiment.tune.workloads=[lenet5_for_raspberry_pi]"
+    Configurations(PROJECT / "conf", ["experiment=tune_edge_quick", of])
+    with pytest.raises(ConfigError, match="inference_alone: true given, expected false"):
+        Configurations(PROJECT / "conf", ["experiment=tune_inference_error_quick", of])
 
 
 def test_single_experiment_is_a_target_of_the_chosen_workload(conf: Path) -> None:

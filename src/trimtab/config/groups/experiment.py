@@ -78,6 +78,11 @@ class Tune:
     machines: Count = about(
         "Jobs that share the trials of a search, each on a machine of its own.", default=1
     )
+    inference_alone: bool = about(
+        "Whether what using models costs, which was measured beside training, is measured again "
+        "with nothing beside it.",
+        default=False,
+    )
     database: str | None = about(
         "Address of a PostgreSQL database for the journals, `postgresql://host/database`; null: "
         "files beside the trials.",

@@ -17,3 +17,8 @@ class TunerConfig:
     parameters: dict[str, Any] = about(
         "What the tuner is made with: the module's documentation lists the keys.", factory=dict
     )
+    after: Name | None = about(
+        "The tuner whose searches of a workload come before its own, which begin with what those "
+        "have learnt: the ground truth is shared. Null: none.",
+        default=None,
+    )

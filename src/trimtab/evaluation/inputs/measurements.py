@@ -40,8 +40,9 @@ class Inputs:
     `debloat`, one for each target and hardware, and `schedules` of `schedule`, one for each
     cluster, trace and policy; `deflators` and `traces` are the files beside them, `probes` what
     `trimtab probe` found. `tunings` are folders of `tune`, whose last names are tuner, workload,
-    hardware and objective; `tuners` are the tuners' labels. `machine` and `date` say in words
-    where and when the runs were made.
+    hardware and objective; `tuners` are the tuners' labels, and `after` names for some of them the
+    tuner whose ground truth they began with. `machine` and `date` say in words where and when the
+    runs were made.
     """
 
     experiment: str
@@ -52,6 +53,7 @@ class Inputs:
     schedules: tuple[Path, ...] = ()
     tunings: tuple[Path, ...] = ()
     tuners: Mapping[str, str] = field(default_factory=dict)
+    after: Mapping[str, str] = field(default_factory=dict)
     deflators: tuple[Path, ...] = ()
     traces: tuple[Path, ...] = ()
     probes: Mapping[str, Sequence[Probe]] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """The folders of the earlier stages, read and checked."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ def load(inputs: Inputs) -> Measurements:
         tuple(TraceFacts.read(path) for path in inputs.traces),
         inputs.probes,
     )
-    tunings = [_tuning(folder, inputs.tuners) for folder in inputs.tunings]
+    tunings = [_tuning(folder, inputs) for folder in inputs.tunings]
     _refuse_twice("tuning", [(*cell.setting, cell.tuner) for cell in tunings])
     return Measurements(inputs, tuple(targets), tuple(profiles), schedules, tuple(tunings))
 
@@ -94,17 +94,18 @@ def _target(folder: Path) -> DebloatedTarget:
     return DebloatedTarget(manifest.target, manifest, verdict, libraries, runs, used, built)
 
 
-def _tuning(folder: Path, labels: Mapping[str, str]) -> TunedCell:
+def _tuning(folder: Path, inputs: Inputs) -> TunedCell:
     trials = _read_rows(folder / "trials.parquet", tables.TRIALS)
     keys = _keys(trials, "seed", "fold", "trial", "rung")
     _refuse_twice(f"{folder / 'trials.parquet'}: seed / fold / trial / rung", keys)
     tuner, workload, hardware, objective = folder.parts[-4:]
-    label = labels.get(tuner) or tuner
-    cell = TunedCell(tuner, workload, hardware, objective, label, trials)
-    path = folder / "inference.parquet"
-    if not path.is_file():
-        return cell
-    return replace(cell, inference=tables.read_table(path, tables.INFERENCE))
+    label, after = inputs.tuners.get(tuner) or tuner, inputs.after.get(tuner, "")
+    cell = TunedCell(tuner, workload, hardware, objective, label, trials, after=after)
+    if (path := folder / "inference.parquet").is_file():
+        cell = replace(cell, inference=tables.read_table(path, tables.INFERENCE))
+    if (path := folder / "inference_alone.parquet").is_file():
+        cell = replace(cell, alone=tables.read_table(path, tables.INFERENCE))
+    return cell
 
 
 def _only(frame: pd.DataFrame, path: Path, columns: tuple[str, str]) -> tuple[str, str]:

@@ -89,7 +89,9 @@ class SeedSearch:
 class TunedCell:
     """One tuner on one workload, machine and objective; `label` is the tuner's.
 
-    `inference` has the columns of INFERENCE, and no rows where the model's use was not tuned.
+    It began with the ground truth of the tuner `after`, where that is not "". `inference` has the
+    columns of INFERENCE, and no rows where the model's use was not tuned; so has `alone`, which was
+    measured with no training beside it.
     """
 
     tuner: str
@@ -99,6 +101,8 @@ class TunedCell:
     label: str
     trials: pd.DataFrame
     inference: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=INFERENCE.names))
+    after: str = ""
+    alone: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=INFERENCE.names))
 
     @cached_property
     def epochs(self) -> pd.DataFrame:

@@ -130,7 +130,9 @@ def titled(title: str, holds: str) -> str:
 
 @cache
 def _papers(folder: Path) -> dict[str, _Paper]:
-    return {path.parent.name: _read(path, _Paper) for path in sorted(folder.glob("*/paper.yaml"))}
+    return {
+        path.parent.name: read_checked(path, _Paper) for path in sorted(folder.glob("*/paper.yaml"))
+    }
 
 
 @cache
@@ -141,7 +143,7 @@ def _rows(folder: Path) -> dict[str, tuple[PublishedRow, ...]]:
             continue
         if path.parent.name not in _papers(folder):
             raise TrimtabError(f"{path.parent / 'paper.yaml'}: missing; it names the paper")
-        paper, printed = _papers(folder)[path.parent.name].title, _read(path, _Printed)
+        paper, printed = _papers(folder)[path.parent.name].title, read_checked(path, _Printed)
         of_it = rows.setdefault(printed.holds, {})
         for row in printed.rows:
             key = (paper, row.place or printed.place or "", row.row)
@@ -151,7 +153,8 @@ def _rows(folder: Path) -> dict[str, tuple[PublishedRow, ...]]:
     return {holds: tuple(of_it.values()) for holds, of_it in rows.items()}
 
 
-def _read(path: Path, model: type[_Model]) -> _Model:
+def read_checked(path: Path, model: type[_Model]) -> _Model:
+    """Return a YAML file as this model; raises TrimtabError, which names file and key."""
     try:
         return model.model_validate(yaml.safe_load(path.read_text()))
     except (OSError, yaml.YAMLError) as error:

@@ -11,7 +11,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 
-from trimtab.evaluation.inputs.tunings import SeedSearch, TunedCell
+from trimtab.evaluation.inputs.tunings import SeedSearch, TunedSetting
 from trimtab.evaluation.report.figures import Figure, data, hover, in_order
 from trimtab.evaluation.report.tables import Column, Row, Table, Value, compared, reduction_pct
 from trimtab.evaluation.schedules.section import SIMULATED, figure_of, palette_colour
@@ -22,16 +22,20 @@ _LOADS = (0.2, 0.35, 0.5, 0.65, 0.8)  # of the experiment's first tuner
 _SHOWN_LOADS = (0.5, 0.8)
 _JOBS = 20_000
 _SEED = 1
+Searches = tuple[SeedSearch, ...]
 FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)
 class Tenants:
-    """The tuners of some workloads that share a machine: `cells` of each tuner, by its label."""
+    """The tuners of some workloads that share a machine.
+
+    `searches` are those of each tuner, by its label, workload by workload.
+    """
 
     label: str
     objective: str
-    cells: Mapping[str, tuple[TunedCell, ...]]
+    searches: Mapping[str, tuple[Searches, ...]]
 
 
 class MultiTenant(TuningSection):
@@ -53,7 +57,8 @@ class MultiTenant(TuningSection):
             "exponential intervals that give the first tuner this load. Each lasts as long as one "
             "of the tuner's searches of its workload did when it was measured. Where a tuner knows "
             "workloads again, a fifth of its jobs is unseen, if searches of both kinds were "
-            "measured. Less is so against the first tuner.",
+            "measured: those that began with the ground truth of earlier ones are a tuner of their "
+            "own elsewhere, and one with these here. Less is so against the first tuner.",
             (
                 Column("workloads", "Workloads"),
                 Column("objective", "Objective"),
@@ -80,21 +85,30 @@ class MultiTenant(TuningSection):
 
     def _tenants(self) -> Iterator[Tenants]:
         """Yield each workload alone, and those that the same tuners tuned together."""
-        together: dict[tuple[str, str, tuple[str, ...]], list[TunedCell]] = {}
+        together: dict[tuple[str, str, tuple[str, ...]], list[dict[str, Searches]]] = {}
         for setting in self.settings:
-            if len(setting.cells) < 2:
+            searches = _by_tuner(setting)
+            if len(searches) < 2:
                 continue
-            first = setting.cells[0]
-            alone = {cell.label: (cell,) for cell in setting.cells}
+            first = setting.baseline
+            alone = {label: (of_tuner,) for label, of_tuner in searches.items()}
             yield Tenants(first.workload, first.objective, alone)
-            labels = tuple(cell.label for cell in setting.cells)
-            together.setdefault((first.hardware, first.objective, labels), []).extend(setting.cells)
-        for (_, objective, labels), cells in together.items():
-            if len(cells) > len(labels):
-                by_tuner = {
-                    label: tuple(cell for cell in cells if cell.label == label) for label in labels
-                }
-                yield Tenants("all in turn", objective, by_tuner)
+            key = first.hardware, first.objective, tuple(searches)
+            together.setdefault(key, []).append(searches)
+        for (_, objective, labels), workloads in together.items():
+            if len(workloads) > 1:
+                in_turn = {label: tuple(one[label] for one in workloads) for label in labels}
+                yield Tenants("all in turn", objective, in_turn)
+
+
+def _by_tuner(setting: TunedSetting) -> dict[str, Searches]:
+    """Return the searches of each tuner, by its label; of one that came after it, too."""
+    labels = {cell.tuner: cell.label for cell in setting.cells}
+    found: dict[str, Searches] = {}
+    for cell in setting.cells:
+        label = labels.get(cell.after, cell.label)
+        found[label] = found.get(label, ()) + cell.searches
+    return found
 
 
 def responses(intervals_s: FloatArray, services_s: FloatArray) -> FloatArray:
@@ -114,7 +128,9 @@ def _rows(tenants: Tenants, loads: Sequence[float]) -> Iterator[Row]:
     gaps = random.exponential(1.0, _JOBS)
     unseen = random.random(_JOBS) < UNSEEN
     which = random.random(_JOBS)
-    services = {label: _services(cells, unseen, which) for label, cells in tenants.cells.items()}
+    services = {
+        label: _services(workloads, unseen, which) for label, workloads in tenants.searches.items()
+    }
     first = next(iter(services.values()))
     for load in loads:
         before: float | None = None
@@ -123,7 +139,7 @@ def _rows(tenants: Tenants, loads: Sequence[float]) -> Iterator[Row]:
             mean_s = float(responses(gaps * first.mean() / load, of_tuner).mean())
             row: dict[str, Value] = {
                 "name": label, "workloads": tenants.label, "objective": tenants.objective,
-                "load": load, "unseen": _unseen_in_words(tenants.cells[label]),
+                "load": load, "unseen": _unseen_in_words(tenants.searches[label]),
                 "response_s": mean_s, "source": SIMULATED,
             }  # fmt: skip
             if before is None:
@@ -133,23 +149,23 @@ def _rows(tenants: Tenants, loads: Sequence[float]) -> Iterator[Row]:
             yield row
 
 
-def _services(cells: Sequence[TunedCell], unseen: Any, which: FloatArray) -> FloatArray:
+def _services(workloads: Sequence[Searches], unseen: Any, which: FloatArray) -> FloatArray:
     """Return how long each job takes: workloads in turn, of each a search that was measured."""
     services = np.empty(len(which))
-    turn = np.arange(len(which)) % len(cells)
-    for at, cell in enumerate(cells):
-        new, known = _durations(cell)
+    turn = np.arange(len(which)) % len(workloads)
+    for at, searches in enumerate(workloads):
+        new, known = _durations(searches)
         for is_new, durations in ((True, new or known), (False, known or new)):
             jobs = (turn == at) & (unseen == is_new)
             services[jobs] = np.array(durations)[(which[jobs] * len(durations)).astype(int)]
     return services
 
 
-def _durations(cell: TunedCell) -> tuple[list[float], list[float]]:
+def _durations(searches: Searches) -> tuple[list[float], list[float]]:
     """Return the durations of the searches that met a new workload, and a known one."""
     new: list[float] = []
     known: list[float] = []
-    for search in cell.searches:
+    for search in searches:
         (known if _is_known(search) else new).append(search.tuning_s)
     return new, known
 
@@ -159,10 +175,11 @@ def _is_known(search: SeedSearch) -> bool:
     return bool(search.trials.sort_values("ended_s")["known"].iloc[0])
 
 
-def _unseen_in_words(cells: Sequence[TunedCell]) -> str:
-    if not any(cell.trials["epochs_probed"].any() or cell.trials["known"].any() for cell in cells):
+def _unseen_in_words(workloads: Sequence[Searches]) -> str:
+    trials = [search.trials for searches in workloads for search in searches]
+    if not any(one["epochs_probed"].any() or one["known"].any() for one in trials):
         return "makes no difference"
-    kinds = [_durations(cell) for cell in cells]
+    kinds = [_durations(searches) for searches in workloads]
     if all(new and known for new, known in kinds):
         return f"{UNSEEN:.0%}"
     if not any(known for _, known in kinds):

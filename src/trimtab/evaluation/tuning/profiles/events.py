@@ -18,7 +18,7 @@ from trimtab.evaluation.report.tables import SOURCE_COLUMNS, Column, Row, Table
 from trimtab.evaluation.schedules.section import figure_of
 from trimtab.evaluation.tuning.section import TuningSection
 
-_FEW = 10.0  # events a second: so many more or less say nothing, as in the ground truth
+FEW = 10.0  # events a second: so many more or less say nothing, as in the ground truth
 _MOST_EPOCHS = 12
 _UNITS = {"memory_gib": "GiB", "gpus": "GPUs", "frequency_mhz": "MHz"}
 
@@ -130,7 +130,7 @@ def in_short(settings: dict[str, Any]) -> str:
 
 
 def _log(rate: float) -> float:
-    return math.log(rate + _FEW)
+    return math.log(rate + FEW)
 
 
 def _in_words(rate: float) -> str:
@@ -155,25 +155,25 @@ def _epochs_panel(cell: TunedCell) -> Any:
         title += f": {settings[0]}"
     else:
         columns = [f"{at}: {said}" for at, said in zip(columns, settings, strict=True)]
-    values = _against_row(
+    values = against_row(
         [
             {"column": column, "event": event, "rate": rate}
             for column, rates in zip(columns, epochs["rates"], strict=True)
             for event, rate in rates.items()
         ]
     )
-    return _heat_map(values, columns, "Epoch", title)
+    return heat_map(values, columns, "Epoch", title)
 
 
 def _medians_panel(medians: list[dict[str, Any]]) -> Any:
     ordered = sorted(medians, key=lambda one: (one["settings"], one["workload"]))
-    values = _against_row(
+    values = against_row(
         [{"column": f"{one['workload']}, {one['settings']}", **one} for one in ordered]
     )
-    return _heat_map(values, in_order(one["column"] for one in values), None, "")
+    return heat_map(values, in_order(one["column"] for one in values), None, "")
 
 
-def _against_row(values: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def against_row(values: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the values with `difference`, the logarithm to base 2 against their event's mean."""
     logarithms: dict[str, list[float]] = {}
     for one in values:
@@ -185,9 +185,8 @@ def _against_row(values: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def _heat_map(
-    values: list[dict[str, Any]], columns: list[str], axis: str | None, title: str
-) -> Any:
+def heat_map(values: list[dict[str, Any]], columns: list[str], axis: str | None, title: str) -> Any:
+    """Return a chart of `against_row`'s values: events by columns, with their rates as words."""
     named = [
         {**one, "event": one["event"].replace("_", " "), "words": _in_words(one["rate"])}
         for one in values

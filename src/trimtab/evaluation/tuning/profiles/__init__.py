@@ -1,0 +1,1 @@
+"""The events of epochs: what is alike by them."""

@@ -1,0 +1,55 @@
+"""What the inference tuning server has measured, measured again with nothing beside it.
+
+Thesis, section 7.5.4: how far what the server tells, while a model trains on other CPUs, is from
+what using the model takes. That is measured here where the model is used on this machine; of a
+device that is emulated nobody knows it without the device.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from trimtab.files import remove_tree
+from trimtab.records.tables import INFERENCE, read_table, write_table
+from trimtab.records.tuning.inference import Measured
+
+ROUNDS = 3  # of all configurations, one after the other: times vary from minute to minute
+# What inference costs with an architecture and a configuration, measured in a folder.
+Measure = Callable[[Mapping[str, Any], Mapping[str, Any], Path], Measured]
+
+
+def measure_alone(told: Path, alone: Path, measure: Measure) -> None:
+    """Measure each configuration in the table `told` again, and write the table `alone`.
+
+    Both have the columns of INFERENCE; `alone` has a row for each configuration and round, and none
+    where the server could measure nothing, or there was none. Raises as reading and writing tables
+    does.
+    """
+    known = read_table(told, INFERENCE) if told.exists() else pd.DataFrame(columns=INFERENCE.names)
+    known = known[known["failure"] == ""]
+    folder, rows = alone.with_suffix(""), list[dict[str, Any]]()
+    for _ in range(ROUNDS):
+        for architecture, configuration in zip(
+            known["architecture"], known["configuration"], strict=True
+        ):
+            remove_tree(folder)  # also what a killed process has left
+            folder.mkdir()
+            found = measure(json.loads(architecture), json.loads(configuration), folder)
+            rows.append(row_of(architecture, found))
+    remove_tree(folder)
+    write_table(alone, INFERENCE, pd.DataFrame(rows, columns=INFERENCE.names))
+
+
+def row_of(architecture: str, one: Measured) -> dict[str, Any]:
+    """Return what the table INFERENCE says of a configuration of an architecture, a JSON text."""
+    return {
+        "architecture": architecture,
+        "configuration": json.dumps(one.configuration, sort_keys=True),
+        "inference_s": None if one.failure else one.inference_s,
+        "inference_j": None if one.failure else one.inference_j,
+        "energy_source": one.energy_source or "unknown",
+        "failure": one.failure,
+    }
