@@ -17,7 +17,10 @@ Setting = int | float
 
 @dataclass(frozen=True, config=PART)
 class Profile:
-    """The counters of a program's first epoch under settings, per second of the processor."""
+    """The counters of a program's first epoch under settings, per second of the processor.
+
+    Among them is the processor's own time of an epoch over all data, in ms, as `epoch_cpu_ms`.
+    """
 
     settings: dict[Word, Setting]
     rates: dict[Word, Amount]

@@ -186,6 +186,7 @@ class Search:
             epoch.wall_s,
             energy_j if energy_j == energy_j else None,
             rates_of(epoch),
+            epoch.cpu_s,
             is_first=one.epochs == 1,
             work_epochs=one.budget.data_fraction,
             not_set=frozenset(asked),

@@ -1,9 +1,14 @@
 """PipeTune's ground truth: a job like an earlier one gets the settings that were best for that.
 
 Thesis, sections 6.3.4 and 6.3.6. Jobs are compared by the counters of a first epoch under the same
-settings; the logarithms of their rates are scaled to the same spread, and clustered. A new job is
-like its cluster when it is no further from the centre than the cluster's own jobs are, by the root
-of the mean square that the model's inertia is the sum of.
+settings; their logarithms are scaled to the same spread, and clustered. A new job is like its
+cluster when it is no further from the centre than the cluster's own jobs are, by the root of the
+mean square that the model's inertia is the sum of.
+
+A spread is never less than what runs of one job differ by. What an allocator asks the system for,
+and how often threads wait for each other, is decided anew in every run: of LeNet5's first epochs
+under the same settings and with the same batches, page faults and voluntary switches have standard
+deviations of up to 1.0 and 1.7 in their logarithms, other counters of at most 0.2.
 """
 
 import math
@@ -26,7 +31,8 @@ from trimtab.tuning.system.steering import Settings
 PUBLISHED_CLUSTERS = 2
 _MOST_CLUSTERS = 8
 _RESTARTS = 10  # of k-means, from other first centres
-_SMALLEST_SPREAD = 0.2  # of logarithms: what two runs of the same job differ by
+_NOISE = 0.2  # of logarithms: what two runs of the same job differ by
+_MUCH_NOISE = {"minor_faults": 1.0, "voluntary_switches": 2.0}
 _FEW = 10.0  # events a second: so many more or less say nothing
 FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Key = tuple[tuple[str, float], ...]
@@ -117,7 +123,8 @@ class GroundTruth:
             return None
         rows = np.array([_logarithms(job.profiles[key].rates, names) for job in alike])
         scaler = StandardScaler().fit(rows)
-        scaler.scale_ = np.maximum(scaler.scale_, _SMALLEST_SPREAD)
+        noise = np.array([_MUCH_NOISE.get(name, _NOISE) for name in names])
+        scaler.scale_ = np.maximum(scaler.scale_, noise)
         known, new = scaler.transform(rows), scaler.transform([_logarithms(rates, names)])[0]
         labels = self._labels(known)
         centres = {label: known[labels == label].mean(axis=0) for label in set(labels.tolist())}
@@ -126,7 +133,8 @@ class GroundTruth:
         square = np.mean([_distance(known[number], centres[label]) ** 2 for number in members])
         nearest_one = min(members, key=lambda number: _distance(new, known[number]))
         # A cluster of one job has no spread of its own: that of repeated runs stands for it.
-        radius = self.tolerance * max(math.sqrt(square), math.sqrt(len(names)) * _noise(scaler))
+        alone = float(np.linalg.norm(noise / scaler.scale_))
+        radius = self.tolerance * max(math.sqrt(square), alone)
         return Match(alike[nearest_one], _distance(new, centres[label]), radius)
 
     def new_job(self) -> Job:
@@ -180,11 +188,6 @@ def _logarithms(rates: Mapping[str, float], names: Sequence[str]) -> list[float]
     if wrong := [name for name in names if not rates[name] >= 0]:
         raise ValueError(f"{wrong[0]}: {rates[wrong[0]]} a second, expected at least 0")
     return [math.log(rates[name] + _FEW) for name in names]
-
-
-def _noise(scaler: StandardScaler) -> float:
-    """What repeated runs differ by, in spreads of the known jobs, in the mean of the counters."""
-    return float(np.sqrt(np.mean((_SMALLEST_SPREAD / scaler.scale_) ** 2)))
 
 
 def _distance(left: FloatArray, right: FloatArray) -> float:

@@ -17,10 +17,12 @@ Where nothing is known a trial begins with the largest settings that leave room 
 ones where it is alone: right for a program that gains from every processor as for one that gains
 from none.
 
-Ours, too: what a trial probes is known to the others of its search at once, so a later one begins
-with what is best so far; at most a share of a trial's epochs are probes; and the first epoch of a
-program, in which it warms up, says what a setting costs only until a later one has. Of settings
-whose costs differ by less than those of two epochs do, it is those with the fewest cores.
+Ours, too: what is probed differs in one parameter from the best so far, as the sum of what each
+parameter has to offer is soon probed, and their product is not; what a trial probes is known to the
+others of its search at once, so a later one begins with what is best so far; at most a share of a
+trial's epochs are probes; and the first epoch of a program, in which it warms up, says what a
+setting costs only until a later one has. Of settings whose costs differ by less than those of two
+epochs do, it is those with the fewest cores.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +35,7 @@ from trimtab.tuning.system.pool import Demand
 from trimtab.tuning.system.steering import MeasuredEpoch, Outlook, Settings
 
 _ALIKE = 1.1  # an epoch's time varies by as much from one to the next
+_CPU_MS = "epoch_cpu_ms"  # beside the rates of counters: by it large jobs differ from small ones
 
 
 @dataclass
@@ -96,7 +99,8 @@ class SystemTuner:
         """Take in what the epoch under the settings took; others know it from here on."""
         self._epochs += 1
         if self._job is None:
-            self._job = self._recognised(epoch.rates)
+            cpu_ms = epoch.cpu_s / epoch.work_epochs * 1000
+            self._job = self._recognised({**epoch.rates, _CPU_MS: cpu_ms})
         self._shared.latest = self._job
         self.ended()
         if self._settings == self._default:
@@ -125,11 +129,14 @@ class SystemTuner:
             self._probes = None
 
     def _probe(self, job: Job, outlook: Outlook) -> Settings | None:
-        """Return what no trial has probed or is probing, the default settings last."""
+        """Return what no trial has probed or is probing, near the best; the default ones last."""
         too_many = self._probed + 1 > self._shared.probing_share * (self._epochs + 1)
         if too_many or self._unit is None:
             return None
+        best = self._best(job, outlook)
         for settings in (*self._candidates[1:], self._candidates[0]):
+            if len(settings.items() - best.items()) > 1:
+                continue
             key = key_of(settings)
             known = job.costs.get(key)
             is_open = (known is None or not known.warm) and key not in job.probing
@@ -171,17 +178,18 @@ class SystemTuner:
         """Return the job that the trial's is like: a known one, that of its search, or a new one.
 
         The search's is the same program: where there is no profile of it under these settings yet,
-        it is taken for alike.
+        it is taken for alike. `rates` are what a profile says of an epoch.
         """
         shared, key = self._shared, key_of(self._settings)
         match = shared.truth.match(rates, self._settings)
         if match is not None and match.is_alike:
-            self._is_known = shared.before is not None and match.job.id in shared.before
-            return match.job
-        job = shared.latest
-        if job is None or key in job.profiles:
-            job = shared.truth.new_job()
-        job.profiles[key] = Profile(dict(self._settings), dict(rates))
+            job = match.job
+        else:
+            job = shared.latest or shared.truth.new_job()
+            if key in job.profiles:
+                job = shared.truth.new_job()
+            job.profiles[key] = Profile(dict(self._settings), dict(rates))
+        self._is_known = shared.before is not None and job.id in shared.before
         return job
 
     def _learn(self, time_s: float, energy_j: float | None, *, warm: bool) -> None:

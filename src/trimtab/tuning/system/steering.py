@@ -15,15 +15,16 @@ Settings = Mapping[str, Setting]  # of the `system` parameters, by their own nam
 class MeasuredEpoch:
     """What an epoch took: seconds, and joules or None where they are unknown.
 
-    `rates` are its counters per second of the processor. `is_first`: of a program that has just
-    started, so that it holds what is done once, as loading code. `work_epochs` is its training in
-    epochs over the whole data. `not_set` are settings that were asked for and
-    are not in effect.
+    `rates` are its counters per second of the processor, whose time was `cpu_s`. `is_first`: of a
+    program that has just started, so that it holds what is done once, as loading code.
+    `work_epochs` is its training in epochs over the whole data. `not_set` are settings that were
+    asked for and are not in effect.
     """
 
     wall_s: float
     energy_j: float | None
     rates: Mapping[str, float]
+    cpu_s: float
     is_first: bool = False
     work_epochs: float = 1.0
     not_set: frozenset[str] = frozenset()

@@ -81,6 +81,25 @@ def test_other_clusterers(clusterer: str) -> None:
         known(1, clusterer="KMean")
 
 
+# First epochs of LeNet5 with batches of 128, whose faults an allocator decides, and a larger job.
+AGAIN = [
+    {"minor_faults": faults, "voluntary_switches": switches, "write_bytes": 2e6, "epoch_cpu_ms": ms}
+    for faults, switches, ms in ((2.2e4, 3.0, 460.0), (1.5e5, 490.0, 420.0), (1.1e5, 12.0, 440.0))
+]
+LARGER = {**AGAIN[1], "epoch_cpu_ms": 4000.0}
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_what_chance_decides_makes_no_stranger(count: int) -> None:
+    """Where only the operating system counts, a job is known by what of that it decides itself."""
+    truth = GroundTruth([], "host")
+    for rates in AGAIN[:count]:
+        learn(truth, rates, 2)
+    again, larger = truth.match(AGAIN[2], DEFAULT), truth.match(LARGER, DEFAULT)
+    assert again is not None and again.is_alike
+    assert larger is not None and not larger.is_alike
+
+
 def test_one_known_job() -> None:
     truth = GroundTruth([], "host")
     assert truth.match(IMAGES, DEFAULT) is None

@@ -36,7 +36,7 @@ def trial(
         cores.append(int(tuner.settings_for(outlook(waiting, starts=number == 0))["cores"]))
         wall_s = COSTS[cores[-1]] * slower * fraction + (0 if number else warming_s)
         joules = cores[-1] * wall_s
-        epoch = MeasuredEpoch(wall_s, joules, rates, number == 0, fraction)
+        epoch = MeasuredEpoch(wall_s, joules, rates, 1.0, number == 0, fraction)
         tuner.epoch_ended(epoch)
     return cores, tuner
 
@@ -83,6 +83,24 @@ def test_a_second_trial_of_the_search_is_not_probed_again() -> None:
     # What its own search has learnt was not known before.
     assert cores == [2, 2, 2] and tuner.report == {"epochs_probed": 0, "known": 0}
     assert len(shared.truth.jobs) == 1
+
+
+def test_what_is_probed_is_near_the_best() -> None:
+    """By hand: of 3 x 3 settings, where 2 cores and 4 GiB are enough, 6 are probed, not 8."""
+    candidates: list[Settings] = [
+        {"cores": cores, "memory_gib": gib} for cores in (4, 1, 2) for gib in (8, 4, 2)
+    ]
+    tuner = SystemTuner(candidates, new(probing_share=1.0))
+    probed = list[Settings]()
+    for number in range(9):
+        probed.append(tuner.settings_for(outlook(1, starts=number == 0)))
+        wall_s = COSTS[int(probed[-1]["cores"])] * (3 if probed[-1]["memory_gib"] == 2 else 1)
+        tuner.epoch_ended(MeasuredEpoch(wall_s, None, RATES, 1.0, is_first=number == 0))
+    # From 4/8: less memory of each kind, then fewer cores; 2 are better, and near them 2/4 and 2/2;
+    # then 4/8 when warm.
+    assert [(one["cores"], one["memory_gib"]) for one in probed] == [
+        (4, 8), (4, 4), (4, 2), (1, 8), (2, 8), (2, 4), (2, 2), (4, 8), (2, 8),
+    ]  # fmt: skip
 
 
 def test_what_one_trial_has_not_probed_another_does() -> None:
@@ -149,7 +167,7 @@ def test_a_probe_does_not_take_what_others_have() -> None:
     shared = new()
     tuner = SystemTuner([{"cores": 2}, {"cores": 4}, {"cores": 1}], shared)
     tuner.settings_for(outlook(2, 2, starts=True))
-    tuner.epoch_ended(MeasuredEpoch(2.0, None, RATES, is_first=True))
+    tuner.epoch_ended(MeasuredEpoch(2.0, None, RATES, 1.0, is_first=True))
     assert tuner.settings_for(outlook(2, 3)) == {"cores": 1}  # not 4
 
 
@@ -159,7 +177,7 @@ def test_epochs_on_other_shares_of_the_data_are_compared_by_their_work() -> None
     for fraction in (0.1, 1.0, 0.5, 0.2, 0.3):
         settings = tuner.settings_for(outlook())
         cost = COSTS[int(settings["cores"])] * fraction
-        tuner.epoch_ended(MeasuredEpoch(cost, None, RATES, fraction == 0.1, fraction))
+        tuner.epoch_ended(MeasuredEpoch(cost, None, RATES, 1.0, fraction == 0.1, fraction))
     assert tuner.settings_for(outlook()) == {"cores": 2}
 
 
@@ -167,7 +185,7 @@ def test_a_trial_that_runs_out_of_memory_goes_on_with_more() -> None:
     candidates: list[Settings] = [{"memory_gib": 8}, {"memory_gib": 2}, {"memory_gib": 4}]
     tuner = SystemTuner(candidates, new())
     tuner.settings_for(outlook(starts=True))
-    tuner.epoch_ended(MeasuredEpoch(1.0, None, RATES, is_first=True))
+    tuner.epoch_ended(MeasuredEpoch(1.0, None, RATES, 1.0, is_first=True))
     assert tuner.settings_for(outlook()) == {"memory_gib": 2}
     assert tuner.ran_out_of_memory()
     assert tuner.settings_for(outlook(starts=True)) == {"memory_gib": 8}
@@ -178,17 +196,17 @@ def test_what_a_trial_that_was_killed_has_not_probed_another_does() -> None:
     shared = new()
     tuner = SystemTuner(CANDIDATES, shared)
     tuner.settings_for(outlook(starts=True))
-    tuner.epoch_ended(MeasuredEpoch(3.0, None, RATES, is_first=True))
+    tuner.epoch_ended(MeasuredEpoch(3.0, None, RATES, 1.0, is_first=True))
     assert tuner.settings_for(outlook()) == {"cores": 1}  # and it is killed there
     tuner.ended()
     other = SystemTuner(CANDIDATES, shared)
     other.settings_for(outlook(starts=True))
-    other.epoch_ended(MeasuredEpoch(3.0, None, RATES, is_first=True))
+    other.epoch_ended(MeasuredEpoch(3.0, None, RATES, 1.0, is_first=True))
     assert other.settings_for(outlook()) == {"cores": 1}
     tuner.ended()  # ends no probe of another's
     third = SystemTuner(CANDIDATES, shared)
     third.settings_for(outlook(starts=True))
-    third.epoch_ended(MeasuredEpoch(3.0, None, RATES, is_first=True))
+    third.epoch_ended(MeasuredEpoch(3.0, None, RATES, 1.0, is_first=True))
     assert third.settings_for(outlook()) == {"cores": 2}
 
 
@@ -199,19 +217,19 @@ def test_nothing_to_choose_from() -> None:
     tuner = SystemTuner(CANDIDATES[:1], shared)
     for number in range(4):
         assert tuner.settings_for(outlook(starts=not number)) == {"cores": 4}
-        tuner.epoch_ended(MeasuredEpoch(1.0, None, RATES, is_first=not number))
+        tuner.epoch_ended(MeasuredEpoch(1.0, None, RATES, 1.0, is_first=not number))
 
 
 def test_settings_that_were_not_in_effect_are_not_what_an_epoch_took() -> None:
     candidates: list[Settings] = [{"memory_gib": 8}, {"memory_gib": 2}, {"memory_gib": 4}]
     tuner = SystemTuner(candidates, new(probing_share=1.0))
     tuner.settings_for(outlook(starts=True))
-    tuner.epoch_ended(MeasuredEpoch(2.0, None, RATES, is_first=True))
+    tuner.epoch_ended(MeasuredEpoch(2.0, None, RATES, 1.0, is_first=True))
     assert tuner.settings_for(outlook()) == {"memory_gib": 2}
-    tuner.epoch_ended(MeasuredEpoch(0.1, None, RATES, not_set=frozenset({"memory_gib"})))
+    tuner.epoch_ended(MeasuredEpoch(0.1, None, RATES, 1.0, not_set=frozenset({"memory_gib"})))
     probed = [tuner.settings_for(outlook())["memory_gib"]]
     for _ in range(4):
-        tuner.epoch_ended(MeasuredEpoch(1.0, None, RATES))
+        tuner.epoch_ended(MeasuredEpoch(1.0, None, RATES, 1.0))
         probed.append(tuner.settings_for(outlook())["memory_gib"])
     assert 2 not in probed
 
@@ -221,7 +239,7 @@ def test_what_no_settings_change_is_no_reason_to_pass_over_them() -> None:
     tuner = SystemTuner(CANDIDATES, new(probing_share=1.0))
     for number in range(6):
         cores = int(tuner.settings_for(outlook(starts=not number))["cores"])
-        epoch = MeasuredEpoch(COSTS[cores], None, RATES, not number, not_set=never)
+        epoch = MeasuredEpoch(COSTS[cores], None, RATES, 1.0, not number, not_set=never)
         tuner.epoch_ended(epoch)
     assert tuner.settings_for(outlook()) == {"cores": min(COSTS, key=lambda one: COSTS[one])}
 

@@ -45,7 +45,7 @@ def epochs(steering: Steering, count: int, best: Settings, faults: float = 1e4) 
         found.append(dict(steering.settings_for(replace(ALONE, starts=not number))))
         wall_s = 1.0 if found[-1] == best else 2.0
         rates = {"minor_faults": faults}
-        steering.epoch_ended(MeasuredEpoch(wall_s, None, rates, is_first=not number))
+        steering.epoch_ended(MeasuredEpoch(wall_s, None, rates, wall_s, is_first=not number))
     return found
 
 
@@ -61,7 +61,7 @@ def test_tune_v1_and_v2(tmp_path: Path) -> None:
     complete = TUNING.completed({"training.batch_size": 64})
     steering = first.steerer(complete)
     assert steering == Fixed({"cores": 2, "memory_gib": 8})
-    steering.epoch_ended(MeasuredEpoch(1.0, None, {}))
+    steering.epoch_ended(MeasuredEpoch(1.0, None, {}, 1.0))
     assert steering.settings_for(ALONE) == {"cores": 2, "memory_gib": 8}
     searched = ["model", "training", "system"]
     second = build_tuner("hyperband", {"searched": searched, "budget": "both"}, facts(tmp_path))
@@ -92,16 +92,16 @@ def test_pipetune_probes_what_is_allowed_and_possible(tmp_path: Path) -> None:
     # Of 1 to 4 cores there are 2, and 4 GiB are forbidden beside this batch size.
     steering = made.steerer(TUNING.completed({"training.batch_size": 64}))
     assert epochs(steering, 6, less) == [default, less, less, default, less, less]
-    # What differs in one parameter is probed before what differs in both.
+    # What differs from the best so far in one parameter is probed, and nothing else.
     wide = build_tuner("pipetune", {"probing_share": 1.0}, facts(tmp_path / "new"))
     other = wide.steerer(TUNING.completed({"training.batch_size": 32}))
     tried = epochs(other, 6, less)
     assert tried == [
         default,
         less,
-        {"cores": 2, "memory_gib": 4},
         {"cores": 1, "memory_gib": 4},
         default,
+        less,
         less,
     ]
 
