@@ -157,8 +157,10 @@ class SystemTuner:
             key_of(one): self._cost_of_all(costs[key_of(one)], outlook) for one in fitting or known
         }
         least = min(priced.values())
+        # The first of those with the fewest cores: chance would have jobs begin under settings
+        # under which no other one was profiled.
         near = [one for one in fitting or known if priced[key_of(one)] <= _ALIKE * least]
-        return min(near, key=lambda one: (_demand(one, outlook).cores, priced[key_of(one)]))
+        return min(near, key=lambda one: _demand(one, outlook).cores)
 
     def _equal_share(self, outlook: Outlook) -> Settings:
         """Return the largest settings that all trials that wait could have at once."""
