@@ -22,9 +22,9 @@ with supervised():
     from trimtab.tuning.inference.of_workload import inference_cpus, measured
     from trimtab.tuning.request import Request
 
-    request = Request.of(load(arguments.config, TuneStage))
+    request = Request.of(load(arguments.config, TuneStage), arguments.output.parent)
     cpus = sorted(os.sched_getaffinity(0))
-    cpus = cpus[: inference_cpus(len(cpus), request.tuning)]
+    cpus = cpus[-inference_cpus(len(cpus), request.tuning) :]
 
     def measure(
         architecture: Mapping[str, Any], configuration: Mapping[str, Any], folder: Path

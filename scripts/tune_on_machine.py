@@ -21,9 +21,8 @@ with supervised():
     from trimtab.tuning.tune import Request, search_beside
 
     stage = load(arguments.config, TuneStage)
-    request = Request.of(stage)
     folder = arguments.output.parents[1]
-    tuner = folder.parents[2].with_name(stage.tuner.after or stage.tuner.name)
+    request = Request.of(stage, folder)
     trained: list[list[int]] = []
 
     def heard(seed: int, fold: int, result: RungResult) -> None:
@@ -38,7 +37,7 @@ with supervised():
             arguments.seed,
             machine,
             folder,
-            tuner / "ground_truth.json",
+            folder.parents[2] / "ground_truth.json",
             heard,
         )
         write_json(arguments.output, {"host": socket.gethostname(), "trials_and_rungs": trained})

@@ -16,10 +16,9 @@ with supervised():
     from trimtab.tuning.tune import Request, tune
 
     stage = load(arguments.config, TuneStage)
-    request = Request.of(stage)
+    request = Request.of(stage, arguments.output)
     # Beside the results of all workloads and objectives, whose jobs may know each other.
-    tuner = arguments.output.parents[2].with_name(stage.tuner.after or stage.tuner.name)
-    ground_truth = tuner / "ground_truth.json"
+    ground_truth = arguments.output.parents[2] / "ground_truth.json"
     with writing_in(arguments.output):
         seeds = list(range(1, stage.seeds + 1))
         tune(request, seeds, arguments.output, ground_truth, database=stage.database)

@@ -19,10 +19,12 @@ RESAMPLES = 2000
 def ratio(runs: Mapping[str, Sequence[Mapping[str, Any]]], load: float) -> dict[str, float]:
     """Return PipeTune's mean response time over Tune V1's, and its bootstrap interval of 95 %.
 
-    `runs` are the searches of pipetune.py; seeds are drawn again, each with all of its searches.
+    `runs` are the searches of pipetune.py; seeds are drawn again, each with all of its searches. It
+    is infinite where so many jobs never end.
     """
     names = ("tune_v1", "pipetune", "pipetune_known")
-    seconds = np.array([[one["tuning_s"] for one in runs[name]] for name in names])
+    fewest = min(len(runs[name]) for name in names)
+    seconds = np.array([[one["tuning_s"] for one in runs[name][:fewest]] for name in names])
     drawn = np.random.default_rng(0).integers(0, seconds.shape[1], (RESAMPLES, seconds.shape[1]))
     again = [_ratio(*seconds[:, seeds], load) for seeds in drawn]
     low, high = np.quantile(again, [0.025, 0.975])
@@ -36,4 +38,6 @@ def _ratio(v1: np.ndarray, new: np.ndarray, known: np.ndarray, load: float) -> f
 
 
 def _response(mean_s: float, mean_square_s2: float, rate: float) -> float:
+    if rate * mean_s >= 1:
+        return float("inf")
     return float(mean_s + rate * mean_square_s2 / (2 * (1 - rate * mean_s)))

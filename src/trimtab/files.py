@@ -152,6 +152,7 @@ def write_once(path: Path, text: str) -> None:
     with NamedTemporaryFile("w", dir=path.parent, suffix=_PARTIAL, prefix=_TEMPORARY) as new:
         new.write(text)
         new.flush()
+        os.fchmod(new.fileno(), 0o644)  # others read it, too
         with suppress(FileExistsError):
             os.link(new.name, path)
 

@@ -1,6 +1,7 @@
 """A tuner that comes after another one begins with what that one's searches have learnt."""
 
 import json
+import shutil
 
 from project import Project
 
@@ -30,4 +31,11 @@ def test_a_tuner_knows_what_the_one_before_has_learnt(project: Project) -> None:
     first, again = (read_table(tables / name / CELL, TRIALS) for name in ("first", "again"))
     assert not first["known"].any() and again["known"].any()
     truth = json.loads((tables / "first/ground_truth.json").read_text())
-    assert truth["jobs"] and not (tables / "again/ground_truth.json").exists()
+    assert truth["jobs"]
+    # The first one searched anew, the second one is, too: it begins with other knowledge.
+    [searched] = (tables / "again" / CELL).parent.glob("searches/*")
+    shutil.rmtree((tables / "first" / CELL).parent / "searches")
+    first_one, second_one = (f"results/tune/{name}/{CELL}" for name in ("first", "again"))
+    project.succeed("snakemake", "--cores", "2", "--forcerun", first_one, "--", second_one)
+    [anew] = (tables / "again" / CELL).parent.glob("searches/*")
+    assert anew != searched

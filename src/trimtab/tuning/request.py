@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -12,6 +12,7 @@ from trimtab.config.groups.tuning import Tuning
 from trimtab.config.groups.workload import Workload
 from trimtab.config.stages import TuneStage
 from trimtab.errors import UserError
+from trimtab.files import sha256_of
 from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.profile import model_of
@@ -32,7 +33,8 @@ class Request:
     Trials that name no cores have a share of the CPUs of this process each, for `workers` of them.
     `inference_workload` is the one that the workload's `tuning` names, if it does, and `device` the
     one that its model is used on, if that is another; `is_described`: the workload has a file in
-    `conf/workload/`.
+    `conf/workload/`. `after` is the folder of the results of the tuner whose knowledge it begins
+    with, if that is another one.
     """
 
     workload: Workload
@@ -43,10 +45,15 @@ class Request:
     inference_workload: Workload | None = None
     device: Device | None = None
     is_described: bool = True
+    after: Path | None = None
 
     @classmethod
-    def of(cls, stage: TuneStage) -> Self:
-        """Return the request of a stage: the same in all its jobs, as searches are found by it."""
+    def of(cls, stage: TuneStage, results: Path) -> Self:
+        """Return the request of a stage: the same in all its jobs, as searches are found by it.
+
+        `results` is the folder of its results, beside which are those of the tuner before it.
+        """
+        before, cell = stage.tuner.after, Path(*results.parts[-3:])
         return cls(
             stage.workload,
             stage.tuner,
@@ -55,6 +62,7 @@ class Request:
             stage.workers,
             stage.inference_workload,
             device_of(stage.inference_hardware, stage.hardware),
+            after=None if before is None else results.parents[2].with_name(before) / cell,
         )
 
     @property
@@ -74,11 +82,17 @@ class Request:
     def searches(self, folder: Path) -> Path:
         """Return where in the `folder` of the results its searches are, `seed_1` and so on.
 
-        A program that was changed is searched anew.
+        A program that was changed is searched anew, as is what comes `after` a search made anew.
         """
         workloads = [one for one in (self.workload, self.inference_workload) if one is not None]
-        said = [repr(self), *map(digest_of, workloads)]
+        said = [repr(replace(self, after=None)), *map(digest_of, workloads)]
+        if self.after is not None:
+            said.append(sha256_of(self.after / "trials.parquet"))
         return folder / "searches" / hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
+
+    def begins_with(self, ground_truth: Path) -> Path:
+        """Return the ground truth to begin with: that of `after`, else its tuner's own."""
+        return ground_truth if self.after is None else self.after.parents[2] / ground_truth.name
 
     def made(self, ground_truth: Path, known_before: Path | None = None) -> Tuner:
         """Return the tuner; raises UserError as its kind does, and `judged_by`.

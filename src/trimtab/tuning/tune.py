@@ -113,7 +113,8 @@ def search_beside(
         check_shared(folder)
     searches, known = request.searches(folder), Known(ground_truth)
     request = _on_device(request, searches)
-    before, here = known.copied(searches / "known"), searches / f"seed_{seed}"
+    before = Known(request.begins_with(ground_truth)).copied(searches / "known")
+    here = searches / f"seed_{seed}"
     with beginning_with(known, before, here / "known", machine.suffix) as own:
         made = request.made(own.ground_truth, before.ground_truth)
         search = partial(_searched, request, seed, machine, own, on_result)
@@ -132,7 +133,7 @@ def _on_device(request: Request, searches: Path) -> Request:
     if request.device is None:
         return request
     cpus = sorted(os.sched_getaffinity(0))
-    its = cpus[: inference_cpus(len(cpus), request.tuning)]
+    its = cpus[-inference_cpus(len(cpus), request.tuning) :]
     return replace(request, device=request.device.with_host_measured(searches / "host.json", its))
 
 

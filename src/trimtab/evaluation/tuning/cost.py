@@ -65,8 +65,9 @@ class Cost(TuningSection):
             titled("What trying every combination costs", "tuning_cost"),
             f"Modelled: {_VALUES} values a parameter, so {_VALUES} to the power of their number "
             "trials, one after the other, each as long as the mean of the trials that this machine "
-            "ran on as many cores; times the instance's price. No instance was rented: another "
-            f"processor takes another time. Prices: {prices().source}.",
+            "ran on as many cores, of which some ran at once; times the instance's price. No "
+            "instance was rented: another processor takes another time. Prices: "
+            f"{prices().source}.",
             (
                 *WHO,
                 Column("instance", "Instance"),

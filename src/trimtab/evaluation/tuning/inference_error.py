@@ -40,7 +40,7 @@ class InferenceError(TuningSection):
         yield Table(
             "inference_error",
             "What the inference tuning server told, and what it takes alone",
-            "Told: measured on CPUs of its own, while a model trained on others. Alone: measured "
+            "Told: measured in a search, which may train on other CPUs meanwhile. Alone: measured "
             "again with nothing beside it, the median of several rounds, and by how much these "
             "vary (half of their range). The error is their difference over what it takes alone.",
             (

@@ -6,7 +6,7 @@ distributed intervals; workloads take turns, and a fifth of the jobs is unseen.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import altair as alt
 import numpy as np
@@ -22,8 +22,17 @@ _LOADS = (0.2, 0.35, 0.5, 0.65, 0.8)  # of the experiment's first tuner
 _SHOWN_LOADS = (0.5, 0.8)
 _JOBS = 20_000
 _SEED = 1
-Searches = tuple[SeedSearch, ...]
 FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+
+
+class Met(NamedTuple):
+    """A search, and whether it began with what earlier ones of its workload had learnt."""
+
+    search: SeedSearch
+    known: bool
+
+
+Searches = tuple[Met, ...]
 
 
 @dataclass(frozen=True)
@@ -104,10 +113,13 @@ class MultiTenant(TuningSection):
 def _by_tuner(setting: TunedSetting) -> dict[str, Searches]:
     """Return the searches of each tuner, by its label; of one that came after it, too."""
     labels = {cell.tuner: cell.label for cell in setting.cells}
+    before = {cell.after for cell in setting.cells}
     found: dict[str, Searches] = {}
     for cell in setting.cells:
         label = labels.get(cell.after, cell.label)
-        found[label] = found.get(label, ()) + cell.searches
+        said = cell.after in labels if cell.after in labels or cell.tuner in before else None
+        met = (Met(one, _is_known(one) if said is None else said) for one in cell.searches)
+        found[label] = (*found.get(label, ()), *met)
     return found
 
 
@@ -165,8 +177,8 @@ def _durations(searches: Searches) -> tuple[list[float], list[float]]:
     """Return the durations of the searches that met a new workload, and a known one."""
     new: list[float] = []
     known: list[float] = []
-    for search in searches:
-        (known if _is_known(search) else new).append(search.tuning_s)
+    for one in searches:
+        (known if one.known else new).append(one.search.tuning_s)
     return new, known
 
 
@@ -176,7 +188,7 @@ def _is_known(search: SeedSearch) -> bool:
 
 
 def _unseen_in_words(workloads: Sequence[Searches]) -> str:
-    trials = [search.trials for searches in workloads for search in searches]
+    trials = [one.search.trials for searches in workloads for one in searches]
     if not any(one["epochs_probed"].any() or one["known"].any() for one in trials):
         return "makes no difference"
     kinds = [_durations(searches) for searches in workloads]

@@ -14,7 +14,7 @@ from trimtab.evaluation.tuning.section import TuningSection
 class Trials(TuningSection):
     """The trials of all tuners of a setting, in their order."""
 
-    order = 634
+    order = 635
 
     def make_figures(self) -> Iterator[Figure]:
         """Yield what an epoch took over the tuning time, trials in order, and their budgets."""

@@ -121,7 +121,7 @@ class Device:
         if self.host.rooflines:
             return self
         lock = kept.with_name(f"{kept.name}.lock")
-        with holding(lock, f"{kept}: another measures this host", _PATIENCE_S):
+        with holding(lock, f"{kept}: another measures this host", _PATIENCE_S, stays=True):
             if not kept.exists():
                 write_once(kept, json.dumps(rooflines(cpus)))
         measured = [Roofline(**one) for one in read_json(kept)]

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from trimtab.config.groups.tuning import Kind
+from trimtab.errors import TrimtabError
 from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.machine import machine_meters
 from trimtab.tuning.plan import Plan, RungResult, row_of
@@ -99,9 +100,9 @@ class Search:
             for answer in self._awaiting:
                 answer.close()
             self._lending.close()
-            self._claims.close()
-            with suppress(OSError):  # the first error is what is to be told
+            with suppress(OSError, TrimtabError):  # the first error is what is to be told
                 self._clock.keep()
+                self._claims.close()
         self._work.close()
 
     def _take_in(self) -> None:

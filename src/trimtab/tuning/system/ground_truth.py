@@ -3,7 +3,8 @@
 Thesis, sections 6.3.4 and 6.3.6. Jobs are compared by the counters of a first epoch under the same
 settings; their logarithms are scaled to the same spread, and clustered. A new job is like its
 cluster when it is no further from the centre than the cluster's own jobs are, by the root of the
-mean square that the model's inertia is the sum of.
+mean square that the model's inertia is the sum of. Ours, too: nor is it in any one of the counters,
+as one that chance decides would make room for the others in that sum.
 
 A spread is never less than what runs of one job differ by. What an allocator asks the system for,
 and how often threads wait for each other, is decided anew in every run: of LeNet5's first epochs
@@ -72,17 +73,19 @@ class Match:
     """The known job that is nearest to a new one in its cluster.
 
     `distance` is that from the cluster's centre and `radius` the largest that counts as alike,
-    both in spreads of the known jobs.
+    both in spreads of the known jobs. `furthest` is the largest distance in one counter, in those
+    that count as alike there.
     """
 
     job: Job
     distance: float
     radius: float
+    furthest: float
 
     @property
     def is_alike(self) -> bool:
         """Whether what is known of the job holds for the new one."""
-        return self.distance <= self.radius
+        return self.distance <= self.radius and self.furthest <= 1
 
 
 class GroundTruth:
@@ -124,18 +127,20 @@ class GroundTruth:
         rows = np.array([_logarithms(job.profiles[key].rates, names) for job in alike])
         scaler = StandardScaler().fit(rows)
         noise = np.array([_MUCH_NOISE.get(name, _NOISE) for name in names])
-        scaler.scale_ = np.maximum(scaler.scale_, noise)
+        scaler.scale_ = np.maximum(rows.std(axis=0), noise)
         known, new = scaler.transform(rows), scaler.transform([_logarithms(rates, names)])[0]
         labels = self._labels(known)
         centres = {label: known[labels == label].mean(axis=0) for label in set(labels.tolist())}
         label = min(centres, key=lambda one: _distance(new, centres[one]))
         members = [number for number in range(len(alike)) if labels[number] == label]
-        square = np.mean([_distance(known[number], centres[label]) ** 2 for number in members])
+        squares = np.mean((known[members] - centres[label]) ** 2, axis=0)
         nearest_one = min(members, key=lambda number: _distance(new, known[number]))
         # A cluster of one job has no spread of its own: that of repeated runs stands for it.
-        alone = float(np.linalg.norm(noise / scaler.scale_))
-        radius = self.tolerance * max(math.sqrt(square), alone)
-        return Match(alike[nearest_one], _distance(new, centres[label]), radius)
+        alone = noise / scaler.scale_
+        radius = self.tolerance * max(math.sqrt(squares.sum()), float(np.linalg.norm(alone)))
+        each = np.abs(new - centres[label]) / np.maximum(np.sqrt(squares), alone)
+        furthest = float(each.max()) / self.tolerance
+        return Match(alike[nearest_one], _distance(new, centres[label]), radius, furthest)
 
     def new_job(self) -> Job:
         """Return a job of which nothing is known yet, and keep it."""

@@ -17,12 +17,12 @@ Where nothing is known a trial begins with the largest settings that leave room 
 ones where it is alone: right for a program that gains from every processor as for one that gains
 from none.
 
-Ours, too: what is probed differs in one parameter from the best so far, as the sum of what each
-parameter has to offer is soon probed, and their product is not; what a trial probes is known to the
-others of its search at once, so a later one begins with what is best so far; at most a share of a
-trial's epochs are probes; and the first epoch of a program, in which it warms up, says what a
-setting costs only until a later one has. Of settings whose costs differ by less than those of two
-epochs do, it is those with the fewest cores.
+Ours, too: what is probed differs in one parameter from the best so far (or in as few as can be), as
+the sum of what each parameter has to offer is soon probed, and their product is not; what a trial
+probes is known to the others of its search at once, so a later one begins with what is best so far;
+at most a share of a trial's epochs are probes; and the first epoch of a program, in which it warms
+up, says what a setting costs only until a later one has. Of settings whose costs differ by less
+than those of two epochs do, it is those with the fewest cores.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -134,13 +134,14 @@ class SystemTuner:
         if too_many or self._unit is None:
             return None
         best = self._best(job, outlook)
+        others = [one for one in self._candidates if one != best]
+        nearest = min((_differing(one, best) for one in others), default=0)
         for settings in (*self._candidates[1:], self._candidates[0]):
-            if len(settings.items() - best.items()) > 1:
-                continue
             key = key_of(settings)
             known = job.costs.get(key)
             is_open = (known is None or not known.warm) and key not in job.probing
-            if is_open and _demand(settings, outlook).fits_in(outlook.room):
+            is_near = _differing(settings, best) == nearest
+            if is_near and is_open and _demand(settings, outlook).fits_in(outlook.room):
                 return settings
         return None
 
@@ -209,6 +210,11 @@ class SystemTuner:
         energy = energy_j / self._unit[1] if energy_j and self._unit[1] else None
         costs[key] = Cost(dict(self._settings), time_s / self._unit[0], energy, warm)
         self._shared.on_learnt(self._job)
+
+
+def _differing(one: Settings, other: Settings) -> int:
+    """Return the number of parameters that have other values."""
+    return len(one.items() - other.items())
 
 
 def _demand(settings: Settings, outlook: Outlook) -> Demand:

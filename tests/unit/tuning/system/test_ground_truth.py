@@ -86,7 +86,7 @@ AGAIN = [
     {"minor_faults": faults, "voluntary_switches": switches, "write_bytes": 2e6, "epoch_cpu_ms": ms}
     for faults, switches, ms in ((2.2e4, 3.0, 460.0), (1.5e5, 490.0, 420.0), (1.1e5, 12.0, 440.0))
 ]
-LARGER = {**AGAIN[1], "epoch_cpu_ms": 4000.0}
+LARGER = [{**AGAIN[1], "epoch_cpu_ms": AGAIN[1]["epoch_cpu_ms"] * by} for by in (0.3, 3.0, 10.0)]
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -95,9 +95,22 @@ def test_what_chance_decides_makes_no_stranger(count: int) -> None:
     truth = GroundTruth([], "host")
     for rates in AGAIN[:count]:
         learn(truth, rates, 2)
-    again, larger = truth.match(AGAIN[2], DEFAULT), truth.match(LARGER, DEFAULT)
+    again = truth.match(AGAIN[2], DEFAULT)
     assert again is not None and again.is_alike
-    assert larger is not None and not larger.is_alike
+    for rates in LARGER:  # what chance decides in other counters makes no room for that
+        larger = truth.match(rates, DEFAULT)
+        assert larger is not None and not larger.is_alike
+
+
+@pytest.mark.parametrize("clusters", [2, None])
+def test_between_two_jobs_is_neither(clusters: int | None) -> None:
+    truth = GroundTruth([], "host", clusters=clusters)
+    for by in (1.0, 40.0):
+        learn(truth, {**IMAGES, "epoch_cpu_ms": 500.0 * by}, 2)
+    for by in (0.1, 6.0, 200.0):
+        match = truth.match({**IMAGES, "epoch_cpu_ms": 500.0 * by}, DEFAULT)
+        assert match is not None
+        assert not match.is_alike or clusters is None  # one cluster of both is their middle
 
 
 def test_one_known_job() -> None:

@@ -36,7 +36,7 @@ def searched(folder: Path, *, killed: bool = False, **parameters: Any) -> Path:
         jobs[0].send_signal(signal.SIGKILL)
     said = [job.communicate(timeout=LIMIT_S)[1] for job in jobs]
     assert [job.returncode == 0 for job in jobs] == [not killed, True], said
-    done = Request.of(stages.load(dump(stage), stages.TuneStage))  # as the last job has it
+    done = Request.of(stages.load(dump(stage), stages.TuneStage), results)  # as the last job has it
     truth = results.parents[2] / "ground_truth.json"
     assert not truth.with_name("known_inference.json").exists()
     tune(done, [1], results, truth, trained_again)
@@ -64,7 +64,7 @@ def test_one_fold(tmp_path: Path, killed: bool) -> None:
     assert sorted(known(results)) == [(width, size) for width in sorted(widths) for size in (1, 4)]
     assert max(Counter(used(tmp_path)).values()) <= 2  # once a machine at most
     before = used(tmp_path)
-    later = replace(Request.of(stage_of(tmp_path)), workers=2)  # another search
+    later = replace(Request.of(stage_of(tmp_path), tmp_path), workers=2)  # another search
     tune(later, [1], results, results.parents[2] / "ground_truth.json")
     assert [one for one in used(tmp_path)[len(before) :] if not one.endswith(" 64")] == []
 
