@@ -27,7 +27,7 @@ def ratio(runs: Mapping[str, Sequence[Mapping[str, Any]]], load: float) -> dict[
     seconds = np.array([[one["tuning_s"] for one in runs[name][:fewest]] for name in names])
     drawn = np.random.default_rng(0).integers(0, seconds.shape[1], (RESAMPLES, seconds.shape[1]))
     again = [_ratio(*seconds[:, seeds], load) for seeds in drawn]
-    low, high = np.quantile(again, [0.025, 0.975])
+    low, high = np.quantile(again, [0.025, 0.975], method="nearest")  # some may be infinite
     return {"median": _ratio(*seconds, load), "low": float(low), "high": float(high)}
 
 

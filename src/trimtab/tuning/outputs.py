@@ -74,8 +74,13 @@ def write_best(
     said = {"system": settings}
     if not_set := json.loads(best["not_set"]):
         said["not_set"] = not_set
-    told = ("score", "accuracy", "training_s", "training_j", "energy_source")
-    said |= {name: str(best[name]) if name == "energy_source" else best[name] for name in told}
+    said |= {
+        "score": best["score"],
+        tuning.metric: best["accuracy"],  # as the program calls it
+        "training_s": best["training_s"],
+        "training_j": best["training_j"],
+        "energy_source": str(best["energy_source"]),
+    }
     document = _over(workload, parameters, settings, is_described)
     if settings:
         document["tuning"] = {
