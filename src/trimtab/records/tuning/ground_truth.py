@@ -17,18 +17,18 @@ Setting = int | float
 
 @dataclass(frozen=True, config=PART)
 class Profile:
-    """The counters of a program's first epoch under settings, per second of the processor.
+    """What a program's first epoch under settings counted, in events of an epoch over all data.
 
-    Among them is the processor's own time of an epoch over all data, in ms, as `epoch_cpu_ms`.
+    Among them is the processor's own time of such an epoch, in ms, as `epoch_cpu_ms`.
     """
 
     settings: dict[Word, Setting]
-    rates: dict[Word, Amount]
+    counts: dict[Word, Amount]
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
-        if not self.rates or not self.settings:
-            raise ValueError("rates, settings: expected at least one of each")
+        if not self.counts or not self.settings:
+            raise ValueError("counts, settings: expected at least one of each")
         return self
 
 
@@ -69,5 +69,5 @@ class GroundTruthRecord(Document):
     """All jobs that are known, in the order they became so."""
 
     stage: ClassVar[str] = "tune"
-    version: Literal[2] = 2
+    version: Literal[3] = 3
     jobs: list[KnownJob] = Field(default_factory=list)

@@ -1,15 +1,15 @@
 """PipeTune's ground truth: a job like an earlier one gets the settings that were best for that.
 
-Thesis, sections 6.3.4 and 6.3.6. Jobs are compared by the counters of a first epoch under the same
-settings; their logarithms are scaled to the same spread, and clustered. A new job is like its
+Thesis, sections 6.3.4 and 6.3.6. Jobs are compared by what a first epoch under the same settings
+counted; the logarithms are scaled to the same spread, and clustered. A new job is like its
 cluster when it is no further from the centre than the cluster's own jobs are, by the root of the
 mean square that the model's inertia is the sum of. Ours, too: nor is it in any one of the counters,
 as one that chance decides would make room for the others in that sum.
 
-A spread is never less than what runs of one job differ by. What an allocator asks the system for,
-and how often threads wait for each other, is decided anew in every run: of LeNet5's first epochs
-under the same settings and with the same batches, page faults and voluntary switches have standard
-deviations of up to 1.0 and 1.7 in their logarithms, other counters of at most 0.2.
+A spread is never less than what the trials of one search differ by, which have hyperparameters of
+their own: standard deviations of up to 0.4 in the logarithms, with LeNet5 and k-means. What an
+allocator asks the system for, and how often threads wait for each other, is decided anew in every
+run: page faults and voluntary switches have up to 1.7 and 2.0.
 """
 
 import math
@@ -32,9 +32,9 @@ from trimtab.tuning.system.steering import Settings
 PUBLISHED_CLUSTERS = 2
 _MOST_CLUSTERS = 8
 _RESTARTS = 10  # of k-means, from other first centres
-_NOISE = 0.2  # of logarithms: what two runs of the same job differ by
-_MUCH_NOISE = {"minor_faults": 1.0, "voluntary_switches": 2.0}
-_FEW = 10.0  # events a second: so many more or less say nothing
+_NOISE = 0.4  # of logarithms: what trials of one search differ by
+_MUCH_NOISE = {"minor_faults": 1.7, "voluntary_switches": 2.0}
+_FEW = 10.0  # events: so many more or less say nothing
 FloatArray = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Key = tuple[tuple[str, float], ...]
 
@@ -110,32 +110,32 @@ class GroundTruth:
         self.jobs = [Job.known(job) for job in jobs if job.machine == machine]
         self._clusterer = _clusterer(clusterer)
 
-    def match(self, rates: Mapping[str, float], settings: Settings) -> Match | None:
-        """Return the known job that is most like one with these rates under these settings.
+    def match(self, counts: Mapping[str, float], settings: Settings) -> Match | None:
+        """Return the known job that is most like one with these counts under these settings.
 
         None where no known job has a profile of the same counters under the same settings. Raises
-        ValueError for a rate below 0.
+        ValueError for a count below 0.
         """
-        names, key = sorted(rates), key_of(settings)
+        names, key = sorted(counts), key_of(settings)
         alike = [
             job
             for job in self.jobs
-            if key in job.profiles and sorted(job.profiles[key].rates) == names
+            if key in job.profiles and sorted(job.profiles[key].counts) == names
         ]
         if not alike:
             return None
-        rows = np.array([_logarithms(job.profiles[key].rates, names) for job in alike])
+        rows = np.array([_logarithms(job.profiles[key].counts, names) for job in alike])
         scaler = StandardScaler().fit(rows)
         noise = np.array([_MUCH_NOISE.get(name, _NOISE) for name in names])
         scaler.scale_ = np.maximum(rows.std(axis=0), noise)
-        known, new = scaler.transform(rows), scaler.transform([_logarithms(rates, names)])[0]
+        known, new = scaler.transform(rows), scaler.transform([_logarithms(counts, names)])[0]
         labels = self._labels(known)
         centres = {label: known[labels == label].mean(axis=0) for label in set(labels.tolist())}
         label = min(centres, key=lambda one: _distance(new, centres[one]))
         members = [number for number in range(len(alike)) if labels[number] == label]
         squares = np.mean((known[members] - centres[label]) ** 2, axis=0)
         nearest_one = min(members, key=lambda number: _distance(new, known[number]))
-        # A cluster of one job has no spread of its own: that of repeated runs stands for it.
+        # A cluster of one job has no spread of its own: that of a search stands for it.
         alone = noise / scaler.scale_
         radius = self.tolerance * max(math.sqrt(squares.sum()), float(np.linalg.norm(alone)))
         each = np.abs(new - centres[label]) / np.maximum(np.sqrt(squares), alone)
@@ -189,10 +189,10 @@ def _clusterer(name: str) -> type[ClusterMixin]:
     return known[name]
 
 
-def _logarithms(rates: Mapping[str, float], names: Sequence[str]) -> list[float]:
-    if wrong := [name for name in names if not rates[name] >= 0]:
-        raise ValueError(f"{wrong[0]}: {rates[wrong[0]]} a second, expected at least 0")
-    return [math.log(rates[name] + _FEW) for name in names]
+def _logarithms(counts: Mapping[str, float], names: Sequence[str]) -> list[float]:
+    if wrong := [name for name in names if not counts[name] >= 0]:
+        raise ValueError(f"{wrong[0]}: {counts[wrong[0]]} of an epoch, expected at least 0")
+    return [math.log(counts[name] + _FEW) for name in names]
 
 
 def _distance(left: FloatArray, right: FloatArray) -> float:

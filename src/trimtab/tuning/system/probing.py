@@ -35,7 +35,7 @@ from trimtab.tuning.system.pool import Demand
 from trimtab.tuning.system.steering import MeasuredEpoch, Outlook, Settings
 
 _ALIKE = 1.1  # an epoch's time varies by as much from one to the next
-_CPU_MS = "epoch_cpu_ms"  # beside the rates of counters: by it large jobs differ from small ones
+_CPU_MS = "epoch_cpu_ms"  # among the counters: by it large jobs differ from small ones
 
 
 @dataclass
@@ -99,8 +99,7 @@ class SystemTuner:
         """Take in what the epoch under the settings took; others know it from here on."""
         self._epochs += 1
         if self._job is None:
-            cpu_ms = epoch.cpu_s / epoch.work_epochs * 1000
-            self._job = self._recognised({**epoch.rates, _CPU_MS: cpu_ms})
+            self._job = self._recognised(_counts_of(epoch))
         self._shared.latest = self._job
         self.ended()
         if self._settings == self._default:
@@ -177,21 +176,21 @@ class SystemTuner:
         share = _demand(cost.settings, outlook).share_of(outlook.machine)
         return cost.time * max(1.0, outlook.waiting * share)
 
-    def _recognised(self, rates: Mapping[str, float]) -> Job:
+    def _recognised(self, counts: Mapping[str, float]) -> Job:
         """Return the job that the trial's is like: a known one, that of its search, or a new one.
 
         The search's is the same program: where there is no profile of it under these settings yet,
-        it is taken for alike. `rates` are what a profile says of an epoch.
+        it is taken for alike. `counts` are what a profile says of an epoch.
         """
         shared, key = self._shared, key_of(self._settings)
-        match = shared.truth.match(rates, self._settings)
+        match = shared.truth.match(counts, self._settings)
         if match is not None and match.is_alike:
             job = match.job
         else:
             job = shared.latest or shared.truth.new_job()
             if key in job.profiles:
                 job = shared.truth.new_job()
-            job.profiles[key] = Profile(dict(self._settings), dict(rates))
+            job.profiles[key] = Profile(dict(self._settings), dict(counts))
         self._is_known = shared.before is not None and job.id in shared.before
         return job
 
@@ -210,6 +209,16 @@ class SystemTuner:
         energy = energy_j / self._unit[1] if energy_j and self._unit[1] else None
         costs[key] = Cost(dict(self._settings), time_s / self._unit[0], energy, warm)
         self._shared.on_learnt(self._job)
+
+
+def _counts_of(epoch: MeasuredEpoch) -> dict[str, float]:
+    """Return what an epoch counted, as of one over all data.
+
+    What a program does in an epoch depends less on its hyperparameters than what it does in a
+    second: with small batches the same is written in a longer time.
+    """
+    cpu_s = epoch.cpu_s / epoch.work_epochs
+    return {**{name: rate * cpu_s for name, rate in epoch.rates.items()}, _CPU_MS: cpu_s * 1000}
 
 
 def _differing(one: Settings, other: Settings) -> int:

@@ -102,6 +102,28 @@ def test_what_chance_decides_makes_no_stranger(count: int) -> None:
         assert larger is not None and not larger.is_alike
 
 
+# Recorded: faults, switches, bytes and ms of first epochs, of trials of four searches.
+LENET5 = [(4.1e4, 1, 7.8e5, 370), (2.0e3, 1, 7.7e5, 480), (2.8e4, 1, 7.7e5, 360)]
+LENET5_LATER = [(3.5e4, 1, 7.7e5, 390), (2.1e3, 1, 7.7e5, 460), (1.5e3, 0, 7.7e5, 660)]
+K_MEANS = [(2.0e3, 0, 1.4e5, 100), (3.5e3, 1, 2.3e5, 110), (2.7e3, 0, 3.0e5, 140)]
+TEXT_CNN = [(3.0e5, 2, 1.5e7, 4200), (2.6e6, 0, 2.3e7, 9100), (1.6e5, 1, 1.0e7, 3300)]
+
+
+@pytest.mark.parametrize("clusters", [1, 2, None])
+def test_trials_of_a_later_search_are_known_and_those_of_other_programs_are_not(
+    clusters: int | None,
+) -> None:
+    truth = GroundTruth([], "host", clusters=clusters)
+    for first in LENET5:
+        learn(truth, dict(zip(AGAIN[0], first, strict=True)), 2)
+    alike = [
+        match.is_alike
+        for later in LENET5_LATER + K_MEANS + TEXT_CNN
+        if (match := truth.match(dict(zip(AGAIN[0], later, strict=True)), DEFAULT))
+    ]
+    assert alike == [True] * 3 + [False] * 6
+
+
 def test_between_two_jobs_is_neither() -> None:
     truth = GroundTruth([], "host")
     for by in (1.0, 40.0):
@@ -177,9 +199,9 @@ def test_the_file(tmp_path: Path) -> None:
     for wrong, said in (
         (text.replace('"cores": 2', '"cores": "2"', 1), r"jobs\[0\].costs\[0\].settings.cores"),
         (text[:-30], "not JSON"),
-        (text.replace('"version": 2', '"version": 1'), "has version 1"),
-        ('{"version": 2, "jobs": [{"id": "a", "machine": "b", "costs": [], "profiles": '
-         '[{"rates": {}, "settings": {"cores": 1}}]}]}', "at least one of each"),
+        (text.replace('"version": 3', '"version": 1'), "has version 1"),
+        ('{"version": 3, "jobs": [{"id": "a", "machine": "b", "costs": [], "profiles": '
+         '[{"counts": {}, "settings": {"cores": 1}}]}]}', "at least one of each"),
     ):  # fmt: skip
         path.write_text(wrong)
         with pytest.raises(UserError, match=rf"{said}.*restore the ground truth from a copy"):
