@@ -1,0 +1,131 @@
+"""Layers put on top of one another (OCI image specification, layer.md, "Applying Changesets").
+
+What a layer takes away, it takes from the layers below it, wherever the whiteout stands in it: they
+come first. Then its entries are added in their order, the last one of a name counting. As in an
+overlay file system, a folder that a layer has entries in hides what is no folder below; a link
+that leads to a folder is followed only where it is of the same layer, as programs that unpack do.
+"""
+
+import os
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+
+from trimtab.images.archives.image import Image
+from trimtab.images.errors import DamagedError, damage_of
+from trimtab.images.layers import layer_name, read_layer
+from trimtab.images.limits import EntryLimit
+from trimtab.images.node import Folder, Kind, Node, implied_folder
+from trimtab.images.tar.names import shown
+from trimtab.images.tar.reader import Member
+from trimtab.images.view import View
+
+WHITEOUT = ".wh."
+_META, _OPAQUE = ".wh..wh.", ".wh..wh..opq"
+_WORKERS = min(4, len(os.sched_getaffinity(0)))
+
+
+def merged_view(image: Image) -> View:
+    """Return the file system of `image`; each layer is read once, and its digests checked.
+
+    Raises ImageError where a layer is damaged, or has what no engine takes.
+    """
+    limit = EntryLimit()
+    view = View()
+    numbers = range(len(image.layers))
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        waiting = deque(pool.submit(read_layer, image, number, limit) for number in numbers)
+        try:
+            for number in numbers:
+                members = waiting.popleft().result()
+                with damage_of(image.path, layer_name(image, number)):
+                    _Applying(view, number, limit).apply(members)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return view
+
+
+class _Applying:
+    """Puts one layer on top of those that `view` has."""
+
+    def __init__(self, view: View, layer: int, limit: EntryLimit) -> None:
+        self.view, self.layer, self.limit = view, layer, limit
+        self.aside: dict[str, Node] = {}  # what AUFS keeps hard links to
+
+    def apply(self, members: list[Member]) -> None:
+        """Take away and add what the members say."""
+        entries = []
+        for member in members:
+            folder, _, name = member.name.rpartition("/")
+            if WHITEOUT not in member.name:
+                entries.append(member)
+            elif name == _OPAQUE:
+                if (emptied := self._lower_folder(folder)) is not None:
+                    emptied.children.clear()
+            elif f"/{_META}" in f"/{member.name}":
+                if member.node is not None:
+                    self.aside[member.name] = member.node
+            elif name.startswith(WHITEOUT):
+                self._take_away(folder, name.removeprefix(WHITEOUT))
+            else:
+                entries.append(member)
+        for member in entries:
+            self._add(member)
+
+    def _take_away(self, folder: str, name: str) -> None:
+        if name in ("", ".", ".."):
+            raise DamagedError(f"has a whiteout of {name!r}, which is no name")
+        if (lower := self._lower_folder(folder)) is not None:
+            lower.children.pop(name, None)
+
+    def _lower_folder(self, path: str) -> Folder | None:
+        """Return what is a folder below this layer, with no link on the way."""
+        folder = self.view.root
+        for name in path.split("/") if path else ():
+            node = folder.children.get(name)
+            if not isinstance(node, Folder):
+                return None
+            folder = node
+        return folder
+
+    def _add(self, member: Member) -> None:
+        new = member.node or self._linked(member)
+        if not member.name:
+            if not isinstance(new, Folder):
+                raise DamagedError(f"has a {new.kind} in place of the top folder")
+            new.children = self.view.root.children
+            self.view.root = new
+            return
+        path, _, name = member.name.rpartition("/")
+        children = self._folder(path).children
+        if isinstance(new, Folder) and isinstance(old := children.get(name), Folder):
+            new.children = old.children
+        children[name] = new
+
+    def _linked(self, member: Member) -> Node:
+        if member.hard_link in self.aside:
+            return self.aside[member.hard_link]
+        found = self.view.find(f"/{member.hard_link}", follow=False)
+        if found is None or isinstance(found.node, Folder):
+            raise DamagedError(
+                f"{shown(member.name)} is a hard link to {shown(member.hard_link)}, which is"
+                f" {'missing' if found is None else 'a folder'}"
+            )
+        return found.node
+
+    def _folder(self, path: str) -> Folder:
+        """Return the folder that entries are put into; it is made where it is missing."""
+        folder = self.view.root
+        names = path.split("/") if path else []
+        for depth, name in enumerate(names, 1):
+            node = folder.children.get(name)
+            if node is not None and node.layer == self.layer and node.kind is Kind.LINK:
+                found = self.view.find("/" + "/".join(names[:depth]))
+                node = None if found is None else found.node
+            if not isinstance(node, Folder):
+                if node is not None and node.layer == self.layer:
+                    raise DamagedError(f"has entries in {shown(path)}, which is no folder")
+                self.limit.spend(len(name))
+                node = folder.children[name] = implied_folder()
+            folder = node
+        return folder
