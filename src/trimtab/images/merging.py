@@ -118,14 +118,15 @@ class _Applying:
         folder = self.view.root
         names = path.split("/") if path else []
         for depth, name in enumerate(names, 1):
-            node = folder.children.get(name)
-            if node is not None and node.layer == self.layer and node.kind is Kind.LINK:
+            inner = folder.children.get(name)
+            if inner is not None and inner.layer == self.layer and inner.kind is Kind.LINK:
                 found = self.view.find("/" + "/".join(names[:depth]))
-                node = None if found is None else found.node
-            if not isinstance(node, Folder):
-                if node is not None and node.layer == self.layer:
-                    raise DamagedError(f"has entries in {shown(path)}, which is no folder")
+                inner = inner if found is None else found.node
+            if isinstance(inner, Folder):
+                folder = inner
+            elif inner is not None and inner.layer == self.layer:
+                raise DamagedError(f"has entries in {shown(path)}, which is no folder")
+            else:
                 self.limit.spend(len(name))
-                node = folder.children[name] = implied_folder()
-            folder = node
+                folder.children[name] = folder = implied_folder()
         return folder

@@ -34,7 +34,7 @@ class View:
         Links are resolved inside the image, however they are written; the last one only with
         `follow`. Links without end lead nowhere.
         """
-        waiting = path.split("/")[::-1]
+        waiting = _reversed_parts(path)
         folders: list[Folder] = [self.root]
         names: list[str] = []
         links: list[str] = []
@@ -56,7 +56,7 @@ class View:
                     return None
                 if node.target.startswith("/"):
                     del names[:], folders[1:]
-                waiting += node.target.split("/")[::-1]
+                waiting += _reversed_parts(node.target)
             elif isinstance(node, Folder):
                 names.append(name)
                 folders.append(node)
@@ -104,3 +104,10 @@ class View:
         if node.kind is not Kind.FILE:
             raise TrimtabError(f"{path}: a {node.kind} in the image; expected a file")
         node.local, node.size_bytes, node.segments = local, size_bytes, None
+
+
+def _reversed_parts(path: str) -> list[str]:
+    """Return the components of a path, the last one first; a slash at its end asks for a folder."""
+    if path.endswith("/"):
+        path += "."
+    return path.split("/")[::-1]

@@ -72,8 +72,7 @@ def read_members(stream: ByteStream, layer: int = 0) -> Iterator[Member]:
         node.layer, node.offset = layer, stream.position
         yield Member(clean_name(name), node, "")
         stored_bytes = node.stored_bytes
-        stream.skip(stored_bytes)
-        stream.take(-stored_bytes % BLOCK_BYTES)
+        stream.skip(stored_bytes + -stored_bytes % BLOCK_BYTES)
 
 
 def _next_header(stream: ByteStream) -> tuple[Header, _Records, bytes, bytes] | None:
@@ -111,8 +110,7 @@ def _next_block(stream: ByteStream) -> bytes | None:
     """Take the next block; None at the end, which two blocks of zeros are too."""
     block = stream.take(BLOCK_BYTES)
     if block == NO_BLOCK:
-        block = stream.take(BLOCK_BYTES)
-        if block not in (b"", NO_BLOCK):
+        if not NO_BLOCK.startswith(stream.take(BLOCK_BYTES)):
             raise DamagedError(f"at byte {stream.position} a member follows a block of zeros")
         return None
     if block and len(block) < BLOCK_BYTES:

@@ -74,9 +74,10 @@ def map_before_content(stream: ByteStream) -> tuple[int, Segments]:
     return stream.position - start, _pairs([_decimal(line) for line in lines[1:wanted]])
 
 
-def format_map(segments: Segments) -> bytes:
-    """Return the map of version 1.0, in whole blocks."""
-    numbers = [len(segments), *(number for pair in segments for number in pair)]
+def format_map(segments: Segments, size_bytes: int) -> bytes:
+    """Return the map of version 1.0, in whole blocks; its last part says where the file ends."""
+    parts = [*segments, (size_bytes, 0)]
+    numbers = [len(parts), *(number for pair in parts for number in pair)]
     text = "".join(f"{number}\n" for number in numbers).encode()
     return text + bytes(-len(text) % BLOCK_BYTES)
 

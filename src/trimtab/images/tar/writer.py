@@ -41,7 +41,7 @@ def member_header(name: str, node: Node, hard_link: str = "") -> bytes:
     records: dict[str, bytes] = {}
     content_map = b""
     if type_flag == b"0" and node.segments is not None:
-        content_map = sparse.format_map(node.segments)
+        content_map = sparse.format_map(node.segments, node.size_bytes)
         size_bytes += len(content_map)
         records["GNU.sparse.major"], records["GNU.sparse.minor"] = b"1", b"0"
         records["GNU.sparse.name"] = path
