@@ -79,14 +79,24 @@ class _Applying:
             lower.children.pop(name, None)
 
     def _lower_folder(self, path: str) -> Folder | None:
-        """Return what is a folder below this layer, with no link on the way."""
+        """Return what is a folder below this layer, with no link on the way.
+
+        Where there is nothing, one is made: a whiteout lies in a folder, as any entry does.
+        """
         folder = self.view.root
         for name in path.split("/") if path else ():
-            node = folder.children.get(name)
-            if not isinstance(node, Folder):
+            inner = folder.children.get(name)
+            if inner is None:
+                inner = self._new_folder(folder, name)
+            if not isinstance(inner, Folder):
                 return None
-            folder = node
+            folder = inner
         return folder
+
+    def _new_folder(self, folder: Folder, name: str) -> Folder:
+        self.limit.spend(len(name))
+        folder.children[name] = made = implied_folder()
+        return made
 
     def _add(self, member: Member) -> None:
         new = member.node or self._linked(member)
@@ -127,6 +137,5 @@ class _Applying:
             elif inner is not None and inner.layer == self.layer:
                 raise DamagedError(f"has entries in {shown(path)}, which is no folder")
             else:
-                self.limit.spend(len(name))
-                folder.children[name] = folder = implied_folder()
+                folder = self._new_folder(folder, name)
         return folder

@@ -58,7 +58,8 @@ def but(*gone: str, **more: str) -> dict[str, str]:
     [
         ([], ALL),
         ([entry("a/.wh.one")], but("/a/one")),
-        ([entry("./a/.wh.one"), entry("a/.wh.absent"), entry("x/.wh.y")], but("/a/one")),
+        ([entry("./a/.wh.one"), entry("a/.wh.absent"), entry("x/.wh.y")],
+         but("/a/one", x="fo")),
         ([entry(".wh.a")], but("/a")),
         ([entry("a/.wh..wh..opq")], but("/a/one", "/a/two", "/a/b")),
         # A whiteout hides what lies below its layer, wherever it stands.
