@@ -1,7 +1,7 @@
 """The compressions of layers: none, gzip (RFC 1952) and zstd (RFC 8878).
 
-A compressed layer may be several gzip members or zstd frames behind one another. What it grows to
-is bounded, and no more than a piece of it is in memory.
+A compressed layer may be several gzip members or zstd frames behind one another. No more than a
+piece of what it holds is in memory.
 """
 
 import sys
@@ -17,8 +17,6 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-MOST_GROWTH = 100  # layers grow to 2 to 5 times their size
-ALWAYS_BYTES = 1 << 30  # that a small layer may grow to: a file of zeros is nothing bad
 PIECE_BYTES = 1 << 18
 _MOST_WINDOW_LOG = 27  # 128 MiB, as far as `zstd` goes without being told to
 _GZIP_LEVEL, _ZSTD_LEVEL = 6, 9
@@ -74,19 +72,6 @@ def decompressed(chunks: Iterable[bytes], compression: Compression) -> Iterator[
     if compression is Compression.ZSTD:
         return _unzstd(chunks)
     return iter(chunks)
-
-
-def bounded(pieces: Iterable[bytes], compressed_bytes: int) -> Iterator[bytes]:
-    """Yield `pieces`. Raises DamagedError once they are too many for so many compressed bytes."""
-    left_bytes = ALWAYS_BYTES + MOST_GROWTH * compressed_bytes
-    for piece in pieces:
-        left_bytes -= len(piece)
-        if left_bytes < 0:
-            raise DamagedError(
-                f"grows to more than {MOST_GROWTH} times its {compressed_bytes:,} bytes and a GiB;"
-                " no layer of files does"
-            )
-        yield piece
 
 
 def compressor(compression: Compression) -> Compressor:

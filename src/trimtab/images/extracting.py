@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from trimtab.errors import TrimtabError
-from trimtab.files import new_folder_beside, remove_tree
+from trimtab.files import naming, new_folder_beside, remove_tree
 from trimtab.images.archives.image import Image
 from trimtab.images.contents import contents_of
 from trimtab.images.node import Kind, Node
@@ -47,7 +47,8 @@ def extract(image: Image, view: View, folder: Path, kept: Iterable[str] | None =
     selection = select(view, kept)
     partial = new_folder_beside(folder)
     try:
-        left_out = _Extracting(partial).extract(image, selection)
+        with naming(folder):
+            left_out = _Extracting(partial).extract(image, selection)
         partial.rename(folder)
     except BaseException:
         remove_tree(partial)

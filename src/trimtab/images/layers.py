@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from trimtab.images.archives.image import Image, Layer
-from trimtab.images.compression import Compression, bounded, compression_of, decompressed
+from trimtab.images.compression import Compression, compression_of, decompressed
 from trimtab.images.digest import checked
 from trimtab.images.errors import damage_of
-from trimtab.images.limits import EntryLimit
+from trimtab.images.limits import ImageLimit
 from trimtab.images.tar.names import encoded
 from trimtab.images.tar.reader import Member, read_members
 from trimtab.images.tar.stream import CHUNK_BYTES, ByteStream, FileStream
 
 
-def read_layer(image: Image, number: int, limit: EntryLimit) -> list[Member]:
+def read_layer(image: Image, number: int, limit: ImageLimit) -> list[Member]:
     """Return the members of a layer, all of which is read.
 
     Raises ImageError where it is damaged or not what its digests say, or goes beyond `limit`.
@@ -21,10 +21,10 @@ def read_layer(image: Image, number: int, limit: EntryLimit) -> list[Member]:
     layer = image.layers[number]
     members = []
     with damage_of(image.path, layer_name(image, number)):
-        pieces = _checked_pieces(layer)
+        pieces = _checked_pieces(layer, limit)
         stream = ByteStream(lambda: next(pieces, b""))
         for member in read_members(stream, number):
-            limit.spend(_text_bytes(member))
+            limit.entry(_text_bytes(member))
             members.append(member)
         for _ in pieces:  # what lies behind the end of the archive counts for its digest
             pass
@@ -50,12 +50,12 @@ def layer_name(image: Image, number: int) -> str:
     return f"layer {number + 1} of {len(image.layers)} ({image.layers[number].diff_id[:19]})"
 
 
-def _checked_pieces(layer: Layer) -> Iterator[bytes]:
+def _checked_pieces(layer: Layer, limit: ImageLimit) -> Iterator[bytes]:
     chunks = layer.region.chunks()
     if layer.digest not in (None, layer.diff_id):
         chunks = checked(chunks, layer.digest)
     pieces = decompressed(chunks, _compression(layer))
-    return checked(bounded(pieces, layer.region.size_bytes), layer.diff_id)
+    return checked(limit.bounded(pieces), layer.diff_id)
 
 
 def _compression(layer: Layer) -> Compression:

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from trimtab.images.archives.image import Image
 from trimtab.images.errors import DamagedError, damage_of
 from trimtab.images.layers import layer_name, read_layer
-from trimtab.images.limits import EntryLimit
+from trimtab.images.limits import ImageLimit
 from trimtab.images.node import Folder, Kind, Node, implied_folder
 from trimtab.images.tar.names import shown
 from trimtab.images.tar.reader import Member
@@ -21,6 +21,7 @@ from trimtab.images.view import View
 
 WHITEOUT = ".wh."
 _META, _OPAQUE = ".wh..wh.", ".wh..wh..opq"
+_STEP_BYTES = 100  # that a step through links counts for: links may be long, and lead to others
 _WORKERS = min(4, len(os.sched_getaffinity(0)))
 
 
@@ -29,7 +30,7 @@ def merged_view(image: Image) -> View:
 
     Raises ImageError where a layer is damaged, or has what no engine takes.
     """
-    limit = EntryLimit()
+    limit = ImageLimit(sum(layer.region.size_bytes for layer in image.layers))
     view = View()
     numbers = range(len(image.layers))
     with ThreadPoolExecutor(_WORKERS) as pool:
@@ -48,7 +49,7 @@ def merged_view(image: Image) -> View:
 class _Applying:
     """Puts one layer on top of those that `view` has."""
 
-    def __init__(self, view: View, layer: int, limit: EntryLimit) -> None:
+    def __init__(self, view: View, layer: int, limit: ImageLimit) -> None:
         self.view, self.layer, self.limit = view, layer, limit
         self.aside: dict[str, Node] = {}  # what AUFS keeps hard links to
 
@@ -60,8 +61,7 @@ class _Applying:
             if WHITEOUT not in member.name:
                 entries.append(member)
             elif name == _OPAQUE:
-                if (emptied := self._lower_folder(folder)) is not None:
-                    emptied.children.clear()
+                self._lower_folder(folder).children.clear()
             elif f"/{_META}" in f"/{member.name}":
                 if member.node is not None:
                     self.aside[member.name] = member.node
@@ -75,26 +75,18 @@ class _Applying:
     def _take_away(self, folder: str, name: str) -> None:
         if name in ("", ".", ".."):
             raise DamagedError(f"has a whiteout of {name!r}, which is no name")
-        if (lower := self._lower_folder(folder)) is not None:
-            lower.children.pop(name, None)
+        self._lower_folder(folder).children.pop(name, None)
 
-    def _lower_folder(self, path: str) -> Folder | None:
-        """Return what is a folder below this layer, with no link on the way.
-
-        Where there is nothing, one is made: a whiteout lies in a folder, as any entry does.
-        """
+    def _lower_folder(self, path: str) -> Folder:
+        """Return the folder that a whiteout lies in; it hides what is none, as for other entries."""
         folder = self.view.root
         for name in path.split("/") if path else ():
             inner = folder.children.get(name)
-            if inner is None:
-                inner = self._new_folder(folder, name)
-            if not isinstance(inner, Folder):
-                return None
-            folder = inner
+            folder = inner if isinstance(inner, Folder) else self._new_folder(folder, name)
         return folder
 
     def _new_folder(self, folder: Folder, name: str) -> Folder:
-        self.limit.spend(len(name))
+        self.limit.entry(len(name))
         folder.children[name] = made = implied_folder()
         return made
 
@@ -121,6 +113,7 @@ class _Applying:
                 f"{shown(member.name)} is a hard link to {shown(member.hard_link)}, which is"
                 f" {'missing' if found is None else 'a folder'}"
             )
+        self.limit.entry(_STEP_BYTES * found.steps)
         return found.node
 
     def _folder(self, path: str) -> Folder:
@@ -131,7 +124,9 @@ class _Applying:
             inner = folder.children.get(name)
             if inner is not None and inner.layer == self.layer and inner.kind is Kind.LINK:
                 found = self.view.find("/" + "/".join(names[:depth]))
-                inner = inner if found is None else found.node
+                if found is not None:
+                    inner = found.node
+                    self.limit.entry(_STEP_BYTES * found.steps)
             if isinstance(inner, Folder):
                 folder = inner
             elif inner is not None and inner.layer == self.layer:

@@ -14,12 +14,14 @@ _MOST_LINKS = 40  # MAXSYMLINKS of Linux
 class Found:
     """What a path leads to: its real path, and the links that were followed, by their real paths.
 
-    Real paths begin with a slash and have no link before their last component.
+    Real paths begin with a slash and have no link before their last component. `steps` is how many
+    components of the path and of the links' texts were walked.
     """
 
     path: str
     node: Node
     links: tuple[str, ...]
+    steps: int
 
 
 @dataclass
@@ -38,8 +40,10 @@ class View:
         folders: list[Folder] = [self.root]
         names: list[str] = []
         links: list[str] = []
+        steps = 0
         while waiting:
             name = waiting.pop()
+            steps += 1
             if name in ("", "."):
                 continue
             if name == "..":
@@ -63,8 +67,8 @@ class View:
             elif any(part != "" for part in waiting):
                 return None
             else:
-                return Found("/" + "/".join([*names, name]), node, tuple(links))
-        return Found("/" + "/".join(names), folders[-1], tuple(links))
+                return Found("/" + "/".join([*names, name]), node, tuple(links), steps)
+        return Found("/" + "/".join(names), folders[-1], tuple(links), steps)
 
     def walk(self) -> Iterator[tuple[str, Node]]:
         """Yield every path with what it stands for, folders before what is in them, by name.

@@ -8,21 +8,20 @@ import sys
 from pathlib import Path
 
 import pytest
-from handmade import Blobs, config_of, entry, layer, save, sha256
+from handmade import Blobs, config_of, entry, folder, layer, link, save, sha256
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.images.archives.opening import open_image
 from trimtab.images.compression import (
-    ALWAYS_BYTES,
     PIECE_BYTES,
     Compression,
-    bounded,
     compression_of,
     compressor,
     decompressed,
 )
 from trimtab.images.errors import DamagedError, ImageError
+from trimtab.images.limits import ImageLimit
 from trimtab.images.merging import merged_view
 
 PLAIN = layer(entry("a", b"x" * 5000), entry("b", os.urandom(3000)))
@@ -80,18 +79,31 @@ def test_a_layer_that_shrinks_when_it_is_known(tmp_path: Path) -> None:
 @pytest.mark.parametrize("compression", PACKED)
 def test_bombs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compression: Compression) -> None:
     """Zeros in several parts; where it may grow to a GiB in ordinary life, it takes as long."""
-    monkeypatch.setattr("trimtab.images.compression.ALWAYS_BYTES", 1 << 22)
+    monkeypatch.setattr("trimtab.images.limits.ALWAYS_BYTES", 1 << 22)
     stored = packed(bytes(1 << 23), compression) * 8
     assert "grows to more than" in said(image_of(tmp_path / "image", PLAIN, stored))
     entries = packed(layer(entry("zeros", bytes(1 << 23))), compression) * 8
     assert "grows to more than" in said(image_of(tmp_path / "other", PLAIN, entries))
 
 
-def test_a_small_layer_may_grow() -> None:
-    pieces = bounded((bytes(1 << 20) for _ in range(1 << 11)), 1000)
+def test_all_layers_grow_together() -> None:
+    limit = ImageLimit(1000)
+    block = bytes(1 << 20)
+    for _ in range(2):
+        for _ in limit.bounded([block] * 512):  # what a file of zeros may be
+            pass
     with pytest.raises(DamagedError, match="grows"):
-        for count, piece in enumerate(pieces):
-            assert count < (ALWAYS_BYTES + 100_000) // len(piece)
+        list(limit.bounded([block]))
+
+
+def test_links_without_use(tmp_path: Path) -> None:
+    """Entries in folders behind chains of links: each would take milliseconds."""
+    entries = [folder("0")]
+    for number in range(1, 40):
+        entries.append(link(str(number), "./" * 1000 + str(number - 1)))
+    entries += [entry(f"39/{number}") for number in range(20_000)]
+    plain = layer(*entries)
+    assert "links" in said(image_of(tmp_path / "image", plain, gzip.compress(plain)))
 
 
 @pytest.mark.parametrize("compression", PACKED)

@@ -4,7 +4,11 @@ import ctypes
 import errno
 import os
 import random
+import shutil
+import stat
+import subprocess
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -87,6 +91,81 @@ def but(*gone: str, **more: str) -> dict[str, str]:
 )  # fmt: skip
 def test_a_layer_on_top(tmp_path: Path, upper: list, expected: dict[str, str]) -> None:  # type: ignore[type-arg]
     assert paths(view_of(tmp_path, BASE, layer(*upper))) == expected
+
+
+def random_layer(draw: random.Random) -> dict[str, str]:
+    """What a layer does with each of a few names, none of which lies in what is no folder."""
+    made: dict[str, str] = {}
+    for name in sorted(
+        "/".join(parts) for depth in (1, 2, 3) for parts in product("ab", repeat=depth)
+    ):
+        above = [made.get(name[:end]) for end in range(1, len(name), 2)]
+        if draw.random() < 0.4 and not {"file", "gone"}.intersection(above):
+            made[name] = draw.choice(["file", "folder", "opaque", "gone"])
+    return made
+
+
+def in_a_layer(layer_of: dict[str, str], draw: random.Random) -> bytes:
+    """Its entries in any order."""
+    entries = []
+    for name, what in layer_of.items():
+        above, _, base = name.rpartition("/")
+        if what == "file":
+            entries.append(entry(name, str(layer_of).encode()))
+        elif what == "gone":
+            entries.append(entry(f"{above}/.wh.{base}".lstrip("/")))
+        else:
+            entries.append(folder(name))
+            if what == "opaque":
+                entries.append(entry(f"{name}/.wh..wh..opq"))
+    draw.shuffle(entries)
+    return layer(*entries)
+
+
+def in_an_overlay(layer_of: dict[str, str], top: Path) -> None:
+    for name, what in layer_of.items():
+        path = top / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if what == "file":
+            path.write_text(str(layer_of))
+        elif what == "gone":
+            os.mknod(path, stat.S_IFCHR)
+        else:
+            path.mkdir(exist_ok=True)
+            if what == "opaque":
+                os.setxattr(path, "trusted.overlay.opaque", b"y")
+
+
+# Where a whiteout hides nothing the system lists its name, but has nothing of that name.
+_LIST_OVERLAY = """mount -t overlay x -o "ro,lowerdir=$0" "$1" || exit 1
+find "$1" -mindepth 1 -printf "/%P %y %s\\n" 2> /dev/null || true"""
+
+
+def test_as_an_overlay_file_system(tmp_path: Path) -> None:
+    """The kernel's own, where it may be mounted."""
+    (tmp_path / "merged").mkdir()
+    for seed in range(40):
+        draw = random.Random(seed)
+        layers = [random_layer(draw) for _ in range(4)]
+        tops = [tmp_path / f"{seed}-{number}" for number in range(4)]
+        try:
+            for made, top in zip(layers, tops, strict=True):
+                top.mkdir()
+                in_an_overlay(made, top)
+            lower = ":".join(str(top) for top in reversed(tops))
+            run = subprocess.run(
+                ["unshare", "--mount", "sh", "-c", _LIST_OVERLAY, lower, tmp_path / "merged"],
+                check=True,
+                stdout=subprocess.PIPE,
+                timeout=60,
+            )
+        except (OSError, subprocess.CalledProcessError) as error:
+            pytest.skip(f"no overlay can be mounted here ({error})")
+        words = [line.split() for line in run.stdout.decode().splitlines()]
+        expected = {path: "fo" if kind == "d" else f"fi{size}" for path, kind, size in words}
+        shutil.rmtree(tmp_path / "image", ignore_errors=True)
+        found = paths(view_of(tmp_path, *(in_a_layer(made, draw) for made in layers)))
+        assert found == expected, layers
 
 
 def test_a_folder_keeps_what_it_is_unless_its_entry_comes_again(tmp_path: Path) -> None:
@@ -185,7 +264,8 @@ def test_the_links_on_the_way(tmp_path: Path) -> None:
     unfollowed = view.find("/lib/x.so", follow=False)
     assert unfollowed and unfollowed.path == "/usr/lib/x.so" and unfollowed.links == ("/lib",)
     assert view.find("/loop") is None and view.find("/lib/x.so.1/y") is None
-    assert view.find("../../..//") == view.find("/")
+    root = view.find("../../..//")
+    assert root and root.path == "/" and root.node is view.root
 
 
 def deep(count: int) -> Iterator[str]:
@@ -201,16 +281,9 @@ def test_deep_folders(tmp_path: Path) -> None:
 
 def test_as_many_entries_as_there_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Folders that only names imply count too: a small layer may imply millions."""
-    monkeypatch.setattr("trimtab.images.limits.EntryLimit.__init__", _small_limit)
+    monkeypatch.setattr("trimtab.images.limits.MOST_ENTRIES", 5000)
     with pytest.raises(ImageError, match="more than"):
         view_of(tmp_path, layer(*(entry(name) for name in deep(3))))
-
-
-def _small_limit(limit: object) -> None:
-    import threading
-
-    for key, value in (("entries", 5000), ("text_bytes", 1 << 20), ("_lock", threading.Lock())):
-        setattr(limit, key, value)
 
 
 def test_kinds(tmp_path: Path) -> None:

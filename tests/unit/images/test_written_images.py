@@ -17,6 +17,7 @@ from trimtab.errors import TrimtabError, UserError
 from trimtab.images.archives.image import Image
 from trimtab.images.archives.opening import open_image
 from trimtab.images.compression import Compression
+from trimtab.images.extracting import extract
 from trimtab.images.merging import merged_view
 from trimtab.images.node import Kind
 from trimtab.images.view import View
@@ -138,6 +139,45 @@ def test_gnu_tar_reads_the_layer(tmp_path: Path) -> None:
         ]
         assert capability.encode("utf-8", "surrogateescape") == CAPABILITY
         assert archive.extractfile("third").read() == b"program" * 9000  # type: ignore[union-attr]
+
+
+@pytest.mark.skipif(not shutil.which("skopeo"), reason="there is no skopeo")
+@pytest.mark.parametrize("compression", [Compression.NONE, Compression.GZIP])
+def test_skopeo_reads_it(tmp_path: Path, compression: Compression) -> None:
+    """As what it is for new engines, and as what it is for old ones; and we read what it wrote."""
+    write(tmp_path, "slim.tar", compression)
+    image, view = made(tmp_path)
+    for source, copy in (("oci-archive:slim.tar", "docker-archive:old.tar:demo:1"),
+                         ("docker-archive:slim.tar", "oci:new:demo")):  # fmt: skip
+        subprocess.run(["skopeo", "--insecure-policy", "copy", "-q", source, copy], check=True,
+                       cwd=tmp_path, timeout=60)  # fmt: skip
+    for name in ("old.tar", "new"):
+        copied = open_image(tmp_path / name)
+        assert facts(copied, merged_view(copied)) == facts(image, view)
+        assert copied.config.run() == image.config.run()
+
+
+@pytest.mark.skipif(not shutil.which("umoci") or os.geteuid() != 0, reason="there is no umoci")
+def test_umoci_unpacks_it_as_we_do(tmp_path: Path) -> None:
+    write(tmp_path, "slim", Compression.GZIP)
+    slim = open_image(tmp_path / "slim")
+    left_out = extract(slim, merged_view(slim), tmp_path / "ours")
+    subprocess.run(["umoci", "unpack", "--image", "slim:docker.io/library/demo:slim", "theirs"],
+                   check=True, cwd=tmp_path, timeout=60)  # fmt: skip
+    assert not left_out.devices + left_out.owners
+    found = [listing(tmp_path / name) for name in ("ours", "theirs/rootfs")]
+    assert found[0] == found[1]
+
+
+def listing(top: Path) -> dict[str, Any]:
+    return {
+        str(path.relative_to(top)): (
+            status.st_mode, status.st_uid, status.st_gid, status.st_nlink, status.st_mtime,
+            path.read_bytes() if path.is_file() else None, os.listxattr(path),
+        )
+        for path in top.rglob("*")
+        for status in [path.lstat()]
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("compression", Compression)
