@@ -55,30 +55,31 @@ class _Applying:
 
     def apply(self, members: list[Member]) -> None:
         """Take away and add what the members say."""
-        entries = []
+        entries, whiteouts = [], []
         for member in members:
             folder, _, name = member.name.rpartition("/")
             if WHITEOUT not in member.name:
                 entries.append(member)
             elif name == _OPAQUE:
-                self._lower_folder(folder).children.clear()
+                whiteouts.append((folder, ""))
             elif f"/{_META}" in f"/{member.name}":
                 if member.node is not None:
                     self.aside[member.name] = member.node
             elif name.startswith(WHITEOUT):
-                self._take_away(folder, name.removeprefix(WHITEOUT))
+                whiteouts.append((folder, _hidden(name)))
             else:
                 entries.append(member)
+        for folder, name in sorted(whiteouts):  # a folder before what is in it
+            children = self._lower_folder(folder).children
+            if name:
+                children.pop(name, None)
+            else:
+                children.clear()
         for member in entries:
             self._add(member)
 
-    def _take_away(self, folder: str, name: str) -> None:
-        if name in ("", ".", ".."):
-            raise DamagedError(f"has a whiteout of {name!r}, which is no name")
-        self._lower_folder(folder).children.pop(name, None)
-
     def _lower_folder(self, path: str) -> Folder:
-        """Return the folder that a whiteout lies in; it hides what is none, as for other entries."""
+        """Return the folder that a whiteout lies in; as for all entries it hides what is none."""
         folder = self.view.root
         for name in path.split("/") if path else ():
             inner = folder.children.get(name)
@@ -134,3 +135,10 @@ class _Applying:
             else:
                 folder = self._new_folder(folder, name)
         return folder
+
+
+def _hidden(whiteout: str) -> str:
+    name = whiteout.removeprefix(WHITEOUT)
+    if name in ("", ".", ".."):
+        raise DamagedError(f"has a whiteout of {name!r}, which is no name")
+    return name
