@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from trimtab.errors import TrimtabError
+from trimtab.errors import UserError
 from trimtab.files import naming, new_folder_beside, remove_tree
 from trimtab.images.archives.image import Image
 from trimtab.images.contents import contents_of
@@ -39,11 +39,11 @@ def extract(image: Image, view: View, folder: Path, kept: Iterable[str] | None =
     """Make the new folder `folder` of the paths `kept` of `view`, or of all, and return the rest.
 
     It appears whole or not at all. Nothing is written outside it, whatever links say: they are
-    made when everything else is there. Raises TrimtabError where there is something of its name,
+    made when everything else is there. Raises UserError where there is something of its name,
     and as `select` and `contents_of` do, and OSError as the system does.
     """
     if os.path.lexists(folder):
-        raise TrimtabError(f"{folder}: there is something of this name; choose a new folder")
+        raise UserError(f"{folder}: there is something of this name; choose a new folder")
     selection = select(view, kept)
     partial = new_folder_beside(folder)
     try:
@@ -136,7 +136,8 @@ class _Extracting:
         except OSError as error:
             if error.errno not in _MAY_NOT:
                 raise
-            refused.append(f"/{name}")
+            if refused[-1:] != [f"/{name}"]:  # once for all attributes of a file
+                refused.append(f"/{name}")
 
 
 def _placed(file: IO[bytes], node: Node, pieces: Iterator[bytes]) -> Iterator[bytes]:

@@ -180,6 +180,7 @@ def changed(key: str, value: Any, of: str) -> dict[str, bytes]:
         ("rootfs", {"diff_ids": ["0"]}, "config", "is no digest"),
         ("config", {"Env": "PATH=/"}, "config", "config.Env: expected a list"),
         ("config", {"Labels": {"a": 1}}, "config", "config.Labels: expected"),
+        ("history", ["text"], "config", r"history\[0\]: expected an object"),
         ("os", "windows", "config", "expected an image for Linux"),
     ],
 )
@@ -267,6 +268,10 @@ def test_links_out_of_a_folder_are_not_followed(tmp_path: Path) -> None:
     (path / "0").mkdir()
     (path / "0/layer.tar").symlink_to(tmp_path / "secret")
     with pytest.raises(ImageError, match="link out of the image"):
+        open_image(path)
+    (path / "0/layer.tar").unlink()
+    (path / "0/layer.tar").symlink_to("layer.tar")
+    with pytest.raises(ImageError, match="without end"):
         open_image(path)
 
 

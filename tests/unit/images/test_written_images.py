@@ -207,6 +207,15 @@ def test_a_part(tmp_path: Path) -> None:
     assert [path for path, _ in merged_view(open_image(tmp_path / "slim")).walk()] == ["/"]
 
 
+def test_an_image_of_nothing(tmp_path: Path) -> None:
+    image = open_image(oci_image(tmp_path / "image"))
+    view = merged_view(image)
+    write_image(image, view, tmp_path / "slim", name="a", compression=Compression.GZIP)
+    slim = open_image(tmp_path / "slim")
+    assert [path for path, _ in merged_view(slim).walk()] == ["/"]
+    assert extract(slim, view, tmp_path / "out").owners == []
+
+
 def test_local_files(tmp_path: Path) -> None:
     image, view = made(tmp_path)
     (tmp_path / "new").write_bytes(b"slim")

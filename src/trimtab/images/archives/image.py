@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from trimtab.images.archives.fields import Fields
 from trimtab.images.archives.platform import Platform
@@ -34,13 +34,17 @@ class Config:
         for diff_id in diff_ids:
             check_digest(diff_id)
         config = cls(document, diff_ids)
-        for check in (config.run, config.platform):
+        for check in (config.run, config.platform, config.history):
             check()
         return config
 
     def platform(self) -> Platform:
         """Return what it is for."""
         return Platform.of(self.document)
+
+    def history(self) -> list[dict[str, Any]]:
+        """Return what is told of how it came about, a step an entry."""
+        return [dict(entry.values) for entry in self.document.objects("history")]
 
     def run(self) -> "RunConfig":
         """Return what a container of it runs."""

@@ -56,7 +56,10 @@ def open_store(path: Path) -> Store:
 class _FolderStore(Store):
     def _find(self, name: str) -> Region | None:
         top = self.path.resolve()
-        path = (top / name).resolve()
+        try:
+            path = (top / name).resolve()
+        except (RuntimeError, OSError):  # before Python 3.13 the one, since then the other
+            raise DamagedError(f"{shown(name)} is a link without end") from None
         if not path.is_relative_to(top):
             raise DamagedError(f"{shown(name)} is a link out of the image")
         if not path.is_file():

@@ -101,15 +101,15 @@ def _add_layer(
 def _slim_config(image: Image, layer: WrittenLayer, paths: int) -> dict[str, Any]:
     """Its history still tells how the files came about, but of no layer that is not there."""
     document = dict(image.config.document.values)
-    earlier = [dict(fields.values) for fields in image.config.document.objects("history")]
+    earlier = image.config.history()
     for entry in earlier:
         entry["empty_layer"] = True
-    last = {
+    last: dict[str, Any] = {
         "created_by": _CREATED_BY,
         "comment": f"{paths} paths of the {len(image.layers)} layers above, in one",
     }
-    if image.config.document.has("created"):  # no other date would be the same next time
-        last["created"] = image.config.document.text("created")
+    if "created" in document:  # no other date would be the same next time
+        last["created"] = document["created"]
     document["history"] = [*earlier, last]
     document["rootfs"] = {"type": "layers", "diff_ids": [layer.diff_id]}
     return document
