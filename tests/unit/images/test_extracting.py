@@ -61,7 +61,7 @@ def test_as_gnu_tar_extracts(tmp_path: Path) -> None:
         folder("a", mode=0o555, mtime=5, **theirs),
         entry("a/set", b"s" * 70_000, mode=0o4755, mtime=1e9 + 0.25, **theirs),
         folder("a/b", mode=0o700, **me),
-        entry("a/b/ü", b"", mode=0, **me),
+        entry("a/b/ü", b"", mode=0o400, **me),
         hard_link("a/b/twin", "a/set"),
         link("absolute", "/etc/passwd"),
         link("up", "../../.."),

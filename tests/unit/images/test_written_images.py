@@ -213,7 +213,7 @@ def test_an_image_of_nothing(tmp_path: Path) -> None:
     write_image(image, view, tmp_path / "slim", name="a", compression=Compression.GZIP)
     slim = open_image(tmp_path / "slim")
     assert [path for path, _ in merged_view(slim).walk()] == ["/"]
-    assert extract(slim, view, tmp_path / "out").owners == []
+    assert extract(slim, view, tmp_path / "out").devices == []
 
 
 def test_local_files(tmp_path: Path) -> None:
