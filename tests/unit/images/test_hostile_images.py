@@ -61,6 +61,15 @@ def test_what_is_not_what_its_digest_says(tmp_path: Path, compression: Compressi
     assert f"but {sha256(PLAIN + bytes(512))} was expected" in said(wrong)
 
 
+def test_packed_bytes_have_their_own_digest(tmp_path: Path) -> None:
+    """Also where they hold the same."""
+    stored = gzip.compress(PLAIN, mtime=0)
+    path = image_of(tmp_path / "image", PLAIN, stored)
+    blob = path / "blobs" / sha256(stored).replace(":", "/")
+    blob.write_bytes(gzip.compress(PLAIN, mtime=1))
+    assert sha256(stored) in said(path)
+
+
 @pytest.mark.parametrize("compression", PACKED)
 def test_layers_that_are_cut_off(tmp_path: Path, compression: Compression) -> None:
     stored = packed(PLAIN, compression)

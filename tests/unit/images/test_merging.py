@@ -70,6 +70,8 @@ def but(*gone: str, **more: str) -> dict[str, str]:
         ([entry("a/new", b"1"), entry("a/.wh..wh..opq")], but("/a/one", "/a/two", "/a/b",
                                                               a__new="fi1")),
         ([entry("a/one", b"55555"), entry("a/.wh.one")], but(a__one="fi5")),
+        ([entry("a/b/.wh.three"), entry("a/.wh..wh..opq")], but("/a/one", "/a/two", "/a/b",
+                                                                a__b="fo")),
         ([entry(".wh.a"), entry("a/one", b"1")], but("/a/two", "/a/b")),
         ([entry("a/one", b"666666")], but(a__one="fi6")),
         ([entry("a/one", b"1"), entry("a/one", b"22")], but(a__one="fi2")),  # the last counts
