@@ -1,0 +1,116 @@
+"""A root made of this machine's programs runs with nothing but what the closure keeps."""
+
+import os
+import shutil
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+from hand_made_root import used
+
+from trimtab.debloating.files.closure import Kept, kept_paths
+from trimtab.debloating.files.folder_tree import root_tree
+from trimtab.debloating.files.removed_files import selection
+from trimtab.debloating.files.tree import Tree
+
+SCRIPT = """#!/usr/bin/env sh
+ls -l /srv | wc -l
+cat /srv/link/hello
+command -v sort || echo none
+"""
+RUN = ("sh", "env", "ls", "wc", "cat")
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may change the root")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A root with these programs, one more, and what `ldd` says that they need."""
+    root = tmp_path / "root"
+    root.mkdir()
+    for path in Path("/").iterdir():
+        if path.is_symlink() and not str(path.readlink()).startswith("/"):
+            (root / path.name).symlink_to(path.readlink())
+            (root / path.readlink()).mkdir(parents=True, exist_ok=True)
+    for name in (*RUN, "sort"):
+        program = shutil.which(name, path="/usr/bin:/bin")
+        assert program
+        take(Path(program), root)
+        needs = subprocess.run(["ldd", program], check=True, text=True, capture_output=True)
+        for word in needs.stdout.split():
+            if word.startswith("/"):
+                take(Path(word), root)
+    for name in ("etc", "srv/folder", "tmp", "usr/share/doc"):
+        (root / name).mkdir(parents=True)
+    (root / "etc/passwd").write_text("root:x:0:0::/root:/bin/sh\n")
+    (root / "srv/folder/hello").write_text("hello\n")
+    (root / "srv/folder/unread").write_text("x" * 1000)
+    (root / "srv/link").symlink_to("../srv/folder")
+    (root / "usr/share/doc/note").write_text("n")
+    (root / "run.sh").write_text(SCRIPT)
+    (root / "run.sh").chmod(0o755)
+    return root
+
+
+def take(path: Path, root: Path) -> None:
+    """Copy a file of the machine to where it is, by every link of its last component."""
+    at = Path(os.path.realpath(path.parent), path.name)
+    copy = root / at.relative_to("/")
+    if os.path.lexists(copy):
+        return
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    if at.is_symlink():
+        copy.symlink_to(at.readlink())
+        take(at.parent / at.readlink(), root)
+    else:
+        shutil.copy2(at, copy)
+
+
+def slim(tree: Tree, root: Path, kept: Kept, destination: Path) -> None:
+    for path in sorted(kept):
+        status = (root / path[1:]).lstat()
+        copy = destination / path[1:]
+        if stat.S_ISDIR(status.st_mode):
+            copy.mkdir()
+        elif stat.S_ISLNK(status.st_mode):
+            copy.symlink_to(tree.nodes[path].target)
+        else:
+            shutil.copy2(root / path[1:], copy)
+
+
+def run(root: Path) -> str:
+    command = ["/usr/sbin/chroot", root, "/run.sh"]
+    environment = {"PATH": "/usr/bin:/bin"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return done.stdout
+
+
+def test_a_slim_root_runs(root: Path, tmp_path: Path) -> None:
+    before = run(root)
+    assert before.splitlines()[1:] == ["hello", "/usr/bin/sort"]
+    tree = root_tree(root)
+    programs = [f"/bin/{name}" for name in RUN if name not in ("sh", "env")]
+    trace = [
+        *used("/run.sh", *programs, uses="execute"),
+        *used("/srv/link/hello"),
+        *used("/srv", uses="list"),
+        *used("/usr/bin/sort", uses="stat"),
+    ]
+    kept = kept_paths(tree, [trace], environment={"PATH": "/usr/bin:/bin"})
+    slim(tree, root, kept, tmp_path / "slim")
+    assert run(tmp_path / "slim") == before
+    gone = {file.path for file in selection(tree, kept).removed}
+    assert {"/srv/folder/unread", "/usr/share/doc/note"} <= gone
+
+
+def test_without_the_closure_it_does_not_start(root: Path, tmp_path: Path) -> None:
+    """Else the test above would show nothing."""
+    tree = root_tree(root)
+    kept = kept_paths(tree, [used("/run.sh", "/bin/ls", "/bin/cat", "/bin/wc", uses="execute")])
+    for path in [path for path in kept.reasons if "/ld-linux" in path]:
+        del kept.reasons[path]
+    slim(tree, root, kept, tmp_path / "slim")
+    with pytest.raises((AssertionError, FileNotFoundError)):
+        run(tmp_path / "slim")
