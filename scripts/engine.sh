@@ -24,6 +24,9 @@ answers_or_ended() { answers || ! kill -0 "$1" 2> /dev/null; }
 
 has_ended() { ! runs; }
 
+# It mounts its folder of data on itself, and leaves it so: then it cannot be removed.
+release() { ! mountpoint -q "$folder/data" || umount "$folder/data"; }
+
 wait_for() {  # SECONDS COMMAND...: until it succeeds
   local end=$((SECONDS + $1))
   shift
@@ -36,8 +39,8 @@ wait_for() {  # SECONDS COMMAND...: until it succeeds
 start() {
   command -v dockerd > /dev/null || refuse "dockerd is missing: make deps-docker"
   [ "$(id -u)" = 0 ] || refuse "an engine needs root"
-  # The name of a socket has at most 107 bytes, and containerd's is the longest.
-  [ ${#folder} -le 70 ] || refuse "$folder: the path is too long for sockets; name a shorter FOLDER"
+  # A socket's name has at most 107 bytes; the longest is exec/containerd/containerd-debug.sock.
+  [ "$(printf %s "$folder" | wc -c)" -le 69 ] || refuse "$folder: the path is too long for sockets; name a shorter FOLDER"
   mkdir -p "$folder"
   exec 9> "$folder/lock"
   flock 9
@@ -49,16 +52,18 @@ start() {
       --exec-root "$folder/exec" "--pidfile=$pid_file" --host "unix://$socket" --group root \
       --config-file "$folder/daemon.json" < /dev/null > "$log" 2>&1 9>&- &
     started=$!
-    wait_for "$start_s" answers_or_ended "$!" || true
+    wait_for "$start_s" answers_or_ended "$!" || { kill "$!"; wait "$!"; }
   fi
-  answers || { tail -n 5 "$log" >&2; refuse "the engine does not answer: $log"; }
+  answers || { tail -n 5 "$log" >&2; release; refuse "the engine does not answer: $log"; }
   echo "unix://$socket"
 }
 
 stop() {
-  runs || return 0
-  kill "$pid"
-  wait_for "$stop_s" has_ended || refuse "process $pid does not end: $log"
+  if runs; then
+    kill "$pid"
+    wait_for "$stop_s" has_ended || refuse "process $pid does not end: $log"
+  fi
+  release
 }
 
 case ${1:-} in

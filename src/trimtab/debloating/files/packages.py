@@ -9,7 +9,6 @@ from trimtab.debloating.files.python_distributions import Distributions
 from trimtab.debloating.files.tree import NodeKind, Tree, joined
 
 _DPKG = "/var/lib/dpkg/info"
-_CONDA = re.compile(r"/conda-meta/[^/]+\.json\Z")
 _BYTE_CODE = re.compile(r"(.*)/__pycache__/([^/.]+)\.[^/]*\.pyc\Z")
 _MOST_CONDA_BYTES = 1 << 26
 
@@ -57,8 +56,13 @@ def _of_pip(tree: Tree) -> Iterator[tuple[str, str]]:
             yield path, f"pip:{distributions.names[metadata]}"
 
 
+def _is_of_conda(path: str) -> bool:
+    folder, name = posixpath.split(path)
+    return name.endswith(".json") and posixpath.basename(folder) == "conda-meta"
+
+
 def _of_conda(tree: Tree) -> Iterator[tuple[str, str]]:
-    for path in sorted(filter(_CONDA.search, tree.nodes)):
+    for path in sorted(filter(_is_of_conda, tree.nodes)):
         if tree.nodes[path].kind is not NodeKind.FILE:
             continue
         try:

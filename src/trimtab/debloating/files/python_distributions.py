@@ -9,6 +9,7 @@ from typing import Self
 
 from trimtab.debloating.files.tree import NodeKind, Tree, joined
 
+_ENDINGS = (".dist-info", ".egg-info")
 _FOLDER = re.compile(r"(?P<name>[^/]+?)(?:-[^/]*)?\.(?:dist-info|egg-info)\Z")
 _LISTS = ("RECORD", "installed-files.txt")
 
@@ -31,7 +32,7 @@ class Distributions:
         """
         metadata_of: dict[str, str] = {}
         names: dict[str, str] = {}
-        for path in sorted(tree.nodes):
+        for path in sorted(path for path in tree.nodes if path.endswith(_ENDINGS)):
             match = _FOLDER.search(path)
             if match and tree.nodes[path].kind in (NodeKind.FOLDER, NodeKind.FILE):
                 names[path] = match["name"]
