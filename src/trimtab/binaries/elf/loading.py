@@ -14,7 +14,7 @@ from trimtab.binaries.elf.headers import PT_DYNAMIC, PT_INTERP, PT_LOAD
 _NEEDED, _STRTAB, _RPATH, _RUNPATH = 1, 5, 15, 29
 _FILTERS = (0x7FFFFFFD, 0x7FFFFFFF)  # DT_AUXILIARY, DT_FILTER: loaded like needed ones
 # Bounds that no real file comes near.
-_LONGEST_NAME, _MOST_DYNAMIC_BYTES, _MOST_NAMES = 4096, 1 << 20, 4096
+_LONGEST_NAME, _MOST_DYNAMIC_BYTES, _MOST_NAMES = 4096, 1 << 20, 1024
 _NO_SEGMENTS_HERE = 0xFFFF  # PN_XNUM: their number is elsewhere
 
 

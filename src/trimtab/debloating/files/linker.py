@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from trimtab.debloating.files.tree import NodeKind, Tree, joined
 
 CONFIGURATION = "/etc/ld.so.conf"
+_MOST_INCLUDES = 100  # of a hostile configuration no more is read; real ones have one
 _ALWAYS = ("/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib")
 
 
@@ -31,13 +32,20 @@ def variants(tree: Tree, folder: str, name: str) -> Iterator[str]:
 
 def configuration_files(tree: Tree) -> list[str]:
     """Return the paths of the configuration of glibc's linker, with all that it includes."""
-    found = [CONFIGURATION]
-    for path in found:  # which grows meanwhile
+    found = {CONFIGURATION: None}
+    waiting, patterns = [CONFIGURATION], 0
+    while waiting:
+        path = waiting.pop(0)
         for words in _statements(tree, path):
             for pattern in words[1:] if words[0] == "include" else ():
+                patterns += 1
+                if patterns > _MOST_INCLUDES:
+                    return list(found)
                 whole = posixpath.join(posixpath.dirname(path), pattern)
-                found += [name for name in _matching(tree, whole) if name not in found]
-    return found
+                new = [name for name in _matching(tree, whole) if name not in found]
+                found.update(dict.fromkeys(new))
+                waiting += new
+    return list(found)
 
 
 def _configured(tree: Tree) -> Iterator[str]:

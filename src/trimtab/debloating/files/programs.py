@@ -2,16 +2,19 @@
 
 import posixpath
 import shlex
+from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import product
 
 from trimtab.binaries.elf.loading import Loading
 from trimtab.debloating.files.keeping import Found, Reason, Root, Wanted
 from trimtab.debloating.files.linker import variants
+from trimtab.errors import UserError
 
 _SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _LONGEST_LINE = 4096
 _MAY_RUN = 0o111
+_MOST_LOOK_UPS = 500_000  # for a program's libraries; those of PyTorch with CUDA take thousands
 _LIB = ("lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu")
 
 
@@ -74,13 +77,15 @@ def _libraries(root: Root, program: str, loading: Loading) -> Iterator[str]:
     """Yield where the libraries that a program needs are found.
 
     Those that these need in turn are asked for when their turn comes, but where the DT_RPATH of
-    the program serves them too: it does unless they have a DT_RUNPATH.
+    the program serves them too: it does unless they have a DT_RUNPATH. As the linker does, each is
+    looked at once, for whoever asks first, those nearest to the program before others.
     """
     inherited: tuple[str, ...] = ()
-    waiting = [(root.tree.seen(program), loading, inherited)]
-    done = set()
+    waiting = deque([(root.tree.seen(program), loading, inherited)])
+    done: set[str] = set()
+    look_ups = 0
     while waiting:
-        place, loading, inherited = waiting.pop()
+        place, loading, inherited = waiting.popleft()
         real = root.tree.file_at(place)
         origins = {posixpath.dirname(place), posixpath.dirname(root.tree.seen(real or place))}
         own = () if loading.runpath else _expanded(loading.rpath, origins)
@@ -91,13 +96,19 @@ def _libraries(root: Root, program: str, loading: Loading) -> Iterator[str]:
             *_expanded(loading.runpath, origins),
             *root.linker_folders,
         ]
+        look_ups += len(loading.needed) * len(folders)
+        if look_ups > _MOST_LOOK_UPS:
+            raise UserError(
+                f"{program}: it and its libraries name too many others and run paths: expected at"
+                f" most {_MOST_LOOK_UPS:,} look-ups; such a file may be there to do harm"
+            )
         for name in loading.needed:
             for library in _find(root, name, folders, loading):
                 yield library
                 end = root.tree.file_at(library)
                 needs = root.loading(end) if end is not None else None
-                if inherited and needs is not None and (end, inherited) not in done:
-                    done.add((end, inherited))
+                if inherited and end is not None and needs is not None and end not in done:
+                    done.add(end)
                     waiting.append((library, needs, inherited))
 
 

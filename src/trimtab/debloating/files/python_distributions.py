@@ -32,16 +32,17 @@ class Distributions:
         """
         metadata_of: dict[str, str] = {}
         names: dict[str, str] = {}
+        claimed: set[str] = set()  # by top-level names
         for path in sorted(path for path in tree.nodes if path.endswith(_ENDINGS)):
             match = _FOLDER.search(path)
             if match and tree.nodes[path].kind in (NodeKind.FOLDER, NodeKind.FILE):
                 names[path] = match["name"]
-                for file in _files(tree, path, match["name"]):
+                for file in _files(tree, path, match["name"], claimed):
                     metadata_of.setdefault(file, path)
         return cls(metadata_of, names)
 
 
-def _files(tree: Tree, metadata: str, name: str) -> Iterator[str]:
+def _files(tree: Tree, metadata: str, name: str, claimed: set[str]) -> Iterator[str]:
     packages = posixpath.dirname(metadata)
     yield metadata
     yield from tree.below(metadata)
@@ -57,7 +58,8 @@ def _files(tree: Tree, metadata: str, name: str) -> Iterator[str]:
             return
     for top in _top_level(tree, metadata) or [name.replace("-", "_")]:
         for path in (joined(packages, top), joined(packages, f"{top}.py")):
-            if path in tree.nodes:
+            if path in tree.nodes and path not in claimed:
+                claimed.add(path)
                 yield from (each for each in (path, *tree.below(path)) if each not in tree.names)
 
 

@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from trimtab.debloating.files.keeping import Found, Reason, Root, Wanted
@@ -33,10 +34,19 @@ def byte_code(root: Root, found: Found) -> Iterator[Wanted]:
             yield Wanted(root.tree.seen(source), Reason.BYTE_CODE)
     elif name.endswith(".py"):
         cache = joined(folder, "__pycache__")
-        for each in root.tree.names.get(cache, ()):
+        stem = name.removesuffix("py")
+        for each in _starting_with(stem, root.tree.names.get(cache, [])):
             match = _BYTE_CODE.match(each)
-            if match and f"{match['module']}.py" == name and ".opt-" not in each:
+            if match and f"{match['module']}." == stem and ".opt-" not in each:
                 yield Wanted(root.tree.seen(joined(cache, each)), Reason.BYTE_CODE)
+
+
+def _starting_with(start: str, names: list[str]) -> Iterator[str]:
+    """Yield those of the sorted names that begin so, without a look at the others."""
+    for place in range(bisect_left(names, start), len(names)):
+        if not names[place].startswith(start):
+            return
+        yield names[place]
 
 
 def distribution_of(root: Root, found: Found) -> Iterator[Wanted]:

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from trimtab.debloating.files.keeping import Found, Reason, Root, Wanted
 from trimtab.debloating.files.tree import NodeKind, joined
 
-_LOCALE = re.compile(r"(/usr/(?:local/)?lib/locale/[^/]+)/LC_")
+_LOCALE = re.compile(
+    r"(/usr/(?:local/)?lib/locale/[^/]+)/LC_(?:CTYPE|COLLATE|MESSAGES|MONETARY|NUMERIC|TIME)\Z"
+)
 # Without it nothing but ASCII is text: what programs fall back to, Python among them.
 _FALLBACK_LOCALE = "/usr/lib/locale/C.utf8"
 _TERMINFO = ("/etc/terminfo", "/lib/terminfo", "/usr/lib/terminfo", "/usr/share/terminfo")

@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 _MOST_LINKS = 40  # MAXSYMLINKS of Linux
 _MOST_TEXT_BYTES = 16 << 20
+_MOST_CONFIGURATION_BYTES = 1 << 20
 
 
 class NodeKind(StrEnum):
@@ -54,10 +55,10 @@ class Walk:
 class Tree:
     """A root file system, or a folder of one such as a Python environment.
 
-    `nodes` are by path below the tree's top, which is `/` and among them; these paths go through no
-    link. `open_file` opens a regular file of them for reading at any place. `tops` are the absolute
-    paths by which programs know the top, the first one being the real one: nothing but `""` for a
-    whole root. Nobody writes to it meanwhile.
+    `nodes` are by path below the tree's top, which is `/` and among them, as is the folder of each;
+    these paths go through no link. `open_file` opens a regular file of them for reading at any
+    place. `tops` are the absolute paths by which programs know the top, the first one being the
+    real one: nothing but `""` for a whole root. Nobody writes to it meanwhile.
     """
 
     nodes: Mapping[str, Node]
@@ -125,9 +126,12 @@ class Tree:
             return file.read(most_bytes).decode("utf-8", "surrogateescape")
 
     def lines_at(self, seen: str) -> list[str]:
-        """Return the lines of the file that a path leads to; none where there is no such file."""
+        """Return the lines of the file that a path leads to; none where there is no such file.
+
+        It is one of configuration: of more than a MiB the beginning is read.
+        """
         path = self.file_at(seen)
-        return [] if path is None else self.text(path).splitlines()
+        return [] if path is None else self.text(path, _MOST_CONFIGURATION_BYTES).splitlines()
 
     def _walk(self, here: str, path: str) -> Walk:
         passed: list[str] = []

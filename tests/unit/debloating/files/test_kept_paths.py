@@ -7,6 +7,7 @@ from hand_made_root import FOLDER, Content, Link, Program, elf, missing, root_of
 
 from trimtab.debloating.files.closure import Use, kept_paths
 from trimtab.debloating.files.keeping import Reason
+from trimtab.errors import UserError
 
 LOADER = "/lib64/ld-linux-x86-64.so.2"
 SITE = "/usr/lib/python3.11/site-packages"
@@ -225,3 +226,19 @@ def test_an_environment_of_python_is_seen_by_its_own_path() -> None:
     )
     trace = used("/home/me/env/bin/tool", "/usr/bin/python3.11", "/home/me/env-2/x")
     assert set(kept_paths(tree, [trace])) == {"/", "/bin", "/bin/tool", "/bin/python"}
+
+
+def test_hostile_roots_take_no_time_without_end() -> None:
+    """Includes of themselves, libraries that need each other, run paths that multiply."""
+    root: dict[str, Content] = {
+        "/etc/ld.so.conf": "include /etc/*\ninclude ld.so.conf\n" * 1000,
+        "/bin/program": Program(elf("lib0.so", interpreter=LOADER, rpath="/a0:/a")),
+        "/a/lib0.so": elf("lib1.so", "lib0.so"),
+        "/a/lib1.so": elf("lib0.so", "../../x", "/etc/passwd"),
+        "/etc/passwd": "x:x:1:1::/../../..:/bin/sh\n",
+    }
+    assert {"/a/lib0.so", "/a/lib1.so"} <= kept(root, used("/bin/program"))
+    names = [f"lib{number}.so" for number in range(300)]
+    root |= {f"/a/{name}": elf(*names, rpath=f"/only/{name}") for name in names}
+    with pytest.raises(UserError, match=r"/bin/program: .*look-ups"):
+        kept(root, used("/bin/program"))
