@@ -25,10 +25,6 @@ class Finding:
     advice: str
 
 
-# Where an ordinary user's PATH does not lead.
-_SYSTEM_PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
-
-
 def _has_gpu() -> bool:
     return Path("/proc/driver/nvidia/version").exists()
 
@@ -80,9 +76,9 @@ _PARTS: list[tuple[str, Callable[[], bool], str]] = [
      "make deps-slurm: the tests of policies on a real Slurm need it"),
     ("PostgreSQL's driver", lambda: find_spec("psycopg") is not None,
      "make deps-postgresql: experiment.tune.database and its test need it"),
-    ("Docker's engine", lambda: shutil.which("dockerd", path=_SYSTEM_PATH) is not None,
+    ("Docker's engine", lambda: shutil.which("dockerd") is not None,
      "make deps-docker: the tests of images need it; image files are read without"),
-    ("debootstrap", lambda: shutil.which("debootstrap", path=_SYSTEM_PATH) is not None,
+    ("debootstrap", lambda: shutil.which("debootstrap") is not None,
      "make deps-docker: the images of the benchmarks are built with it"),
     ("root", lambda: os.geteuid() == 0,
      "everything works without; as root programs can be run as another user (--user NAME), and"

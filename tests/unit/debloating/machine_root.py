@@ -15,10 +15,10 @@ def root_of_programs(root: Path, names: Iterable[str]) -> None:
             (root / path.name).symlink_to(path.readlink())
             (root / path.readlink()).mkdir(parents=True, exist_ok=True)
     for name in names:
-        program = shutil.which(name, path="/usr/bin:/bin")
+        program = shutil.which(name, path="/usr/bin:/bin:/usr/sbin:/sbin")
         assert program
         _take(Path(program), root)
-        needs = subprocess.run(["ldd", program], check=True, text=True, capture_output=True)
+        needs = subprocess.run(["ldd", program], text=True, capture_output=True)  # 1: static
         for word in needs.stdout.split():
             if word.startswith("/"):
                 _take(Path(word), root)

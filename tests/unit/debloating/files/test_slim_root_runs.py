@@ -12,8 +12,9 @@ from machine_root import root_of_programs
 
 from trimtab.debloating.files.closure import Kept, kept_paths
 from trimtab.debloating.files.folder_tree import root_tree
+from trimtab.debloating.files.keeping import Reason
 from trimtab.debloating.files.removed_files import selection
-from trimtab.debloating.files.tree import Tree
+from trimtab.debloating.files.tree import NodeKind, Tree
 
 SCRIPT = """#!/usr/bin/env sh
 ls -l /srv | wc -l
@@ -22,7 +23,7 @@ command -v sort || echo none
 """
 RUN = ("sh", "env", "ls", "wc", "cat")
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may change the root")
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may change the root")
 
 
 @pytest.fixture
@@ -59,6 +60,7 @@ def run(root: Path) -> str:
     return done.stdout
 
 
+@as_root
 def test_a_slim_root_runs(root: Path, tmp_path: Path) -> None:
     before = run(root)
     assert before.splitlines()[1:] == ["hello", "/usr/bin/sort"]
@@ -77,6 +79,7 @@ def test_a_slim_root_runs(root: Path, tmp_path: Path) -> None:
     assert {"/srv/folder/unread", "/etc/motd"} <= gone
 
 
+@as_root
 def test_without_the_closure_it_does_not_start(root: Path, tmp_path: Path) -> None:
     """Else the test above would show nothing."""
     tree = root_tree(root)
@@ -86,3 +89,22 @@ def test_without_the_closure_it_does_not_start(root: Path, tmp_path: Path) -> No
     slim(tree, root, kept, tmp_path / "slim")
     with pytest.raises((AssertionError, FileNotFoundError)):
         run(tmp_path / "slim")
+
+
+@pytest.mark.parametrize("name", ["ls", "tar", "find", "gcc", "ldconfig"])
+def test_ldd_agrees(name: str, tmp_path: Path) -> None:
+    """On the libraries of a program, among those of others, and on nothing else."""
+    program = shutil.which(name, path="/usr/bin:/bin:/usr/sbin:/sbin")
+    if program is None:
+        pytest.skip(f"this machine has no {name}")
+    root_of_programs(tmp_path / "root", dict.fromkeys((*RUN, name)))
+    said = subprocess.run(["ldd", program], text=True, capture_output=True).stdout.split()
+    tree = root_tree(tmp_path / "root")
+    kept = kept_paths(tree, [used(program, uses="execute")])
+    ours = {
+        path
+        for path, reasons in kept.reasons.items()
+        if tree.nodes[path].kind is NodeKind.FILE
+        and not reasons.keys().isdisjoint({Reason.LIBRARY, Reason.INTERPRETER})
+    }
+    assert ours == {os.path.realpath(word) for word in said if word.startswith("/")}
