@@ -12,6 +12,7 @@ socket=$(scripts/engine.sh start)
 mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | head -n 1)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
+export DPKG_FORCE=unsafe-io  # the folder goes in the end: nothing need reach the disk
 debootstrap --variant=minbase "$suite" "$folder/root" ${mirror:+"$mirror"} > "$folder/log" 2>&1 \
   || { tail -n 5 "$folder/log" >&2; exit 1; }
 # What the installation left, not the system: removing it later would be no gain of anybody's.

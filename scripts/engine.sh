@@ -14,7 +14,7 @@ start_s=25 stop_s=30
 refuse() { echo "engine.sh: $1" >&2; exit 1; }
 
 runs() {  # whether the engine of the pid file runs: by now another program may have its number
-  [ -r "$pid_file" ] && pid=$(cat "$pid_file") && [ -n "$pid" ] \
+  pid=$(cat "$pid_file" 2> /dev/null) && [ -n "$pid" ] \
     && tr '\0' '\n' < "/proc/$pid/cmdline" 2> /dev/null | grep -qxF -- "--pidfile=$pid_file"
 }
 
@@ -24,8 +24,11 @@ answers_or_ended() { answers || ! kill -0 "$1" 2> /dev/null; }
 
 has_ended() { ! runs; }
 
-# It mounts its folder of data on itself, and leaves it so: then it cannot be removed.
-release() { ! mountpoint -q "$folder/data" || umount "$folder/data"; }
+# It leaves its folder of data mounted on itself, and a network's namespace: none can be removed so.
+release() {
+  awk -v below="$folder/" 'index($2, below) == 1 { print $2 }' /proc/self/mounts | tac \
+    | xargs --no-run-if-empty --delimiter '\n' umount
+}
 
 wait_for() {  # SECONDS COMMAND...: until it succeeds
   local end=$((SECONDS + $1))

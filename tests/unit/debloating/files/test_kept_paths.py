@@ -133,6 +133,8 @@ def test_what_a_system_has_though_nobody_opened_it() -> None:
         "/usr/share/zoneinfo/Europe/Rome": "TZif",
         "/sbin": Link("usr/sbin"),
         "/usr/sbin/x": "x",
+        "/etc/os-release": Link("../usr/lib/os-release"),
+        "/usr/lib/os-release": "ID=debian\n",
     }
     found = kept(root, used("/usr/lib/libc.so.6", uses="map_execute"))
     gone = {
