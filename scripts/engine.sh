@@ -15,7 +15,7 @@ refuse() { echo "engine.sh: $1" >&2; exit 1; }
 
 runs() {  # whether the engine of the pid file runs: by now another program may have its number
   pid=$(cat "$pid_file" 2> /dev/null) && [ -n "$pid" ] \
-    && tr '\0' '\n' < "/proc/$pid/cmdline" 2> /dev/null | grep -qxF -- "--pidfile=$pid_file"
+    && tr '\0' '\n' 2> /dev/null < "/proc/$pid/cmdline" | grep -qxF -- "--pidfile=$pid_file"
 }
 
 answers() { docker -H "unix://$socket" version > /dev/null 2>&1; }
