@@ -22,14 +22,6 @@ Run = Callable[..., FileTrace]
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A working directory whose own path holds no symbolic links."""
-    folder = tmp_path.resolve() / "work"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
 def run(folder: Path, tmp_path: Path) -> Run:
     def run(*command: str | Path, **options: float) -> FileTrace:
         return trace_files(
@@ -53,19 +45,6 @@ def run_python(run: Run, folder: Path) -> Run:
         return run(sys.executable, "-I", "-S", script, **options)
 
     return run_python
-
-
-@pytest.fixture
-def compiled(tmp_path: Path) -> Callable[..., Path]:
-    def compile_c(source: str, *flags: str) -> Path:
-        program = tmp_path / "program"
-        (tmp_path / "program.c").write_text(source)
-        subprocess.run(
-            ["gcc", "-o", program, tmp_path / "program.c", *flags], check=True, timeout=60
-        )
-        return program
-
-    return compile_c
 
 
 def uses(trace: FileTrace, path: Path | str) -> set[str]:
