@@ -11,14 +11,18 @@
 #include "exit_status.h"
 #include "memory.h"
 
-/* Newer than the oldest headers this is built with: who asks and who answers take turns on one
- * processor, as neither has anything to do meanwhile (Linux 6.6). */
+/* Newer than the oldest headers this is built with (Linux 6.6). */
 #ifndef SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
 #define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
 #endif
 
+/* A thread counts as the only one that asks when so many questions in turn are its own. */
+enum { IN_TURN = 16 };
+
 static int source;
+static pid_t asking;
+static unsigned in_turn;
 static size_t request_size, response_size; /* the kernel's, which may be longer than ours */
 static struct seccomp_notif *request;
 static struct seccomp_notif_resp *response;
@@ -34,7 +38,18 @@ void listen_to(int listener) {
     response_size = larger(sizeof *response, sizes.seccomp_notif_resp);
     request = new_zeroed(1, request_size);
     response = new_zeroed(1, response_size);
-    ioctl(source, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+}
+
+/* Who asks and who answers take turns on one processor, as neither has anything to do meanwhile. Not
+ * where several ask, who would all be drawn to that processor. */
+static void share_processor(pid_t tid) {
+    unsigned before = in_turn;
+    in_turn = tid == asking ? in_turn + 1 : 0;
+    asking = tid;
+    if (in_turn == IN_TURN)
+        ioctl(source, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+    else if (!in_turn && before >= IN_TURN)
+        ioctl(source, SECCOMP_IOCTL_NOTIF_SET_FLAGS, 0);
 }
 
 bool next_question(struct question *question) {
@@ -42,6 +57,7 @@ bool next_question(struct question *question) {
     if (ioctl(source, SECCOMP_IOCTL_NOTIF_RECV, request)) return false;
     *question = (struct question){request->id, (pid_t)request->pid, request->data.nr,
                                   (const uint64_t *)request->data.args};
+    share_processor(question->tid);
     return true;
 }
 

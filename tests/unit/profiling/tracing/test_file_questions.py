@@ -16,6 +16,7 @@ from trimtab.native import native_path
 from trimtab.profiling.tracing.files import FileTrace, read_file_trace
 
 LISTENING = """
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stdio.h>
@@ -26,10 +27,11 @@ int main(int count, char **words) {
     struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     struct sock_fprog program = {1, &allow};
     (void)count;
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
-        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
-                &program) < 0)
-        return perror("seccomp"), 99;
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    int listener = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER,
+                           &program);
+    if (listener < 0) return perror("seccomp"), 99;
+    fcntl(listener, F_SETFD, 0); /* it ends with its last descriptor */
     return execv(words[1], words + 1), 98;
 }
 """
@@ -76,8 +78,8 @@ for _ in range(2):
             descriptor = attempt(os.open, name, flags)
             if descriptor is not None: os.close(descriptor)
             attempt(os.stat, name); attempt(os.lstat, name); attempt(os.readlink, name)
-            attempt(os.access, name, os.W_OK); attempt(os.listxattr, name); attempt(os.statvfs, name)
-            attempt(os.listdir, name)
+            attempt(os.access, name, os.W_OK); attempt(os.listxattr, name)
+            attempt(os.statvfs, name); attempt(os.listdir, name)
     with open('mapped') as file:
         mmap.mmap(file.fileno(), 4096, prot=mmap.PROT_READ, flags=mmap.MAP_PRIVATE).close()
     attempt(os.stat, '/proc/self/exe'); attempt(os.stat, f'/proc/{os.getpid()}/cwd/mapped')
@@ -89,9 +91,7 @@ for _ in range(2):
 """
 
 
-def test_both_ways_tell_the_same(
-    tmp_path: Path, compiled: Compiled, folder: Path, request: pytest.FixtureRequest
-) -> None:
+def test_both_ways_tell_the_same(tmp_path: Path, compiled: Compiled, folder: Path) -> None:
     listening = compiled(LISTENING)
     tracer = native_path("trimtab-file-tracer")
     program = folder.parent / "everything.py"
@@ -123,7 +123,7 @@ def test_both_ways_tell_the_same(
 
 
 def test_signals_fail_no_look_up(trace: Trace, compiled: Compiled, folder: Path) -> None:
-    """Between the question and its being heard a signal ends the wait; the call is to begin anew."""
+    """Before the question is heard a signal ends the wait; the call is to begin anew."""
     (folder / "data").touch()
     program = compiled(
         "#include <errno.h>\n#include <fcntl.h>\n#include <signal.h>\n#include <stdio.h>\n"
