@@ -1,4 +1,4 @@
-"""The options of `trimtab debloat` and of the single steps of it: what becomes of libraries and files."""
+"""The options of `trimtab debloat` and of its single steps: what becomes of libraries and files."""
 
 from typing import Annotated
 

@@ -243,6 +243,7 @@ def _usage(
             if not Path(each.path).is_relative_to(BUILD)
         ],
         files=[UsedFile(each.path, each.real_path, sorted(each.uses)) for each in listed],
+        files_left_out=len(files.files) - len(listed),
         gpus=kernels.gpus,
         modules=kernels.modules,
         kernels_traced=kernels.traced,

@@ -6,6 +6,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
+from trimtab.records.removed_files import RemovedFiles
 from trimtab.records.usage import UsedGpu
 from trimtab.records.values import (
     AbsolutePath,
@@ -39,7 +40,10 @@ class DebloatedFile:
 
 @dataclass(frozen=True, config=PART)
 class UnloadedLibrary:
-    """A library that no run loaded: its bytes on disk, fewer after `unloaded: remove`."""
+    """A library that no run loaded: its bytes on disk, fewer after `unloaded: remove`.
+
+    None are left where it went as a file.
+    """
 
     disk_before_bytes: Whole
     disk_after_bytes: Whole
@@ -68,7 +72,7 @@ class Manifest(Document):
 
     `gpus` are those that GPU code is kept for; without any all is where `gpu_code_kept_because`
     says why, else none. `unloaded` are libraries that no run loaded, those with removed code in
-    `files` too.
+    `files` too. `removed_files` is None where files stay that no run used.
     """
 
     stage: ClassVar[str] = "debloat"
@@ -85,3 +89,4 @@ class Manifest(Document):
     timings: Timings
     files: dict[PathInside, DebloatedFile]
     unloaded: dict[PathInside, UnloadedLibrary] = Field(default_factory=dict)
+    removed_files: RemovedFiles | None = None

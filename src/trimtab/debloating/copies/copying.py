@@ -64,14 +64,15 @@ def copy_tree(
     share: Share,
     earlier: Path | None = None,
 ) -> SharedFiles:
-    """Copy an environment, but for the files of `left_out`, to the folder `destination`.
+    """Copy an environment, but for what `left_out` names, to the folder `destination`.
 
-    That is new or empty. Unchanged files are shared as `share` says; `auto` links none that anybody
-    edits. Those that are copied are taken from `earlier`, a copy of the same folder that is about
-    to go, where neither was changed since. Links that lead into the environment lead into the copy,
-    and files that are one are one there. Sockets, pipes and devices stay behind, as do the bits
-    that have a program run as its owner, which may be another one here, and bytecode that
-    goes meanwhile. Raises OSError for what cannot be read.
+    That is new or empty. Of a folder that is left out nothing is copied. Unchanged files are shared
+    as `share` says; `auto` links none that anybody edits. Those that are copied are taken from
+    `earlier`, a copy of the same folder that is about to go, where neither was changed since. Links
+    that lead into the environment lead into the copy, and files that are one are one there.
+    Sockets, pipes and devices stay behind, as do the bits that have a program run as its owner,
+    which may be another one here, and bytecode that goes meanwhile. Raises OSError for what cannot
+    be read.
     """
     folders: dict[str, _Folder] = {}
     first: dict[tuple[int, int], Entry] = {}
@@ -79,11 +80,11 @@ def copy_tree(
     destination.mkdir(0o700, exist_ok=True)  # nobody else may look in until it is whole
     with HeldFolder.at(destination) as top, ExitStack() as stack:
         for entry in layout.entries():
+            if entry.name in left_out or (entry.name and entry.parent not in folders):
+                continue  # a link too: what is written there is not written where it leads
             if entry.is_folder:
                 folders[entry.name] = _Folder(entry)
                 top.folder(entry.name, make=True).close()
-            elif entry.name in left_out:
-                continue  # a link too: what is written there is not written where it leads
             elif _is_twin(entry, first):
                 twins.append((entry, first[entry.status.st_dev, entry.status.st_ino]))
             else:
