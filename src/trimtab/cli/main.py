@@ -31,7 +31,7 @@ from trimtab.cli.debloat_options import (
 )
 from trimtab.cli.doctor import examine
 from trimtab.cli.learning import SlimFolder
-from trimtab.cli.summary import summary_of
+from trimtab.cli.summary import removed_files_in, summary_of
 from trimtab.cli.terminal import Terminal, prints_any_name, say_path
 from trimtab.cli.tuning.command import tune
 from trimtab.cli.words import risk_in_words
@@ -256,6 +256,8 @@ def debloat(
         )
     if mode == Mode.PUNCH and fallback != Fallback.NONE:
         console.print("no fallback with mode punch: a call into removed code is a crash")
+    if (removed := removed_files_in(folder)) is not None:
+        console.print(removed)
     console.print(summary_of(folder, settling))
     say_path(folder / "env")
 

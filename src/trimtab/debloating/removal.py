@@ -12,7 +12,7 @@ from trimtab.debloating.files.keeping import Reason
 from trimtab.debloating.files.removed_files import CountedFile, Selection, selection
 from trimtab.debloating.files.tree import Tree
 from trimtab.errors import UserError
-from trimtab.records.removed_files import RemovedFiles
+from trimtab.records.manifest import RemovedFiles
 from trimtab.records.tables import FILES, read_table
 from trimtab.records.usage import Usage
 from trimtab.records.values import escaped, unescaped

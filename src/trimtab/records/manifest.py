@@ -6,7 +6,6 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
-from trimtab.records.removed_files import RemovedFiles
 from trimtab.records.usage import UsedGpu
 from trimtab.records.values import (
     AbsolutePath,
@@ -47,6 +46,19 @@ class UnloadedLibrary:
 
     disk_before_bytes: Whole
     disk_after_bytes: Whole
+
+
+@dataclass(frozen=True, config=PART)
+class RemovedFiles:
+    """Regular files that stay and go, each once, and their bytes, before libraries lose code.
+
+    Links and folders are no files; files.parquet has all.
+    """
+
+    kept_files: Whole
+    kept_bytes: Whole
+    removed_files: Whole
+    removed_bytes: Whole
 
 
 @dataclass(frozen=True, config=PART)

@@ -57,7 +57,7 @@ class Folder(Target):
 
     def check_place(self, destination: Path) -> None:
         """Raise UserError where `destination` lies inside the folder, which a copy would hold."""
-        self._check_place(Layout.of(self.root, self.own), Path(os.path.abspath(destination)))
+        self._check_place(self.layout(), Path(os.path.abspath(destination)))
 
     def libraries(self, usages: Sequence[Usage]) -> list[ProfiledLibrary]:
         """Return the libraries below the folder that were loaded."""
@@ -68,6 +68,10 @@ class Folder(Target):
         libraries = {library.path for usage in usages for library in usage.libraries}
         also = {self.seen(Path(path)) for path in libraries}
         return Removal.of(self.tree(), usages, also | self.also_kept(workloads), workloads)
+
+    def layout(self) -> Layout:
+        """Return where the folder is, and where its links lead once it is copied."""
+        return Layout.of(self.root, self.own)
 
     def tree(self) -> Tree:
         """Return what is in the folder, as its programs see it."""
@@ -100,7 +104,7 @@ class Folder(Target):
         """
         manifest = Manifest.read(debloated / "manifest.json")
         destination = Path(os.path.abspath(destination))
-        layout = Layout.of(self.root, self.own)
+        layout = self.layout()
         self._check(manifest, layout, debloated / "libraries", destination)
         partial = new_folder_beside(destination)
         try:
