@@ -57,6 +57,11 @@ class User:
                         f"{folder}: the user {self.name}, which the program is to run as, may not"
                         " enter it; allow that (chmod o+x), or take a --workspace elsewhere"
                     )
+        self.own(*paths)
+
+    def own(self, *paths: Path) -> None:
+        """Make files and folders of ours the user's; in a user namespace of ours they are so."""
+        for path in paths if os.geteuid() == 0 else ():
             os.chown(path, self.number, self.group, follow_symlinks=False)
 
     def _may_enter(self, folder: Path) -> bool:

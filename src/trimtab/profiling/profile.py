@@ -116,9 +116,9 @@ def with_files_followed(program: Program, record: Path) -> Program:
     """Return `program` run by the file tracer, which writes to `record`."""
     record.parent.mkdir(parents=True, exist_ok=True)
     command = tracing_command(program.command, record)
-    if program.user is not None:  # the tracer's, too, who may make no file there
+    if program.user is not None or program.root is not None:  # the tracer may make no file there
         record.touch()
-        program.give(record)
+        program = program.with_access_to(record)
     return replace(program, command=command, by_tracer=True)
 
 
@@ -243,6 +243,7 @@ def _usage(
             if not Path(each.path).is_relative_to(BUILD)
         ],
         files=[UsedFile(each.path, each.real_path, sorted(each.uses)) for each in listed],
+        files_left_out=len(files.files) - len(listed),
         gpus=kernels.gpus,
         modules=kernels.modules,
         kernels_traced=kernels.traced,

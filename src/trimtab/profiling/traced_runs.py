@@ -73,7 +73,7 @@ def trace_runs(
                 environment, kernels, interpreter, workload.own_profiler
             )
         watched = replace(watched, environment=environment)
-        program.give(functions, *functions.glob("*"))
+        watched = watched.with_access_to(functions, *functions.glob("*"))
         run, problem = _attempt(watched, "traced", number, repeat, hardware, folder)
         if problem and number == 0:
             raise UserError(problem)

@@ -116,6 +116,7 @@ class Usage(Document):
     processes: Annotated[list[UsedProcess], FailFast()] = Field(default_factory=list)
     libraries: Annotated[list[UsedLibrary], FailFast()] = Field(default_factory=list)
     files: Annotated[list[UsedFile], FailFast()] = Field(default_factory=list)
+    files_left_out: Whole | None = None  # used, but not in `files`; None: not known how many
     gpus: Annotated[list[UsedGpu], FailFast()] = Field(default_factory=list)
     modules: Annotated[list[UsedModule], FailFast()] = Field(default_factory=list)
     kernels_traced: bool = False  # whether `modules` are all that were loaded

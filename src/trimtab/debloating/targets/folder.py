@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from trimtab.config.groups.debloat import Fallback, Mode, Share
+from trimtab.config.groups.workload import Workload
 from trimtab.debloating.copies.copying import copy_tree, take_over
 from trimtab.debloating.copies.disk_use import disk_use
 from trimtab.debloating.copies.layout import OF_THE_SYSTEM, Layout
 from trimtab.debloating.fallback import Source, add_fallback, fallback_digests, not_as_debloated
+from trimtab.debloating.files.folder_tree import prefix_tree
+from trimtab.debloating.files.tree import Tree
 from trimtab.debloating.libraries import ProfiledLibrary, profiled_libraries
+from trimtab.debloating.removal import Removal, removed_paths
 from trimtab.debloating.targets.base import Target
 from trimtab.errors import TrimtabError, UserError
 from trimtab.files import new_folder_beside, remove_tree, replace_folder, sha256_of_all
@@ -53,11 +57,33 @@ class Folder(Target):
 
     def check_place(self, destination: Path) -> None:
         """Raise UserError where `destination` lies inside the folder, which a copy would hold."""
-        self._check_place(Layout.of(self.root, self.own), Path(os.path.abspath(destination)))
+        self._check_place(self.layout(), Path(os.path.abspath(destination)))
 
     def libraries(self, usages: Sequence[Usage]) -> list[ProfiledLibrary]:
         """Return the libraries below the folder that were loaded."""
         return profiled_libraries(usages, self.root, self.own)
+
+    def removal(self, usages: Sequence[Usage], workloads: Sequence[Workload]) -> Removal:
+        """Return which of its files stay and go; what lies outside, behind a link of it, stays."""
+        libraries = {library.path for usage in usages for library in usage.libraries}
+        also = {self.seen(Path(path)) for path in libraries}
+        return Removal.of(self.tree(), usages, also | self.also_kept(workloads), workloads)
+
+    def layout(self) -> Layout:
+        """Return where the folder is, and where its links lead once it is copied."""
+        return Layout.of(self.root, self.own)
+
+    def tree(self) -> Tree:
+        """Return what is in the folder, as its programs see it."""
+        return prefix_tree(self.root)
+
+    def seen(self, place: Path) -> str:
+        """Return the path by which its programs know an absolute path."""
+        return str(place)
+
+    def also_kept(self, workloads: Sequence[Workload]) -> set[str]:
+        """Return what `workloads` need besides what they use, as their programs see it."""
+        return set()
 
     def build(
         self,
@@ -70,21 +96,27 @@ class Folder(Target):
     ) -> None:
         """Make `destination` a runnable copy of the folder, slim libraries inside.
 
-        They are one file with those in `debloated`/libraries. With mode punch there is no fallback.
+        They are one file with those in `debloated`/libraries. What files.parquet there says goes is
+        left out. With mode punch there is no fallback.
         An earlier `destination` is replaced when the new one is whole. Raises UserError when
         `destination` lies inside the folder, or a folder of it cannot be copied, and as
         Target.build does.
         """
         manifest = Manifest.read(debloated / "manifest.json")
         destination = Path(os.path.abspath(destination))
-        layout = Layout.of(self.root, self.own)
+        layout = self.layout()
         self._check(manifest, layout, debloated / "libraries", destination)
         partial = new_folder_beside(destination)
         try:
             earlier = destination if again and not destination.is_symlink() else None
-            shared = copy_tree(layout, partial, set(manifest.files), share, earlier)
+            left_out = set(manifest.files)
+            if manifest.removed_files is not None:
+                left_out |= removed_paths(debloated)
+            shared = copy_tree(layout, partial, left_out, share, earlier)
             take_over(debloated / "libraries", partial, manifest.files)
-            if source.kind != Fallback.NONE and manifest.mode != Mode.PUNCH:
+            # Of a program without any slim library none would load it.
+            has_fallback = source.kind != Fallback.NONE and manifest.mode != Mode.PUNCH
+            if has_fallback and manifest.files:
                 add_fallback(partial, self.root, manifest, debloated / "spans", source)
             self.adapt(partial, destination)
             fallback = fallback_digests(partial)

@@ -1,0 +1,115 @@
+"""A root file system that programs run in, without an engine: nobody writes to it.
+
+`trimtab-in-root` (native/in_root) enters it: what programs write inside lies in memory, on top of
+the folder, and is gone when the last of them has ended.
+"""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+from typing import Any, Self
+
+from trimtab.errors import UserError
+from trimtab.native import native_folders, native_path
+from trimtab.profiling.as_user import User
+
+OF_THE_KERNEL = tuple(map(PurePath, ("/proc", "/sys", "/dev")))  # inside they are the machine's
+_MOST_LINKS = 40  # MAXSYMLINKS of Linux
+_LONGEST_ERROR_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Root:
+    """The folder `folder`, as `/` of the programs that run in it.
+
+    `binds` are absolute paths of files and folders of this machine that programs see, and may
+    write to, at the same path inside; where the root has something there it is hidden.
+    """
+
+    folder: Path
+    binds: tuple[Path, ...] = ()
+
+    def binding(self, *paths: Path) -> Self:
+        """Return the root with `paths` of this machine in it too, by each name that they have."""
+        names = {Path(each(path)) for path in paths for each in (os.path.abspath, os.path.realpath)}
+        return replace(self, binds=tuple(sorted({*self.binds, *names})))
+
+    def is_bound(self, path: PurePath) -> bool:
+        """Whether programs inside see at `path` what is there outside."""
+        shown = (*self.binds, *native_folders(), *OF_THE_KERNEL)
+        return any(path.is_relative_to(bind) for bind in shown)
+
+    def outside(self, path: PurePath) -> Path:
+        """Return where the absolute path `path` of programs inside is outside, by no link."""
+        return Path(path) if self.is_bound(path) else self.folder / path.relative_to("/")
+
+    def find(self, path: PurePath) -> Path | None:
+        """Return where what the absolute path `path` leads to inside is outside.
+
+        Links are followed as for programs inside. None where it leads to nothing.
+        """
+        here, links = PurePath("/"), 0
+        waiting = list(path.parts[:0:-1])
+        while waiting:
+            name = waiting.pop()
+            if name == "..":
+                here = here.parent
+                continue
+            at = self.outside(here / name)
+            if at.is_symlink():
+                links += 1
+                if links > _MOST_LINKS:
+                    return None
+                target = PurePath(os.readlink(at))
+                here = PurePath("/") if target.is_absolute() else here
+                waiting += [part for part in target.parts[::-1] if part != "/"]
+            else:
+                here = here / name
+        found = self.outside(here)
+        return found if os.path.lexists(found) else None
+
+    def which(self, name: str, search: str, workdir: PurePath) -> Path | None:
+        """Return where the program `name` is outside, looked for as programs inside do.
+
+        `search` is their PATH. None where there is no such program.
+        """
+        folders = [""] if "/" in name else search.split(":")
+        for folder in folders:
+            found = self.find(workdir / folder / name)
+            if found is not None and found.is_file() and found.stat().st_mode & 0o111:
+                return found
+        return None
+
+    def entering(self, command: Sequence[str], workdir: PurePath, user: User | None) -> list[str]:
+        """Return the command that enters the root, goes to `workdir` and becomes `command`."""
+        words = [str(native_path("trimtab-in-root")), "--workdir", str(workdir)]
+        for bind in (*native_folders(), *self.binds):
+            words += ["--bind", str(bind)]
+        if user is not None:
+            groups = ",".join(map(str, (user.group, *user.groups)))
+            words += ["--user", f"{user.number}:{groups}"]
+        return [*words, str(self.folder), "--", *command]
+
+    def start(
+        self, command: Sequence[str], workdir: PurePath, user: User | None, **options: Any
+    ) -> "subprocess.Popen[bytes]":
+        """Start `command` inside, in the process that Popen tells, with Popen's `options`.
+
+        It is looked up in the PATH of its own environment. Raises UserError where the root cannot
+        be entered, or the working directory or the command not be used there.
+        """
+        told, tell = os.pipe()
+        words = self.entering(command, workdir, user)
+        words[1:1] = ["--errors", str(tell)]
+        with open(told, "rb") as errors:
+            try:
+                process = subprocess.Popen(words, pass_fds=(tell,), **options)
+            finally:
+                os.close(tell)
+            error = errors.read(_LONGEST_ERROR_BYTES)  # closed by the exec that succeeds
+        if error:
+            process.communicate()
+            raise UserError(error.decode(errors="replace").strip())
+        return process

@@ -1,0 +1,162 @@
+"""Environments without the files that no traced run used: they run, and what went is on record."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import markupsafe
+import numpy as np
+import pytest
+
+from trimtab.config.groups.debloat import Debloat, Fallback, Files, Unloaded
+from trimtab.config.groups.workload import Workload
+from trimtab.config.root import Settle
+from trimtab.config.stages import DebloatStage
+from trimtab.debloating.debloat import Debloating
+from trimtab.debloating.removal import removed_paths
+from trimtab.errors import UserError
+from trimtab.profiling.profile import trace_workload
+from trimtab.records.manifest import Manifest
+from trimtab.records.tables import FILES, read_table
+from trimtab.records.usage import Usage
+
+PROGRAM = """
+import json, os, sys, markupsafe, data_of_ours
+from importlib.metadata import version
+print(json.dumps([markupsafe.escape("<b>"), version("markupsafe"), data_of_ours.TEXT]))
+"""
+PACKAGE = """
+from pathlib import Path
+TEXT = (Path(__file__).parent / "used.txt").read_text()
+"""
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> DebloatStage:
+    """A program that uses one package and one of two files of data, and has NumPy beside these."""
+    folder = tmp_path_factory.mktemp("removed")
+    original = folder / "original"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", original], check=True)
+    (packages,) = original.glob("lib/python3*/site-packages")
+    for package in (np, markupsafe):
+        source = Path(package.__file__).parent
+        shutil.copytree(source, packages / source.name)
+        for metadata in source.parent.glob(f"{source.name}-*.dist-info"):
+            shutil.copytree(metadata, packages / metadata.name)
+    shutil.copytree(Path(np.__file__).parents[1] / "numpy.libs", packages / "numpy.libs")
+    ours = packages / "data_of_ours"
+    ours.mkdir()
+    (ours / "__init__.py").write_text(PACKAGE)
+    (ours / "used.txt").write_text("used")
+    (ours / "unused.txt").write_text("unused" * 1000)
+    (ours / "link").symlink_to("used.txt")
+    (original / "share/empty").mkdir(parents=True)
+    (folder / "program.py").write_text(PROGRAM)
+    program = Workload(
+        name="program", command=["python", str(folder / "program.py")],
+        python=str(original / "bin/python"), workdir=str(folder),
+    )  # fmt: skip
+    trace_workload(program, folder / "trace", 1).write(folder / "usage.json")
+    options = Debloat(name="x", files=Files.REMOVE, unloaded=Unloaded.REMOVE)
+    return DebloatStage("program", "here", [], [program], options, Settle(clean_runs=1, rebuilds=2))
+
+
+def original_of(stage: DebloatStage) -> Path:
+    return Path(str(stage.workloads[0].python)).parents[1]
+
+
+@pytest.fixture(scope="module")
+def slim(stage: DebloatStage, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The workspace that the slim environment `env` was built in."""
+    folder = tmp_path_factory.mktemp("slim")
+    usage = original_of(stage).with_name("usage.json")
+    with Debloating(stage, [usage], folder, libraries_stay=True) as debloating:
+        debloating.write()
+        debloating.build(folder / "env")
+        yield folder
+
+
+def below(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*")}
+
+
+def output_of(environment: Path, program: Path) -> str:
+    command = [environment / "bin/python", program]
+    clean = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=clean).stdout
+
+
+def test_it_runs_without_what_it_does_not_use(stage: DebloatStage, slim: Path) -> None:
+    original, program = original_of(stage), Path(stage.workloads[0].command[1])
+    assert output_of(slim / "env", program) == output_of(original, program)
+    packages = next((slim / "env").glob("lib/python3*/site-packages"))
+    assert not (packages / "numpy").exists() and not (packages / "numpy.libs").exists()
+    assert below(packages / "data_of_ours") <= {"__init__.py", "used.txt", "__pycache__"} | {
+        f"__pycache__/{path.name}" for path in packages.glob("data_of_ours/__pycache__/*")
+    }
+    assert not (slim / "env/share").exists()
+
+
+def test_what_went_is_what_the_table_says(stage: DebloatStage, slim: Path) -> None:
+    original = original_of(stage)
+    table = read_table(slim / "files.parquet", FILES).set_index("path")
+    assert set(table.index) == below(original)
+    gone = below(original) - below(slim / "env")
+    assert gone == removed_paths(slim) == set(table.index[~table["kept"]])
+    files = table[table["type"] == "file"]
+    assert (files["size_bytes"] == [(original / path).stat().st_size for path in files.index]).all()
+    assert set(table["reason"][~table["kept"]]) == {""} and "" not in set(
+        table["reason"][table["kept"]]
+    )
+    manifest = Manifest.read(slim / "manifest.json")
+    totals = manifest.removed_files
+    assert totals is not None
+    removed = files[~files["kept"]]
+    assert (totals.removed_files, totals.removed_bytes) == (
+        len(removed),
+        removed["size_bytes"].sum(),
+    )
+    assert totals.kept_files + totals.removed_files == len(files)
+    numpy = removed[removed["package"] == "pip:numpy"]
+    assert numpy["size_bytes"].sum() > 0.9 * removed["size_bytes"].sum()
+
+
+def test_libraries_that_go_as_files_are_not_rewritten(slim: Path) -> None:
+    manifest = Manifest.read(slim / "manifest.json")
+    assert not any("numpy" in name for name in manifest.files)
+    of_numpy = [each for name, each in manifest.unloaded.items() if "numpy" in name]
+    assert of_numpy and all(each.disk_after_bytes == 0 for each in of_numpy)
+    assert any("markupsafe" in name for name in manifest.files)
+
+
+def test_kept_files_need_no_table_of_their_own(stage: DebloatStage, tmp_path: Path) -> None:
+    options = Debloat(name="x", fallback=Fallback.NONE)
+    kept = DebloatStage("program", "here", [], stage.workloads, options)
+    with Debloating(kept, [original_of(stage).with_name("usage.json")], tmp_path) as debloating:
+        debloating.write()
+        debloating.build(tmp_path / "env")
+    assert read_table(tmp_path / "files.parquet", FILES).empty
+    assert Manifest.read(tmp_path / "manifest.json").removed_files is None
+    assert below(original_of(stage)) <= below(tmp_path / "env")
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"files_left_out": 3}, "not all"),
+        ({"files_left_out": None}, "not all"),
+        ({"command": []}, "no program was traced"),
+    ],
+)
+def test_an_incomplete_list_removes_nothing(
+    stage: DebloatStage, tmp_path: Path, changes: dict[str, object], word: str
+) -> None:
+    usage = Usage.read(original_of(stage).with_name("usage.json"))
+    usage.model_copy(update=changes).write(tmp_path / "usage.json")
+    with pytest.raises(UserError, match=word):
+        Debloating(stage, [tmp_path / "usage.json"], tmp_path)
+    assert json.loads((tmp_path / "usage.json").read_text())["workload"] == "program"
