@@ -120,18 +120,21 @@ class ProgramOptions:
     def workload(self, command: list[str], python: Path | None) -> Workload:
         """Return the workload that is meant; paths start at the current folder.
 
-        Raises UserError for a value that its key does not take.
+        Those in a root file system are as programs inside see them. Raises UserError for a value
+        that its key does not take.
         """
+        target = self.target or TargetConfig()
+        output = self.output if target.is_root or not self.output else self.output.absolute()
         plain = Comparison.DIGEST_FILE if self.output else Comparison.DIGEST_STDOUT
         given = {
             "name": NAME,
             "command": command,
             "python": None if python is None else str(python),
-            "target": self.target or TargetConfig(),
-            "workdir": str(Path.cwd()),
+            "target": target,
+            "workdir": "." if target.is_root else str(Path.cwd()),
             "output": {
                 "compare": self.comparison or plain,
-                "path": str(self.output.absolute()) if self.output else None,
+                "path": str(output) if output else None,
                 "relative_tolerance": self.relative_tolerance,
                 "absolute_tolerance": self.absolute_tolerance,
                 "command": _words("--compare-command", self.compare_command),

@@ -13,6 +13,7 @@ from trimtab.config.signals import signal_number
 from trimtab.errors import UserError
 from trimtab.files import remove_tree
 from trimtab.profiling.as_user import User
+from trimtab.profiling.images.image_workload import in_its_root
 from trimtab.profiling.runs.program import Driver, Program
 from trimtab.profiling.runs.root import Root
 from trimtab.profiling.runs.root_users import user_in
@@ -57,10 +58,13 @@ class _Place:
 def program_of(workload: Workload, run_folder: Path) -> Program:
     """Return the program that `workload` describes, with `{output}` in `run_folder`.
 
-    Of a target of kind `root_folder` it is the one that runs in it, as `program_in` has it.
+    Of a target of kind `root_folder` or `image` it is the one that runs in it, as `program_in` has
+    it.
     `run_folder` is emptied. Relative paths start at the current folder. Raises UserError when the
     interpreter, the working directory, the command or that of a server's driver does not exist.
     """
+    if workload.target.kind == "image":
+        workload = in_its_root(workload)
     if workload.target.kind == "root_folder":
         return program_in(
             Root(absolute(Path(workload.target.location or ""))), workload, run_folder

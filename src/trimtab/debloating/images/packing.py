@@ -1,0 +1,68 @@
+"""The slim image, of the slim file system that was made of the original image's."""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from trimtab.debloating.fallback import FALLBACK_LIBRARY
+from trimtab.errors import TrimtabError, UserError
+from trimtab.images.archives.image import Image
+from trimtab.images.compression import Compression
+from trimtab.images.merging import merged_view
+from trimtab.images.writing.image import WrittenImage, write_image
+from trimtab.images.writing.reference import Reference
+from trimtab.profiling.images.unpacked import Unpacked
+
+_OURS = f"/{FALLBACK_LIBRARY.parent}/"
+_TAG, _UNNAMED = "slim", "image"
+_MAY_RUN = 0o111
+
+
+def slim_name(image: Image, engine_name: str | None = None) -> str:
+    """Return the name of the slim image: the original's with the tag `slim`."""
+    for name in (engine_name, *image.names):
+        try:
+            found = Reference.parse(name or "")
+        except UserError:  # a digest is no name
+            continue
+        return str(Reference(found.host, found.path, _TAG))
+    return f"{_UNNAMED}:{_TAG}"
+
+
+def pack(original: Unpacked, slim: Path, changed: set[str], destination: Path) -> WrittenImage:
+    """Write the image `destination` of what the folder `slim` still has of `original`.
+
+    Owners, modes, times, attributes and hard links are the original's, as its layers say. Contents
+    are too, but for the paths `changed` and what is new, which come from `slim`. The layer is
+    compressed with gzip, which every engine reads. Raises TrimtabError for what is new and no file.
+    """
+    image = original.image
+    view = merged_view(image)
+    kept = []
+    for path, entry in _entries(slim):
+        there = view.find(path, follow=False)
+        is_ours = path.startswith(_OURS)
+        if is_ours or there is None or there.path != path or path[1:] in changed:
+            if entry.is_dir(follow_symlinks=False):
+                continue
+            if not entry.is_file(follow_symlinks=False):
+                raise TrimtabError(f"{entry.path}: new in the slim file system, and no file")
+            mode = stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode)
+            view.put_file(path, Path(entry.path), mode=0o755 if mode & _MAY_RUN else 0o644)
+        kept.append(path)
+    name = slim_name(image, original.engine_name)
+    return write_image(image, view, destination, name=name, compression=Compression.GZIP, kept=kept)
+
+
+def _entries(top: Path) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
+    """Yield every path below `top`, as programs inside see it, folders before what is in them."""
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        with os.scandir(f"{top}{folder}") as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                path = f"{folder}/{entry.name}"
+                yield path, entry
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(path)
