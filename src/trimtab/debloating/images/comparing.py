@@ -15,6 +15,7 @@ from trimtab.images.merging import merged_view
 from trimtab.images.node import Kind, Node
 from trimtab.images.view import View
 from trimtab.images.weighing import Weight, weigh
+from trimtab.records.image_comparison import GoneFile, ImageComparison, ImageSide
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,23 @@ class Side:
             surface=surface_of(view),
         )
 
+    def record(self, name: str) -> ImageSide:
+        """Return it as the document has it."""
+        return ImageSide(
+            name=name,
+            files=self.files,
+            file_bytes=self.file_bytes,
+            layer_bytes=self.weight.uncompressed_bytes,
+            compressed_bytes=self.weight.compressed_bytes,
+            save_s=self.provisioning.save_s,
+            transfer_s=self.provisioning.transfer_s,
+            unpack_s=self.provisioning.unpack_s,
+            executables=len(self.surface.executables),
+            setuid=list(self.surface.setuid),
+            shells=list(self.surface.shells),
+            interpreters=list(self.surface.interpreters),
+        )
+
 
 @dataclass(frozen=True)
 class Compared:
@@ -53,6 +71,21 @@ class Compared:
     gone: Selection
     smaller_files: int
     smaller_bytes: int
+
+    def record(self, before: str, after: str, gbit_per_s: float) -> ImageComparison:
+        """Return it as the document of images of these names, compared at that bandwidth."""
+        return ImageComparison(
+            gbit_per_s=gbit_per_s,
+            before=self.before.record(before),
+            after=self.after.record(after),
+            removed=[
+                GoneFile(file.path, file.package, file.kind.value, file.size_bytes)
+                for file in self.gone.removed
+            ],
+            removed_bytes=self.gone.removed_bytes,
+            smaller_files=self.smaller_files,
+            smaller_bytes=self.smaller_bytes,
+        )
 
 
 def compare_images(before: Image, after: Image, gbit_per_s: float) -> Compared:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
 from trimtab.errors import TrimtabError, UserError
-from trimtab.images.archives.image import Image
 from trimtab.images.compression import Compression
 from trimtab.images.merging import merged_view
 from trimtab.images.writing.image import WrittenImage, write_image
@@ -19,13 +18,21 @@ _TAG, _UNNAMED = "slim", "image"
 _MAY_RUN = 0o111
 
 
-def slim_name(image: Image, engine_name: str | None = None) -> str:
-    """Return the name of the slim image: the original's with the tag `slim`."""
-    for name in (engine_name, *image.names):
+def slim_name(original: Unpacked) -> str:
+    """Return the name of the slim image: the original's with the tag `slim`.
+
+    Raises UserError where that is what an engine has the original by.
+    """
+    for name in (original.engine_name, *original.image.names):
         try:
             found = Reference.parse(name or "")
         except UserError:  # a digest is no name
             continue
+        if name == original.engine_name and found.tag == _TAG:
+            raise UserError(
+                f"{name}: the slim image would take the name of the original; give this one another"
+                f" (`docker tag {name} {found.path}:before`)"
+            )
         return str(Reference(found.host, found.path, _TAG))
     return f"{_UNNAMED}:{_TAG}"
 
@@ -51,8 +58,14 @@ def pack(original: Unpacked, slim: Path, changed: set[str], destination: Path) -
             mode = stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode)
             view.put_file(path, Path(entry.path), mode=0o755 if mode & _MAY_RUN else 0o644)
         kept.append(path)
-    name = slim_name(image, original.engine_name)
-    return write_image(image, view, destination, name=name, compression=Compression.GZIP, kept=kept)
+    return write_image(
+        image,
+        view,
+        destination,
+        name=slim_name(original),
+        compression=Compression.GZIP,
+        kept=kept,
+    )
 
 
 def _entries(top: Path) -> Iterator[tuple[str, "os.DirEntry[str]"]]:

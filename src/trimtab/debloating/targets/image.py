@@ -5,6 +5,7 @@ engine. Where its programs do not need the original any more, the slim image is 
 slim root file system: `slim.tar`, which engines load.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from trimtab.debloating.fallback import Source
 from trimtab.debloating.images.packing import pack
 from trimtab.debloating.removal import Removal
 from trimtab.debloating.targets.root_folder import RootFolder
+from trimtab.errors import UserError
 from trimtab.profiling.images.image_workload import in_its_root
 from trimtab.profiling.images.unpacked import Unpacked, unpacked_image
 from trimtab.profiling.runs.program import Program
@@ -60,6 +62,16 @@ class Image(RootFolder):
         """Return `workload` as it runs in the image's file system, or in the one at `slim`."""
         return super().program(in_its_root(workload), run_folder, slim)
 
+    def check_place(self, destination: Path) -> None:
+        """Raise UserError where results at `destination` would take the place of the image."""
+        super().check_place(destination)
+        slim = destination.parent / SLIM_IMAGE
+        if os.path.realpath(slim) == os.path.realpath(self.unpacked.image.path):
+            raise UserError(
+                f"{self.location}: the slim image would take the place of the original; move it,"
+                " or choose another folder for the results"
+            )
+
     def build(
         self,
         debloated: Path,
@@ -74,6 +86,7 @@ class Image(RootFolder):
 
         Raises as RootFolder.build does, and ImageError where the image was changed since.
         """
+        self.check_place(debloated / destination.name)
         (debloated / SLIM_IMAGE).unlink(missing_ok=True)
         super().build(debloated, share, source, destination, again=again)
         if source.kind != Fallback.ORIGINAL:

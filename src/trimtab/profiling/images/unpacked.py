@@ -40,17 +40,25 @@ def unpacked_image(location: str) -> Unpacked:
     What is there as a file or folder is not looked for at an engine. Raises UserError where there
     is no such image, and OSError where it cannot be read or unpacked.
     """
-    if not location:
-        raise UserError("target.location: missing, expected an image: its archive, folder or name")
-    path = Path(location).expanduser()
-    named = not os.path.lexists(path)
-    image = open_image(_saved(location, path) if named else path)
+    image = image_at(location)
     root = _place(hashlib.sha256("\n".join(image.config.diff_ids).encode()).hexdigest()) / "root"
     if not root.is_dir():
         with _alone_in(root.parent, location):
             if not root.is_dir():
                 extract(image, merged_view(image), root)
-    return Unpacked(image, root, location if named else None)
+    named = None if os.path.lexists(Path(location).expanduser()) else location
+    return Unpacked(image, root, named)
+
+
+def image_at(location: str) -> Image:
+    """Return the image that `location` names, as it lies in an archive or folder.
+
+    An engine's is saved into the cache. Raises as `unpacked_image` does.
+    """
+    if not location:
+        raise UserError("target.location: missing, expected an image: its archive, folder or name")
+    path = Path(location).expanduser()
+    return open_image(path if os.path.lexists(path) else _saved(location, path))
 
 
 @cache  # what the name means does not change half-way through a command
