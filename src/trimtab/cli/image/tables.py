@@ -52,7 +52,7 @@ def removed_table(compared: Compared) -> Table:
             size_bytes = sum(size for _, size in rest)
             table.add_row(f"{len(rest)} smaller", _mb(size_bytes), "")
         table.add_section()
-    table.add_row("all that went", _mb(gone.removed_bytes), f"{len(gone.removed):,} files")
+    table.add_row("all that went", _mb(gone.removed_bytes), f"{gone.removed_files:,} files")
     table.add_row(
         "of files that stayed", _mb(compared.smaller_bytes), f"{compared.smaller_files:,} files"
     )
