@@ -229,6 +229,11 @@ class TargetConfig:
         default=None,
     )
 
+    @property
+    def is_root(self) -> bool:
+        """Whether its programs see it as their whole file system."""
+        return self.kind == "root_folder"
+
 
 # Others may be empty, as in `--prefix ""`.
 _NAMES_A_PROGRAM = satisfying(
@@ -240,7 +245,8 @@ _NAMES_A_PROGRAM = satisfying(
 class Workload:
     """A program as its user runs it today; it needs no change.
 
-    A relative `python`, `workdir` or `target.location` starts at the folder that holds `conf/`.
+    A relative `python`, `workdir` or `target.location` starts at the folder that holds `conf/`. Where
+    the target is a whole root file system (`root_folder`), `python`, `workdir` and `user` are its own.
     """
 
     name: Name = about("Name of the workload: the stem of its file.")

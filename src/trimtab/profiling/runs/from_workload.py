@@ -57,11 +57,11 @@ class _Place:
 def program_of(workload: Workload, run_folder: Path) -> Program:
     """Return the program that `workload` describes, with `{output}` in `run_folder`.
 
-    Of a target of kind `root_folder` it is the one that runs in it, as `program_in` has it.
+    Of a target that is a root it is the one that runs in it, as `program_in` has it.
     `run_folder` is emptied. Relative paths start at the current folder. Raises UserError when the
     interpreter, the working directory, the command or that of a server's driver does not exist.
     """
-    if workload.target.kind == "root_folder":
+    if workload.target.is_root:
         return program_in(
             Root(absolute(Path(workload.target.location or ""))), workload, run_folder
         )
