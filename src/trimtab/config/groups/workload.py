@@ -245,8 +245,8 @@ _NAMES_A_PROGRAM = satisfying(
 class Workload:
     """A program as its user runs it today; it needs no change.
 
-    A relative `python`, `workdir` or `target.location` starts at the folder that holds `conf/`. Where
-    the target is a whole root file system (`root_folder`), `python`, `workdir` and `user` are its own.
+    A relative `python`, `workdir` or `target.location` starts at the folder that holds `conf/`.
+    With a target that is a whole root file system, `python`, `workdir` and `user` are those in it.
     """
 
     name: Name = about("Name of the workload: the stem of its file.")
