@@ -14,10 +14,8 @@ from trimtab.errors import UserError
 from trimtab.files import remove_tree
 from trimtab.profiling.as_user import User
 from trimtab.profiling.runs.program import Driver, Program
-from trimtab.profiling.runs.root import Root
+from trimtab.profiling.runs.root import ENGINES_PATH, Root
 from trimtab.profiling.runs.root_users import user_in
-
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # as engines give it
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ def program_in(
     user = None if workload.user is None else user_in(root, workload.user)
     if inherited is None:
         inherited = {"HOME": user.home if user else "/root"}
-    environment = {"PATH": _PATH, **inherited, **workload.env}
+    environment = {"PATH": ENGINES_PATH, **inherited, **workload.env}
     if interpreter:
         environment["PATH"] = f"{interpreter.parent}:{environment['PATH']}"
     inside = _Place(workload, interpreter, workdir, environment, root)

@@ -66,7 +66,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert trace.complete
     files = [UsedFile(use.path, use.real_path, sorted(use.uses)) for use in trace.files]
     usage = Usage(
-        workload="program", command=["/run.sh"], complete=True, files=files, files_left_out=0
+        workload="program", command=["/run.sh"], complete=True, files=files, files_complete=True
     )
     usage.write(folder / "usage.json")
     return folder
