@@ -118,10 +118,9 @@ class ProgramOptions:
         return None
 
     def workload(self, command: list[str], python: Path | None) -> Workload:
-        """Return the workload that is meant; paths start at the current folder.
+        """Return the workload that is meant; paths start at the current folder, or a root's top.
 
-        Those in a root file system are as programs inside see them. Raises UserError for a value
-        that its key does not take.
+        Raises UserError for a value that its key does not take.
         """
         target = self.target or TargetConfig()
         output = self.output if target.is_root or not self.output else self.output.absolute()

@@ -48,7 +48,7 @@ class Removal:
                     "files: remove: no program was traced, so that it is not known which files it"
                     " uses; give the program, or take files: keep"
                 )
-            if usage.files_left_out != 0:
+            if not usage.files_complete:
                 raise UserError(
                     f"files: remove: usage.json of workload {usage.workload} lists"
                     f" {len(usage.files):,} files that were used, and not all; profile it again, on"

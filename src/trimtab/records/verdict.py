@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 from trimtab.records.document import PART, Document
 from trimtab.records.misses.removed_calls import RemovedCall
 from trimtab.records.misses.settling import Risk
-from trimtab.records.values import AnyPath, Text, Whole, Word
+from trimtab.records.values import AnyPath, PathInside, Text, Whole, Word
 
 
 @dataclass(frozen=True, config=PART)
@@ -57,7 +57,8 @@ class Crash:
 class Verdict(Document):
     """What verification saw of each workload, up to the first that failed.
 
-    `removed_calls` were put back in runs that went on and are no failure. `resident_bytes` are by
+    `removed_calls` were put back in runs that went on and are no failure. `missed_files` are
+    removed ones that the followed run of a workload looked for. `resident_bytes` are by
     workload. Where it failed, `failed_workload` and `problem` say what was other than before, and
     `crash` where the program died, if it did.
     """
@@ -70,6 +71,7 @@ class Verdict(Document):
     passed: bool
     workloads: list[VerifiedWorkload] = Field(default_factory=list)
     removed_calls: list[RemovedCall] = Field(default_factory=list)
+    missed_files: list[PathInside] = Field(default_factory=list)
     resident_bytes: dict[Word, ResidentBytes] = Field(default_factory=dict)
     failed_workload: Word | None = None
     problem: Text | None = None

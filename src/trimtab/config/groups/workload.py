@@ -232,7 +232,7 @@ class TargetConfig:
 
     @property
     def is_root(self) -> bool:
-        """Whether it is a root file system: paths of the program are as seen inside."""
+        """Whether its programs see it as their whole file system."""
         return self.kind in ("root_folder", "image")
 
 
@@ -245,6 +245,7 @@ class Workload:
     """A program as its user runs it today; it needs no change.
 
     A relative `python`, `workdir` or `target.location` starts at the folder that holds `conf/`.
+    With a target that is a whole root file system, `python`, `workdir` and `user` are those in it.
     """
 
     name: Name = about("Name of the workload: the stem of its file.")

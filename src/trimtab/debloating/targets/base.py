@@ -12,6 +12,7 @@ from typing import Self
 from trimtab.config.groups.debloat import Share
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import Source
+from trimtab.debloating.files.tree import Tree
 from trimtab.debloating.libraries import ProfiledLibrary
 from trimtab.debloating.removal import Removal
 from trimtab.errors import UserError
@@ -62,13 +63,30 @@ class Target(ABC):
         Raises UserError when usages disagree about a file, or it was changed since.
         """
 
+    def tree(self, copy: Path | None = None) -> Tree:
+        """Return what is in it, as its programs see it, or as those of a `copy` see the same there.
+
+        Raises UserError for a kind of which no files are removed.
+        """
+        raise UserError(f"files: remove: files of a {self.kind()} are not removed; take keep")
+
+    def seen(self, place: Path) -> str:
+        """Return the path by which its programs know an absolute path."""
+        return str(place)
+
+    def also_kept(self, workloads: Sequence[Workload]) -> set[str]:
+        """Return what `workloads` need besides what they use, as their programs see it."""
+        return set()
+
     def removal(self, usages: Sequence[Usage], workloads: Sequence[Workload]) -> Removal:
         """Return which of its files stay and go so that all of `usages` run as they did.
 
-        They are of `workloads`. Raises UserError where a usage does not list all files, and for a
-        kind of which none are removed.
+        They are of `workloads`. Raises UserError where a usage does not list all files, and as
+        `tree` does.
         """
-        raise UserError(f"files: remove: files of a {self.kind()} are not removed; take keep")
+        libraries = {library.path for usage in usages for library in usage.libraries}
+        also = {self.seen(Path(path)) for path in libraries}
+        return Removal.of(self.tree(), usages, also | self.also_kept(workloads), workloads)
 
     @abstractmethod
     def build(

@@ -4,20 +4,19 @@ import os
 import stat
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Self
 
 from trimtab.config.groups.debloat import Fallback, Mode, Share
-from trimtab.config.groups.workload import Workload
 from trimtab.debloating.copies.copying import copy_tree, take_over
 from trimtab.debloating.copies.disk_use import disk_use
 from trimtab.debloating.copies.layout import OF_THE_SYSTEM, Layout
 from trimtab.debloating.fallback import Source, add_fallback, fallback_digests, not_as_debloated
-from trimtab.debloating.files.folder_tree import prefix_tree
+from trimtab.debloating.files.folder_tree import prefix_tree, spellings
 from trimtab.debloating.files.tree import Tree
 from trimtab.debloating.libraries import ProfiledLibrary, profiled_libraries
-from trimtab.debloating.removal import Removal, removed_paths
+from trimtab.debloating.removal import removed_paths
 from trimtab.debloating.targets.base import Target
 from trimtab.errors import TrimtabError, UserError
 from trimtab.files import new_folder_beside, remove_tree, replace_folder, sha256_of_all
@@ -63,27 +62,14 @@ class Folder(Target):
         """Return the libraries below the folder that were loaded."""
         return profiled_libraries(usages, self.root, self.own)
 
-    def removal(self, usages: Sequence[Usage], workloads: Sequence[Workload]) -> Removal:
-        """Return which of its files stay and go; what lies outside, behind a link of it, stays."""
-        libraries = {library.path for usage in usages for library in usage.libraries}
-        also = {self.seen(Path(path)) for path in libraries}
-        return Removal.of(self.tree(), usages, also | self.also_kept(workloads), workloads)
-
     def layout(self) -> Layout:
         """Return where the folder is, and where its links lead once it is copied."""
         return Layout.of(self.root, self.own)
 
-    def tree(self) -> Tree:
-        """Return what is in the folder, as its programs see it."""
-        return prefix_tree(self.root)
-
-    def seen(self, place: Path) -> str:
-        """Return the path by which its programs know an absolute path."""
-        return str(place)
-
-    def also_kept(self, workloads: Sequence[Workload]) -> set[str]:
-        """Return what `workloads` need besides what they use, as their programs see it."""
-        return set()
+    def tree(self, copy: Path | None = None) -> Tree:
+        """Return what is in the folder; what lies elsewhere, behind a link of it, is not."""
+        tree = prefix_tree(self.root)
+        return tree if copy is None else replace(tree, tops=spellings(copy))
 
     def build(
         self,

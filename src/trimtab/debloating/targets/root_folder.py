@@ -39,8 +39,8 @@ class RootFolder(Folder):
         """Return where it is; links in it lead where they lead for programs inside."""
         return Layout.of_root(self.root)
 
-    def tree(self) -> Tree:
-        """Return what is in the folder, as programs inside see it."""
+    def tree(self, copy: Path | None = None) -> Tree:
+        """Return what is in the folder, as programs inside see it, also in a copy."""
         return root_tree(self.root)
 
     def seen(self, place: Path) -> str:

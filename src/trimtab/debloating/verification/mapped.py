@@ -93,6 +93,6 @@ def _mapped(record: Path) -> dict[_File, str]:
     return mapped
 
 
-def and_more(others: int) -> str:
-    """Return the end of a sentence that names one library of several."""
-    return f", and {others} more of its libraries" if others else ""
+def and_more(others: int, of: str = "of its libraries") -> str:
+    """Return the end of a sentence that names one library of several, or one of others."""
+    return f", and {others} more {of}" if others else ""

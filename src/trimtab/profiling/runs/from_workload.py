@@ -15,10 +15,8 @@ from trimtab.files import remove_tree
 from trimtab.profiling.as_user import User
 from trimtab.profiling.images.image_workload import in_its_root
 from trimtab.profiling.runs.program import Driver, Program
-from trimtab.profiling.runs.root import Root
+from trimtab.profiling.runs.root import ENGINES_PATH, Root
 from trimtab.profiling.runs.root_users import user_in
-
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"  # as engines give it
 
 
 @dataclass(frozen=True)
@@ -58,14 +56,13 @@ class _Place:
 def program_of(workload: Workload, run_folder: Path) -> Program:
     """Return the program that `workload` describes, with `{output}` in `run_folder`.
 
-    Of a target of kind `root_folder` or `image` it is the one that runs in it, as `program_in` has
-    it.
+    Of a target that is a root it is the one that runs in it, as `program_in` has it.
     `run_folder` is emptied. Relative paths start at the current folder. Raises UserError when the
     interpreter, the working directory, the command or that of a server's driver does not exist.
     """
     if workload.target.kind == "image":
         workload = in_its_root(workload)
-    if workload.target.kind == "root_folder":
+    if workload.target.is_root:
         return program_in(
             Root(absolute(Path(workload.target.location or ""))), workload, run_folder
         )
@@ -112,7 +109,7 @@ def program_in(
     user = None if workload.user is None else user_in(root, workload.user)
     if inherited is None:
         inherited = {"HOME": user.home if user else "/root"}
-    environment = {"PATH": _PATH, **inherited, **workload.env}
+    environment = {"PATH": ENGINES_PATH, **inherited, **workload.env}
     if interpreter:
         environment["PATH"] = f"{interpreter.parent}:{environment['PATH']}"
     inside = _Place(workload, interpreter, workdir, environment, root)

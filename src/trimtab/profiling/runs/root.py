@@ -8,6 +8,7 @@ import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from trimtab.errors import UserError
 from trimtab.native import native_folders, native_path
 from trimtab.profiling.as_user import User
 
+ENGINES_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 OF_THE_KERNEL = tuple(map(PurePath, ("/proc", "/sys", "/dev")))  # inside they are the machine's
 _MOST_LINKS = 40  # MAXSYMLINKS of Linux
 _LONGEST_ERROR_BYTES = 1 << 16
@@ -38,8 +40,18 @@ class Root:
 
     def is_bound(self, path: PurePath) -> bool:
         """Whether programs inside see at `path` what is there outside."""
-        shown = (*self.binds, *native_folders(), *OF_THE_KERNEL)
-        return any(path.is_relative_to(bind) for bind in shown)
+        return f"{path}/".startswith(self.shown)
+
+    @cached_property
+    def shown(self) -> tuple[str, ...]:
+        """What the paths of all that is there as outside begin with."""
+        return tuple(f"{path}/" for path in (*self.binds, *native_folders(), *OF_THE_KERNEL))
+
+    def inside(self, path: Path) -> PurePath:
+        """Return what programs inside call a path that `outside` or `find` returned."""
+        if path.is_relative_to(self.folder):
+            return PurePath("/") / path.relative_to(self.folder)
+        return path
 
     def outside(self, path: PurePath) -> Path:
         """Return where the absolute path `path` of programs inside is outside, by no link."""

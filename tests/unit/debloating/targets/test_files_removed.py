@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import markupsafe
@@ -18,11 +19,14 @@ from trimtab.config.root import Settle
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import Debloating
 from trimtab.debloating.removal import removed_paths
+from trimtab.debloating.verification.verify import VerificationError, verify_environment
 from trimtab.errors import UserError
+from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import trace_workload
 from trimtab.records.manifest import Manifest
 from trimtab.records.tables import FILES, read_table
 from trimtab.records.usage import Usage
+from trimtab.records.verdict import Verdict
 
 PROGRAM = """
 import json, os, sys, markupsafe, data_of_ours
@@ -133,6 +137,27 @@ def test_libraries_that_go_as_files_are_not_rewritten(slim: Path) -> None:
     assert any("markupsafe" in name for name in manifest.files)
 
 
+def test_verification_names_what_it_missed(stage: DebloatStage, slim: Path, tmp_path: Path) -> None:
+    [traced] = stage.workloads
+    ours = "data_of_ours/unused.txt"
+    code = (
+        "import sys, os; from glob import glob; from pathlib import Path;"
+        "[packages] = glob(sys.prefix + '/lib/python3*/site-packages');"
+        f"print(len(os.path.basename(packages + '/{ours}'))); os.path.exists(packages + '/{ours}')"
+    )
+    other = replace(traced, command=["python", "-c", code])
+    verify_environment(
+        "program", [other], NO_POWER_MODEL, slim / "env", slim / "manifest.json", 1, tmp_path
+    )
+    [missed] = Verdict.read(tmp_path / "verify.json").missed_files
+    assert missed.endswith(f"site-packages/{ours}")
+    reads = replace(traced, command=["python", "-c", f"{code}; open(packages + '/{ours}')"])
+    with pytest.raises(VerificationError, match=rf"it looked for .*{ours}, which was removed"):
+        verify_environment(
+            "program", [reads], NO_POWER_MODEL, slim / "env", slim / "manifest.json", 1, tmp_path
+        )
+
+
 def test_kept_files_need_no_table_of_their_own(stage: DebloatStage, tmp_path: Path) -> None:
     options = Debloat(name="x", fallback=Fallback.NONE)
     kept = DebloatStage("program", "here", [], stage.workloads, options)
@@ -147,8 +172,7 @@ def test_kept_files_need_no_table_of_their_own(stage: DebloatStage, tmp_path: Pa
 @pytest.mark.parametrize(
     ("changes", "word"),
     [
-        ({"files_left_out": 3}, "not all"),
-        ({"files_left_out": None}, "not all"),
+        ({"files_complete": False}, "not all"),
         ({"command": []}, "no program was traced"),
     ],
 )
