@@ -46,8 +46,8 @@ class Image(RootFolder):
         return cls(unpacked.root, location, unpacked)
 
     def describe(self) -> Environment:
-        """Return the kind, and what the image was named by as location."""
-        return Environment(self.kind(), self.location)
+        """Return the kind, and the image's archive or folder as location."""
+        return Environment(self.kind(), os.path.abspath(self.unpacked.image.path))
 
     def removal(self, usages: Sequence[Usage], workloads: Sequence[Workload]) -> Removal:
         """Return which of its files stay and go; volumes stay, and the image's working folder."""
