@@ -56,6 +56,10 @@ from trimtab.images.engine import Engine
 from trimtab.profiling.images.unpacked import image_at, unpacked_image
 
 image = typer.Typer(help="Container images: make them slim, and compare two.", no_args_is_help=True)
+EndsWith = Annotated[
+    str | None,
+    typer.Option(help="The exit code, or signal, that COMMAND has to end with; 0 by default."),
+]
 IMAGE = typer.Argument(
     help="An archive, an OCI folder, or the name by which an engine (DOCKER_HOST) has it."
 )
@@ -76,7 +80,7 @@ def slim(
     relative_tolerance: given.RelativeTolerance = 0.0,
     absolute_tolerance: given.AbsoluteTolerance = 0.0,
     compare_command: given.CompareCommand = None,
-    ends_with: given.EndsWith = None,
+    ends_with: EndsWith = None,
     timeout_s: given.TimeoutS = 3600.0,
     drive: given.Drive = None,
     ready: given.Ready = None,
@@ -111,8 +115,8 @@ def slim(
     program = given.ProgramOptions(
         target=target, output=output, compare=compare,
         relative_tolerance=relative_tolerance, absolute_tolerance=absolute_tolerance,
-        compare_command=compare_command, ends_with=ends_with, timeout_s=timeout_s,
-        drive=drive, ready=ready, address=address, stop=stop, user=user,
+        compare_command=compare_command, timeout_s=timeout_s,
+        ends_with=ends_with or (None if drive else "0"), drive=drive, ready=ready, address=address, stop=stop, user=user,
     )  # fmt: skip
     options = debloat_options(
         files=files, mode=mode, symbols=symbols, gpu=gpu, kernels=kernels,
