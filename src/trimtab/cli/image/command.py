@@ -115,8 +115,8 @@ def slim(
     program = given.ProgramOptions(
         target=target, output=output, compare=compare,
         relative_tolerance=relative_tolerance, absolute_tolerance=absolute_tolerance,
-        compare_command=compare_command, timeout_s=timeout_s,
-        ends_with=ends_with or (None if drive else "0"), drive=drive, ready=ready, address=address, stop=stop, user=user,
+        compare_command=compare_command, ends_with=ends_with or (None if drive else "0"),
+        timeout_s=timeout_s, drive=drive, ready=ready, address=address, stop=stop, user=user,
     )  # fmt: skip
     options = debloat_options(
         files=files, mode=mode, symbols=symbols, gpu=gpu, kernels=kernels,

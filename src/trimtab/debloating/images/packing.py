@@ -1,6 +1,7 @@
 """The slim image, of the slim file system that was made of the original image's."""
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from trimtab.profiling.images.unpacked import Unpacked
 _OURS = f"/{FALLBACK_LIBRARY.parent}/"
 _TAG, _UNNAMED = "slim", "image"
 _MAY_RUN = 0o111
+_ID = re.compile(r"(?:sha256:)?[0-9a-f]{12,64}")
 
 
 def slim_name(original: Unpacked) -> str:
@@ -23,10 +25,12 @@ def slim_name(original: Unpacked) -> str:
 
     Raises UserError where that is what an engine has the original by.
     """
-    for name in (original.engine_name, *original.image.names):
+    for name in (original.engine_name or "", *original.image.names):
+        if _ID.fullmatch(name):
+            continue
         try:
-            found = Reference.parse(name or "")
-        except UserError:  # a digest is no name
+            found = Reference.parse(name)
+        except UserError:  # none, or one by its digest
             continue
         if name == original.engine_name and found.tag == _TAG:
             raise UserError(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from trimtab.images.node import Kind, Node
 from trimtab.images.view import View
 
-_SHELL = re.compile(r"(?:[abckz]|da|mk|pdk|tc|ya)?sh|fish|busybox|toybox")
+_SHELL = re.compile(r"(?:[ackz]|r?ba|da|mk|pdk|tc|ya)?sh|fish|busybox|toybox")
 _INTERPRETER = re.compile(
     r"(?:python|pypy|perl|ruby|lua|php|tclsh|wish|guile|Rscript|julia)[\d.]*"
     r"|node(?:js)?|deno|bun|[gmn]?awk|java|R|erl|ocaml|expect|bpftrace|gdb"
