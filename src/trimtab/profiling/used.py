@@ -102,8 +102,8 @@ def usage_of(
 def _is_of_environment(workload: Workload, program: Program) -> Callable[[str], bool]:
     """Whether a path is in the environment that may be debloated, whatever leads there."""
     if program.root is not None:
-        shown = program.root.shown
-        return lambda path: not f"{path}/".startswith(shown)
+        bound = tuple(program.root.bound)
+        return lambda path: not f"{path}/".startswith(bound)
     folder = workload.target.location or Path(workload.python or "").parent.parent
     tops = tuple(f"{each(folder)}/" for each in (os.path.abspath, os.path.realpath))
     return lambda path: f"{path}/".startswith(tops)

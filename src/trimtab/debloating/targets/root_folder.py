@@ -3,19 +3,30 @@
 In its workloads `command`, `python`, `workdir`, `env` and `user` are as programs inside see them.
 """
 
+import os
+import re
+import stat
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.copies.layout import OF_THE_SYSTEM, Layout
+from trimtab.debloating.files.closure import kept_paths
 from trimtab.debloating.files.folder_tree import root_tree
-from trimtab.debloating.files.tree import Tree
+from trimtab.debloating.files.tree import Node, NodeKind, Tree
+from trimtab.debloating.libraries import ProfiledLibrary
 from trimtab.debloating.targets.folder import Folder
 from trimtab.errors import UserError
 from trimtab.profiling.runs.from_workload import absolute, program_in
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.root import Root
+from trimtab.records.usage import Usage
+
+_PRIVILEGED = "a program with privileges of its own (setuid, capabilities) may load it"
+_MODULE = re.compile(r"/security/pam_\w+\.so\Z")  # of PAM: such programs load them by these names
 
 
 class RootFolder(Folder):
@@ -34,6 +45,43 @@ class RootFolder(Folder):
                 " expected a folder that holds a root file system, other than this machine's"
             )
         return cls(root)
+
+    def libraries(self, usages: Sequence[Usage]) -> list[ProfiledLibrary]:
+        """Return the libraries of the root that were loaded.
+
+        Those that a program with privileges of its own may load are left as they are: it would load
+        no slim one, as these name the fallback by `$ORIGIN`.
+        """
+        whole = self._of_privileged_programs
+        return [
+            replace(library, why_not=library.why_not or _PRIVILEGED)
+            if library.name in whole
+            else library
+            for library in super().libraries(usages)
+        ]
+
+    @cached_property
+    def _of_privileged_programs(self) -> frozenset[str]:
+        tree = self.tree()
+        programs = [path for path, node in tree.nodes.items() if self._is_privileged(path, node)]
+        if not programs:
+            return frozenset()
+        modules = [path for path in tree.nodes if _MODULE.search(path)]
+        return frozenset(path.removeprefix("/") for path in kept_paths(tree, [], programs + modules))
+
+    def _is_privileged(self, path: str, node: Node) -> bool:
+        if node.kind is not NodeKind.FILE or not node.mode & 0o111:
+            return False
+        if node.mode & (stat.S_ISUID | stat.S_ISGID):
+            return True
+        try:
+            return bool(os.getxattr(f"{self.root}{path}", "security.capability"))
+        except OSError:
+            return False
+
+    def may_remove_unloaded(self, name: str) -> bool:
+        """Return false: another program may load it, of another C library or with privileges."""
+        return False
 
     def layout(self) -> Layout:
         """Return where it is; links in it lead where they lead for programs inside."""

@@ -13,13 +13,14 @@ from trimtab.records.misses.removed_calls import RemovedCall, read_removed_calls
 
 @dataclass
 class Observed:
-    """Reads the records of one slim run after the other, and keeps them in `folder`.
+    """Reads the records of one run of `slim` after the other, and keeps them in `folder`.
 
     `calls` are the removed pieces that each run asked for. `elsewhere` says what the first run that
     did so used in place of the slim environment. `used` are the slim libraries that any run used.
     """
 
     folder: Path
+    slim: Program
     libraries: LibraryFiles
     calls: list[list[RemovedCall]] = field(default_factory=list)
     elsewhere: str | None = None
@@ -35,9 +36,10 @@ class Observed:
         """How many runs missed nothing."""
         return sum(not calls for calls in self.calls)
 
-    def program(self, slim: Program) -> Program:
-        """Return the program of the slim environment as it is observed: delivered, and noting."""
-        program = restoring(slim, self._missed)
+    @property
+    def program(self) -> Program:
+        """The program of the slim environment as it is observed: delivered, and noting."""
+        program = restoring(self.slim, self._missed)
         return replace(program, environment={**program.environment, RECORD: str(self._mapped)})
 
     def note(self, run: MeasuredRun) -> None:
@@ -48,9 +50,11 @@ class Observed:
     def note_record(self, name: str) -> None:
         """Read what a run left, and keep it under its `name`."""
         self.calls.append(read_removed_calls(self._missed))
-        if self.elsewhere is None and (problem := self.libraries.problem_of(self._mapped)):
+        if self.elsewhere is None and (
+            problem := self.libraries.problem_of(self._mapped, self.slim.root)
+        ):
             self.elsewhere = f"the debloated run {name}: {problem}"
-        self.used |= self.libraries.slim_libraries_in(self._mapped)
+        self.used |= self.libraries.slim_libraries_in(self._mapped, self.slim.root)
         for record in (self._missed, self._mapped):
             if record.exists():
                 record.rename(self.folder / f"{record.stem}-{name}{record.suffix}")

@@ -175,9 +175,9 @@ class _Ran:
     ) -> Self:
         target, slim, libraries = verification.target, verification.slim, verification.libraries
         folder = verification.runs / workload.name
-        observed = Observed(folder, libraries)
         original = target.program(workload, folder / "original")
-        debloated = observed.program(target.program(workload, folder / "debloated", slim))
+        observed = Observed(folder, target.program(workload, folder / "debloated", slim), libraries)
+        debloated = observed.program
         runs = measure_interleaved(
             {ORIGINAL: original, DEBLOATED: debloated},
             repeats,

@@ -44,7 +44,7 @@ class Condition:
             if self.caches.exists():  # one that a run has had is the program's
                 program = program.seeing(self.caches)
             else:
-                caches = make_caches(self.caches, program.environment)
+                caches = make_caches(self.caches, program.environment, program.root)
                 program = program.with_access_to(self.caches, *caches)
         kept = set(program.own_variables)
         if kept.intersection(_THREADS):

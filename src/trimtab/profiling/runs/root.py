@@ -6,7 +6,7 @@ the folder, and is gone when the last of them has ended.
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePath
@@ -17,7 +17,7 @@ from trimtab.native import native_folders, native_path
 from trimtab.profiling.as_user import User
 
 ENGINES_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-OF_THE_KERNEL = tuple(map(PurePath, ("/proc", "/sys", "/dev")))  # inside they are the machine's
+OF_THE_KERNEL = tuple(map(Path, ("/proc", "/sys", "/dev")))  # inside they are the machine's
 _MOST_LINKS = 40  # MAXSYMLINKS of Linux
 _LONGEST_ERROR_BYTES = 1 << 16
 
@@ -27,25 +27,39 @@ class Root:
     """The folder `folder`, as `/` of the programs that run in it.
 
     `binds` are absolute paths of files and folders of this machine that programs see, and may
-    write to, at the same path inside; where the root has something there it is hidden.
+    write to, at the same path inside; where the root has something there it is hidden. Raises
+    UserError for what is no folder.
     """
 
     folder: Path
     binds: tuple[Path, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.folder.is_absolute() or not self.folder.is_dir():
+            raise UserError(
+                f"{self.folder}: not a folder by its absolute path; name a root file system"
+            )
 
     def binding(self, *paths: Path) -> Self:
         """Return the root with `paths` of this machine in it too, by each name that they have."""
         names = {Path(each(path)) for path in paths for each in (os.path.abspath, os.path.realpath)}
         return replace(self, binds=tuple(sorted({*self.binds, *names})))
 
+    @cached_property
+    def bound(self) -> dict[str, Path]:
+        """What is there as outside: by its path inside, with a slash, the path outside.
+
+        A bind below a link of the root is at two paths.
+        """
+        found = {f"{path}/": path for path in OF_THE_KERNEL}
+        for bind in (*self.binds, *native_folders()):
+            for path in (bind, self._followed(bind, self._in_folder) or bind):
+                found[f"{path}/"] = bind
+        return found
+
     def is_bound(self, path: PurePath) -> bool:
         """Whether programs inside see at `path` what is there outside."""
-        return f"{path}/".startswith(self.shown)
-
-    @cached_property
-    def shown(self) -> tuple[str, ...]:
-        """What the paths of all that is there as outside begin with."""
-        return tuple(f"{path}/" for path in (*self.binds, *native_folders(), *OF_THE_KERNEL))
+        return f"{path}/".startswith(tuple(self.bound))
 
     def inside(self, path: Path) -> PurePath:
         """Return what programs inside call a path that `outside` or `find` returned."""
@@ -55,22 +69,38 @@ class Root:
 
     def outside(self, path: PurePath) -> Path:
         """Return where the absolute path `path` of programs inside is outside, by no link."""
-        return Path(path) if self.is_bound(path) else self.folder / path.relative_to("/")
+        for start, bind in self.bound.items() if self.is_bound(path) else ():
+            if f"{path}/".startswith(start):
+                return bind / path.relative_to(start)
+        return self._in_folder(path)
 
     def find(self, path: PurePath) -> Path | None:
         """Return where what the absolute path `path` leads to inside is outside.
 
         Links are followed as for programs inside. None where it leads to nothing.
         """
+        followed = self._followed(path, self.outside)
+        found = None if followed is None else self.outside(followed)
+        return found if found is not None and os.path.lexists(found) else None
+
+    def _in_folder(self, path: PurePath) -> Path:
+        return self.folder / path.relative_to("/")
+
+    def _followed(self, path: PurePath, outside: Callable[[PurePath], Path]) -> PurePath | None:
+        """Return the absolute `path` without links and `..`; of what is not there the rest stays.
+
+        None where a link leads nowhere, or `..` is behind what is no folder.
+        """
         here, links = PurePath("/"), 0
         waiting = list(path.parts[:0:-1])
         while waiting:
             name = waiting.pop()
+            at = outside(here / name)
             if name == "..":
+                if not outside(here).is_dir():
+                    return None
                 here = here.parent
-                continue
-            at = self.outside(here / name)
-            if at.is_symlink():
+            elif at.is_symlink():
                 links += 1
                 if links > _MOST_LINKS:
                     return None
@@ -79,8 +109,7 @@ class Root:
                 waiting += [part for part in target.parts[::-1] if part != "/"]
             else:
                 here = here / name
-        found = self.outside(here)
-        return found if os.path.lexists(found) else None
+        return here
 
     def which(self, name: str, search: str, workdir: PurePath) -> Path | None:
         """Return where the program `name` is outside, looked for as programs inside do.

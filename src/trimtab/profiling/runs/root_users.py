@@ -47,7 +47,7 @@ def _of(entries: list[list[str]], name: str) -> list[str] | None:
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and int(text[:11]) <= _LARGEST_NUMBER
+    return text.isascii() and text.isdecimal() and len(text) <= 10 and int(text) <= _LARGEST_NUMBER
 
 
 def _entries(root: Root, path: str, words: int) -> list[list[str]]:

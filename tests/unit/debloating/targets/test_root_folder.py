@@ -1,6 +1,8 @@
 """Roots of file systems: what of them goes, and programs that run in what is left."""
 
 import os
+import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,18 +10,23 @@ from machine_root import root_of_programs
 
 from trimtab.config.groups.debloat import Debloat, Files
 from trimtab.config.groups.workload import TargetConfig, Workload
+from trimtab.config.root import Settle
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import Debloating
+from trimtab.debloating.libraries import untraced_libraries
 from trimtab.debloating.removal import removed_paths
+from trimtab.debloating.settling import settle
+from trimtab.debloating.slim_runs import restoring
 from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.targets.root_folder import RootFolder
 from trimtab.debloating.verification.verify import VerificationError, verify_environment
 from trimtab.errors import UserError
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
-from trimtab.profiling.profile import with_files_followed
+from trimtab.profiling.profile import trace_workload, with_files_followed
 from trimtab.profiling.runs.from_workload import program_of
 from trimtab.profiling.runs.run import measure_run
 from trimtab.profiling.tracing.files import read_file_trace
+from trimtab.records.misses.removed_calls import read_removed_calls
 from trimtab.records.usage import Usage, UsedFile
 from trimtab.records.verdict import Verdict
 
@@ -110,6 +117,83 @@ def test_what_is_missed_inside_is_named(folder: Path, slim: Path, tmp_path: Path
     assert verify(folder, slim, tmp_path, *looks).missed_files == ["opt/unused/data"]
     with pytest.raises(VerificationError, match="it looked for srv/folder/unread, which was"):
         verify(folder, slim, tmp_path, "/bin/cat", "/srv/link/unread")
+
+
+LIBRARY = """
+#define LONG(name) __attribute__((aligned(4096))) int name(int x) { \\
+  __asm__ volatile(".fill 65536, 1, 0x90"); return x + 1; }
+LONG(used) LONG(more) LONG(last)
+"""
+CALLS = """
+#include <stdio.h>
+int used(int), more(int);
+int main(int count, char **words) {
+  printf("%d\\n", count > 1 ? more(41) : used(1));
+  return 0;
+}
+"""
+
+
+def test_libraries_inside_lose_code_that_comes_back(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root_of_programs(root, ["cat"])
+    for name in ("work/here", "opt/lib", "opt/bin"):
+        (root / name).mkdir(parents=True)
+    for name, source in (("libmine", LIBRARY), ("app", CALLS)):
+        (tmp_path / f"{name}.c").write_text(source)
+    library = root / "opt/lib/libmine.so"
+    for command in (
+        ["gcc", "-shared", "-fPIC", "-o", library, "libmine.c"],
+        ["gcc", "-o", root / "opt/bin/app", "app.c", library, "-Wl,-rpath,/opt/lib"],
+    ):
+        subprocess.run(command, cwd=tmp_path, check=True)
+    workload = workload_in(root, "/opt/bin/app")
+    try:
+        usage = trace_workload(workload, tmp_path / "trace", 1)
+    except UserError as error:
+        pytest.skip(f"no root can be entered here: {error}")
+    usage.write(tmp_path / "usage.json")
+    options = Debloat(name="x", files=Files.REMOVE)
+    stage = DebloatStage("program", "here", [], [workload], options, Settle(clean_runs=1))
+    environment = tmp_path / "slim/env"
+    with Debloating(stage, [tmp_path / "usage.json"], tmp_path / "slim") as debloating:
+        debloating.write()
+        debloating.build(environment)
+        assert settle(debloating, environment).settled
+    assert (environment / "opt/lib/libmine.so").stat().st_size < library.stat().st_size / 2
+    assert not (environment / "usr/bin/cat").exists()
+    program = RootFolder(root).program(
+        replace(workload, command=["/opt/bin/app", "more"]), tmp_path / "out", environment
+    )
+    record = tmp_path / "records/missed.jsonl"
+    run = measure_run(
+        restoring(program, record), condition="slim", repeat=0, hardware=NO_POWER_MODEL,
+        log_dir=tmp_path / "logs",
+    )  # fmt: skip
+    assert run.exit_code == 0 and (tmp_path / "logs/slim-0.stdout").read_text() == "42\n"
+    assert [call.name for call in read_removed_calls(record)] == ["more"]
+
+
+def test_libraries_of_privileged_programs_stay_whole(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root_of_programs(root, ["cat", "env"])
+    for command in (
+        ["gcc", "-shared", "-fPIC", "-o", root / "libplain.so", "-xc", "/dev/null"],
+        ["gcc", "-shared", "-fPIC", "-o", root / "libdeep.so", "-xc", "/dev/null"],
+        ["gcc", "-shared", "-fPIC", "-o", root / "libown.so", "-xc", "/dev/null",
+         "-Wl,--no-as-needed", root / "libdeep.so", "-Wl,-rpath,/"],
+    ):  # fmt: skip
+        subprocess.run(command, check=True)
+    (tmp_path / "main.c").write_text("int main(void) { return 0; }")
+    links = ["-Wl,--no-as-needed", root / "libown.so", f"-Wl,-rpath,/:{root}"]
+    subprocess.run(["gcc", "-o", root / "su", tmp_path / "main.c", *links], check=True)
+    traced = {"traced": True, "not_traced_because": ""}
+    libraries = [replace(each, **traced) for each in untraced_libraries(root)]
+    usage = Usage(workload="w", command=["x"], complete=True, libraries=libraries)
+    assert {each.why_not for each in RootFolder(root).libraries([usage])} == {""}
+    (root / "su").chmod(0o4755)
+    whole = {each.name for each in RootFolder(root).libraries([usage]) if "setuid" in each.why_not}
+    assert {"libown.so", "libdeep.so"} <= whole and "libplain.so" not in whole
 
 
 @pytest.mark.parametrize("location", ["/", "/usr", "nowhere"])
