@@ -289,7 +289,7 @@ def test_links_are_followed_as_for_programs_inside(tmp_path: Path) -> None:
         ("a/b/up", "../../../../../bin/absolute"),  # past the top is the top
         ("loop", "/loop"),
         ("nothing", "/absent"),
-        ("outside", str(tmp_path)),
+        ("outside", str(tmp_path / "data")),
         ("a/above", ".."),
     ):
         (top / link).symlink_to(target)
@@ -304,4 +304,16 @@ def test_links_are_followed_as_for_programs_inside(tmp_path: Path) -> None:
     assert root.which("tool", "/etc:/bin", PurePath("/")) == tool
     assert root.which("b/up", "", PurePath("/a")) == tool
     assert root.inside(tool) == PurePath("/usr/bin/tool")
-    assert root.binding(tmp_path).find(PurePath("/outside/root/bin/tool")) == tool
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/x").symlink_to("/bin/tool")
+    assert root.binding(tmp_path / "data").find(PurePath("/outside/x")) == tool
+
+
+def test_no_bind_may_hold_the_root(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "link").symlink_to("root")
+    for folder in ("root", "link"):
+        for bind in (tmp_path, tmp_path / folder, tmp_path / "root"):
+            with pytest.raises(UserError, match="holds the root"):
+                Root(tmp_path / folder).binding(bind)
+    assert Root(tmp_path / "root").binding(tmp_path / "root/below")
