@@ -20,7 +20,7 @@ from trimtab.images.engine import EngineError
 from trimtab.images.merging import merged_view
 from trimtab.locks import writing_in
 from trimtab.profiling.runs.root import Root
-from trimtab.records.image_comparison import ImageComparison
+from trimtab.records.images.comparison import ImageComparison
 
 CONFIG = {"Entrypoint": ["/bin/sh", "-c"], "Cmd": ["echo b; echo a | sort"], "WorkingDir": "/tmp"}
 ONCE = ("--runs", "1", "--settle", "1")

@@ -15,7 +15,7 @@ from trimtab.images.merging import merged_view
 from trimtab.images.node import Kind, Node
 from trimtab.images.view import View
 from trimtab.images.weighing import Weight, weigh
-from trimtab.records.image_comparison import GoneFile, ImageComparison, ImageSide
+from trimtab.records.images.comparison import GoneFile, ImageComparison, ImageSide
 
 
 @dataclass(frozen=True)

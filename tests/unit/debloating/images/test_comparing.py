@@ -11,7 +11,7 @@ from trimtab.debloating.images.surface import surface_of
 from trimtab.images.archives.opening import open_image
 from trimtab.images.errors import ImageError
 from trimtab.images.merging import merged_view
-from trimtab.records.image_comparison import ImageComparison
+from trimtab.records.images.comparison import ImageComparison
 
 MIB = 1 << 20
 BASE: list[Entry] = [
