@@ -7,7 +7,7 @@ an image that it does not have is an error.
 import os
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -162,8 +162,8 @@ class Engine:
                 exit_code = self._wait(container, name, limits.timeout_s)
                 return Ended(
                     exit_code,
-                    self._bounded(name, container.logs(stdout=True, stderr=False, stream=True)),
-                    self._bounded(name, container.logs(stdout=False, stderr=True, stream=True)),
+                    _written(container, name, "stdout"),
+                    _written(container, name, "stderr"),
                 )
         finally:
             with suppress(EngineError), self._asked("the container cannot be removed"):
@@ -178,20 +178,9 @@ class Engine:
         except RequestException:
             if time.monotonic() - started_s < timeout_s:
                 raise
-        raise self._failed(
-            f"{name}: its command did not end in {timeout_s:g} s", "the container was killed"
+        raise EngineError(
+            f"{name}: its command did not end in {timeout_s:g} s; the container was killed"
         )
-
-    def _bounded(self, name: str, chunks: Iterable[bytes]) -> bytes:
-        output = bytearray()
-        for chunk in chunks:
-            output += chunk
-            if len(output) > _MOST_OUTPUT_BYTES:
-                raise self._failed(
-                    f"{name}: its command wrote more than {_MOST_OUTPUT_BYTES >> 20} MiB",
-                    "have it write less, or into a file",
-                )
-        return bytes(output)
 
     @contextmanager
     def _asked(self, failed: str, name: str | None = None) -> Iterator[None]:
@@ -216,7 +205,22 @@ class Engine:
             raise self._failed(failed, str(error)) from None
 
     def _failed(self, failed: str, problem: str) -> EngineError:
-        return EngineError(f"{failed} by the engine at {self.address}: {problem.strip()}")
+        words = " ".join(problem.split())  # Podman tells what it tried line by line
+        return EngineError(f"{failed} by the engine at {self.address}: {words}")
+
+
+def _written(container: Any, name: str, to: str) -> bytes:
+    """Return what an ended container wrote to `stdout` or `stderr`."""
+    wanted = {"stdout": False, "stderr": False, to: True}
+    output = bytearray()
+    for chunk in container.logs(**wanted, stream=True, follow=False):
+        output += chunk
+        if len(output) > _MOST_OUTPUT_BYTES:
+            raise EngineError(
+                f"{name}: its command wrote more than {_MOST_OUTPUT_BYTES >> 20} MiB; have it write"
+                " less, or into a file"
+            )
+    return bytes(output)
 
 
 def _innermost(error: BaseException) -> str:

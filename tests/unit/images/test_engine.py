@@ -88,6 +88,19 @@ def test_a_command_that_does_not_end_well(
 
 
 @needs_engine
+def test_a_container_that_writes_without_end(
+    engine: Engine, real: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trimtab.images.engine._MOST_OUTPUT_BYTES", 1 << 20)
+    script = (
+        "i=0; while [ $i -lt 30000 ]; do echo $i 012345678901234567890123456789; i=$((i+1)); done"
+    )
+    with pytest.raises(EngineError, match="wrote more than 1 MiB"):
+        engine.run("small", ["sh", "-c", script])
+    assert containers(real) == ""
+
+
+@needs_engine
 def test_an_archive_that_is_none(engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "none.tar").write_bytes(b"no image" * 1000)
     with pytest.raises(EngineError, match=r"none\.tar: cannot be loaded"):
