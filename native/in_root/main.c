@@ -2,13 +2,13 @@
  *                 ROOT -- COMMAND ARGUMENTS...
  *
  * Becomes COMMAND, which has the folder ROOT as its root file system, without an engine. Nobody
- * writes to ROOT: in a mount namespace of our own it is the lower layer of an overlay whose upper one
- * is in memory. Each PATH, and /proc, /sys and a few devices, are there as outside. All that is gone
- * when the last process that is in the namespace has ended.
+ * writes to ROOT: in a mount namespace of our own it is the lower layer of an overlay whose upper
+ * one is in memory. Each PATH, and /proc, /sys and a few devices, are there as outside. All that is
+ * gone when the last process that is in the namespace has ended.
  *
- * COMMAND is looked up in the PATH of the environment, inside, as UID. Where a mount namespace alone
- * is refused, as to who is not root, there is a user namespace too, where our own user is UID. What
- * goes wrong before COMMAND runs is one line on standard error, or FD, which COMMAND does not get.
+ * COMMAND is looked up in the PATH of the environment, inside, as UID. Where a mount namespace
+ * alone is refused, as to who is not root, there is a user namespace too, where our own user is UID.
+ * What goes wrong before COMMAND runs is one line on standard error, or FD, which it does not get.
  */
 #define _GNU_SOURCE
 #include <errno.h>
