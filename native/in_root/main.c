@@ -7,7 +7,7 @@
  * gone when the last process that is in the namespace has ended.
  *
  * COMMAND is looked up in the PATH of the environment, inside, as UID. Where a mount namespace
- * alone is refused, as to who is not root, there is a user namespace too, where our own user is UID.
+ * alone is refused, as to who is not root, there is a user namespace too: our own user is UID.
  * What goes wrong before COMMAND runs is one line on standard error, or FD, which it does not get.
  */
 #define _GNU_SOURCE
