@@ -10,7 +10,7 @@ from trimtab.profiling.runs.from_workload import program_of
 from trimtab.profiling.tracing.files import tracing_command
 from trimtab.profiling.tracing.functions import tracing_environment
 
-PAIRS = 5
+PAIRS = 7
 
 
 def main() -> None:

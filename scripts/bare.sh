@@ -2,7 +2,7 @@
 # bare.sh COMMAND...: run a command where it finds no program that trimtab can do without.
 set -euo pipefail
 optional=(
-  chromium docker java nvcc nvidia-smi strace
+  chromium debootstrap docker dockerd java nvcc nvidia-smi strace
   munged sbatch scancel scontrol sinfo slurmctld slurmd squeue
 )
 

@@ -14,15 +14,12 @@
 #include <unistd.h>
 
 #include "memory.h"
+#include "outcomes.h"
 #include "paths.h"
 #include "programs.h"
 #include "record.h"
-#include "table.h"
 
 enum { PAGE_BYTES = 4096 };
-
-/* Look-ups that succeeded, as "USES FOLLOW PATH": the same again needs no second look. */
-static struct table seen;
 
 /* Read `size` bytes at `address` of the thread, or fewer; the number read, 0 if none. */
 static size_t read_memory(pid_t tid, uint64_t address, void *buffer, size_t size) {
@@ -70,12 +67,6 @@ static char *absolute_path(pid_t tid, const struct call *call, struct path_argum
     path[length] = '/';
     strcpy(path + length + 1, name);
     return copy_text(path);
-}
-
-static bool is_absent(const char *path, bool follow) {
-    struct stat status;
-    return fstatat(AT_FDCWD, path, &status, follow ? 0 : AT_SYMLINK_NOFOLLOW) &&
-           (errno == ENOENT || errno == ENOTDIR);
 }
 
 static bool is_link_or_directory(const char *path) {
@@ -134,20 +125,6 @@ static void describe_targets(struct tracee *tracee, const uint64_t arguments[6])
     }
 }
 
-static void seen_key(const struct target *target, char key[PATH_BYTES + 16]) {
-    snprintf(key, PATH_BYTES + 16, "%x %d %s", target->uses, target->follow, target->path);
-}
-
-/* Whether the awaited call has one path, and this was used in the same way before. */
-static bool is_known(const struct tracee *tracee) {
-    char key[PATH_BYTES + 16];
-    const struct target *target = &tracee->targets[0];
-    if (!target->path || tracee->targets[1].path || target->absent) return false;
-    if (tracee->call->kind == EXECUTE || changes_names(tracee->call)) return false;
-    seen_key(target, key);
-    return table_has(&seen, key);
-}
-
 void forget_call(struct tracee *tracee) {
     for (int i = 0; i < 2; i++) {
         free(tracee->targets[i].path);
@@ -156,71 +133,56 @@ void forget_call(struct tracee *tracee) {
     tracee->call = NULL;
 }
 
-void call_entered(struct tracee *tracee, const struct call *call, const uint64_t arguments[6]) {
+/* Whether the call uses a file by its descriptor, which is recorded then. */
+static bool uses_descriptor(const struct tracee *tracee, const struct call *call,
+                            const uint64_t arguments[6]) {
     char path[PATH_BYTES];
+    if (call->kind != MAP && call->kind != LIST) return false;
+    int descriptor = (int)arguments[call->kind == MAP ? 4 : 0];
+    unsigned uses = call->kind == LIST                  ? USE_LIST
+                    : arguments[2] & PROT_EXEC ? USE_MAP_EXECUTE
+                                               : USE_MAP;
+    if (descriptor_path(tracee->tid, descriptor, path)) record_use(path, uses, path, true);
+    return true;
+}
+
+/* Whether the awaited call tells nothing: it has one path, which is known. */
+static bool tells_nothing(const struct tracee *tracee) {
+    const struct target *target = &tracee->targets[0];
+    if (!target->path || tracee->targets[1].path || target->absent) return false;
+    if (tracee->call->kind == EXECUTE || changes_names(tracee->call)) return false;
+    return is_known(target);
+}
+
+void call_entered(struct tracee *tracee, const struct call *call, const uint64_t arguments[6]) {
     forget_call(tracee);
-    switch (call->kind) {
-        case MAP:
-            if (descriptor_path(tracee->tid, (int)arguments[4], path))
-                record_use(path, arguments[2] & PROT_EXEC ? USE_MAP_EXECUTE : USE_MAP, path, true);
-            return;
-        case LIST:
-            if (descriptor_path(tracee->tid, (int)arguments[0], path))
-                record_use(path, USE_LIST, path, true);
-            return;
-        default: break;
-    }
+    if (uses_descriptor(tracee, call, arguments)) return;
     tracee->call = call;
     describe_targets(tracee, arguments);
     bool of_interest = tracee->targets[0].path || tracee->targets[1].path || call->kind == NOTE;
-    if (!of_interest || is_known(tracee)) forget_call(tracee);
+    if (!of_interest || tells_nothing(tracee)) forget_call(tracee);
 }
 
-static void record_success(struct tracee *tracee, struct target *target, int64_t result) {
-    char lookup[PATH_BYTES], real[PATH_BYTES], opened[PATH_BYTES], key[PATH_BYTES + 16];
-    struct stat status;
-    if (!resolve(tracee->tgid, tracee->tid, target->path, target->follow, lookup, real)) {
-        record_incomplete("cannot resolve %s", target->path);
-        return;
-    }
-    unsigned uses = target->uses;
-    if (tracee->call->kind == OPEN) {
-        if (descriptor_path(tracee->tid, (int)result, opened)) strcpy(real, opened);
-        snprintf(opened, sizeof opened, "/proc/%d/fd/%d", tracee->tid, (int)result);
-        /* A directory is read by listing it; opened, it is only looked up. */
-        if (uses == USE_READ && !stat(opened, &status) && S_ISDIR(status.st_mode))
-            uses = USE_STAT;
-    }
-    if (target->absent) uses |= USE_MISSING;
-    record_use(lookup, uses, real, target->follow);
-    if (strcmp(lookup, real)) record_use(real, uses, real, target->follow);
-    /* What /proc holds depends on who looks. */
-    if (strncmp(lookup, "/proc/", 6)) {
-        seen_key(target, key);
-        table_entry(&seen, key);
-    }
+void call_foreseen(struct tracee *tracee, const struct call *call, const uint64_t arguments[6]) {
+    forget_call(tracee);
+    if (uses_descriptor(tracee, call, arguments)) return;
+    tracee->call = call;
+    describe_targets(tracee, arguments);
+    const struct target *target = &tracee->targets[0]; /* its only one */
+    if (target->path && !is_known(target))
+        record_foreseen(tracee, target, call->kind == OPEN ? arguments[call->flags - 1] : 0);
+    forget_call(tracee);
 }
 
-static void record_failure(struct tracee *tracee, const struct target *target, int error) {
+bool may_wait(const struct tracee *tracee, const struct call *call, const uint64_t arguments[6]) {
     char lookup[PATH_BYTES], real[PATH_BYTES];
-    switch (error) {
-        case EINVAL: /* what readlink says of files that are no links */
-            if (target->uses != USE_READLINK) return;
-            break;
-        case EAGAIN: case EBADF: case EFAULT: case EINTR: case EMFILE: case ENAMETOOLONG:
-        case ENFILE: case ENOMEM: case ENOSYS:
-            return; /* nothing was looked up */
-        default:
-            if (error > 511) return; /* ERESTARTSYS and its like: the call comes again */
-    }
-    if (!resolve(tracee->tgid, tracee->tid, target->path, target->follow, lookup, real))
-        return; /* a loop of links, which are on record now */
-    /* The error alone does not tell: of two paths either may be missing, and a script that is
-     * there lacks its interpreter. */
-    bool absent = is_absent(real, target->follow);
-    unsigned uses = absent ? USE_MISSING : USE_STAT;
-    record_use(lookup, uses, absent ? NULL : real, target->follow);
-    if (strcmp(lookup, real)) record_use(real, uses, absent ? NULL : real, target->follow);
+    struct stat status;
+    if (call->kind != OPEN) return false;
+    char *path = absolute_path(tracee->tid, call, call->paths[0], arguments);
+    bool found = path && resolve(tracee->tgid, tracee->tid, path, true, lookup, real) &&
+                 !stat(real, &status);
+    free(path);
+    return found && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
 void call_returned(struct tracee *tracee, int64_t result) {
@@ -230,16 +192,9 @@ void call_returned(struct tracee *tracee, int64_t result) {
             record_incomplete("process %d %s", tracee->tgid, call->name);
     } else {
         for (int i = 0; i < 2; i++) {
-            if (!tracee->targets[i].path) continue;
-            if (result >= 0)
-                record_success(tracee, &tracee->targets[i], result);
-            else
-                record_failure(tracee, &tracee->targets[i], (int)-result);
+            if (tracee->targets[i].path) record_outcome(tracee, &tracee->targets[i], result);
         }
-        if (tracee->redirects && result >= 0) {
-            forget_links();
-            table_clear(&seen);
-        }
+        if (tracee->redirects && result >= 0) forget_outcomes();
     }
     forget_call(tracee);
 }

@@ -21,11 +21,18 @@ struct tracee {
     const struct call *call; /* whose result is awaited, or NULL */
     struct target targets[2];
     bool redirects; /* the call changes where paths lead that are on record */
+    bool foreign;   /* it has made 32-bit system calls, whose numbers are others */
     bool to_be_traced; /* it has asked for its parent to trace it */
 };
 
 /* A stop at the entry of a call. Sets `tracee->call` where the result is needed. */
 void call_entered(struct tracee *tracee, const struct call *call, const uint64_t arguments[6]);
+
+/* A foreseeable call is about to run: all that it tells is recorded now. */
+void call_foreseen(struct tracee *tracee, const struct call *call, const uint64_t arguments[6]);
+
+/* Whether such a call may wait for another process, as at the end of a pipe, and a signal ends it. */
+bool may_wait(const struct tracee *tracee, const struct call *call, const uint64_t arguments[6]);
 
 /* The result of `tracee->call`, negative for errors; ends the wait for it. */
 void call_returned(struct tracee *tracee, int64_t result);

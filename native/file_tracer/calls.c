@@ -94,3 +94,12 @@ const size_t call_count = sizeof calls / sizeof *calls;
 const struct call *call_of(unsigned long long number) {
     return number < call_count && calls[number].kind != NOT_TRACED ? &calls[number] : NULL;
 }
+
+bool is_foreseeable(const struct call *call) {
+    switch (call->kind) {
+        case MAP: case LIST: return true;
+        case OPEN: return call->flags;
+        case LOOK_UP: return call->uses == USE_STAT || call->uses == USE_READLINK;
+        default: return false;
+    }
+}

@@ -36,11 +36,8 @@ extern const size_t call_count;
 /* The row of system call `number`, or NULL when it is not traced. */
 const struct call *call_of(unsigned long long number);
 
-/* From here on, stop at the calls of the table in this thread and in all that it starts. Other
- * calls run at full speed, also mappings without a file. False, with errno set, on failure. */
-bool install_filter(void);
-
-/* What a stop at the filter means (SECCOMP_RET_DATA). */
-enum { STOP_CALL = 0, STOP_FOREIGN = 1 };
+/* Whether it can be told before the call what use it will be: it changes no file. An open call that
+ * may create a file is none of these, which its flags say. */
+bool is_foreseeable(const struct call *call);
 
 #endif

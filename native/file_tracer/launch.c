@@ -4,86 +4,84 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-#include "calls.h"
 #include "exit_status.h"
+#include "filter.h"
 #include "processes.h"
 #include "record.h"
 
-enum step { FILTERING, EXECUTING };
-struct failure {
+enum step { FILTERING, FILTERED, EXECUTING };
+struct report {
     enum step step;
     int error;
 };
 
-static const int termination[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-enum { TERMINATIONS = sizeof termination / sizeof *termination };
+static int reports; /* a socket: how far the child came, until its exec */
 
-static int failures; /* what the child could not do comes through this pipe */
-static volatile sig_atomic_t requested, request_count, from_terminal;
-
-static void on_request(int signal, siginfo_t *info, void *context) {
-    (void)context;
-    /* Of those typed at a terminal the traced processes get their own. */
-    from_terminal = info->si_code == SI_KERNEL;
-    requested = signal;
-    request_count++;
-    alarm(1); /* should waitpid begin just now, unaware */
-}
-
-static void on_alarm(int signal) { (void)signal; }
-
-static void catch_requests(void) {
-    struct sigaction action = {.sa_sigaction = on_request, .sa_flags = SA_SIGINFO}, before;
-    for (int i = 0; i < TERMINATIONS; i++) {
-        sigaction(termination[i], NULL, &before);
-        if (before.sa_handler != SIG_IGN) sigaction(termination[i], &action, NULL);
+/* Send a report, with `descriptor` if there is one. */
+static void tell(int socket, enum step step, int error, int descriptor) {
+    struct report report = {step, error};
+    struct iovec text = {&report, sizeof report};
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof descriptor)];
+    } control = {.header = {CMSG_LEN(sizeof descriptor), SOL_SOCKET, SCM_RIGHTS}};
+    struct msghdr message = {.msg_iov = &text, .msg_iovlen = 1};
+    if (descriptor >= 0) {
+        memcpy(CMSG_DATA(&control.header), &descriptor, sizeof descriptor);
+        message.msg_control = control.bytes;
+        message.msg_controllen = sizeof control.bytes;
     }
-    action = (struct sigaction){.sa_handler = on_alarm};
-    sigaction(SIGALRM, &action, NULL);
+    if (sendmsg(socket, &message, 0) < 0) _exit(TRACER_FAILED);
 }
 
-void pass_on_termination(void) {
-    if (!requested) return;
-    int signal = requested;
-    requested = 0;
-    record_incomplete("the tracer was told to end by signal %d (%s)", signal, strsignal(signal));
-    if (!from_terminal) signal_processes(request_count > 1 ? SIGKILL : signal);
+/* The next report and its descriptor or -1; false when there is none now. */
+static bool hear(struct report *report, int *descriptor) {
+    struct iovec text = {report, sizeof *report};
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof *descriptor)];
+    } control;
+    struct msghdr message = {.msg_iov = &text, .msg_iovlen = 1, .msg_control = control.bytes,
+                             .msg_controllen = sizeof control.bytes};
+    ssize_t size = recvmsg(reports, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (size != sizeof *report) return false;
+    *descriptor = -1;
+    if (CMSG_FIRSTHDR(&message))
+        memcpy(descriptor, CMSG_DATA(&control.header), sizeof *descriptor);
+    return true;
 }
 
-static void run(char **command, int traced, int report) {
-    struct failure failure = {FILTERING, 0};
+static void run(char **command, int traced, int reports_to) {
     char byte;
+    int listener;
     if (read(traced, &byte, 1) != 1) _exit(TRACER_FAILED); /* the tracer gave up */
-    if (install_filter()) {
-        failure.step = EXECUTING;
+    if (install_filter(&listener)) {
+        tell(reports_to, FILTERED, 0, listener);
         execvp(command[0], command);
+        tell(reports_to, EXECUTING, errno, -1);
+    } else {
+        tell(reports_to, FILTERING, errno, -1);
     }
-    failure.error = errno;
-    ssize_t ignored = write(report, &failure, sizeof failure);
-    (void)ignored;
     _exit(TRACER_FAILED);
 }
 
-pid_t launch(char **command) {
+pid_t launch(char **command, const sigset_t *signals) {
     int traced[2], report[2];
-    sigset_t blocked, before;
-    if (pipe2(traced, O_CLOEXEC) || pipe2(report, O_CLOEXEC))
+    if (pipe2(traced, O_CLOEXEC) ||
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, report))
         err(TRACER_FAILED, "trimtab-file-tracer");
-    /* A signal between fork and exec would be caught by the copy of the handler and lost. */
-    sigfillset(&blocked);
-    sigprocmask(SIG_BLOCK, &blocked, &before);
     pid_t child = fork();
     if (child < 0) err(TRACER_FAILED, "trimtab-file-tracer: cannot start a process");
     if (!child) {
-        sigprocmask(SIG_SETMASK, &before, NULL);
-        close(traced[1]);
+        sigprocmask(SIG_SETMASK, signals, NULL);
+        close(traced[1]), close(report[0]);
         run(command, traced[0], report[1]);
     }
     long options = PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACESECCOMP |
@@ -95,18 +93,24 @@ pid_t launch(char **command) {
         err(TRACER_FAILED, "trimtab-file-tracer: cannot trace (containers: --cap-add SYS_PTRACE)");
     }
     add_command(child);
-    catch_requests();
-    sigprocmask(SIG_SETMASK, &before, NULL);
     if (write(traced[1], "", 1) != 1) err(TRACER_FAILED, "trimtab-file-tracer");
     close(traced[0]), close(traced[1]), close(report[1]);
-    failures = report[0];
+    reports = report[0];
     return child;
 }
 
+bool take_listener(int *listener) {
+    struct report report;
+    return hear(&report, listener) && report.step == FILTERED;
+}
+
 int launch_failure(const char *name) {
-    struct failure failure;
+    struct report failure;
     char text[512];
-    if (read(failures, &failure, sizeof failure) != sizeof failure) return 0;
+    int listener;
+    do {
+        if (!hear(&failure, &listener)) return 0;
+    } while (failure.step == FILTERED);
     if (failure.step == FILTERING) {
         snprintf(text, sizeof text, "cannot install a seccomp filter: %s", strerror(failure.error));
         record_error(text, TRACER_FAILED);

@@ -6,7 +6,7 @@
  */
 #define _GNU_SOURCE
 #include <err.h>
-#include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
@@ -25,9 +25,12 @@
 #include "accesses.h"
 #include "calls.h"
 #include "exit_status.h"
+#include "filter.h"
 #include "launch.h"
 #include "processes.h"
+#include "questions.h"
 #include "record.h"
+#include "signals.h"
 
 static void resume(const struct tracee *tracee, int signal) {
     /* Fails only when the thread was killed meanwhile, which waitpid tells. */
@@ -67,14 +70,16 @@ static void at_filter(struct tracee *tracee) {
     struct __ptrace_syscall_info info;
     if (ptrace(PTRACE_GET_SYSCALL_INFO, tracee->tid, sizeof info, &info) < 0) return;
     const struct call *call = call_of(info.seccomp.nr);
-    if (info.seccomp.ret_data == STOP_FOREIGN)
+    bool foreign = info.seccomp.ret_data == STOP_FOREIGN;
+    tracee->foreign |= foreign;
+    if (foreign)
         record_incomplete("process %d made 32-bit system calls, which are not recorded",
                           tracee->tgid);
     else if (call == call_of(SYS_ptrace) && info.seccomp.args[0] == PTRACE_TRACEME)
         tracee->to_be_traced = true;
     else if (info.seccomp.nr == SYS_clone || info.seccomp.nr == SYS_clone3)
         keep_child_traced(tracee, info.seccomp.nr, info.seccomp.args[0]);
-    if (info.seccomp.ret_data != STOP_FOREIGN && call)
+    if (!foreign && call)
         call_entered(tracee, call, (const uint64_t *)info.seccomp.args);
 }
 
@@ -85,6 +90,23 @@ static void at_result(struct tracee *tracee) {
         forget_call(tracee);
     else
         call_returned(tracee, info.exit.rval);
+}
+
+/* As the kernel has them; no header of the C library does. */
+enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513 };
+
+/* A signal may have ended the wait for a word, before that was heard of (seccomp_unotify(2)). The
+ * call has not begun then, and begins anew as if it had come after the signal: a handler without
+ * SA_RESTART would make it fail with EINTR, which no look-up does. */
+static void ask_again(const struct tracee *tracee) {
+    struct user_regs_struct now;
+    if (tracee->foreign || ptrace(PTRACE_GETREGS, tracee->tid, NULL, &now)) return;
+    if ((long)now.rax != -ERESTARTSYS) return;
+    const uint64_t arguments[] = {now.rdi, now.rsi, now.rdx, now.r10, now.r8, now.r9};
+    const struct call *call = call_of(now.orig_rax);
+    if (call && is_foreseeable(call) && !may_wait(tracee, call, arguments))
+        ptrace(PTRACE_POKEUSER, tracee->tid, offsetof(struct user_regs_struct, rax),
+               (long)-ERESTARTNOINTR);
 }
 
 static void at_exec(struct tracee *tracee) {
@@ -122,6 +144,7 @@ static void stopped(pid_t tid, int status) {
             break;
         default:
             if (signal != (SIGTRAP | 0x80)) { /* a signal for the program */
+                ask_again(tracee);
                 resume(tracee, signal);
                 return;
             }
@@ -132,35 +155,79 @@ static void stopped(pid_t tid, int status) {
 
 enum { STRAGGLERS_S = 2 }; /* as long as an untraced run waits for them */
 
+struct run {
+    pid_t command;
+    int status;       /* of its end */
+    double killed_at; /* when those that outlive it are killed; 0 while it runs */
+};
+
 static double now_s(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Trace until no process is left, those that outlive the command being killed after a while; the
- * wait status of the command's own process. */
-static int trace(pid_t command) {
-    int status, command_status = 0;
-    double killed_at = 0;
+/* Note the end of a thread. The command's own is followed by a while for those that outlive it. */
+static void ended(struct run *run, pid_t tid, int status) {
+    if (tid == run->command) {
+        const struct itimerval often = {{0, 100000}, {0, 100000}};
+        run->status = status;
+        run->killed_at = now_s() + STRAGGLERS_S;
+        setitimer(ITIMER_REAL, &often, NULL);
+    }
+    thread_ended(tid, status);
+}
+
+/* Take one stop or end of a thread, if there is one. */
+static enum { NONE_LEFT, NONE_NOW, TAKEN } take_stop(struct run *run) {
+    int status;
+    pid_t tid = waitpid(-1, &status, __WALL | WNOHANG);
+    if (tid < 0) return NONE_LEFT;
+    if (!tid) return NONE_NOW;
+    if (WIFSTOPPED(status))
+        stopped(tid, status);
+    else
+        ended(run, tid, status);
+    return TAKEN;
+}
+
+static void take_question(void) {
+    struct question question;
+    if (!next_question(&question)) return;
+    const struct call *call = call_of((unsigned)question.number);
+    if (call) call_foreseen(learn_of(question.tid), call, question.arguments);
+    let_run(&question);
+}
+
+/* Trace until no process is left, those that outlive the command being killed after a while. */
+static void trace(struct run *run, int signals) {
+    enum { SIGNALS, QUESTIONS };
+    struct pollfd sources[] = {{.fd = signals, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
+    /* The first may have come before signals were caught. */
+    bool listening = false, stops = true;
     for (;;) {
-        pass_on_termination();
+        /* In turns, so that neither stops nor questions wait until there are none of the other. */
+        if (poll(sources, 2, stops ? 0 : -1) < 0) continue;
+        if (sources[SIGNALS].revents) {
+            take_signals();
+            pass_on_termination();
+            stops = true;
+        }
         if (given_up) signal_processes(SIGKILL); /* what has been started since, too */
-        if (killed_at > 0 && now_s() >= killed_at) signal_processes(SIGKILL);
-        pid_t tid = waitpid(-1, &status, __WALL);
-        if (tid < 0 && errno == EINTR) continue;
-        if (tid < 0) return command_status;
-        if (WIFSTOPPED(status)) {
-            stopped(tid, status);
-            continue;
+        if (run->killed_at > 0 && now_s() >= run->killed_at) signal_processes(SIGKILL);
+        if (stops) {
+            int taken = take_stop(run);
+            if (taken == NONE_LEFT) return;
+            stops = taken == TAKEN;
+            if (!listening && take_listener(&sources[QUESTIONS].fd)) {
+                listening = true;
+                if (sources[QUESTIONS].fd >= 0) listen_to(sources[QUESTIONS].fd);
+            }
         }
-        if (tid == command) {
-            const struct itimerval often = {{0, 100000}, {0, 100000}};
-            command_status = status;
-            killed_at = now_s() + STRAGGLERS_S;
-            setitimer(ITIMER_REAL, &often, NULL); /* wakes waitpid */
-        }
-        thread_ended(tid, status);
+        if (sources[QUESTIONS].revents & POLLIN)
+            take_question();
+        else if (sources[QUESTIONS].revents)
+            sources[QUESTIONS].fd = -1; /* nobody is left who could ask */
     }
 }
 
@@ -180,8 +247,11 @@ int main(int argc, char **argv) {
         return TRACER_FAILED;
     }
     if (!record_open(argv[1])) err(TRACER_FAILED, "%s", argv[1]);
-    pid_t command = launch(argv + 3);
-    int status = trace(command);
+    sigset_t signals;
+    hold_signals(&signals);
+    struct run run = {.command = launch(argv + 3, &signals)};
+    trace(&run, catch_signals(&signals));
+    int status = run.status;
     int failure = launch_failure(argv[3]);
     if (given_up) {
         warnx("%s", tracing_itself);

@@ -15,9 +15,10 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parents[1]
 SEEDS = HERE / "seeds"
-sys.path[:0] = [str(PROJECT / "src"), str(HERE)]
+sys.path[:0] = [str(PROJECT / "src"), str(HERE), str(PROJECT / "tests/unit/debloating")]
 
-from targets import configuration, documents, traces  # noqa: E402
+from hand_made_root import elf  # noqa: E402
+from targets import configuration, documents, roots, traces  # noqa: E402
 
 from trimtab.binaries.elf.reader import read_elf  # noqa: E402
 from trimtab.binaries.gpu.fatbin import find_gpu_code  # noqa: E402
@@ -67,6 +68,7 @@ def main() -> None:
             subprocess.run(command, input=C_SOURCE, text=True, check=True)
             save("elf", kind, bytes([2]) + library.read_bytes())
         gpu_seeds(Path(name))
+    root_seeds()
     samples = PROJECT / "tests/unit/traces/samples"
     for number, kind in enumerate(traces.NAMES):
         parts = [(samples / part).read_bytes()[:_MOST] for part in _SAMPLES.get(kind, [])]
@@ -188,6 +190,45 @@ def record_seeds() -> None:
     record(5, "files", ("\n".join(lines) + "\n").encode())
     line = {"pid": 7, "time_s": 1.5, "library": "lib/a.so", "address": 4096, "function": "f"}
     record(6, "fallback", (json.dumps(line) + "\n").encode())
+
+
+def root_seeds() -> None:
+    loader = "/lib64/ld-linux-x86-64.so.2"
+    site = "/usr/lib/python3.11/site-packages"
+    system = {
+        "x!/usr/bin/a": elf("liba.so", interpreter=loader, rpath="$ORIGIN/../$LIB:/opt"),
+        "l/lib64": b"usr/lib64",
+        "x/usr/lib64/ld-linux-x86-64.so.2": elf(),
+        "f/opt/liba.so": elf("libb.so", runpath="/opt/b"),
+        "f/opt/b/libb.so": elf("libc.so.6"),
+        "f/opt/b/glibc-hwcaps/x86-64-v3/libb.so": elf(),
+        "f/usr/lib/libc.so.6": elf(),
+        "f/usr/lib/libnss_sss.so.2": elf(wide=False, order=">"),
+        "f/etc/ld.so.conf": b"include ld.so.conf.d/*.conf\n/usr/lib\n",
+        "f/etc/ld.so.conf.d/a.conf": b"/opt/b # b\n",
+        "f/etc/nsswitch.conf": b"passwd: files sss [NOTFOUND=return]\n",
+        "f/etc/passwd": b"me:x:1:1::/home/me:/bin/sh\n",
+        "d/home/me": b"",
+        "l!/etc/localtime": b"../usr/share/zoneinfo/UTC",
+        "f/usr/share/zoneinfo/UTC": b"TZif",
+        "f/var/lib/dpkg/info/a:amd64.list": b"/.\n/usr/bin/a\n",
+    }
+    python = {
+        "x!/usr/bin/tool": b"#!/usr/bin/env -S A=1 python3 -u\n",
+        "l/usr/bin/python3": b"python3.11",
+        "x/usr/bin/python3.11": elf(interpreter="/lib/ld-musl-x86_64.so.1"),
+        f"d!{site}": b"",
+        f"f!{site}/one/part.py": b"",
+        f"f{site}/one/__init__.py": b"",
+        f"f{site}/one/__pycache__/part.cpython-311.pyc": b"",
+        f"f{site}/one-1.dist-info/RECORD": b'one/part.py,sha256=x,0\n"../../../../bin/tool",,\n',
+        f"f{site}/two-1.egg-info/top_level.txt": b"two\n",
+        "f/opt/conda-meta/c.json": b'{"name": "c", "files": ["bin/c"]}',
+        "f/opt/bin/c": b"",
+    }
+    for name, root in (("system", system), ("python", python)):
+        parts = (key.encode() + b"\n" + content for key, content in root.items())
+        save("roots", name, roots.SEPARATOR.join(parts))
 
 
 def save(target: str, name: str, data: bytes) -> None:

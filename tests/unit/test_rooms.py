@@ -21,6 +21,7 @@ MOST_MODULES = 15
 KNOWS_NOTHING_BUT = {
     "evaluation": {"config", "records", "files", "errors"},
     "binaries": {"files", "errors"},
+    "images": {"files", "errors"},
     "queueing": {"errors"},
     "traces": {"records", "files", "errors"},
     "workloads": {"files", "errors"},

@@ -76,6 +76,10 @@ _PARTS: list[tuple[str, Callable[[], bool], str]] = [
      "make deps-slurm: the tests of policies on a real Slurm need it"),
     ("PostgreSQL's driver", lambda: find_spec("psycopg") is not None,
      "make deps-postgresql: experiment.tune.database and its test need it"),
+    ("Docker's engine", lambda: shutil.which("dockerd") is not None,
+     "make deps-docker: the tests of images need it; image files are read without"),
+    ("debootstrap", lambda: shutil.which("debootstrap") is not None,
+     "make deps-docker: the images of the benchmarks are built with it"),
     ("root", lambda: os.geteuid() == 0,
      "everything works without; as root programs can be run as another user (--user NAME), and"
      " files are linked that are others'"),

@@ -22,14 +22,6 @@ Run = Callable[..., FileTrace]
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A working directory whose own path holds no symbolic links."""
-    folder = tmp_path.resolve() / "work"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
 def run(folder: Path, tmp_path: Path) -> Run:
     def run(*command: str | Path, **options: float) -> FileTrace:
         return trace_files(
@@ -53,19 +45,6 @@ def run_python(run: Run, folder: Path) -> Run:
         return run(sys.executable, "-I", "-S", script, **options)
 
     return run_python
-
-
-@pytest.fixture
-def compiled(tmp_path: Path) -> Callable[..., Path]:
-    def compile_c(source: str, *flags: str) -> Path:
-        program = tmp_path / "program"
-        (tmp_path / "program.c").write_text(source)
-        subprocess.run(
-            ["gcc", "-o", program, tmp_path / "program.c", *flags], check=True, timeout=60
-        )
-        return program
-
-    return compile_c
 
 
 def uses(trace: FileTrace, path: Path | str) -> set[str]:
@@ -789,27 +768,43 @@ def test_uses_of_a_path_add_up(tmp_path: Path) -> None:
 # Against another tracer
 
 
+SHELL = "for f in /usr /etc; do ls -l $f | sort | head -2; done; test -e /absent; cat /etc/passwd"
+
+
 @pytest.mark.skipif(bool(reason := missing("strace")), reason=reason)
-def test_the_same_files_as_strace(run: Run, tmp_path: Path, folder: Path) -> None:
-    program = [sys.executable, "-c", "import json, numpy"]
+@pytest.mark.parametrize(
+    "program", [[sys.executable, "-c", "import json, numpy"], ["sh", "-c", SHELL]]
+)
+def test_the_same_files_as_strace(
+    program: list[str], run: Run, tmp_path: Path, folder: Path
+) -> None:
     log = tmp_path / "strace"
     subprocess.run(
-        ["strace", "-f", "-y", "-qq", "-e", "trace=%file,getdents64,mmap", "-o", log, *program],
+        ["strace", "-ff", "-y", "-qq", "-e", "trace=%file,getdents64,mmap", "-o", log, *program],
         check=True,
         cwd=folder,
+        stdout=subprocess.DEVNULL,
     )
-    opened, missing = set(), set()
-    for line in log.read_text().splitlines():
-        call, _, rest = line.split(maxsplit=1)[1].partition("(")
+    opened, missing, looked_at, listed = set(), set(), set(), set()
+    lines = [line for each in tmp_path.glob("strace.*") for line in each.read_text().splitlines()]
+    for line in lines:
+        call, _, rest = line.partition("(")
         result = rest.rpartition(" = ")[2]
+        named = rest.partition('"')[2].startswith("/")
         if call == "openat" and not result.startswith("-1"):
             opened.add(result.partition("<")[2].rpartition(">")[0])
-        elif "ENOENT" in result and rest.partition('"')[2].startswith("/"):
-            missing.add(os.path.normpath(rest.split('"')[1]))
+        elif call == "getdents64":
+            listed.add(rest.partition("<")[2].partition(">")[0])
+        elif "ENOENT" in result and named:
+            missing.add(os.path.realpath(rest.split('"')[1]))
+        elif named and result == "0" and "NOFOLLOW" not in rest and call != "execve":
+            looked_at.add(os.path.realpath(rest.split('"')[1]))
     trace = run(*program)
     assert trace.complete
     directories = {path for path in opened if Path(path).is_dir()}
     real = [file for file in trace.files if file.path == file.real_path]
     assert {file.path for file in real if "read" in file.uses} == opened - directories
-    assert directories <= {file.path for file in real if file.uses >= {"stat", "list"}}
-    assert missing <= {file.path for file in trace.files if "missing" in file.uses}
+    assert directories <= {file.path for file in real if "stat" in file.uses}
+    assert listed and listed == {file.path for file in real if "list" in file.uses}
+    assert missing and missing <= {file.path for file in trace.files if "missing" in file.uses}
+    assert looked_at and looked_at <= {file.path for file in real if "stat" in file.uses}

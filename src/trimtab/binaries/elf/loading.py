@@ -1,0 +1,116 @@
+"""What any ELF program or library asks of its loader: of either word size and byte order.
+
+The reader of what is debloated is `reader`, which is stricter and of x86-64 alone.
+Formats: gABI chapters 4 and 5.
+"""
+
+import os
+import struct
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from trimtab.binaries.elf.headers import PT_DYNAMIC, PT_INTERP, PT_LOAD
+
+_NEEDED, _STRTAB, _RPATH, _RUNPATH = 1, 5, 15, 29
+_FILTERS = (0x7FFFFFFD, 0x7FFFFFFF)  # DT_AUXILIARY, DT_FILTER: loaded like needed ones
+# Bounds that no real file comes near.
+_LONGEST_NAME, _MOST_DYNAMIC_BYTES, _MOST_NAMES = 4096, 1 << 20, 1024
+_NO_SEGMENTS_HERE = 0xFFFF  # PN_XNUM: their number is elsewhere
+
+
+@dataclass(frozen=True, slots=True)
+class Loading:
+    """The interpreter (PT_INTERP), and the names and paths of the dynamic section, in its order.
+
+    `machine` is e_machine with the word size in bits: libraries of another are none for it.
+    """
+
+    machine: tuple[int, int]
+    interpreter: str | None = None
+    needed: tuple[str, ...] = ()
+    rpath: tuple[str, ...] = ()
+    runpath: tuple[str, ...] = ()
+
+
+def read_loading(file: BinaryIO) -> Loading | None:
+    """Return what the ELF file says, None for what no loader would take."""
+    try:
+        return _read(file)
+    except struct.error:  # cut off, or damaged
+        return None
+
+
+def _read(file: BinaryIO) -> Loading | None:
+    ident = file.read(16)
+    if (
+        len(ident) < 16
+        or ident[:4] != b"\x7fELF"
+        or ident[4] not in (1, 2)
+        or ident[5] not in (1, 2)
+    ):
+        return None
+    order, wide = "<>"[ident[5] - 1], ident[4] == 2
+    header = struct.Struct(order + ("HHIQQQIHHH" if wide else "HHIIIIIHHH"))
+    kind, machine, _, _, table, _, _, _, size, count = header.unpack(file.read(header.size))
+    row = struct.Struct(order + ("IIQQQQQQ" if wide else "IIIIIIII"))
+    if kind not in (2, 3) or size != row.size or count == _NO_SEGMENTS_HERE:
+        return None
+    segments = [
+        # type, offset, address, bytes in the file
+        (each[0], *((each[2], each[3], each[5]) if wide else (each[1], each[2], each[4])))
+        for each in row.iter_unpack(_exactly(file, table, count * size))
+    ]
+    interpreter = None
+    for segment in segments:
+        if segment[0] == PT_INTERP:
+            interpreter = _name(file, segment[1])
+    dynamic = next((segment for segment in segments if segment[0] == PT_DYNAMIC), None)
+    of = (machine, 64 if wide else 32)
+    if dynamic is None:
+        return Loading(of, interpreter)
+    pair = struct.Struct(order + ("qQ" if wide else "iI"))
+    bytes_used = min(dynamic[3], _MOST_DYNAMIC_BYTES) // pair.size * pair.size
+    entries = []
+    for tag, value in pair.iter_unpack(_exactly(file, dynamic[1], bytes_used)):
+        if tag == 0:
+            break
+        entries.append((tag, value))
+    strings = dict(entries).get(_STRTAB, -1)
+    loads = (each for each in segments if each[0] == PT_LOAD and each[2] <= strings)
+    start = next((each[1] + strings - each[2] for each in loads if strings < each[2] + each[3]), 0)
+    if not start:
+        return Loading(of, interpreter)
+    named: dict[int, list[str]] = {}
+    wanted = (_NEEDED, _RPATH, _RUNPATH, *_FILTERS)
+    for tag, value in [entry for entry in entries if entry[0] in wanted][:_MOST_NAMES]:
+        named.setdefault(tag, []).append(_name(file, start + value))
+    needed = [name for tag in (_NEEDED, *_FILTERS) for name in named.get(tag, ())]
+    return Loading(
+        of, interpreter, tuple(needed), _folders(named.get(_RPATH)), _folders(named.get(_RUNPATH))
+    )
+
+
+def _go(file: BinaryIO, offset: int) -> None:
+    if offset > file.seek(0, os.SEEK_END):
+        raise struct.error("a place past the end")
+    file.seek(offset)
+
+
+def _exactly(file: BinaryIO, offset: int, length: int) -> bytes:
+    _go(file, offset)
+    data = file.read(length)
+    if len(data) < length:
+        raise struct.error("cut off")
+    return data
+
+
+def _name(file: BinaryIO, offset: int) -> str:
+    _go(file, offset)
+    text, end, _ = file.read(_LONGEST_NAME).partition(b"\0")
+    if not end:
+        raise struct.error("a name without an end")
+    return os.fsdecode(text)
+
+
+def _folders(paths: list[str] | None) -> tuple[str, ...]:
+    return tuple(folder for path in paths or () for folder in path.split(":") if folder)

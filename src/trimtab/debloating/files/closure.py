@@ -1,0 +1,180 @@
+"""Which paths of a tree a slim copy keeps: all that was used, and all that this leads to.
+
+Every rule adds paths that the original has, for what the original is and for a path that stays
+already. So whoever profiles more keeps more, a path that was missing stays missing, and the closure
+of what stays is what stays.
+"""
+
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from trimtab.debloating.files.keeping import Found, Reason, Root, Rule, Wanted
+from trimtab.debloating.files.listing import listed
+from trimtab.debloating.files.programs import interpreter_of_script, loaded_by_program
+from trimtab.debloating.files.python_packages import byte_code, distribution_of, package_of
+from trimtab.debloating.files.regions import (
+    certificates_for,
+    locale_of,
+    terminals_for,
+    time_zone,
+)
+from trimtab.debloating.files.system import (
+    identity,
+    linker_configuration,
+    loaded_by_c_library,
+    mount_points,
+    users,
+)
+from trimtab.debloating.files.tree import NodeKind, Tree, parents
+
+_RUN = frozenset({"execute", "map_execute"})
+# Of these the way stays also where it ends in nothing: programs have been there. Rules only guess.
+_LEAD_TO_NOTHING = frozenset({Reason.USED, Reason.ASKED, Reason.LINK})
+
+
+class Use(Protocol):
+    """A path that a traced run used: a FileUse of a trace, or a UsedFile of usage.json."""
+
+    @property
+    def path(self) -> str:
+        """Absolute, its links unresolved."""
+
+    @property
+    def real_path(self) -> str | None:
+        """With its links resolved."""
+
+    @property
+    def uses(self) -> Collection[str]:
+        """In which ways."""
+
+
+@dataclass
+class Kept:
+    """The paths that stay, each with its reasons: for each, what it first followed from.
+
+    That is a path of the tree, or the empty text where it came from outside.
+    """
+
+    reasons: dict[str, dict[Reason, str]] = field(default_factory=dict)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self.reasons
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.reasons)
+
+
+def _link(root: Root, found: Found) -> Iterator[Wanted]:
+    """Keep what a link leads to, by every link on the way."""
+    if found.node.kind is NodeKind.LINK:
+        yield Wanted(root.tree.seen(found.path), Reason.LINK, found.runs)
+
+
+_RULES: tuple[Rule, ...] = (
+    _link,
+    listed,
+    interpreter_of_script,
+    loaded_by_program,
+    linker_configuration,
+    loaded_by_c_library,
+    users,
+    identity,
+    mount_points,
+    locale_of,
+    terminals_for,
+    certificates_for,
+    time_zone,
+    package_of,
+    distribution_of,
+    byte_code,
+)
+
+
+def kept_paths(
+    tree: Tree,
+    traces: Iterable[Iterable[Use]],
+    also: Iterable[str] = (),
+    environment: Mapping[str, str] | None = None,
+) -> Kept:
+    """Return the paths of `tree` that stay where all of `traces` are to run as they did.
+
+    `also` are further absolute paths, as programs see them, that stay as if they were run: an
+    image's entrypoint, working folder and volumes. `environment` are the variables of an image, for
+    PATH and LD_LIBRARY_PATH. What `also` and traces name outside the tree is passed over. Raises
+    OSError for a file that cannot be read.
+    """
+    closure = _Closure(Root(tree, environment or {}))
+    closure.walk(Wanted(tree.seen("/"), Reason.PARENT), "")
+    for uses in traces:
+        for use in uses:
+            closure.used(use)
+    for path in also:
+        closure.walk(Wanted(path, Reason.ASKED, runs=True), "")
+    closure.close()
+    return closure.kept
+
+
+class _Closure:
+    """The paths that stay so far, and those of them that no rule has seen yet."""
+
+    def __init__(self, root: Root) -> None:
+        self.root = root
+        self.kept = Kept()
+        self._uses: dict[str, set[str]] = {}
+        self._run: set[str] = set()
+        self._waiting: deque[str] = deque()
+
+    def used(self, use: Use) -> None:
+        """Keep what a traced run used; of a path that was missing, what is there of its folders."""
+        if set(use.uses) == {"missing"}:
+            walk = self.root.tree.walk(use.path)
+            for path in walk.passed if walk.end is None else parents(walk.end):
+                self._ask(path, Reason.USED, "", runs=False)
+            return
+        runs = not _RUN.isdisjoint(use.uses)
+        for path in {use.path, use.real_path or use.path}:
+            end = self.walk(Wanted(path, Reason.USED, runs), "")
+            if end is not None:
+                self._uses.setdefault(end, set()).update(use.uses)
+
+    def walk(self, wanted: Wanted, because: str) -> str | None:
+        """Keep what a path leads to and all that is on its way; return what it leads to."""
+        walk = self.root.tree.walk(wanted.path)
+        is_there = walk.end is not None or walk.leaves
+        if not is_there and wanted.reason not in _LEAD_TO_NOTHING:
+            return None
+        for passed in walk.passed:
+            if passed != because:
+                self._ask(passed, wanted.reason, because, runs=False)
+        if walk.end is not None:
+            self._ask(walk.end, wanted.reason, because, runs=wanted.runs)
+        return walk.end
+
+    def _ask(self, path: str, reason: Reason, because: str, *, runs: bool) -> None:
+        reasons = self.kept.reasons.setdefault(path, {})
+        if not reasons or (runs and path not in self._run):
+            self._waiting.append(path)
+        reasons.setdefault(reason, because)
+        if runs:
+            self._run.add(path)
+        below = path
+        for parent in parents(path):
+            reasons = self.kept.reasons.setdefault(parent, {})
+            if not reasons:
+                self._waiting.append(parent)
+            if Reason.PARENT in reasons:
+                break
+            reasons[Reason.PARENT] = below
+            below = parent
+
+    def close(self) -> None:
+        """Ask every rule of every path that stays, until none adds another."""
+        while self._waiting:
+            path = self._waiting.popleft()
+            uses = frozenset(self._uses.get(path, ()))
+            found = Found(path, self.root.tree.nodes[path], uses, path in self._run)
+            for rule in _RULES:
+                for wanted in rule(self.root, found):
+                    self.walk(wanted, path)

@@ -1,0 +1,42 @@
+"""What a program saw that listed a folder."""
+
+import re
+from collections.abc import Iterator
+
+from trimtab.debloating.files.keeping import Found, Reason, Root, Wanted
+from trimtab.debloating.files.tree import NodeKind, Tree, joined
+
+_PYTHON = re.compile(r"/lib(?:32|64)?/python3[\d.]*t?(?:/|\Z)")
+_MODULE = re.compile(r"\.(?:pyc?|cpython-\w+(?:-[\w-]+)?\.so|abi3\.so)\Z")
+_OF_MODULES = re.compile(r"\.(?:dist-info|egg-info)\Z")
+_FOR_BUILDING = re.compile(r"\.(?:so|pyi|pxd|pyx|c|cc|cpp|h|hpp|cuh|pth|egg-link)\Z")
+
+
+def is_of_import(tree: Tree, folder: str) -> bool:
+    """Whether Python's import system lists a folder: it is of an installation and holds modules.
+
+    It lists folders of one's own as well, but these another program may have listed.
+    """
+    return _PYTHON.search(tree.seen(folder)) is not None and any(
+        _MODULE.search(name) or _OF_MODULES.search(name) for name in tree.names.get(folder, ())
+    )
+
+
+def listed(root: Root, found: Found) -> Iterator[Wanted]:
+    """Keep what was in a folder that was listed, though not what is in folders there.
+
+    Where Python's import system lists folders, modules that nobody imported do not stay: no import
+    asks for them. Nor do folders there, as an empty one would pass for a package; files of data do.
+    """
+    if "list" not in found.uses:
+        return
+    import_system = is_of_import(root.tree, found.path)
+    for name in root.tree.names.get(found.path, ()):
+        path = joined(found.path, name)
+        if import_system and (
+            root.tree.nodes[path].kind is NodeKind.FOLDER
+            or _MODULE.search(name)
+            or _FOR_BUILDING.search(name)
+        ):
+            continue
+        yield Wanted(root.tree.seen(path), Reason.LISTED)

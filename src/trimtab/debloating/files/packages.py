@@ -1,0 +1,77 @@
+"""Which package each path of a tree is of, by the databases of dpkg, conda and pip."""
+
+import json
+import posixpath
+import re
+from collections.abc import Iterator
+
+from trimtab.debloating.files.python_distributions import Distributions
+from trimtab.debloating.files.tree import NodeKind, Tree, joined
+
+_DPKG = "/var/lib/dpkg/info"
+_BYTE_CODE = re.compile(r"(.*)/__pycache__/([^/.]+)\.[^/]*\.pyc\Z")
+_MOST_CONDA_BYTES = 1 << 26
+
+
+def packages_of(tree: Tree) -> dict[str, str]:
+    """Return for each path that a package installed its package, as `dpkg:libc6`.
+
+    Where several claim a path the one that was installed last as a whole counts: conda's, then
+    pip's, then dpkg's. A file that no package claims is left out; what is damaged claims none.
+    """
+    owners: dict[str, str] = {}
+    for path, package in (*_of_dpkg(tree), *_of_pip(tree), *_of_conda(tree)):
+        owners[path] = package
+    for path in tree.nodes:
+        if path not in owners and (match := _BYTE_CODE.match(path)):
+            source = joined(match[1] or "/", f"{match[2]}.py")
+            if source in owners:
+                owners[path] = owners[source]
+    return owners
+
+
+def _of_dpkg(tree: Tree) -> Iterator[tuple[str, str]]:
+    places: dict[str, str | None] = {}
+    for name in tree.names.get(_DPKG, ()):
+        package = name.removesuffix(".list").partition(":")[0]
+        path = joined(_DPKG, name)
+        if not name.endswith(".list") or tree.nodes[path].kind is not NodeKind.FILE:
+            continue
+        for line in tree.text(path).splitlines():
+            # Where /lib is a link to /usr/lib, lists name files by either.
+            folder, base = posixpath.split(line)
+            if folder not in places:
+                places[folder] = tree.walk(folder).end if folder.startswith("/") else None
+            place = places[folder]
+            at = joined(place or "/", base)
+            if place is not None and at in tree.nodes and at not in tree.names:
+                yield at, f"dpkg:{package}"
+
+
+def _of_pip(tree: Tree) -> Iterator[tuple[str, str]]:
+    distributions = Distributions.of(tree)
+    for path, metadata in distributions.metadata_of.items():
+        # Debian's packages of Python modules have metadata as well: they are dpkg's.
+        if not path.startswith("/usr/lib/python3/"):
+            yield path, f"pip:{distributions.names[metadata]}"
+
+
+def _is_of_conda(path: str) -> bool:
+    folder, name = posixpath.split(path)
+    return name.endswith(".json") and posixpath.basename(folder) == "conda-meta"
+
+
+def _of_conda(tree: Tree) -> Iterator[tuple[str, str]]:
+    for path in sorted(filter(_is_of_conda, tree.nodes)):
+        if tree.nodes[path].kind is not NodeKind.FILE:
+            continue
+        try:
+            document = json.loads(tree.text(path, _MOST_CONDA_BYTES))
+        except (ValueError, RecursionError):
+            continue
+        if not isinstance(document, dict) or not isinstance(document.get("files"), list):
+            continue
+        prefix = posixpath.dirname(posixpath.dirname(path))
+        for file in document["files"]:
+            if isinstance(file, str) and (at := joined(prefix, file)) in tree.nodes:
+                yield at, f"conda:{document.get('name')}"

@@ -1,0 +1,62 @@
+"""What Python looks for beside a module: its package, its byte code, and metadata."""
+
+import posixpath
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+
+from trimtab.debloating.files.keeping import Found, Reason, Root, Wanted
+from trimtab.debloating.files.tree import joined
+
+_INIT = re.compile(r"__init__\.(?:pyc?|cpython-\w+(?:-[\w-]+)?\.so|abi3\.so)\Z")
+_BYTE_CODE = re.compile(r"(?P<module>.+)\.(?:cpython|pypy)-?\d+t?(?:\.opt-\w+)?\.pyc\Z")
+# What importlib.metadata and pip read; licences are not among it.
+_METADATA = (
+    *("METADATA", "PKG-INFO", "RECORD", "WHEEL", "INSTALLER", "REQUESTED", "direct_url.json"),
+    *("entry_points.txt", "top_level.txt", "namespace_packages.txt", "requires.txt"),
+    "installed-files.txt",
+)
+
+
+def package_of(root: Root, found: Found) -> Iterator[Wanted]:
+    """Keep what makes a folder a package: without it, Python would take it for another kind."""
+    for name in root.tree.names.get(found.path, ()):
+        if _INIT.match(name):
+            yield Wanted(root.tree.seen(joined(found.path, name)), Reason.PACKAGE)
+
+
+def byte_code(root: Root, found: Found) -> Iterator[Wanted]:
+    """Keep the byte code of a module that stays; and its source, without which none is believed."""
+    folder, name = posixpath.split(found.path)
+    if posixpath.basename(folder) == "__pycache__":
+        if match := _BYTE_CODE.match(name):
+            source = joined(posixpath.dirname(folder), f"{match['module']}.py")
+            yield Wanted(root.tree.seen(source), Reason.BYTE_CODE)
+    elif name.endswith(".py"):
+        cache = joined(folder, "__pycache__")
+        stem = name.removesuffix("py")
+        for each in _starting_with(stem, root.tree.names.get(cache, [])):
+            match = _BYTE_CODE.match(each)
+            if match and f"{match['module']}." == stem and ".opt-" not in each:
+                yield Wanted(root.tree.seen(joined(cache, each)), Reason.BYTE_CODE)
+
+
+def _starting_with(start: str, names: list[str]) -> Iterator[str]:
+    """Yield those of the sorted names that begin so, without a look at the others."""
+    for place in range(bisect_left(names, start), len(names)):
+        if not names[place].startswith(start):
+            return
+        yield names[place]
+
+
+def distribution_of(root: Root, found: Found) -> Iterator[Wanted]:
+    """Keep, with a file of a distribution, the metadata by which programs learn that it is there.
+
+    Of metadata that alone were read nothing else follows: a search for entry points reads all.
+    """
+    metadata = root.distributions.metadata_of.get(found.path)
+    if metadata is None or found.path == metadata or found.path.startswith(f"{metadata}/"):
+        return
+    yield Wanted(root.tree.seen(metadata), Reason.METADATA)
+    for name in _METADATA:
+        yield Wanted(root.tree.seen(joined(metadata, name)), Reason.METADATA)

@@ -1,0 +1,74 @@
+"""What depends on where, when and on which terminal a program runs: small, and seldom opened."""
+
+import re
+from collections.abc import Iterator
+
+from trimtab.debloating.files.keeping import Found, Reason, Root, Wanted
+from trimtab.debloating.files.tree import NodeKind, joined
+
+_LOCALE = re.compile(
+    r"(/usr/(?:local/)?lib/locale/[^/]+)/LC_(?:CTYPE|COLLATE|MESSAGES|MONETARY|NUMERIC|TIME)\Z"
+)
+# Without it nothing but ASCII is text: what programs fall back to, Python among them.
+_FALLBACK_LOCALE = "/usr/lib/locale/C.utf8"
+_TERMINFO = ("/etc/terminfo", "/lib/terminfo", "/usr/lib/terminfo", "/usr/share/terminfo")
+_TERMINAL_LIBRARY = re.compile(r"lib(?:tinfo|ncurses|terminfo)")
+_TERMINALS = (
+    *("ansi", "dumb", "linux", "vt100", "vt220", "xterm", "xterm-color", "xterm-256color"),
+    *("screen", "screen-256color", "tmux", "tmux-256color", "rxvt", "rxvt-unicode-256color"),
+)
+_TLS_LIBRARY = re.compile(r"lib(?:ssl|gnutls|nss3|mbedtls)\b")
+_CERTIFICATES = ("/etc/ssl", "/etc/pki/tls", "/etc/pki/ca-trust/extracted", "/usr/lib/ssl")
+_CERTIFICATE_FILES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/ssl/cert.pem",
+    "/etc/ssl/openssl.cnf",
+    "/usr/lib/ssl/openssl.cnf",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/pki/tls/openssl.cnf",
+)
+_BUNDLE = re.compile(r"/site-packages/(?:certifi|pip/_vendor/certifi|botocore)\Z")
+_ZONES = "/usr/share/zoneinfo"
+
+
+def locale_of(root: Root, found: Found) -> Iterator[Wanted]:
+    """Keep a locale whole of which a category is used, and with glibc the one of Unicode."""
+    if match := _LOCALE.match(found.path):
+        yield from _whole(root, match[1], Reason.LOCALE)
+    elif found.name == "libc.so.6" and root.tree.is_whole:
+        yield from _whole(root, _FALLBACK_LOCALE, Reason.LOCALE)
+
+
+def terminals_for(root: Root, found: Found) -> Iterator[Wanted]:
+    """Keep, with a library that asks for them, the descriptions of the terminals people have."""
+    if not root.tree.is_whole or not _TERMINAL_LIBRARY.match(found.name) or not found.runs:
+        return
+    for folder in _TERMINFO:
+        for terminal in _TERMINALS:
+            yield Wanted(f"{folder}/{terminal[0]}/{terminal}", Reason.TERMINAL)
+
+
+def certificates_for(root: Root, found: Found) -> Iterator[Wanted]:
+    """Keep, with a library that checks certificates, those of the system; and Python's bundles."""
+    if _BUNDLE.search(root.tree.seen(found.path)):
+        yield Wanted(root.tree.seen(joined(found.path, "cacert.pem")), Reason.CERTIFICATES)
+    if not root.tree.is_whole or not _TLS_LIBRARY.match(found.name) or not found.runs:
+        return
+    for path in (*_CERTIFICATES, *_CERTIFICATE_FILES):
+        yield Wanted(path, Reason.CERTIFICATES)
+    certificates = root.tree.walk("/etc/ssl/certs").end
+    for name in root.tree.names.get(certificates or "", ()):
+        yield Wanted(f"/etc/ssl/certs/{name}", Reason.CERTIFICATES)
+
+
+def time_zone(root: Root, found: Found) -> Iterator[Wanted]:
+    """Keep the zone of the system, and UTC."""
+    if root.tree.is_whole and found.path == "/":
+        for path in ("/etc/localtime", "/etc/timezone", f"{_ZONES}/UTC", f"{_ZONES}/Etc/UTC"):
+            yield Wanted(path, Reason.TIME_ZONE)
+
+
+def _whole(root: Root, folder: str, reason: Reason) -> Iterator[Wanted]:
+    for path in root.tree.below(folder):
+        if root.tree.nodes[path].kind is not NodeKind.FOLDER:
+            yield Wanted(path, reason)

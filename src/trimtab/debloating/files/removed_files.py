@@ -1,0 +1,77 @@
+"""What of a tree goes, each file with its group and its size counted once."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from trimtab.debloating.files.closure import Kept
+from trimtab.debloating.files.kinds_of_files import FileKind, kind_of_file
+from trimtab.debloating.files.packages import packages_of
+from trimtab.debloating.files.tree import NodeKind, Tree
+
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedFile:
+    """A regular file that goes: of which package ("" where none claims it) and which kind.
+
+    `size_bytes` are those that go with it: none where another name of the file stays, or is listed
+    before. Links and folders are no files.
+    """
+
+    path: str
+    package: str
+    kind: FileKind
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What stays and what goes of a tree, in bytes of regular files, each file once."""
+
+    kept_files: int
+    kept_bytes: int
+    removed: tuple[RemovedFile, ...]
+
+    @property
+    def removed_bytes(self) -> int:
+        """What is saved."""
+        return sum(file.size_bytes for file in self.removed)
+
+    def bytes_by_kind(self) -> dict[FileKind, int]:
+        """Return what goes of each kind, the largest first."""
+        return _largest_first((file.kind, file.size_bytes) for file in self.removed)
+
+    def bytes_by_package(self) -> dict[str, int]:
+        """Return what goes of each package, the largest first."""
+        return _largest_first((file.package, file.size_bytes) for file in self.removed)
+
+
+def selection(tree: Tree, kept: Kept) -> Selection:
+    """Return what of `tree` stays and goes where the paths `kept` stay."""
+    packages = packages_of(tree)
+    counted: set[Hashable] = set()
+    removed = []
+    kept_files = kept_bytes = 0
+    files = sorted(path for path, node in tree.nodes.items() if node.kind is NodeKind.FILE)
+    for path in sorted(files, key=lambda path: path not in kept):
+        node = tree.nodes[path]
+        is_new = node.file_id is None or node.file_id not in counted
+        counted.add(node.file_id)
+        size_bytes = node.size_bytes if is_new else 0
+        if path in kept:
+            kept_files += is_new
+            kept_bytes += size_bytes
+        else:
+            package = packages.get(path, "")
+            removed.append(RemovedFile(path, package, kind_of_file(path), size_bytes))
+    return Selection(kept_files, kept_bytes, tuple(removed))
+
+
+def _largest_first(sizes: Iterable[tuple[_Key, int]]) -> dict[_Key, int]:
+    total: dict[_Key, int] = defaultdict(int)
+    for key, size_bytes in sizes:
+        total[key] += size_bytes
+    return dict(sorted(total.items(), key=lambda item: (-item[1], str(item[0]))))

@@ -1,0 +1,80 @@
+"""What a root file system has to have though no run need open it."""
+
+import posixpath
+from collections.abc import Iterator
+
+from trimtab.debloating.files.keeping import Found, Reason, Root, Wanted
+from trimtab.debloating.files.linker import configuration_files
+from trimtab.debloating.files.tree import NodeKind
+
+_MOUNT_POINTS = (
+    *("/proc", "/sys", "/dev", "/dev/pts", "/dev/shm", "/dev/mqueue", "/run", "/tmp", "/var/tmp"),
+    # Engines mount files of their own over these.
+    *("/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/mtab"),
+)
+# What glibc loads when a thread is cancelled, or asks for its call stack.
+_LOADED_LATE = ("libgcc_s.so.1",)
+
+
+def users(root: Root, found: Found) -> Iterator[Wanted]:
+    """Keep who there is, how the C library looks them up, and their home folders, as folders."""
+    if not _is_top(root, found):
+        return
+    for name in ("passwd", "group", "nsswitch.conf"):
+        yield Wanted(f"/etc/{name}", Reason.USERS)
+    for line in root.tree.lines_at("/etc/passwd"):
+        fields = line.split(":")
+        if len(fields) == 7 and posixpath.isabs(fields[5]):
+            end = root.tree.walk(fields[5]).end
+            if end is not None and root.tree.nodes[end].kind is NodeKind.FOLDER:
+                yield Wanted(fields[5], Reason.USERS)
+
+
+def loaded_by_c_library(root: Root, found: Found) -> Iterator[Wanted]:
+    """Keep, with glibc, what it loads by itself: the services of nsswitch.conf among it."""
+    if found.name != "libc.so.6" or not root.tree.is_whole:
+        return
+    names = set(_LOADED_LATE)
+    for line in root.tree.lines_at("/etc/nsswitch.conf"):
+        for service in line.partition("#")[0].partition(":")[2].split():
+            if service.isalnum():  # no action such as [NOTFOUND=return]
+                names.add(f"libnss_{service}.so.2")
+    for folder in root.linker_folders:
+        for name in sorted(names):
+            yield Wanted(f"{folder}/{name}", Reason.SERVICE, runs=True)
+
+
+def linker_configuration(root: Root, found: Found) -> Iterator[Wanted]:
+    """Keep, with a dynamic linker, its cache, and the configuration that this is made of."""
+    if not found.runs or not found.name.startswith("ld-") or not root.tree.is_whole:
+        return
+    yield Wanted("/etc/ld.so.cache", Reason.LINKER)
+    yield Wanted("/etc/ld.so.preload", Reason.LINKER)
+    for path in configuration_files(root.tree):
+        yield Wanted(path, Reason.LINKER)
+    for name in root.tree.names.get("/etc", ()):
+        if name.startswith("ld-musl-"):
+            yield Wanted(f"/etc/{name}", Reason.LINKER)
+
+
+def identity(root: Root, found: Found) -> Iterator[Wanted]:
+    """Keep what says which system this is: scanners of packages ask first."""
+    if _is_top(root, found):
+        yield Wanted("/etc/os-release", Reason.IDENTITY)
+        yield Wanted("/usr/lib/os-release", Reason.IDENTITY)
+        yield Wanted("/etc/debian_version", Reason.IDENTITY)
+
+
+def mount_points(root: Root, found: Found) -> Iterator[Wanted]:
+    """Keep where others are mounted, and the links at the top, by which `/bin` and `/lib` go on."""
+    if not _is_top(root, found):
+        return
+    for path in _MOUNT_POINTS:
+        yield Wanted(path, Reason.MOUNT_POINT)
+    for name in root.tree.names["/"]:
+        if root.tree.nodes[f"/{name}"].kind is NodeKind.LINK:
+            yield Wanted(f"/{name}", Reason.LINK)
+
+
+def _is_top(root: Root, found: Found) -> bool:
+    return root.tree.is_whole and found.path == "/"

@@ -1,0 +1,46 @@
+"""Archives of `docker save`: manifest.json names config and layers of each image.
+
+Docker image specification v1.2, "Combined Image JSON + Filesystem Changeset Format". Layers have no
+digest of their own there: the config's diff_ids are those of what they hold.
+"""
+
+from trimtab.images.archives.fields import Fields, parse_objects
+from trimtab.images.archives.image import Config, Image, Layer
+from trimtab.images.archives.naming import MOST_DOCUMENT_BYTES, one_of
+from trimtab.images.archives.platform import Platform
+from trimtab.images.archives.store import Store
+from trimtab.images.errors import DamagedError, ImageError, damage_of
+
+MANIFEST = "manifest.json"
+
+
+def open_docker_archive(store: Store, name: str | None, platform: Platform | None) -> Image:
+    """Return the image `name`, or the only one.
+
+    Raises ImageError where there is none of that name or platform, and where something is missing
+    or damaged.
+    """
+    with damage_of(store.path, MANIFEST):
+        entries = parse_objects(store.get(MANIFEST).read(MOST_DOCUMENT_BYTES))
+        entry = one_of(store.path, [(tuple(entry.texts("RepoTags")), entry) for entry in entries],
+                       name)  # fmt: skip
+        config_name = entry.text("Config")
+    with damage_of(store.path, config_name):
+        config = Config.parse(store.get(config_name).read(MOST_DOCUMENT_BYTES))
+    if platform is not None and config.platform() != platform:
+        raise ImageError(store.path, f"has an image for {config.platform()}, none for {platform}")
+    with damage_of(store.path, MANIFEST):
+        return Image(store.path, tuple(entry.texts("RepoTags")), config, _layers(store, entry,
+                     config))  # fmt: skip
+
+
+def _layers(store: Store, entry: Fields, config: Config) -> tuple[Layer, ...]:
+    names = entry.texts("Layers")
+    if len(names) != len(config.diff_ids):
+        raise DamagedError(
+            f"names {len(names)} layers, but the config {len(config.diff_ids)}; save it again"
+        )
+    return tuple(
+        Layer(store.get(name), diff_id)
+        for name, diff_id in zip(names, config.diff_ids, strict=True)
+    )

@@ -1,0 +1,157 @@
+"""A view, or a part of it, as a folder on disk."""
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from trimtab.errors import UserError
+from trimtab.files import naming, new_folder_beside, remove_tree
+from trimtab.images.archives.image import Image
+from trimtab.images.contents import contents_of
+from trimtab.images.node import Kind, Node
+from trimtab.images.selection import Selection, select
+from trimtab.images.view import View
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_DEVICES = {Kind.CHARACTER_DEVICE: stat.S_IFCHR, Kind.BLOCK_DEVICE: stat.S_IFBLK}
+_MAY_NOT = {errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.EINVAL}
+_OTHERS_RIGHTS = stat.S_ISUID | stat.S_ISGID
+
+
+@dataclass
+class LeftOut:
+    """What the user may not have in a folder, by path; root may all of it on most systems.
+
+    A file whose owner could not be given it belongs to the user, and has no setuid or setgid bit.
+    """
+
+    owners: list[str] = field(default_factory=list)
+    xattrs: list[str] = field(default_factory=list)
+    devices: list[str] = field(default_factory=list)
+
+
+def extract(image: Image, view: View, folder: Path, kept: Iterable[str] | None = None) -> LeftOut:
+    """Make the new folder `folder` of the paths `kept` of `view`, or of all, and return the rest.
+
+    It appears whole or not at all. Nothing is written outside it, whatever links say: they are
+    made when everything else is there. Raises UserError where there is something of its name,
+    and as `select` and `contents_of` do, and OSError as the system does.
+    """
+    if os.path.lexists(folder):
+        raise UserError(f"{folder}: there is something of this name; choose a new folder")
+    selection = select(view, kept)
+    partial = new_folder_beside(folder)
+    try:
+        with naming(folder):
+            left_out = _Extracting(partial).extract(image, selection)
+        partial.rename(folder)
+    except BaseException:
+        remove_tree(partial)
+        raise
+    return left_out
+
+
+class _Extracting:
+    """Writes into `top`, a new folder that nobody else may look into."""
+
+    def __init__(self, top: Path) -> None:
+        self.top = top
+        self.left_out = LeftOut()
+        self.may_own = os.geteuid() == 0
+
+    def extract(self, image: Image, selection: Selection) -> LeftOut:
+        for name in selection.folders:
+            if name:
+                self._path(name).mkdir(0o700)
+        for node, pieces in contents_of(image, selection.files):
+            self._write(selection.files[node], node, pieces)
+        for node, name in selection.others.items():
+            self._make(name, node)
+        for name, _, first in selection.hard_links:
+            if os.path.lexists(self._path(first)):  # a device that could not be made has no names
+                os.link(self._path(first), self._path(name), follow_symlinks=False)
+            else:
+                self.left_out.devices.append(f"/{name}")
+        for name, folder in reversed(selection.folders.items()):  # what is in them changes times
+            self._describe(name, folder, self._path(name))
+        return self.left_out
+
+    def _path(self, name: str) -> Path:
+        return self.top / name if name else self.top
+
+    def _write(self, name: str, node: Node, pieces: Iterator[bytes]) -> None:
+        path = self._path(name)
+        with open(os.open(path, _NEW, 0o600), "wb") as file:
+            for piece in _placed(file, node, pieces):
+                file.write(piece)
+            file.truncate(node.size_bytes)
+        self._describe(name, node, path)
+
+    def _make(self, name: str, node: Node) -> None:
+        path = self._path(name)
+        if node.kind is Kind.LINK:
+            path.symlink_to(node.target)
+        elif node.kind is Kind.PIPE:
+            os.mkfifo(path, 0o600)
+        else:
+            try:
+                os.mknod(path, _DEVICES[node.kind] | 0o600, os.makedev(*node.device))
+            except OSError as error:
+                if error.errno not in _MAY_NOT:
+                    raise
+                self.left_out.devices.append(f"/{name}")
+                return
+        self._describe(name, node, path)
+
+    def _describe(self, name: str, node: Node, path: Path) -> None:
+        """Owner first, which takes rights and attributes away, then these, and the times last."""
+        owned = self._own(name, node, path)
+        for key, value in node.xattrs:
+            with self._unless_refused(name, self.left_out.xattrs):
+                os.setxattr(path, key, value, follow_symlinks=False)
+        if node.kind is not Kind.LINK:
+            path.chmod(node.mode if owned else node.mode & ~_OTHERS_RIGHTS)
+        os.utime(path, ns=(node.mtime_ns, node.mtime_ns), follow_symlinks=False)
+
+    def _own(self, name: str, node: Node, path: Path) -> bool:
+        if (node.uid, node.gid) == (os.geteuid(), os.getegid()):
+            return True
+        if self.may_own:
+            refused = len(self.left_out.owners)
+            with self._unless_refused(name, self.left_out.owners):
+                os.chown(path, node.uid, node.gid, follow_symlinks=False)
+            return len(self.left_out.owners) == refused
+        self.left_out.owners.append(f"/{name}")
+        return False
+
+    @contextmanager
+    def _unless_refused(self, name: str, refused: list[str]) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in _MAY_NOT:
+                raise
+            if refused[-1:] != [f"/{name}"]:  # once for all attributes of a file
+                refused.append(f"/{name}")
+
+
+def _placed(file: IO[bytes], node: Node, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield pieces, the file being where each belongs: those of a sparse one lie apart."""
+    if node.segments is None:
+        yield from pieces
+        return
+    rest = b""
+    for offset, length in node.segments:
+        file.seek(offset)
+        while length:
+            rest = rest or next(pieces)
+            piece, rest = rest[:length], rest[length:]
+            length -= len(piece)
+            yield piece
+    for _ in pieces:  # has nothing, but says when there were too few
+        pass

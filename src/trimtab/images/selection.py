@@ -1,0 +1,65 @@
+"""A part of a view: some of its paths, and the folders above them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from trimtab.errors import TrimtabError
+from trimtab.images.node import Folder, Kind, Node
+from trimtab.images.tar.names import shown
+from trimtab.images.view import View
+
+
+@dataclass
+class Selection:
+    """What of a view is taken, in an order that depends on nothing else.
+
+    Names are relative to the top folder, whose own name is empty. Of a file with several names the
+    first one is in `files` or `others`, and the rest in `hard_links` with the first; `others` are
+    links, devices and pipes.
+    """
+
+    folders: dict[str, Folder] = field(default_factory=dict)
+    files: dict[Node, str] = field(default_factory=dict)
+    others: dict[Node, str] = field(default_factory=dict)
+    hard_links: list[tuple[str, Node, str]] = field(default_factory=list)
+
+    @property
+    def paths(self) -> int:
+        """How many paths it has."""
+        return len(self.folders) + len(self.files) + len(self.others) + len(self.hard_links)
+
+
+def select(view: View, kept: Iterable[str] | None = None) -> Selection:
+    """Return the part of `view` that has the paths `kept`, or all of it.
+
+    Of a folder that is kept, what is in it is not kept with it. Raises TrimtabError for a path
+    that is not in the view as it is written.
+    """
+    left = None if kept is None else _with_parents(kept)
+    selection = Selection()
+    for path, node in view.walk():
+        if left is not None:
+            if path not in left:
+                continue
+            left.discard(path)
+        name = path[1:]
+        if isinstance(node, Folder):
+            selection.folders[name] = node
+            continue
+        named = selection.files if node.kind is Kind.FILE else selection.others
+        if node in named:
+            selection.hard_links.append((name, node, named[node]))
+        else:
+            named[node] = name
+    if left:
+        raise TrimtabError(f"{shown(min(left))}: not in the image; expected a path of its view")
+    return selection
+
+
+def _with_parents(kept: Iterable[str]) -> set[str]:
+    every = {"/"}
+    for path in kept:
+        while path and path not in every:
+            every.add(path)
+            path = path.rpartition("/")[0]
+    return every

@@ -1,0 +1,1 @@
+"""Tar archives as container images have them: GNU, PAX and the older forms."""

@@ -1,0 +1,152 @@
+"""A new image of a part of another one's view.
+
+It is written as Docker saves images since version 25: an OCI image layout and, beside it, the
+manifest.json that older versions read. So one archive is for all of them, and for Podman.
+"""
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from trimtab.errors import UserError
+from trimtab.images.archives import descriptor, docker_archive, oci_layout
+from trimtab.images.archives.image import Image
+from trimtab.images.compression import Compression
+from trimtab.images.digest import digest_of
+from trimtab.images.selection import Selection, select
+from trimtab.images.view import View
+from trimtab.images.writing.layer import WrittenLayer, write_layer
+from trimtab.images.writing.layout import Layout, blob_name, new_layout
+from trimtab.images.writing.reference import Reference
+
+_LAYER_TYPES = {
+    Compression.NONE: "application/vnd.oci.image.layer.v1.tar",
+    Compression.GZIP: "application/vnd.oci.image.layer.v1.tar+gzip",
+    Compression.ZSTD: "application/vnd.oci.image.layer.v1.tar+zstd",
+}
+_NO_LONGER_TRUE = "org.opencontainers.image.base."  # which image its lowest layers are of
+_CREATED_BY = "trimtab image slim"
+
+
+@dataclass(frozen=True)
+class WrittenImage:
+    """A new image: `config_digest` is its ID for engines, `manifest_digest` that for registries."""
+
+    manifest_digest: str
+    config_digest: str
+    layer: WrittenLayer
+
+
+def write_image(
+    image: Image,
+    view: View,
+    destination: Path,
+    *,
+    name: str,
+    compression: Compression,
+    kept: Iterable[str] | None = None,
+) -> WrittenImage:
+    """Write an image `name` of one layer, with the paths `kept` of `view`, or with all.
+
+    `destination` becomes a tar file where it ends in `.tar`, else a folder, whole or not at all;
+    what was there goes. What the image runs, its user, labels and all else of its config stay. The
+    same input gives the same digests. Raises UserError for a name that is none, or a destination in
+    the place of the original, and as `select`, `contents_of` and writing do.
+    """
+    reference = Reference.parse(name)
+    _check_place(image.path, destination)
+    selection = select(view, kept)
+    with new_layout(destination) as layout:
+        layer = _add_layer(layout, image, selection, compression)
+        config = _json(_slim_config(image, layer, selection.paths))
+        manifest = _json(_manifest(image, layer, _described(descriptor.CONFIG, config)))
+        written = WrittenImage(layout.add_blob(manifest), layout.add_blob(config), layer)
+        index = _index(image, _described(descriptor.MANIFEST, manifest), reference)
+        archive = {
+            "Config": blob_name(written.config_digest),
+            "RepoTags": [str(reference)],
+            "Layers": [blob_name(layer.digest)],
+        }
+        layout.add_data(oci_layout.LAYOUT_NAME, _json({"imageLayoutVersion": "1.0.0"}))
+        layout.add_data(oci_layout.INDEX_NAME, _json(index))
+        layout.add_data(docker_archive.MANIFEST, _json([archive]))
+    return written
+
+
+def _check_place(original: Path, destination: Path) -> None:
+    place, source = Path(os.path.realpath(destination)), Path(os.path.realpath(original))
+    if place.is_relative_to(source) or source.is_relative_to(place):
+        raise UserError(
+            f"{destination}: the slim image cannot be in the place of the original {original};"
+            " choose another"
+        )
+
+
+def _add_layer(
+    layout: Layout, image: Image, selection: Selection, compression: Compression
+) -> WrittenLayer:
+    written: list[WrittenLayer] = []
+
+    def write(file: IO[bytes]) -> str:
+        written.append(write_layer(image, selection, file, compression))
+        return blob_name(written[0].digest)
+
+    layout.add(write)
+    return written[0]
+
+
+def _slim_config(image: Image, layer: WrittenLayer, paths: int) -> dict[str, Any]:
+    """Its history still tells how the files came about, but of no layer that is not there."""
+    document = dict(image.config.document.values)
+    earlier = image.config.history()
+    for entry in earlier:
+        entry["empty_layer"] = True
+    last: dict[str, Any] = {
+        "created_by": _CREATED_BY,
+        "comment": f"{paths} paths of the {len(image.layers)} layers above, in one",
+    }
+    if "created" in document:  # no other date would be the same next time
+        last["created"] = document["created"]
+    document["history"] = [*earlier, last]
+    document["rootfs"] = {"type": "layers", "diff_ids": [layer.diff_id]}
+    return document
+
+
+def _manifest(image: Image, layer: WrittenLayer, config: dict[str, Any]) -> dict[str, Any]:
+    kind = _LAYER_TYPES[layer.compression]
+    manifest = {
+        "schemaVersion": 2,
+        "mediaType": descriptor.MANIFEST,
+        "config": config,
+        "layers": [{"mediaType": kind, "digest": layer.digest, "size": layer.size_bytes}],
+    }
+    annotations = {
+        key: value
+        for key, value in image.annotations.items()
+        if not key.startswith(_NO_LONGER_TRUE)
+    }
+    return {**manifest, "annotations": annotations} if annotations else manifest
+
+
+def _index(image: Image, manifest: dict[str, Any], reference: Reference) -> dict[str, Any]:
+    found = image.config.platform()
+    platform = {"os": found.system, "architecture": found.architecture}
+    if found.variant:
+        platform["variant"] = found.variant
+    names = {descriptor.ENGINE_NAME: reference.whole, descriptor.NAME: reference.whole}
+    return {
+        "schemaVersion": 2,
+        "mediaType": descriptor.INDEX,
+        "manifests": [{**manifest, "platform": platform, "annotations": names}],
+    }
+
+
+def _described(media_type: str, data: bytes) -> dict[str, Any]:
+    return {"mediaType": media_type, "digest": digest_of(data), "size": len(data)}
+
+
+def _json(document: Mapping[str, Any] | list[Any]) -> bytes:
+    return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
