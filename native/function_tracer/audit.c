@@ -79,10 +79,16 @@ static int has_text_relocations(const struct link_map *map) {
   return dynamic_entry(map, DT_TEXTREL) || (flags && flags->d_un.d_val & DF_TEXTREL);
 }
 
-static int is_c_library(const char *name) {
-  static const char *const names[] = {"libc.so.6", "ld-linux-x86-64.so.2", "libpthread.so.0"};
+/* By the name that it has for others: its file may be called libc-2.31.so. Before glibc 2.34 these
+ * were several, of which the last two start threads with every signal blocked. */
+static int is_c_library(const struct link_map *map, const char *path) {
+  static const char *const names[] = {"libc.so.6", "ld-linux-x86-64.so.2", "libpthread.so.0",
+                                      "librt.so.1", "libanl.so.1"};
+  const ElfW(Dyn) *own_name = dynamic_entry(map, DT_SONAME);
+  const char *texts = dynamic_address(map, DT_STRTAB);
+  const char *name = own_name && texts ? texts + own_name->d_un.d_val : base_name(path);
   for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
-    if (text_equal(base_name(name), names[i])) return 1;
+    if (text_equal(name, names[i])) return 1;
   return 0;
 }
 
@@ -206,7 +212,7 @@ __attribute__((visibility("default"))) unsigned int la_objopen(struct link_map *
     return 0;
   }
   enum object_status why = OBJECT_WATCHED;
-  if (is_c_library(name)) why = OBJECT_C_LIBRARY;
+  if (is_c_library(map, name)) why = OBJECT_C_LIBRARY;
   else if (has_text_relocations(map)) why = OBJECT_TEXT_RELOCATIONS;
   if (!map_file(name, &status, &file)) why = OBJECT_NOT_READABLE;
   if (why == OBJECT_WATCHED) {

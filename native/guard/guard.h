@@ -4,15 +4,16 @@
 #ifndef TRIMTAB_GUARD_H
 #define TRIMTAB_GUARD_H
 
-#include <dlfcn.h>
-
 #include "../records/guard_link.h"
 
 #define EXPORT __attribute__((visibility("default")))
 /* The function that ours stands before. */
 #define REAL(name) \
   static __typeof__(&name) real; \
-  if (!real) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
+  if (!real) real = (__typeof__(&name))next_function(#name)
+
+/* The function of that name in the libraries behind this one. */
+void *next_function(const char *name);
 
 /* A SIGTRAP that no watched function caused: the program's own, or sent to it. */
 void foreign_trap(int number, void *info, void *context);

@@ -63,6 +63,12 @@ def _separates(path: str) -> bool:
     return any(character in ":;" or character.isspace() for character in path)
 
 
+def native_folders() -> tuple[Path, ...]:
+    """Return the folders that the paths of `native_path` and `loadable` are in."""
+    links = (Path(_links().name),) if _links.cache_info().currsize else ()
+    return (BUILD, *links)
+
+
 @cache
 def _links() -> "tempfile.TemporaryDirectory[str]":
     return tempfile.TemporaryDirectory(prefix="trimtab-")

@@ -29,7 +29,7 @@ def restoring(program: Program, record: Path) -> Program:
     That is in a folder of its own, as a program of another user may write there.
     """
     record.parent.mkdir(parents=True, exist_ok=True)
-    program.give(record.parent)
+    program = program.with_access_to(record.parent)
     environment = fallback_environment(program.environment, Behaviour.RESTORE, record)
     return replace(program, environment=environment)
 

@@ -12,6 +12,7 @@ from trimtab.profiling.runs.compare import compare_outputs
 from trimtab.profiling.runs.conditions import varied
 from trimtab.profiling.runs.measured import MeasuredRun, failure_of
 from trimtab.profiling.runs.program import Program
+from trimtab.profiling.runs.root import Root
 from trimtab.profiling.runs.run import measure_run
 from trimtab.profiling.tracing.collector import eager_collection
 from trimtab.profiling.tracing.functions import (
@@ -19,7 +20,7 @@ from trimtab.profiling.tracing.functions import (
     read_function_trace,
     tracing_environment,
 )
-from trimtab.profiling.tracing.kernels import kernel_tracing_environment
+from trimtab.profiling.tracing.kernels import kernel_tracing_environment, trace_no_kernels
 
 # A program made for many CPUs may take very long on one: it is ended then.
 _MOST_TIMES, _MOST_S = 4.0, 120.0
@@ -67,13 +68,15 @@ def trace_runs(
         kernels = functions / "kernels" if repeat == count or not eager else None
         watched = under(limited, number, caches)
         environment = tracing_environment(watched.environment, functions)
-        if kernels:
+        if kernels and program.root is not None:
+            trace_no_kernels(kernels, "programs in a root are not traced for GPU code")
+        elif kernels:
             interpreter = Path(workload.python or program.command[0])
             environment = kernel_tracing_environment(
                 environment, kernels, interpreter, workload.own_profiler
             )
         watched = replace(watched, environment=environment)
-        program.give(functions, *functions.glob("*"))
+        watched = watched.with_access_to(functions, *functions.glob("*"))
         run, problem = _attempt(watched, "traced", number, repeat, hardware, folder)
         if problem and number == 0:
             raise UserError(problem)
@@ -85,13 +88,13 @@ def trace_runs(
     return traced
 
 
-def read_functions(traced: Sequence[TracedRun]) -> FunctionTrace:
+def read_functions(traced: Sequence[TracedRun], root: Root | None) -> FunctionTrace:
     """Return what functions the runs used, and what is missing of those that ended well."""
-    trace = read_function_trace(*(each.functions for each in traced))
+    trace = read_function_trace(*(each.functions for each in traced), root=root)
     ended_well = [each.functions for each in traced if not each.problem]
     if len(ended_well) == len(traced):
         return trace
-    whole = read_function_trace(*ended_well)
+    whole = read_function_trace(*ended_well, root=root)
     return replace(
         trace,
         incomplete_because=whole.incomplete_because,
@@ -138,8 +141,9 @@ def under(program: Program, number: int, folder: Path) -> Program:
     changed = varied(number, folder).apply(program)
     if number % 2 == 0:
         return replace(changed, marks=Marks())
-    environment = eager_collection(changed.environment, folder / f"collector-{number}")
-    return replace(changed, environment=environment)
+    collector = folder / f"collector-{number}"
+    environment = eager_collection(changed.environment, collector)
+    return replace(changed, environment=environment).seeing(collector)
 
 
 def _attempt(

@@ -103,7 +103,11 @@ class UsedModule:
 
 
 class Usage(Document):
-    """What a workload used in the traced runs; `notes` are remarks that make nothing invalid."""
+    """What a workload used in the traced runs; `notes` are remarks that make nothing invalid.
+
+    Of a workload in a root, libraries have their paths outside and files those inside. With
+    `files_complete` every file of its environment that was used is among `files`.
+    """
 
     stage: ClassVar[str] = "profile"
     most_bytes: ClassVar[int] = 1 << 26
@@ -116,6 +120,7 @@ class Usage(Document):
     processes: Annotated[list[UsedProcess], FailFast()] = Field(default_factory=list)
     libraries: Annotated[list[UsedLibrary], FailFast()] = Field(default_factory=list)
     files: Annotated[list[UsedFile], FailFast()] = Field(default_factory=list)
+    files_complete: bool = False
     gpus: Annotated[list[UsedGpu], FailFast()] = Field(default_factory=list)
     modules: Annotated[list[UsedModule], FailFast()] = Field(default_factory=list)
     kernels_traced: bool = False  # whether `modules` are all that were loaded

@@ -33,7 +33,7 @@ def find_crash(program: Program, folder: Path, slim: Path, original: Path) -> Cr
     record = folder / "crash.txt"
     make_way(record)
     record.touch()
-    program.give(record)
+    program = program.with_access_to(record)
     environment = with_preload(program.environment, native_path("libtrimtab-crash.so"))
     environment["TRIMTAB_CRASH"] = str(record.resolve())
     reporting = replace(program, environment=environment)

@@ -4,6 +4,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from trimtab.profiling.runs.root import Root
+
 # By the variable that names the folder. What is only downloaded stays where it is.
 _FOLDERS = {
     "CUDA_CACHE_PATH": "cuda",
@@ -20,16 +22,21 @@ _FOLDERS = {
 _COMPUTED = frozenset({"cupy", "fontconfig", "matplotlib", "mesa_shader_cache", "numba"})
 
 
-def make_caches(folder: Path, environment: Mapping[str, str]) -> list[Path]:
+def make_caches(
+    folder: Path, environment: Mapping[str, str], root: Root | None = None
+) -> list[Path]:
     """Make the caches in the new folder `folder` and return their folders.
 
-    Models and data that XDG_CACHE_HOME in `environment` holds are linked, so that nothing is
-    downloaded again.
+    Models and data that XDG_CACHE_HOME in `environment`, of programs in `root`, holds are linked,
+    so that nothing is downloaded again.
     """
     caches = [folder / name for name in _FOLDERS.values()]
     for cache in caches:
         cache.mkdir(parents=True)
-    _link_data(_cache_home(environment), folder / _FOLDERS["XDG_CACHE_HOME"])
+    home = _cache_home(environment)
+    there = home if root is None else root.find(home)
+    if there is not None:
+        _link_data(there, home, folder / _FOLDERS["XDG_CACHE_HOME"])
     return caches
 
 
@@ -48,10 +55,11 @@ def _cache_home(environment: Mapping[str, str]) -> Path:
     return Path(environment.get("XDG_CACHE_HOME") or home / ".cache")
 
 
-def _link_data(source: Path, destination: Path) -> None:
+def _link_data(source: Path, called: Path, destination: Path) -> None:
+    """Link what is in `source`, which programs call `called`."""
     if not os.access(source, os.R_OK | os.X_OK):
         return
     for entry in source.iterdir():
         link = destination / entry.name
         if entry.name not in _COMPUTED and not os.path.lexists(link):
-            link.symlink_to(entry.absolute())
+            link.symlink_to(called.absolute() / entry.name)

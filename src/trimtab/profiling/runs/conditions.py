@@ -41,8 +41,11 @@ class Condition:
         variables = dict(self.variables)
         if self.caches is not None:
             variables |= caches_in(self.caches)
-            if not self.caches.exists():  # one that a run has had is the program's
-                program.give(self.caches, *make_caches(self.caches, program.environment))
+            if self.caches.exists():  # one that a run has had is the program's
+                program = program.seeing(self.caches)
+            else:
+                caches = make_caches(self.caches, program.environment, program.root)
+                program = program.with_access_to(self.caches, *caches)
         kept = set(program.own_variables)
         if kept.intersection(_THREADS):
             kept.update(_THREADS)

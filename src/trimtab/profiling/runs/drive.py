@@ -103,7 +103,7 @@ class Driving(threading.Thread):
             try:
                 driver = subprocess.Popen(
                     self._driver.command,
-                    cwd=self._program.workdir,
+                    cwd=self._driver.workdir or self._program.workdir,
                     env=dict(self._driver.environment),
                     stdin=subprocess.DEVNULL,
                     stdout=out,

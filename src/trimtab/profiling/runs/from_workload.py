@@ -3,8 +3,9 @@
 import os
 import re
 import shutil
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
 from typing import Any
 
 from trimtab.config.groups.workload import Workload
@@ -13,6 +14,42 @@ from trimtab.errors import UserError
 from trimtab.files import remove_tree
 from trimtab.profiling.as_user import User
 from trimtab.profiling.runs.program import Driver, Program
+from trimtab.profiling.runs.root import ENGINES_PATH, Root
+from trimtab.profiling.runs.root_users import user_in
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where commands of a workload run: here, or in a root."""
+
+    workload: Workload
+    interpreter: Path | None
+    workdir: Path
+    environment: Mapping[str, str]
+    root: Root | None = None
+
+    def command(self, key: str, words: list[str]) -> tuple[str, ...]:
+        """Return the words of a command; raises UserError where it is not found as a program."""
+        if self.interpreter and words[0] == "python":
+            words = [str(self.interpreter), *words[1:]]
+        name, path = words[0], self.environment["PATH"]
+        if self.root is not None:
+            found = self.root.which(name, path, self.workdir) is not None
+        else:
+            place = self.workdir / name if "/" in name else name
+            found = shutil.which(place, path=path) is not None
+        if not found:
+            where = (
+                f"in {self.interpreter.parent} or on the PATH"
+                if self.interpreter
+                else ("on the PATH")
+            )
+            root = f" in the root {self.root.folder}" if self.root else ""
+            raise UserError(
+                f"workload {self.workload.name}: {key}: {name} was not found as a program"
+                f" {where}{root}"
+            )
+        return tuple(words)
 
 
 def program_of(workload: Workload, run_folder: Path) -> Program:
@@ -27,42 +64,80 @@ def program_of(workload: Workload, run_folder: Path) -> Program:
     workdir = absolute(Path(workload.workdir))
     if not workdir.is_dir():
         raise UserError(f"workload {workload.name}: workdir: {workdir} is not a folder")
-    remove_tree(run_folder)
-    run_folder.mkdir(parents=True)
-    output = str(run_folder.resolve())
     path = os.environ.get("PATH", os.defpath)
     path = f"{interpreter.parent}:{path}" if interpreter else path
     user = None if workload.user is None else User.named(workload.user)
     inherited = dict(os.environ) if user is None else user.environment(os.environ)
     environment = {**inherited, **workload.env, "PATH": path}
+    place = _Place(workload, interpreter, workdir, environment)
+    return _program(place, place, run_folder, user)
+
+
+def program_in(
+    root: Root,
+    workload: Workload,
+    run_folder: Path,
+    inherited: Mapping[str, str] | None = None,
+) -> Program:
+    """Return the program that `workload` describes as it runs in `root`.
+
+    Its paths, its user, which is root where it names none, and PATH are those of programs inside;
+    relative paths start at the root's top. `{output}` and a server's driver are outside, as with
+    `program_of`. The program inherits `inherited`, and PATH and its user's HOME where these are
+    not among it. Raises as `program_of` does.
+    """
+    top = PurePath("/")
+    root = root.with_network_names()
+    interpreter = Path(top, workload.python) if workload.python else None
+    if interpreter and not ((found := root.find(interpreter)) and found.is_file()):
+        raise UserError(
+            f"workload {workload.name}: python: {interpreter} does not exist in the root"
+            f" {root.folder}"
+        )
+    workdir = Path(top, workload.workdir)
+    if not ((found := root.find(workdir)) and found.is_dir()):
+        raise UserError(
+            f"workload {workload.name}: workdir: {workdir} is not a folder in the root"
+            f" {root.folder}"
+        )
+    user = user_in(root, workload.user or "0")
+    own = {"PATH": ENGINES_PATH, "HOME": user.home}
+    environment = {**own, **(inherited or {}), **workload.env}
+    if interpreter:
+        environment["PATH"] = f"{interpreter.parent}:{environment['PATH']}"
+    inside = _Place(workload, interpreter, workdir, environment, root)
+    outside = _Place(workload, None, absolute(Path()), {"PATH": os.defpath, **os.environ})
+    return _program(inside, outside, run_folder, user)
+
+
+def _program(place: _Place, drivers: _Place, run_folder: Path, user: User | None) -> Program:
+    """The program of a workload that runs at `place`, and a server's driver at `drivers`."""
+    workload = place.workload
+    remove_tree(run_folder)
+    run_folder.mkdir(parents=True)
+    output = str(run_folder.resolve())
 
     def placed(text: str | None) -> str | None:
         return None if text is None else text.replace("{output}", output)
 
-    def found(key: str, words: list[str]) -> tuple[str, ...]:
-        command = tuple(word.replace("{output}", output) for word in words)
-        if interpreter and command[0] == "python":
-            command = (str(interpreter), *command[1:])
-        if not shutil.which(workdir / command[0] if "/" in command[0] else command[0], path=path):
-            where = f"in {interpreter.parent} or on the PATH" if interpreter else "on the PATH"
-            raise UserError(
-                f"workload {workload.name}: {key}: {command[0]} was not found as a program {where}"
-            )
-        return command
+    def words_of(words: list[str]) -> list[str]:
+        return [word.replace("{output}", output) for word in words]
 
     driver = None
     if workload.server.drive:
+        words = words_of(_with_parameters(workload, workload.server.drive))
         driver = Driver(
-            command=found("server.drive", _with_parameters(workload, workload.server.drive)),
-            environment=environment,
+            command=drivers.command("server.drive", words),
+            environment=drivers.environment,
             ready=workload.server.ready,
             address=workload.server.address,
             stop=_signal(workload.server.stop),
+            workdir=drivers.workdir,
         )
     program = Program(
-        command=found("command", command_line(workload)),
-        workdir=workdir,
-        environment=environment,
+        command=place.command("command", words_of(command_line(workload))),
+        workdir=place.workdir,
+        environment=place.environment,
         timeout_s=workload.timeout_s,
         output=replace(workload.output, path=placed(workload.output.path)),
         marks=replace(workload.marks, file=placed(workload.marks.file)),
@@ -70,9 +145,9 @@ def program_of(workload: Workload, run_folder: Path) -> Program:
         own_variables=frozenset(workload.env),
         driver=driver,
         user=user,
+        root=place.root,
     )
-    program.give(run_folder)
-    return program
+    return program.with_access_to(run_folder)
 
 
 def moved(program: Program, root: Path, slim: Path) -> Program:

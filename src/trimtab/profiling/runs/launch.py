@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 from trimtab.errors import UserError
 from trimtab.profiling.meters.processes import RunProcesses, adopting_orphans
@@ -73,7 +74,9 @@ def launched(program: Program, stdout: Path, stderr: Path) -> Iterator[Launched]
         out = stack.enter_context(new_file(stdout))
         err = stack.enter_context(new_file(stderr))
         if program.marks.wanted and program.marks.file is not None:
-            follower = FileFollower(program.workdir / program.marks.file, run.arrived, program.user)
+            follower = FileFollower(
+                program.written("marks.file", program.marks.file), run.arrived, program.user
+            )
         else:
             follower = None
         run.started_at = time.monotonic()
@@ -154,20 +157,22 @@ def start_process(program: Program, stdout: int, stderr: int) -> "subprocess.Pop
     waited for by what it writes, PYTHONUNBUFFERED is set. Raises UserError when the command or the
     working directory cannot be used.
     """
-    if not program.workdir.is_dir():
-        raise UserError(f"workdir: {program.workdir}: no such directory")
     waited_for = program.driver is not None and program.driver.ready is not None
     unbuffered = {"PYTHONUNBUFFERED": "1"} if waited_for or stdout == subprocess.PIPE else {}
+    options: dict[str, Any] = {
+        "env": {**program.environment, **unbuffered},
+        "stdin": subprocess.DEVNULL,
+        "stdout": stdout,
+        "stderr": stderr,
+        "start_new_session": True,
+    }
+    if program.root is not None:
+        return program.root.start(program.command, program.workdir, program.user, **options)
+    if not program.workdir.is_dir():
+        raise UserError(f"workdir: {program.workdir}: no such directory")
+    if program.user is not None:
+        options |= program.user.of_process
     try:
-        return subprocess.Popen(
-            program.command,
-            cwd=program.workdir,
-            env={**program.environment, **unbuffered},
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=stderr,
-            start_new_session=True,
-            **(program.user.of_process if program.user else {}),
-        )
+        return subprocess.Popen(program.command, cwd=program.workdir, **options)
     except (OSError, ValueError) as error:
         raise UserError(f"command: {program.command[0]}: cannot be started: {error}") from None

@@ -1,5 +1,6 @@
 """A program as its user runs it: the command, its output, and how it marks its progress."""
 
+import os
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,7 @@ from trimtab.config.groups.workload import Marks, Output
 from trimtab.config.signals import signal_name
 from trimtab.errors import UserError
 from trimtab.profiling.as_user import User
+from trimtab.profiling.runs.root import Root
 
 
 @dataclass(frozen=True)
@@ -17,7 +19,8 @@ class Driver:
     """How a server is used in a run: when it is ready, what drives it then, and what stops it.
 
     `ready` is searched in each line that the server writes; where it is None the server is ready
-    when `address`, HOST:PORT, accepts a connection. `stop` is the number of a signal.
+    when `address`, HOST:PORT, accepts a connection. `stop` is the number of a signal. It runs in
+    `workdir`, None for that of the server.
     """
 
     command: tuple[str, ...]
@@ -25,6 +28,7 @@ class Driver:
     ready: str | None
     address: str | None
     stop: int = signal.SIGTERM
+    workdir: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,8 @@ class Program:
     `own_variables` are the names of those variables that the workload sets itself. `cpus` is the
     number of CPUs that it may use, None for all that the process may that starts it. It
     runs as `user`, None for the one that the process runs as.
+
+    In a `root` all of these are as programs inside see them; a driver stays outside.
     """
 
     command: tuple[str, ...]
@@ -53,6 +59,7 @@ class Program:
     own_variables: frozenset[str] = frozenset()
     cpus: int | None = None
     user: User | None = None
+    root: Root | None = None
 
     def __post_init__(self) -> None:
         if not self.command:
@@ -63,15 +70,38 @@ class Program:
     @property
     def output_file(self) -> Path | None:
         """The file whose content is compared, or None where it is standard output."""
-        return None if self.output.path is None else self.workdir / self.output.path
+        return None if self.output.path is None else self.written("output.path", self.output.path)
 
-    def give(self, *paths: Path) -> None:
-        """Let the program write to `paths`, files and folders of ours, where it is another user's.
+    def written(self, key: str, path: str) -> Path:
+        """Return where a file that the program writes is for us; `path` may be relative to workdir.
 
-        Raises UserError where it cannot get there.
+        Raises UserError, which names `key`, for one that is gone with the root when it has ended.
         """
-        if self.user is not None:
-            self.user.give(*paths)
+        inside = Path(os.path.normpath(self.workdir / path))
+        if self.root is not None and not self.root.is_bound(inside):
+            raise UserError(
+                f"{key}: {inside} is in the root {self.root.folder}, where nothing that a program"
+                " writes stays; have it write to {output}"
+            )
+        return self.workdir / path
+
+    def with_access_to(self, *paths: Path) -> Self:
+        """Return the program, which sees files and folders of ours and may write to them.
+
+        Where it is another user's they are that user's then. Raises UserError where it cannot get
+        there.
+        """
+        if self.root is None:
+            if self.user is not None:
+                self.user.give(*paths)
+            return self
+        if self.user is not None:  # folders above are the root's own, which anybody may enter
+            self.user.own(*paths)
+        return self.seeing(*paths)
+
+    def seeing(self, *paths: Path) -> Self:
+        """Return the program, which sees files and folders of this machine where it has a root."""
+        return self if self.root is None else replace(self, root=self.root.binding(*paths))
 
     def ending_as(self, exit_code: int) -> Self:
         """Return the program, which has to end with `exit_code` unless its end is known."""

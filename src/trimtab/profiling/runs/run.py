@@ -26,7 +26,7 @@ from trimtab.profiling.runs.launch import Launched, launched
 from trimtab.profiling.runs.marks import MOST_EPOCHS
 from trimtab.profiling.runs.measured import MeasuredRun, with_scores
 from trimtab.profiling.runs.program import Program
-from trimtab.profiling.runs.sampling import Sampler
+from trimtab.profiling.sampling.sampler import Sampler
 
 _WATCH_INTERVAL_S = 0.05
 _FIRST_WATCH_S = 0.002

@@ -10,8 +10,8 @@ and keeps the program from masking or taking over SIGTRAP, and from losing the t
 import shutil
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.errors import ElfError
 from trimtab.native import loadable, native_path, with_preload
+from trimtab.profiling.runs.root import ENGINES_PATH, Root
 from trimtab.profiling.tracing.function_records import (
     ObjectRecord,
     ProcessRecord,
@@ -26,6 +27,10 @@ from trimtab.profiling.tracing.function_records import (
     read_records,
 )
 from trimtab.untrusted import new_folder
+
+# With an audit library glibc (since 2.32) lays out thread-local storage before it knows which
+# libraries a program has; those that need a fixed place, as jemalloc with 2.6 KB, get it of this.
+_STATIC_TLS = "glibc.rtld.optional_static_tls=4096"
 
 
 @dataclass(frozen=True)
@@ -65,20 +70,25 @@ def tracing_environment(environment: Mapping[str, str], record: Path) -> dict[st
     `record` is emptied: the files of an earlier run would count for this one.
     """
     new_folder(record)
+    tunables = environment.get("GLIBC_TUNABLES")
     return {
         **with_preload(environment, native_path("libtrimtab-guard.so")),
         "TRIMTAB_RECORD": str(record.resolve()),
         "LD_AUDIT": loadable(native_path("libtrimtab-functions.so")),
+        "GLIBC_TUNABLES": f"{_STATIC_TLS}:{tunables}" if tunables else _STATIC_TLS,
     }
 
 
-def read_function_trace(*folders: Path) -> FunctionTrace:
+def read_function_trace(*folders: Path, root: Root | None = None) -> FunctionTrace:
     """Return what the runs that recorded into `folders` used, all together.
 
-    Records of the same file from several processes and runs are united. Raises TrimtabError for a
-    file that is no record.
+    Records of the same file from several processes and runs are united. Of programs in a `root`
+    libraries have their paths outside, and processes those inside. Raises TrimtabError for a file
+    that is no record.
     """
     each_run = [read_records(folder) for folder in folders]
+    if root is not None:
+        each_run = [_outside(run, root) for run in each_run]
     records = Records(
         processes=[process for run in each_run for process in run.processes],
         objects=[loaded for run in each_run for loaded in run.objects],
@@ -89,7 +99,7 @@ def read_function_trace(*folders: Path) -> FunctionTrace:
         by_path.setdefault(each.path, []).append(each)
     problems = _problems(records)
     for run in each_run:
-        problems += _missing_programs(run)
+        problems += _missing_programs(run, root)
     libraries = []
     for path, objects in sorted(by_path.items()):
         files = {(each.inode, each.size_bytes) for each in objects if each.inode}
@@ -105,6 +115,16 @@ def read_function_trace(*folders: Path) -> FunctionTrace:
             *({process.executable for process in _killed(run)} for run in each_run or [records])
         ),
     )
+
+
+def _outside(records: Records, root: Root) -> Records:
+    """The records with the paths that loaded files have outside, whichever links led to them."""
+    objects = [
+        replace(each, path=str(root.find(path) or root.outside(path)))
+        for each in records.objects
+        for path in [PurePath(each.path)]
+    ]
+    return replace(records, objects=objects)
 
 
 def _killed(records: Records) -> list[ProcessRecord]:
@@ -154,7 +174,7 @@ def _problems(records: Records) -> list[str]:
     return problems
 
 
-def _missing_programs(records: Records) -> list[str]:
+def _missing_programs(records: Records, root: Root | None) -> list[str]:
     """Return the programs that processes of a run became, and that left no record.
 
     A process that was begun by none that is traced, as the first of the run, is no successor: each
@@ -180,13 +200,15 @@ def _missing_programs(records: Records) -> list[str]:
         " architecture or C library, or runs with raised privileges or as another user"
         for pid, each in programs.items()
         for program in each[max(0, len(each) - needed[pid] + begun[pid]) :]
-        if not _loads_no_library(program)
+        if not _loads_no_library(program, root)
     ]
 
 
-def _loads_no_library(program: str) -> bool:
+def _loads_no_library(program: str, root: Root | None) -> bool:
     """Whether `program` is a static executable: it can use no library's functions."""
-    path = shutil.which(program)
+    path: Path | str | None = shutil.which(program)
+    if root is not None:
+        path = root.which(program, ENGINES_PATH, PurePath("/"))
     if path is None:
         return False
     try:

@@ -54,13 +54,12 @@ def kernel_tracing_environment(
     the workload asks for: under eager loading all would seem in use. Without a GPU the environment
     stays as it is, and `record` says why.
     """
-    new_folder(record)
     try:
         cupti = find_cupti(python, cuda_major())
     except NoGpuError as error:
-        with naming(record / _NOT_TRACED):
-            (record / _NOT_TRACED).write_text(f"this machine has no NVIDIA GPU: {error}\n")
+        trace_no_kernels(record, f"this machine has no NVIDIA GPU: {error}")
         return dict(environment)
+    new_folder(record)
     traced = {
         **environment,
         "TRIMTAB_KERNELS": str(record.resolve()),
@@ -73,6 +72,13 @@ def kernel_tracing_environment(
         "CUDA_INJECTION64_PATH": str(native_path("libtrimtab-kernels.so")),
         "TRIMTAB_CUPTI": str(cupti),
     }
+
+
+def trace_no_kernels(record: Path, why: str) -> None:
+    """Leave in `record`, which is emptied, that no GPU code is traced, and why."""
+    new_folder(record)
+    with naming(record / _NOT_TRACED):
+        (record / _NOT_TRACED).write_text(f"{why}\n")
 
 
 def asks_for_gpu(driver_functions: Iterable[str | None]) -> bool:

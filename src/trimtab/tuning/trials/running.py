@@ -151,7 +151,9 @@ class Running:
         if self._process.stdout is not None:
             self._reader = PipeReader(self._process.stdout, self._stdout, self._arrived)
         elif program.marks.epoch is not None and program.marks.file is not None:
-            self._reader = FileFollower(program.workdir / program.marks.file, self._arrived)
+            self._reader = FileFollower(
+                program.written("marks.file", program.marks.file), self._arrived
+            )
         if self._reader is not None:
             self._reader.start()
 
@@ -179,7 +181,9 @@ class Running:
                 [str(folder.module), *filter(None, [program.environment.get("PYTHONPATH")])]
             ),
         }
-        program.give(folder.checkpoint, folder.channel.folder, *folder.channel.paths)
+        program = program.with_access_to(
+            folder.checkpoint, folder.channel.folder, *folder.channel.paths
+        )
         return cls(replace(program, environment=environment), folder, settings)
 
     def let_go(self) -> None:

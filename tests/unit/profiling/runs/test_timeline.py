@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.profiling.runs.timeline import Timeline
+from trimtab.profiling.sampling.timeline import Timeline
 
 steps = st.lists(st.tuples(st.floats(1e-3, 10), st.integers(0, 1000)), min_size=1, max_size=20)
 

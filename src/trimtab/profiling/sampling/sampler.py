@@ -13,7 +13,7 @@ from trimtab.profiling.meters.memory import ResidentMemory
 from trimtab.profiling.meters.os_counters import OS_COUNTERS, Counts, OsCounters
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.meters.processes import RunProcesses, Stat
-from trimtab.profiling.runs.timeline import Timeline
+from trimtab.profiling.sampling.timeline import Timeline
 
 _WHOLE = [name for name in OS_COUNTERS if name != "cpu_s"]
 

@@ -1,0 +1,68 @@
+#define _GNU_SOURCE
+#include "mounts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "exit_status.h"
+#include "failure.h"
+
+/* linux/mount.h, which some C libraries' own header contradicts */
+enum { TREE_CLONE = 1, TREE_CLOEXEC = O_CLOEXEC, TREE_RECURSIVE = 0x8000, FROM_TREE = 4 };
+
+struct held hold(const char *path) {
+    int tree = (int)syscall(SYS_open_tree, AT_FDCWD, path,
+                            TREE_CLONE | TREE_CLOEXEC | TREE_RECURSIVE);
+    return (struct held){path, tree};
+}
+
+static void make_one(const char *path) {
+    if (mkdir(path, 0755) && errno != EEXIST)
+        fail(CANNOT_ENTER, "cannot make the folder %s in it", path);
+}
+
+/* Make the folders above what `path` names, which has to be absolute. */
+static void make_way(const char *path) {
+    char above[PATH_MAX];
+    size_t length = strlen(path);
+    if (length >= sizeof above) {
+        errno = ENAMETOOLONG;
+        fail(CANNOT_ENTER, "cannot make the folder %s in it", path);
+    }
+    for (size_t i = 1; i < length; i++) {
+        if (path[i] != '/') continue;
+        memcpy(above, path, i);
+        above[i] = 0;
+        make_one(above);
+    }
+}
+
+void make_folder(const char *path) {
+    make_way(path);
+    make_one(path);
+}
+
+static void make_file(const char *path) {
+    make_way(path);
+    /* What is there may be a device, which is not to be opened. */
+    if (mknod(path, S_IFREG | 0644, 0) && errno != EEXIST)
+        fail(CANNOT_ENTER, "cannot make the file %s in it", path);
+}
+
+void show(const struct held *held) {
+    struct stat status;
+    if (fstatat(held->tree, "", &status, AT_EMPTY_PATH))
+        fail(CANNOT_ENTER, "cannot look at %s", held->path);
+    if (S_ISDIR(status.st_mode))
+        make_folder(held->path);
+    else
+        make_file(held->path);
+    if (syscall(SYS_move_mount, held->tree, "", AT_FDCWD, held->path, FROM_TREE))
+        fail(CANNOT_ENTER, "cannot show %s in it", held->path);
+    close(held->tree);
+}

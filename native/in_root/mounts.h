@@ -1,0 +1,19 @@
+#ifndef MOUNTS_H
+#define MOUNTS_H
+
+/* A file or folder with all that is mounted in it, held to be shown somewhere else. */
+struct held {
+    const char *path;
+    int tree;
+};
+
+/* Hold `path`; its tree is -1, with errno set, where that fails. */
+struct held hold(const char *path);
+
+/* Show what is held at its path, as it is seen now; folders that lack are made. */
+void show(const struct held *held);
+
+/* Make the folder `path` and those above it. */
+void make_folder(const char *path);
+
+#endif

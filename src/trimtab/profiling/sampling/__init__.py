@@ -1,0 +1,1 @@
+"""What meters read during a run, on one time axis."""

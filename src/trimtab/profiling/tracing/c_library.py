@@ -1,0 +1,93 @@
+"""Whether the function tracer can work in a root, and what is known where it cannot.
+
+It takes part in how programs are loaded: the C library has to be glibc, no older than the one that
+`libtrimtab-guard.so` was linked with. Here that is the machine's; a root has its own.
+"""
+
+import subprocess
+from pathlib import PurePath
+
+import numpy as np
+
+from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.errors import ElfError
+from trimtab.native import loadable, native_path
+from trimtab.profiling.runs.root import Root
+from trimtab.profiling.tracing.files import FileTrace
+from trimtab.profiling.tracing.function_records import ProcessRecord
+from trimtab.profiling.tracing.functions import FunctionTrace, TracedLibrary
+
+_LINKER = "ld-linux-x86-64.so.2"
+_PATIENCE_S = 60
+
+
+def why_functions_stay_unknown(files: FileTrace, root: Root) -> str:
+    """Return why the functions that a run used in `root` cannot be traced, or nothing.
+
+    `files` is a trace of the run's files. Static programs use no functions of libraries, but may
+    start others that do. Raises UserError where the root cannot be entered.
+    """
+    by_linker: dict[str, PurePath] = {}
+    for path in sorted({process.executable for process in files.processes if process.executable}):
+        try:
+            elf = read_elf(root.outside(PurePath(path)))
+        except (ElfError, OSError):
+            continue  # a program that the run made and deleted, or one that no library of ours fits
+        if elf.interpreter is not None:
+            by_linker.setdefault(elf.interpreter, PurePath(path))
+    if not by_linker:
+        return "all of its programs are static"
+    reasons = (_why_not_loaded(root, linker, program) for linker, program in by_linker.items())
+    return next(filter(None, reasons), "")
+
+
+def _why_not_loaded(root: Root, linker: str, program: PurePath) -> str:
+    """Return why the C library that `linker` belongs to loads no tracer into `program`."""
+    if PurePath(linker).name != _LINKER:
+        return f"the C library of {program} is not glibc: {linker} loads it"
+    guard = native_path("libtrimtab-guard.so")
+    try:
+        listed = subprocess.run(
+            root.entering([linker, "--list", str(program)], PurePath("/"), None),
+            env={"LD_PRELOAD": loadable(guard)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_PATIENCE_S,
+        )
+    except subprocess.TimeoutExpired:
+        return f"{linker} does not say whether it can load {program}"
+    said = listed.stderr.decode(errors="replace").strip()
+    if listed.returncode == 0 and guard.name not in said:  # it lists what it could not load, too
+        return ""
+    last = said.removeprefix(f"{program}: ").splitlines()[-1:] or ["it does not say why"]
+    return f"the C library of {program} does not load {guard.name}: {last[0]}"
+
+
+def untraced_functions(files: FileTrace, root: Root, why: str) -> FunctionTrace:
+    """Return the libraries that a file trace says were loaded in `root`, with no function known."""
+    loaded = {
+        root.outside(PurePath(file.real_path))
+        for file in files.files
+        if file.real_path is not None and "map_execute" in file.uses
+    }
+    libraries = []
+    for path in sorted(loaded):
+        try:
+            elf = read_elf(path)
+        except (ElfError, OSError):
+            continue  # no library, or one that the run made and deleted
+        nothing = np.empty(0, np.uint32)
+        libraries.append(TracedLibrary(str(path), elf.build_id, elf.size_bytes, why, 0, nothing))
+    processes = [
+        ProcessRecord(
+            pid=each.pid,
+            parent_pid=each.parent_pid,
+            started_ns=0,
+            executable=each.executable,
+            end="killed" if each.end == "unknown" else each.end,
+            by_fork=False,
+            lost_records=0,
+        )
+        for each in files.processes
+    ]
+    return FunctionTrace(processes, libraries, [], [], set())
