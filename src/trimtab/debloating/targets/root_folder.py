@@ -67,7 +67,9 @@ class RootFolder(Folder):
         if not programs:
             return frozenset()
         modules = [path for path in tree.nodes if _MODULE.search(path)]
-        return frozenset(path.removeprefix("/") for path in kept_paths(tree, [], programs + modules))
+        return frozenset(
+            path.removeprefix("/") for path in kept_paths(tree, [], programs + modules)
+        )
 
     def _is_privileged(self, path: str, node: Node) -> bool:
         if node.kind is not NodeKind.FILE or not node.mode & 0o111:

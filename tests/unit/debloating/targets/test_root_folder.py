@@ -143,7 +143,7 @@ def test_libraries_inside_lose_code_that_comes_back(tmp_path: Path) -> None:
         (tmp_path / f"{name}.c").write_text(source)
     library = root / "opt/lib/libmine.so"
     for command in (
-        ["gcc", "-shared", "-fPIC", "-o", library, "libmine.c"],
+        ["gcc", "-shared", "-fPIC", "-Wl,-soname,libmine.so", "-o", library, "libmine.c"],
         ["gcc", "-o", root / "opt/bin/app", "app.c", library, "-Wl,-rpath,/opt/lib"],
     ):
         subprocess.run(command, cwd=tmp_path, check=True)
@@ -177,15 +177,13 @@ def test_libraries_inside_lose_code_that_comes_back(tmp_path: Path) -> None:
 def test_libraries_of_privileged_programs_stay_whole(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root_of_programs(root, ["cat", "env"])
-    for command in (
-        ["gcc", "-shared", "-fPIC", "-o", root / "libplain.so", "-xc", "/dev/null"],
-        ["gcc", "-shared", "-fPIC", "-o", root / "libdeep.so", "-xc", "/dev/null"],
-        ["gcc", "-shared", "-fPIC", "-o", root / "libown.so", "-xc", "/dev/null",
-         "-Wl,--no-as-needed", root / "libdeep.so", "-Wl,-rpath,/"],
-    ):  # fmt: skip
-        subprocess.run(command, check=True)
+    source = tmp_path / "empty.c"
+    source.write_text("int nothing;")
+    for name, needs in (("plain", []), ("deep", []), ("own", [root / "libdeep.so"])):
+        words = ["-shared", "-fPIC", f"-Wl,-soname,lib{name}.so,--no-as-needed,-rpath,/", *needs]
+        subprocess.run(["gcc", "-o", root / f"lib{name}.so", source, *words], check=True)
     (tmp_path / "main.c").write_text("int main(void) { return 0; }")
-    links = ["-Wl,--no-as-needed", root / "libown.so", f"-Wl,-rpath,/:{root}"]
+    links = ["-Wl,--no-as-needed,-rpath,/", root / "libown.so", f"-Wl,-rpath-link,{root}"]
     subprocess.run(["gcc", "-o", root / "su", tmp_path / "main.c", *links], check=True)
     traced = {"traced": True, "not_traced_because": ""}
     libraries = [replace(each, **traced) for each in untraced_libraries(root)]
