@@ -122,7 +122,7 @@ def test_where_functions_cannot_be_traced_libraries_stay_whole(
     if kind == "static":
         source = PROGRAM + LIBRARY
         compiled(source, top / "app/bin/p", "-static")
-        why = "/app/bin/p is a static program"
+        why = "all of its programs are static"
     else:
         linker = "/lib/ld-musl-x86_64.so.1"
         real = next((top / "lib64").glob("ld-linux*")).resolve()
@@ -140,6 +140,16 @@ def test_where_functions_cannot_be_traced_libraries_stay_whole(
     for library in usage.libraries:
         assert (library.traced, library.not_traced_because) == (False, why)
     assert "missing" in next(f.uses for f in usage.files if f.path == "/etc/absent")
+
+
+def test_what_a_static_program_starts_is_traced(top: Path, tmp_path: Path) -> None:
+    """As a static init of a container."""
+    source = "#include <unistd.h>\nint main(int c, char **w) { return execv(w[1], w + 1); }"
+    compiled(source, top / "app/init", "-static")
+    usage = traced(top, tmp_path / "runs", "./init", "/app/run", traced_runs=1)
+    assert usage.complete, usage.incomplete_because
+    (mine,) = [each for each in usage.libraries if each.path.endswith("libp.so")]
+    assert mine.traced and mine.functions_used > 0
 
 
 def test_a_program_that_the_root_lacks(top: Path, tmp_path: Path) -> None:

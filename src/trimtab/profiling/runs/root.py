@@ -39,6 +39,12 @@ class Root:
             raise UserError(
                 f"{self.folder}: not a folder by its absolute path; name a root file system"
             )
+        for bind in self.binds:  # there programs would write to it
+            if any(each.is_relative_to(bind) for each in (self.folder, self.folder.resolve())):
+                raise UserError(
+                    f"{bind}: holds the root {self.folder}, which programs in that would write to;"
+                    " take a folder elsewhere"
+                )
 
     def binding(self, *paths: Path) -> Self:
         """Return the root with `paths` of this machine in it too, by each name that they have."""

@@ -5,14 +5,13 @@ It takes part in how programs are loaded: the C library has to be glibc, no olde
 """
 
 import subprocess
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 import numpy as np
 
-from trimtab.binaries.elf.reader import Elf, read_elf
+from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.errors import ElfError
 from trimtab.native import loadable, native_path
-from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.root import Root
 from trimtab.profiling.tracing.files import FileTrace
 from trimtab.profiling.tracing.function_records import ProcessRecord
@@ -20,63 +19,43 @@ from trimtab.profiling.tracing.functions import FunctionTrace, TracedLibrary
 
 _LINKER = "ld-linux-x86-64.so.2"
 _PATIENCE_S = 60
-_MOST_INTERPRETERS, _LONGEST_LINE_BYTES = 5, 256  # as of Linux
 
 
-def why_functions_stay_unknown(program: Program) -> str:
-    """Return why the functions that `program` uses in its root cannot be traced, or nothing.
+def why_functions_stay_unknown(files: FileTrace, root: Root) -> str:
+    """Return why the functions that a run used in `root` cannot be traced, or nothing.
 
-    A script is judged by its interpreter, and what it starts by what it is started by. Raises
-    UserError where the root cannot be entered.
+    `files` is a trace of the run's files. Static programs use no functions of libraries, but may
+    start others that do. Raises UserError where the root cannot be entered.
     """
-    root = program.root
-    if root is None:
-        return ""
-    search = program.environment.get("PATH", "")
-    found = root.which(program.command[0], search, program.workdir)
-    for _ in range(_MOST_INTERPRETERS):
-        interpreter = None if found is None else _script_interpreter(found)
-        if interpreter is None:
-            break
-        found = root.find(PurePath("/") / program.workdir / interpreter)
-    if found is None:
-        return ""  # that it is not there is for its run to say
-    try:
-        elf = read_elf(found)
-    except (ElfError, OSError) as error:
-        return f"{root.inside(found)} is no program for this machine ({error})"
-    return _why_not_loaded(root, found, elf)
+    by_linker: dict[str, PurePath] = {}
+    for path in sorted({process.executable for process in files.processes if process.executable}):
+        try:
+            elf = read_elf(root.outside(PurePath(path)))
+        except (ElfError, OSError):
+            continue  # a program that the run made and deleted, or one that no library of ours fits
+        if elf.interpreter is not None:
+            by_linker.setdefault(elf.interpreter, PurePath(path))
+    if not by_linker:
+        return "all of its programs are static"
+    reasons = (_why_not_loaded(root, linker, program) for linker, program in by_linker.items())
+    return next(filter(None, reasons), "")
 
 
-def _script_interpreter(path: Path) -> str | None:
-    """The interpreter that the first line of a script names; None for what is no script."""
-    try:
-        with path.open("rb") as file:
-            line = file.readline(_LONGEST_LINE_BYTES)
-    except OSError:
-        return None
-    words = line[2:].split()
-    return words[0].decode(errors="surrogateescape") if line.startswith(b"#!") and words else None
-
-
-def _why_not_loaded(root: Root, path: Path, elf: Elf) -> str:
-    program = root.inside(path)
-    if elf.interpreter is None:
-        return f"{program} is a static program"
-    if PurePath(elf.interpreter).name != _LINKER:
-        return f"the C library of {program} is not glibc: {elf.interpreter} loads it"
+def _why_not_loaded(root: Root, linker: str, program: PurePath) -> str:
+    """Return why the C library that `linker` belongs to loads no tracer into `program`."""
+    if PurePath(linker).name != _LINKER:
+        return f"the C library of {program} is not glibc: {linker} loads it"
     guard = native_path("libtrimtab-guard.so")
-    words = root.entering([elf.interpreter, "--list", str(program)], PurePath("/"), None)
     try:
         listed = subprocess.run(
-            words,
+            root.entering([linker, "--list", str(program)], PurePath("/"), None),
             env={"LD_PRELOAD": loadable(guard)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_PATIENCE_S,
         )
     except subprocess.TimeoutExpired:
-        return f"{elf.interpreter} does not say whether it can load {program}"
+        return f"{linker} does not say whether it can load {program}"
     said = listed.stderr.decode(errors="replace").strip()
     if listed.returncode == 0 and guard.name not in said:  # it lists what it could not load, too
         return ""

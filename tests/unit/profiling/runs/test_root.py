@@ -6,6 +6,7 @@ import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path, PurePath
 
 import pytest
@@ -16,8 +17,9 @@ from trimtab.errors import UserError
 from trimtab.native import native_path
 from trimtab.profiling.as_user import User
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
+from trimtab.profiling.profile import with_files_followed
 from trimtab.profiling.runs.launch import start_process
-from trimtab.profiling.runs.program import Program
+from trimtab.profiling.runs.program import Driver, Program
 from trimtab.profiling.runs.root import Root
 from trimtab.profiling.runs.run import measure_run
 
@@ -277,6 +279,31 @@ def test_a_measured_run_with_marks_and_a_file(place: Path, tmp_path: Path) -> No
         _ = lost.output_file
 
 
+def test_a_server_is_driven_from_outside_and_stopped(place: Path, tmp_path: Path) -> None:
+    script = "trap 'echo stopped; exit 5' TERM; echo ready; while :; do sleep 0.01; done"
+    (place / "root/only/inside").mkdir(parents=True, exist_ok=True)
+    driver = Driver(("pwd",), {"PATH": os.defpath}, "ready", None, workdir=tmp_path)
+    server = replace(
+        program(Root(place / "root"), "sh", "-c", script, driver=driver, ends_with=5),
+        workdir=Path("/only/inside"),
+    )
+    traced = with_files_followed(server, tmp_path / "records/files.jsonl")
+    for condition, each in (("plain", server), ("traced", traced)):
+        run = measure_run(
+            each, condition=condition, repeat=0, hardware=NO_POWER_MODEL, log_dir=tmp_path / "logs"
+        )
+        assert run.failure is None and run.stdout.read_text() == "ready\nstopped\n"
+        assert run.output is not None and run.output.read_text() == f"{tmp_path}\n"
+
+
+def test_many_at_once_do_not_see_each_other(place: Path) -> None:
+    root = Root(place / "root")
+    script = "echo $$ > /mine; read line < /data/old; cat /mine; ls /dev/shm; echo x > /dev/shm/x"
+    started = [start_process(program(root, "sh", "-c", script), -1, -2) for _ in range(20)]
+    for process in started:
+        assert process.communicate()[0].decode() == f"{process.pid}\n"
+
+
 def test_links_are_followed_as_for_programs_inside(tmp_path: Path) -> None:
     top = tmp_path / "root"
     for folder in ("usr/bin", "etc", "a/b"):
@@ -289,7 +316,7 @@ def test_links_are_followed_as_for_programs_inside(tmp_path: Path) -> None:
         ("a/b/up", "../../../../../bin/absolute"),  # past the top is the top
         ("loop", "/loop"),
         ("nothing", "/absent"),
-        ("outside", str(tmp_path)),
+        ("outside", str(tmp_path / "data")),
         ("a/above", ".."),
     ):
         (top / link).symlink_to(target)
@@ -304,4 +331,16 @@ def test_links_are_followed_as_for_programs_inside(tmp_path: Path) -> None:
     assert root.which("tool", "/etc:/bin", PurePath("/")) == tool
     assert root.which("b/up", "", PurePath("/a")) == tool
     assert root.inside(tool) == PurePath("/usr/bin/tool")
-    assert root.binding(tmp_path).find(PurePath("/outside/root/bin/tool")) == tool
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/x").symlink_to("/bin/tool")
+    assert root.binding(tmp_path / "data").find(PurePath("/outside/x")) == tool
+
+
+def test_no_bind_may_hold_the_root(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "link").symlink_to("root")
+    for folder in ("root", "link"):
+        for bind in (tmp_path, tmp_path / folder, tmp_path / "root"):
+            with pytest.raises(UserError, match="holds the root"):
+                Root(tmp_path / folder).binding(bind)
+    assert Root(tmp_path / "root").binding(tmp_path / "root/below")
