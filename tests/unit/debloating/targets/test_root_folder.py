@@ -192,6 +192,11 @@ def test_libraries_of_privileged_programs_stay_whole(tmp_path: Path) -> None:
     (root / "su").chmod(0o4755)
     whole = {each.name for each in RootFolder(root).libraries([usage]) if "setuid" in each.why_not}
     assert {"libown.so", "libdeep.so"} <= whole and "libplain.so" not in whole
+    (root / "su").unlink()
+    old = root / "opt/libc.so.6"
+    old.parent.mkdir()
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", old, source], check=True)
+    assert all("too old" in each.why_not for each in RootFolder(root).libraries([usage]))
 
 
 @pytest.mark.parametrize("location", ["/", "/usr", "nowhere"])
