@@ -71,16 +71,15 @@ class RootFolder(Folder):
     def _why_no_fallback(self) -> str:
         """Why the fallback would not be loaded in the root, by its own C libraries."""
         needed = _versions(native_path(FALLBACK_LIBRARY.name)) | {_SOUND}
-        for path in self.tree().nodes:
-            if path.endswith("/libc.so.6"):
-                try:
-                    missing = needed - _versions(Path(f"{self.root}{path}"))
-                except (ElfError, OSError):
-                    continue  # a link, or for another machine
-                if missing:
-                    return (
-                        f"{path} is too old for what would bring its code back: no {min(missing)}"
-                    )
+        tree = self.tree()
+        libraries = {tree.file_at(path) for path in tree.nodes if path.endswith("/libc.so.6")}
+        for path in filter(None, libraries):
+            try:
+                missing = needed - _versions(Path(f"{self.root}{path}"))
+            except ElfError:
+                continue  # for another machine
+            if missing:
+                return f"{path} is too old for what would bring code back: no {min(missing)}"
         return ""
 
     @cached_property

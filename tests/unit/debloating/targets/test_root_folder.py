@@ -193,8 +193,9 @@ def test_libraries_of_privileged_programs_stay_whole(tmp_path: Path) -> None:
     whole = {each.name for each in RootFolder(root).libraries([usage]) if "setuid" in each.why_not}
     assert {"libown.so", "libdeep.so"} <= whole and "libplain.so" not in whole
     (root / "su").unlink()
-    old = root / "opt/libc.so.6"
-    old.parent.mkdir()
+    (root / "opt/lib").mkdir(parents=True)
+    old = root / "opt/lib/libc-2.31.so"
+    (root / "opt/libc.so.6").symlink_to("/opt/lib/libc-2.31.so")
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", old, source], check=True)
     assert all("too old" in each.why_not for each in RootFolder(root).libraries([usage]))
 
