@@ -112,7 +112,7 @@ static void lay_over(const char *root, bool as_user) {
 static void make_root(void) {
     if (!syscall(SYS_pivot_root, ".", ".")) {
         if (umount2(".", MNT_DETACH)) fail(CANNOT_ENTER, "cannot leave the former root");
-    } else if (chroot(".")) { /* the former root is none of a mount, as in another chroot */
+    } else if (chroot(".")) { /* the machine's very first root, an initramfs, cannot be left */
         fail(CANNOT_ENTER, "cannot change root");
     }
     if (chdir("/")) fail(CANNOT_ENTER, "cannot enter the new root");
@@ -134,7 +134,7 @@ int main(int argc, char **argv) {
     mode_t mask = umask(0);
     bool as_user = leave_namespaces(request.user);
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
-        fail(CANNOT_ENTER, "cannot make mounts private");
+        fail(CANNOT_ENTER, "cannot make mounts private (is this in a chroot?)");
     hold_kernel();
     for (size_t i = 0; i < request.bind_count; i++) {
         request.binds[i] = hold(request.binds[i].path);
