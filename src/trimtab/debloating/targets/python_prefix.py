@@ -1,7 +1,7 @@
 """A Python environment, such as a venv, one of uv's or of conda's: the folder above its `bin`."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import Self
 
@@ -74,6 +74,10 @@ class PythonPrefix(Folder):
         """Return `workload` as it is, or with all that it names of the environment from `slim`."""
         program = program_of(workload, run_folder)
         return moved(program, self.root, slim) if slim else program
+
+    def also_kept(self, workloads: Sequence[Workload]) -> set[str]:
+        """Return the folders of packages, in which Python finds the fallback."""
+        return {str(path) for path in self.root.glob(_PACKAGES)}
 
     def may_remove_unloaded(self, name: str) -> bool:
         """Return whether it is of a package: Python loads others before, and other programs do."""

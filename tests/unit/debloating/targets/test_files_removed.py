@@ -158,6 +158,30 @@ def test_verification_names_what_it_missed(stage: DebloatStage, slim: Path, tmp_
         )
 
 
+def test_python_without_packages_has_a_place_for_the_fallback(
+    stage: DebloatStage, tmp_path: Path
+) -> None:
+    """The traced program never looks for packages; another, which does, may miss something."""
+    [workload] = stage.workloads
+    bare = replace(workload, command=["python", "-I", "-S", "-c", "print(1)"])
+    trace_workload(bare, tmp_path / "trace", 1).write(tmp_path / "usage.json")
+    library = next(original_of(stage).glob("lib/python3*/site-packages/markupsafe/*.so"))
+    usage = Usage.read(tmp_path / "usage.json")
+    used = next(
+        each
+        for each in Usage.read(original_of(stage).with_name("usage.json")).libraries
+        if each.path == str(library)
+    )
+    usage.model_copy(update={"libraries": [*usage.libraries, used]}).write(tmp_path / "usage.json")
+    with Debloating(
+        replace(stage, workloads=[bare]), [tmp_path / "usage.json"], tmp_path
+    ) as debloating:
+        debloating.write()
+        debloating.build(tmp_path / "env")
+    packages = next((tmp_path / "env").glob("lib/python3*/site-packages"))
+    assert "00_trimtab_fallback.pth" in {path.name for path in packages.iterdir()}
+
+
 def test_kept_files_need_no_table_of_their_own(stage: DebloatStage, tmp_path: Path) -> None:
     options = Debloat(name="x", fallback=Fallback.NONE)
     kept = DebloatStage("program", "here", [], stage.workloads, options)
