@@ -9,6 +9,7 @@
 
 #include <asm/unistd_64.h>
 #include <elf.h>
+#include <emmintrin.h>
 #include <link.h>
 #include <sys/mman.h>
 
@@ -107,27 +108,24 @@ static int loads_number(const uint8_t *call, const uint8_t *begin) {
   const uint8_t *from = call - begin > NEAR_CALL ? call - NEAR_CALL : begin;
   for (; from + 5 <= call; from++) {
     uint32_t number;
+    if (*from != 0xb8) continue;
     memcpy(&number, from + 1, sizeof number);
-    if (*from == 0xb8 && (call_of(number) || number == __NR_getdents64)) return 1;
+    if (call_of(number) || number == __NR_getdents64) return 1;
   }
   return 0;
 }
 
 /* Whether bytes around look like a jump to `target`, which must not land in the middle of ours. */
 static int is_jumped_to(const uint8_t *target, const uint8_t *begin, const uint8_t *end) {
-  const uint8_t *at = target - begin > NEAR_JUMP ? target - NEAR_JUMP : begin;
-  const uint8_t *last = end - target > NEAR_JUMP ? target + NEAR_JUMP : end - 6;
-  for (; at < last; at++) {
+  const uint8_t *at = target - begin > NEAR_JUMP ? target - NEAR_JUMP : begin + 2;
+  const uint8_t *last = end - target > NEAR_JUMP ? target + NEAR_JUMP : end - 4;
+  for (; at < last; at++) { /* the operands of jumps: one byte, or four */
     int32_t distance;
-    if ((*at == 0xeb || (*at & 0xf0) == 0x70) && at + 2 + (int8_t)at[1] == target) return 1;
-    if (*at == 0xe9) {
-      memcpy(&distance, at + 1, sizeof distance);
-      if (at + 5 + distance == target) return 1;
-    }
-    if (*at == 0x0f && (at[1] & 0xf0) == 0x80) {
-      memcpy(&distance, at + 2, sizeof distance);
-      if (at + 6 + distance == target) return 1;
-    }
+    memcpy(&distance, at, sizeof distance);
+    if (at + 1 + (int8_t)*at == target && (at[-1] == 0xeb || (at[-1] & 0xf0) == 0x70)) return 1;
+    if (at + 4 + distance == target &&
+        (at[-1] == 0xe9 || (at[-2] == 0x0f && (at[-1] & 0xf0) == 0x80)))
+      return 1;
   }
   return 0;
 }
@@ -151,14 +149,25 @@ static int is_taken(const uint8_t *call) {
   return 0;
 }
 
+/* Where `syscall` may stand in the 16 bytes from `at` on, a bit each. */
+static unsigned calls_in(const uint8_t *at) {
+  __m128i first = _mm_loadu_si128((const __m128i *)at);
+  __m128i second = _mm_loadu_si128((const __m128i *)(at + 1));
+  return (unsigned)_mm_movemask_epi8(_mm_and_si128(_mm_cmpeq_epi8(first, _mm_set1_epi8(0x0f)),
+                                                   _mm_cmpeq_epi8(second, _mm_set1_epi8(0x05))));
+}
+
 static void find_calls(uint8_t *from, uint8_t *to, uint8_t *begin, uint8_t *end, int any_number) {
-  if (to > end - 8) to = end - 8;
-  for (uint8_t *at = from; at < to && stubs < MOST_STUBS; at++) {
-    if (at[0] != 0x0f || at[1] != 0x05) continue;
-    size_t comparison = comparison_at(at + 2);
-    if (!comparison || is_taken(at) || is_jumped_to(at + 2, begin, end)) continue;
-    if (any_number || loads_number(at, begin)) make_stub(at, comparison);
-  }
+  enum { STEP = 16, LONGEST_CALL = 8 };
+  if (to > end - STEP - LONGEST_CALL) to = end - STEP - LONGEST_CALL;
+  for (; from < to; from += STEP)
+    for (unsigned found = calls_in(from); found; found &= found - 1) {
+      uint8_t *at = from + __builtin_ctz(found);
+      size_t comparison = comparison_at(at + 2);
+      if (!comparison || stubs == MOST_STUBS || is_taken(at)) continue;
+      if ((any_number || loads_number(at, begin)) && !is_jumped_to(at + 2, begin, end))
+        make_stub(at, comparison);
+    }
 }
 
 struct symbols {

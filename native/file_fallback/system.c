@@ -52,12 +52,12 @@ GENERAL long length_of(const char *text, size_t limit) {
 }
 
 /* By instructions, so that the compiler makes no call of itself out of a loop. */
-void *memcpy(void *restrict to, const void *restrict from, size_t bytes) {
+void *(memcpy)(void *restrict to, const void *restrict from, size_t bytes) {
   void *at = to;
   __asm__ volatile("rep movsb" : "+D"(at), "+S"(from), "+c"(bytes) : : "memory");
   return to;
 }
-void *memset(void *to, int byte, size_t bytes) {
+void *(memset)(void *to, int byte, size_t bytes) {
   void *at = to;
   __asm__ volatile("rep stosb" : "+D"(at), "+c"(bytes) : "a"(byte) : "memory");
   return to;

@@ -54,6 +54,8 @@ void *memcpy(void *restrict to, const void *restrict from, size_t bytes);
 void *memset(void *to, int byte, size_t bytes);
 int memcmp(const void *a, const void *b, size_t bytes);
 size_t strlen(const char *text);
+#define memcpy(to, from, bytes) __builtin_memcpy(to, from, bytes)
+#define memset(to, byte, bytes) __builtin_memset(to, byte, bytes)
 int is_same(const char *a, const char *b);
 int begins_with(const char *text, const char *start);
 

@@ -1,8 +1,8 @@
 """Files that come back: what a slim environment needs so that its programs find what was removed.
 
 The library `native/file_fallback` does the work in the program. An index says what was removed,
-with all that makes a file what it was; contents are in the original, or in a store of the layout that
-libraries have (`native/fallback/store.h`).
+with all that makes a file what it was; contents are in the original, or in a store of the layout
+that libraries have (`native/fallback/store.h`).
 """
 
 import os
