@@ -149,8 +149,8 @@ static void answer_before(struct slow *slow) {
 }
 
 static void list(struct slow *slow) {
-  slow->result = list_removed(slow->arguments[0], (void *)slow->arguments[1],
-                              (unsigned long)slow->arguments[2]);
+  slow->result = list_folder(&slow->walk, slow->arguments[0], (void *)slow->arguments[1],
+                             (unsigned long)slow->arguments[2]);
 }
 
 static GENERAL void run_on(uint8_t *stack_end, void (*part)(struct slow *), struct slow *slow) {
@@ -197,6 +197,8 @@ static GENERAL int asks_before(const struct call *call, const long arguments[6])
 }
 
 GENERAL long answer(long number, const long arguments[6]) {
+  if (number == __NR_getdents64 && asks_for_removed(arguments[0]))
+    return slowly(list, NULL, arguments, -ENOMEM);
   const struct call *call = call_of(number);
   long result = call && asks_before(call, arguments)
                     ? slowly(answer_before, call, arguments, -ENOMEM)
@@ -204,7 +206,5 @@ GENERAL long answer(long number, const long arguments[6]) {
   if (result == -ENOENT && call &&
       (is_suspect(call->first, arguments) || is_suspect(call->second, arguments)))
     return slowly(answer_after, call, arguments, result);
-  if (number == __NR_getdents64 && asks_for_removed(arguments[0], result))
-    return slowly(list, NULL, arguments, result);
   return result;
 }

@@ -194,6 +194,16 @@ static enum outcome made_in_shadow(struct walk *walk, const char *below) {
   return IN_SHADOW;
 }
 
+/* A file has as many names again as it had. */
+static void bring_back_names(const struct entry *entry) {
+  struct walk *walk = new_memory(sizeof *walk);
+  if (!walk) return;
+  walk->alone = 1;
+  for (uint32_t at = entry->names; at && *text_at(at); at += (uint32_t)strlen(text_at(at)) + 1)
+    if (path_of(walk->spelled, 0, text_at(at))) walk_along(walk, AT_FDCWD, walk->spelled, 0);
+  drop_memory(walk, sizeof *walk);
+}
+
 void bring_back_needs(const struct entry *program) {
   struct walk *walk = new_memory(sizeof *walk);
   if (!walk) return;
@@ -219,5 +229,6 @@ enum outcome bring_back(struct walk *walk) {
     put(&text, entry->kind == LINK ? text_at(entry->target) : "");
   }
   if (entry->needs) bring_back_needs(entry);
+  if (entry->names && result > 0 && !walk->alone) bring_back_names(entry);
   return result < 0 ? IN_SHADOW : IN_PLACE;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <unistd.h>
 
 #include "bring_back.h"
 
@@ -18,9 +19,15 @@ struct listed {
   char name[];
 };
 
-/* How many of a folder's children, plus 1, its open file has been given. Who lists it from the
- * beginning is given entries of the kernel's first, and so a new count. */
-static uint32_t given[MOST_OPEN];
+/* An open folder that is being listed, of which something was away when that began. What comes back
+ * meanwhile stays among ours, so that every name is in the list once. */
+struct listing {
+  const struct folder *folder;
+  size_t memory;
+  uint32_t next;
+  uint8_t away[]; /* one a child */
+};
+static struct listing *listings[MOST_OPEN];
 
 static const char *name_of(const struct entry *entry) {
   const char *path = text_at(entry->path), *name = path;
@@ -50,42 +57,87 @@ static const struct folder *folder_of(struct walk *walk, long folder) {
   return below ? folder_at(below) : NULL;
 }
 
-/* The program may have made something of that name. */
-static int is_missing(long folder, long state, const struct entry *entry) {
-  struct status status;
-  return entry->kind != KEPT_PROGRAM && is_away(state, entry) &&
-         status_of(folder, name_of(entry), AT_SYMLINK_NOFOLLOW, &status) == -ENOENT;
+static void end_listing(long folder) {
+  if (listings[folder]) drop_memory(listings[folder], listings[folder]->memory);
+  listings[folder] = NULL;
 }
 
-static long list_of(const struct folder *rows, long folder, uint8_t *to, size_t room) {
+static void begin_listing(struct walk *walk, long folder) {
+  uint32_t entries = index_header()->entries, away = 0;
+  const struct folder *rows = folder_of(walk, folder);
+  uint8_t *state = rows ? new_memory(entries) : NULL; /* AWAY where it cannot be read */
+  size_t memory = rows ? sizeof(struct listing) + rows->children : 0;
+  struct listing *listing = state ? new_memory(memory) : NULL;
+  if (listing) {
+    long file = open_state(O_RDONLY);
+    if (file >= 0) {
+      kernel(__NR_pread64, file, (long)state, entries, 0, 0, 0);
+      close_file(file);
+    }
+    *listing = (struct listing){rows, memory, 0};
+    for (uint32_t i = 0; i < rows->children; i++) {
+      const struct entry *entry = child_of(rows, i);
+      listing->away[i] = state[number_of(entry)] == AWAY && entry->kind != KEPT_PROGRAM;
+      away += listing->away[i];
+    }
+    listings[folder] = listing;
+    if (!away) end_listing(folder);
+  }
+  if (state) drop_memory(state, entries);
+}
+
+static int is_ours(const struct listing *listing, const char *name) {
+  if (!may_be_removed(name)) return 0;
+  for (uint32_t i = 0; i < listing->folder->children; i++)
+    if (listing->away[i] && is_same(name_of(child_of(listing->folder, i)), name)) return 1;
+  return 0;
+}
+
+/* Take what came back meanwhile out of the kernel's entries. */
+static long without_ours(const struct listing *listing, uint8_t *entries, long bytes) {
+  long kept = 0, each;
+  for (long at = 0; at < bytes; at += each) {
+    const struct listed *listed = (const struct listed *)(entries + at);
+    each = listed->bytes;
+    if (is_ours(listing, listed->name)) continue;
+    if (kept != at) /* to a lower place, byte by byte */
+      for (long i = 0; i < each; i++) ((volatile uint8_t *)entries)[kept + i] = entries[at + i];
+    kept += each;
+  }
+  return kept;
+}
+
+static long ours(struct listing *listing, long folder, uint8_t *to, size_t room) {
   size_t filled = 0;
-  uint32_t next = given[folder] ? given[folder] - 1u : 0;
-  long state = open_state(O_RDONLY);
-  for (; next < rows->children; next++) {
-    const struct entry *entry = child_of(rows, next);
-    if (!is_missing(folder, state, entry)) continue;
-    size_t bytes = put_entry(to + filled, room - filled, entry);
-    if (!bytes) break;
+  uint32_t children = listing->folder->children;
+  for (; listing->next < children; listing->next++) {
+    if (!listing->away[listing->next]) continue;
+    size_t bytes = put_entry(to + filled, room - filled, child_of(listing->folder, listing->next));
+    if (!bytes) return filled ? (long)filled : -EINVAL; /* no room for one */
     filled += bytes;
   }
-  if (state >= 0) close_file(state);
-  if (!filled && next < rows->children) return -EINVAL; /* no room for one */
-  given[folder] = next + 1;
+  if (!filled) end_listing(folder);
   return (long)filled;
 }
 
-GENERAL int asks_for_removed(long folder, long result) {
-  if (folder < 0 || folder >= MOST_OPEN) return 0;
-  if (result > 0 && given[folder]) given[folder] = 0;
-  return result == 0;
+static GENERAL long position_of(long folder) { return KERNEL(__NR_lseek, folder, 0, SEEK_CUR, 0); }
+
+GENERAL int asks_for_removed(long folder) {
+  return folder >= 0 && folder < MOST_OPEN && (listings[folder] || !position_of(folder));
 }
 
-long list_removed(long folder, void *to, unsigned long room) {
-  struct walk *walk = new_memory(sizeof *walk);
-  if (!walk) return 0;
-  const struct folder *rows = folder_of(walk, folder);
-  drop_memory(walk, sizeof *walk);
-  return rows ? list_of(rows, folder, to, room) : 0;
+long list_folder(struct walk *walk, long folder, void *to, unsigned long room) {
+  if (position_of(folder) == 0) {
+    end_listing(folder);
+    begin_listing(walk, folder);
+  }
+  struct listing *listing = listings[folder];
+  for (;;) {
+    long result = KERNEL(__NR_getdents64, folder, to, room, 0);
+    if (!listing || result < 0) return result;
+    if (result == 0) return ours(listing, folder, to, room);
+    if ((result = without_ours(listing, to, result))) return result;
+  }
 }
 
 static void bring_back_child(struct walk *walk, const struct entry *entry) {

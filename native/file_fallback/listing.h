@@ -2,14 +2,13 @@
 #ifndef TRIMTAB_LISTING_H
 #define TRIMTAB_LISTING_H
 
-#include "system.h"
+#include "walk.h"
 
-/* Whether entries have to follow where the kernel returned `result` for getdents64(2): at the end of
- * its own. */
-GENERAL int asks_for_removed(long folder, long result);
+/* Whether a call of getdents64(2) for an open folder is to be made by `list_folder`. */
+GENERAL int asks_for_removed(long folder);
 
-/* What getdents64(2) returns then: the entries of what is away. */
-long list_removed(long folder, void *to, unsigned long room);
+/* As getdents64(2): the kernel's entries, and then those of what is away. */
+long list_folder(struct walk *walk, long folder, void *to, unsigned long room);
 
 /* Bring back one child of a folder that is about to be removed, as it is not empty. */
 void keep_from_removal(const char *below);

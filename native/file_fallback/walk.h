@@ -11,6 +11,7 @@ struct walk {
   int in_shadow; /* `here` itself */
   int came_back; /* whether anything did, or was answered from the shadow */
   int detour;    /* whether anything on the way lies in the shadow */
+  int alone;     /* whether other names of a file that comes back are left to others */
   int refused;   /* errno: why something had to come back in the shadow; 0 for nothing */
 };
 
