@@ -15,9 +15,11 @@ from typing import Self
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.errors import ElfError
 from trimtab.config.groups.workload import Workload
+from trimtab.debloating.copies.held_folder import HeldFolder
 from trimtab.debloating.copies.layout import OF_THE_SYSTEM, Layout
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
 from trimtab.debloating.files.closure import kept_paths
+from trimtab.debloating.files.coming_back import FILE_FALLBACK_LIBRARY
 from trimtab.debloating.files.folder_tree import root_tree
 from trimtab.debloating.files.tree import Node, NodeKind, Tree
 from trimtab.debloating.libraries import ProfiledLibrary
@@ -32,6 +34,7 @@ from trimtab.records.usage import Usage
 # Before, glibc starts too early what a slim library names (binaries.rewriting.companion).
 _SOUND = "GLIBC_2.32"
 _VERSION = re.compile(rb"GLIBC_2\.\d+(?:\.\d+)?\Z")
+_PRELOADED = "ld.so.preload"  # in /etc, of glibc's dynamic linker: for setuid programs too
 _PRIVILEGED = "a program with privileges of its own (setuid, capabilities) may load it"
 _MODULE = re.compile(r"/security/pam_\w+\.so\Z")  # of PAM: such programs load them by these names
 
@@ -134,7 +137,12 @@ class RootFolder(Folder):
         return program_in(Root(absolute(slim)), workload, run_folder).seeing(self.root)
 
     def adapt(self, copy: Path, destination: Path) -> None:
-        """Leave the copy as it is: inside, it has the paths of the original."""
+        """Have every program of glibc's load what brings files back; all else is as it was."""
+        if not (copy / FILE_FALLBACK_LIBRARY).is_file():
+            return
+        with HeldFolder.at(copy) as top, top.folder("etc", make=True) as etc:
+            before = etc.read(_PRELOADED) if etc.has(_PRELOADED) else b""
+            etc.write(_PRELOADED, b"/%b\n" % bytes(FILE_FALLBACK_LIBRARY) + before)
 
 
 def _versions(library: Path) -> set[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from machine_root import root_of_programs
 
-from trimtab.config.groups.debloat import Debloat, Files
+from trimtab.config.groups.debloat import Debloat, Fallback, Files
 from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.config.root import Settle
 from trimtab.config.stages import DebloatStage
@@ -82,7 +82,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def slim(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     destination = tmp_path_factory.mktemp("slim")
-    options = Debloat(name="x", files=Files.REMOVE)
+    options = Debloat(name="x", files=Files.REMOVE, fallback=Fallback.NONE)
     workloads = [workload_in(folder / "root", "/run.sh")]
     stage = DebloatStage("program", "here", [], workloads, options)
     with Debloating(stage, [folder / "usage.json"], destination) as debloating:
@@ -198,6 +198,20 @@ def test_libraries_of_privileged_programs_stay_whole(tmp_path: Path) -> None:
     (root / "opt/libc.so.6").symlink_to("/opt/lib/libc-2.31.so")
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", old, source], check=True)
     assert all("too old" in each.why_not for each in RootFolder(root).libraries([usage]))
+
+
+def test_files_come_back_inside(folder: Path, tmp_path: Path) -> None:
+    workloads = [workload_in(folder / "root", "/run.sh")]
+    stage = DebloatStage("program", "here", [], workloads, Debloat(name="x", files=Files.REMOVE))
+    with Debloating(stage, [folder / "usage.json"], tmp_path) as debloating:
+        debloating.write()
+        debloating.build(tmp_path / "env")
+    reads = ("/bin/cat", "/srv/link/unread", "/opt/unused/data")
+    verdict = verify(folder, tmp_path, tmp_path / "verified", *reads)
+    assert {"srv/folder/unread", "opt/unused/data"} <= set(verdict.missed_files)
+    assert not (tmp_path / "env/opt").exists()  # what a program writes in a root goes with it
+    started = verify(folder, tmp_path, tmp_path / "verified", "/bin/sh", "-c", "sort /run.sh")
+    assert "usr/bin/sort" in started.missed_files
 
 
 @pytest.mark.parametrize("location", ["/", "/usr", "nowhere"])
