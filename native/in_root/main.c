@@ -35,27 +35,27 @@ static const char usage[] =
 /* Nothing in it is shown: the layers are laid on top of it, in our namespace only. */
 #define SCRATCH "/proc"
 
-struct request {
+static struct {
     const char *root, *workdir;
     const struct credentials *user; /* NULL: as we are */
     struct held *binds;
     size_t bind_count;
     char **command;
-};
+} request = {.workdir = "/"};
 
 __attribute__((noreturn)) static void refuse(void) {
     errno = 0;
     fail(CANNOT_ENTER, "%s", usage);
 }
 
-static struct request read_request(int argc, char **argv) {
+static void read_request(int argc, char **argv) {
     static struct credentials user;
     static const struct option options[] = {{"workdir", required_argument, NULL, 'w'},
                                             {"user", required_argument, NULL, 'u'},
                                             {"bind", required_argument, NULL, 'b'},
                                             {"errors", required_argument, NULL, 'e'},
                                             {NULL, 0, NULL, 0}};
-    struct request request = {.workdir = "/", .binds = calloc((size_t)argc, sizeof(struct held))};
+    request.binds = calloc((size_t)argc, sizeof *request.binds);
     if (!request.binds) fail(CANNOT_ENTER, "trimtab-in-root");
     opterr = 0;
     for (int option; (option = getopt_long(argc, argv, "+", options, NULL)) != -1;) {
@@ -79,7 +79,6 @@ static struct request read_request(int argc, char **argv) {
     request.root = argv[optind];
     fail_at(request.root);
     request.command = argv + optind + 2;
-    return request;
 }
 
 /* The overlay's top has the owner and the rights of its upper layer's. */
@@ -130,7 +129,7 @@ __attribute__((noreturn)) static void run(char **command) {
 }
 
 int main(int argc, char **argv) {
-    struct request request = read_request(argc, argv);
+    read_request(argc, argv);
     mode_t mask = umask(0);
     bool as_user = leave_namespaces(request.user);
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
