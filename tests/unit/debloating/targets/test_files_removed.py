@@ -11,6 +11,7 @@ from pathlib import Path
 
 import markupsafe
 import numpy as np
+import pandas as pd
 import pytest
 
 from trimtab.config.groups.debloat import Debloat, Fallback, Files, Unloaded
@@ -26,6 +27,7 @@ from trimtab.profiling.profile import trace_workload
 from trimtab.records.manifest import Manifest
 from trimtab.records.tables import FILES, read_table
 from trimtab.records.usage import Usage
+from trimtab.records.values import unescaped
 from trimtab.records.verdict import Verdict
 
 PROGRAM = """
@@ -59,6 +61,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> DebloatStage:
     (ours / "unused.txt").write_text("unused" * 1000)
     (ours / "link").symlink_to("used.txt")
     (original / "share/empty").mkdir(parents=True)
+    Path(os.fsdecode(bytes(original / "share") + b"/strange\xff\n")).write_text("strange")
     (folder / "program.py").write_text(PROGRAM)
     program = Workload(
         name="program", command=["python", str(folder / "program.py")],
@@ -107,7 +110,8 @@ def test_it_runs_without_what_it_does_not_use(stage: DebloatStage, slim: Path) -
 
 def test_what_went_is_what_the_table_says(stage: DebloatStage, slim: Path) -> None:
     original = original_of(stage)
-    table = read_table(slim / "files.parquet", FILES).set_index("path")
+    table = read_table(slim / "files.parquet", FILES)
+    table.index = pd.Index([unescaped(path) for path in table["path"]], dtype=object)
     assert set(table.index) == below(original)
     gone = below(original) - below(slim / "env")
     assert gone == removed_paths(slim) == set(table.index[~table["kept"]])
