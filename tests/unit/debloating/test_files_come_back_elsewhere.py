@@ -16,8 +16,8 @@ import pytest
 from returning import TEXT, make_original, make_slim, missed, python, run
 
 from trimtab.config.groups.debloat import Fallback
-from trimtab.debloating.fallback import Source
-from trimtab.debloating.files.coming_back import FILE_FALLBACK_LIBRARY, add_file_fallback
+from trimtab.debloating.fallback import FILE_FALLBACK_LIBRARY, Source
+from trimtab.debloating.files.coming_back import add_file_fallback
 from trimtab.debloating.files.folder_tree import prefix_tree
 from trimtab.debloating.targets.python_prefix import PythonPrefix
 

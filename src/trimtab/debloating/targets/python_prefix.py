@@ -9,8 +9,7 @@ from trimtab.config.groups.workload import Workload
 from trimtab.debloating.copies.held_folder import HeldFolder
 from trimtab.debloating.copies.layout import OF_THE_SYSTEM
 from trimtab.debloating.copies.renaming import rename_in
-from trimtab.debloating.fallback import FALLBACK_LIBRARY
-from trimtab.debloating.files.coming_back import FILE_FALLBACK_LIBRARY
+from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY
 from trimtab.debloating.targets.folder import Folder
 from trimtab.errors import UserError
 from trimtab.profiling.runs.from_workload import absolute, moved, program_of
