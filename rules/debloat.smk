@@ -16,6 +16,7 @@ rule debloat_target:
     output:
         manifest="results/debloat/{target}/{hardware}/manifest.json",
         table="results/debloat/{target}/{hardware}/libraries.parquet",
+        files="results/debloat/{target}/{hardware}/files.parquet",
         spans=directory("results/debloat/{target}/{hardware}/spans"),
         used="results/debloat/{target}/{hardware}/used.json",
         settling="results/debloat/{target}/{hardware}/settling.json",
@@ -55,6 +56,7 @@ rule build_environment:
     input:
         libraries=rules.debloat_target.output.libraries,
         manifest=rules.debloat_target.output.manifest,
+        files=rules.debloat_target.output.files,
         # The spans lie beside the manifest, and are no input: a folder has no checksum.
         code=code(
             "scripts/build_environment.py",

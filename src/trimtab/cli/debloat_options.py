@@ -1,4 +1,4 @@
-"""The options of `trimtab debloat` and of the single steps of it: what becomes of libraries."""
+"""The options of `trimtab debloat` and of its single steps: what becomes of libraries and files."""
 
 from typing import Annotated
 
@@ -6,6 +6,7 @@ import typer
 
 from trimtab.config.groups.debloat import (
     Fallback,
+    Files,
     Gpu,
     Kernels,
     Mode,
@@ -65,6 +66,13 @@ UnloadedOption = Annotated[
     typer.Option(
         help="Libraries that no run loaded: keep them, or remove their code, which comes back when"
         " it is called."
+    ),
+]
+FilesOption = Annotated[
+    Files,
+    typer.Option(
+        help="Files that no traced run used, nor what they lead to: keep them, or remove them, so"
+        " that they come back when a program asks for them."
     ),
 ]
 SettleOption = Annotated[

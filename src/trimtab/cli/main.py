@@ -15,6 +15,7 @@ from trimtab.cli import workspace
 from trimtab.cli.alone import alone_in
 from trimtab.cli.debloat_options import (
     FallbackOption,
+    FilesOption,
     For,
     GpuOption,
     KernelsOption,
@@ -30,7 +31,7 @@ from trimtab.cli.debloat_options import (
 )
 from trimtab.cli.doctor import examine
 from trimtab.cli.learning import SlimFolder
-from trimtab.cli.summary import summary_of
+from trimtab.cli.summary import removed_files_in, summary_of
 from trimtab.cli.terminal import Terminal, prints_any_name, say_path
 from trimtab.cli.tuning.command import tune
 from trimtab.cli.words import risk_in_words
@@ -38,6 +39,7 @@ from trimtab.config.fields import MistakeError
 from trimtab.config.groups.debloat import (
     Debloat,
     Fallback,
+    Files,
     Gpu,
     Kernels,
     Mode,
@@ -211,6 +213,7 @@ def debloat(
     start_up_only: StartUpOnlyOption = StartUpOnly.KEEP,
     gpus: For = None,
     unloaded: UnloadedOption = Unloaded.KEEP,
+    files: FilesOption = Files.KEEP,
     share: ShareOption = Share.AUTO,
     fallback: FallbackOption = Fallback.ORIGINAL,
     store: StoreOption = None,
@@ -232,7 +235,7 @@ def debloat(
     )  # fmt: skip
     options = _options(
         mode=mode, symbols=symbols, gpu=gpu, kernels=kernels, start_up_only=start_up_only,
-        unloaded=unloaded, share=share, fallback=fallback, store=store,
+        unloaded=unloaded, files=files, share=share, fallback=fallback, store=store,
         store_address=store_address,
     )  # fmt: skip
     if command:
@@ -253,6 +256,8 @@ def debloat(
         )
     if mode == Mode.PUNCH and fallback != Fallback.NONE:
         console.print("no fallback with mode punch: a call into removed code is a crash")
+    if (removed := removed_files_in(folder)) is not None:
+        console.print(removed)
     console.print(summary_of(folder, settling))
     say_path(folder / "env")
 
@@ -325,11 +330,14 @@ def verify(
     """Run the debloated program again in both environments and compare what it does."""
     with console.status(f"{repeats} runs in each environment"):
         path = workspace.verify(folder, repeats)
-    [verified] = Verdict.read(path).workloads
+    verdict = Verdict.read(path)
+    [verified] = verdict.workloads
     console.print("equal output in every run", style="green")
     if verified.risk is not None:
         clean = f"{verified.clean_runs} of {verified.slim_runs} runs missed nothing"
         console.print(f"{clean}; {risk_in_words(verified.risk)}")
+    if missed := verdict.missed_files:
+        console.print(f"{len(missed):,} removed files were looked for:", missed[0], soft_wrap=True)
     say_path(path)
 
 

@@ -118,17 +118,18 @@ class ProgramOptions:
         return None
 
     def workload(self, command: list[str], python: Path | None) -> Workload:
-        """Return the workload that is meant; paths start at the current folder.
+        """Return the workload that is meant; paths start at the current folder, or a root's top.
 
         Raises UserError for a value that its key does not take.
         """
         plain = Comparison.DIGEST_FILE if self.output else Comparison.DIGEST_STDOUT
+        target = self.target or TargetConfig()
         given = {
             "name": NAME,
             "command": command,
             "python": None if python is None else str(python),
-            "target": self.target or TargetConfig(),
-            "workdir": str(Path.cwd()),
+            "target": target,
+            "workdir": "/" if target.is_root else str(Path.cwd()),
             "output": {
                 "compare": self.comparison or plain,
                 "path": str(self.output.absolute()) if self.output else None,

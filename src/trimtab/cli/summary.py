@@ -11,9 +11,10 @@ from trimtab.errors import visible
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.manifest import Manifest
 from trimtab.records.misses.settling import Settling
-from trimtab.records.tables import LIBRARIES, read_table
+from trimtab.records.tables import FILES, LIBRARIES, read_table
 
 _LARGEST = 10
+_LARGE_FILE_BYTES = 10_000_000
 
 
 def summary_of(folder: Path, settling: Settling) -> Table:
@@ -43,6 +44,34 @@ def summary_of(folder: Path, settling: Settling) -> Table:
     table.add_row("of it not shared with the original", "", _mb(own_bytes), "")
     wrongly = [why for why in libraries["reason"] if WRITTEN_WRONGLY in why]
     table.caption = Text(visible("; ".join([settling_in_words(settling), *wrongly])))
+    return table
+
+
+def removed_files_in(folder: Path) -> Table | None:
+    """Return what files went, by package and by kind, and the large ones; None where all stay."""
+    totals = Manifest.read(folder / "manifest.json").removed_files
+    if totals is None:
+        return None
+    paths = read_table(folder / "files.parquet", FILES)
+    removed = paths[(paths["type"] == "file") & ~paths["kept"]]
+    table = Table("files that went", "files", "bytes")
+    for column, of_none in (("package", "of no package"), ("kind", "")):
+        groups = removed.groupby(column)["size_bytes"].agg(["count", "sum"])
+        groups = groups.sort_values("sum", ascending=False, kind="stable")
+        for name, number, size_bytes in groups.head(_LARGEST).itertuples():
+            table.add_row(Text(visible(str(name) or of_none)), f"{number:,}", _mb(size_bytes))
+        if len(groups) > _LARGEST:
+            number, size_bytes = groups[_LARGEST:].sum()
+            table.add_row(f"{len(groups) - _LARGEST} smaller", f"{number:,}", _mb(size_bytes))
+        table.add_section()
+    large = removed[removed["size_bytes"] > _LARGE_FILE_BYTES]
+    for path, size_bytes in large.nlargest(_LARGEST, "size_bytes")[["path", "size_bytes"]].values:
+        table.add_row(Text(visible(path)), "", _mb(size_bytes))
+    if len(large) > _LARGEST:
+        table.add_row(f"{len(large) - _LARGEST} more above {_mb(_LARGE_FILE_BYTES)}", "", "")
+    table.add_section()
+    table.add_row("all that went", f"{totals.removed_files:,}", _mb(totals.removed_bytes))
+    table.add_row("all that stay", f"{totals.kept_files:,}", _mb(totals.kept_bytes))
     return table
 
 

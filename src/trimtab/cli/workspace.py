@@ -86,9 +86,9 @@ def trace(
     workspace, or in the environment.
     """
     target, python = options.target or TargetConfig(), options.python
-    if not find_program(command[0], python):
+    if not target.is_root and not find_program(command[0], python):
         raise UserError(f"{command[0]}: no such program; give the command as you run it, after --")
-    interpreter = python or find_interpreter(command)
+    interpreter = python or (None if target.is_root else find_interpreter(command))
     if interpreter is None and target.location is None:
         raise UserError(
             f"{command[0]} is no Python program by its first line: name the interpreter whose"

@@ -1,6 +1,6 @@
-"""Debloat the shared libraries of a target for a set of workloads."""
+"""Debloat the shared libraries and files of a target for a set of workloads."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -8,7 +8,7 @@ from typing import Self
 
 import pandas as pd
 
-from trimtab.config.groups.debloat import Unloaded
+from trimtab.config.groups.debloat import Files, Unloaded
 from trimtab.config.stages import DebloatStage, dump
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.gpu.gpu_code import gpu_scope_of
@@ -22,6 +22,7 @@ from trimtab.debloating.outcome import (
     unloaded_of,
     used_code,
 )
+from trimtab.debloating.removal import Removal
 from trimtab.debloating.slimming import OnProgress, Slimming
 from trimtab.debloating.targets.registry import target_of
 from trimtab.errors import UserError
@@ -29,8 +30,8 @@ from trimtab.files import remove_tree, whole_file
 from trimtab.native import survive_truncation
 from trimtab.records.manifest import Manifest, Timings
 from trimtab.records.misses.removed_calls import RemovedCall
-from trimtab.records.tables import LIBRARIES, write_table
-from trimtab.records.usage import Usage
+from trimtab.records.tables import FILES, LIBRARIES, write_table
+from trimtab.records.usage import Usage, UsedFile
 
 
 def complete_usages(paths: Sequence[Path]) -> list[Usage]:
@@ -80,11 +81,15 @@ class Debloating:
         self.stage, self.destination, self._libraries_stay = stage, destination, libraries_stay
         self.target = target_of(stage.target, stage.workloads)
         self._usages = complete_usages(usages)
+        self._removal: Removal | None = None
+        self._used = list(self._usages)
+        if stage.debloat.files == Files.REMOVE:
+            self._removal = self.target.removal(self._used, stage.workloads)
         self._misses = learned_misses(destination / "learned.json", self.target.root)
         self._gpu = gpu_scope_of(stage.debloat, self._usages, stage.gpus)
         self._libraries, self._spans = destination / "libraries", destination / "spans"
         self._slimming = Slimming(stage.debloat, self._gpu, self._libraries, self._spans)
-        self._written = False
+        self._written = self._written_files = False
         self._built = {built}
         self._unloaded = self._find_unloaded()
 
@@ -103,7 +108,8 @@ class Debloating:
     def _find_unloaded(self) -> dict[str, int]:
         """Return the bytes on disk of each library that no run loaded.
 
-        Those that are to lose their code count as one more usage, which used nothing.
+        Those that are to lose their code count as one more usage, which used nothing. Those that
+        go as files are left as they are.
         """
         root = self.target.root.resolve()
         libraries = unloaded_libraries(root, self._usages)
@@ -112,7 +118,7 @@ class Debloating:
             removed = [
                 library
                 for name, library in by_name.items()
-                if self.target.may_remove_unloaded(name)
+                if not self._goes(name) and self.target.may_remove_unloaded(name)
             ]
             usage = Usage(
                 workload="unloaded", command=[], complete=True, libraries=with_digests(removed)
@@ -120,18 +126,35 @@ class Debloating:
             self._usages.append(usage)
         return {name: Path(root, name).stat().st_blocks * 512 for name in by_name}
 
+    def _goes(self, name: str) -> bool:
+        return self._removal is not None and self._removal.goes(name)
+
     def keep(self, misses: Sequence[RemovedCall]) -> None:
         """Have `misses` kept when the libraries are written next."""
         self._misses += misses
+
+    def keep_files(self, names: Iterable[str]) -> None:
+        """Have removed files stay, by their path in the target, with all that they lead to."""
+        tree = self.target.tree()
+        paths = [tree.seen(f"/{name}") for name in sorted(names)]
+        missed = Usage(
+            workload="missed", command=["missed"], complete=True, files_complete=True,
+            files=[UsedFile(path, None, ["execute", "read"]) for path in paths],
+        )  # fmt: skip
+        self._used.append(missed)
+        self._removal = self.target.removal(self._used, self.stage.workloads)
+        self._written_files = False
 
     def write(self, on_progress: OnProgress = lambda name, done, total: None) -> None:
         """Write the slim libraries; later calls make those again whose used code is another.
 
         `libraries/` holds the slim libraries by their path in the target, `libraries.parquet` a row
-        of LIBRARIES for each that was loaded, `spans/` what was kept and why, `used.json` the
+        of LIBRARIES for each that was loaded, `files.parquet` a row of FILES for each path where
+        files go, `spans/` what was kept and why, `used.json` the
         functions and kernels that were used, `manifest.json` sizes and digests, `stage.json` what
         was asked for.
-        Raises UserError when no library was loaded, or one was changed since it was profiled.
+        Raises UserError when no library was loaded and no file goes, or a library was changed since
+        it was profiled.
         """
         stage, options = self.stage, self.stage.debloat
         usages = with_misses(self._usages, self.target.root, self._misses)
@@ -139,15 +162,18 @@ class Debloating:
             replace(library, loaded=library.name not in self._unloaded)
             for library in self.target.libraries(usages)
         ]
-        if not any(library.loaded for library in libraries):
+        if self._removal is None and not any(library.loaded for library in libraries):
             root = self.target.root
             raise UserError(f"target {stage.target}: no shared library of {root} was loaded")
         if not self._written:
             for folder in (self._libraries, self._spans):  # of an earlier time
                 remove_tree(folder)
         self._written = True
+        if not self._written_files:
+            self._write_files()
         slim = self._slimming.rewrite(libraries, on_progress)
-        table = pd.DataFrame(rows_of(slim, stage.target, stage.hardware))
+        rows = rows_of(slim, stage.target, stage.hardware)
+        table = pd.DataFrame(rows, columns=LIBRARIES.names)
         write_table(self.destination / "libraries.parquet", LIBRARIES, table)
         used_code(slim).write(self.destination / "used.json")
         with whole_file(self.destination / "stage.json") as temporary:
@@ -168,8 +194,17 @@ class Debloating:
                 self._slimming.rewrite_s,
             ),
             files=files_of(slim),
-            unloaded=unloaded_of(self._unloaded, slim),
+            unloaded=unloaded_of(self._unloaded, slim, self._goes),
+            removed_files=None if self._removal is None else self._removal.totals(),
         ).write(self.destination / "manifest.json")
+
+    def _write_files(self) -> None:
+        rows = []
+        if self._removal is not None:
+            rows = self._removal.rows(self.stage.target, self.stage.hardware)
+        table = pd.DataFrame(rows, columns=FILES.names)
+        write_table(self.destination / "files.parquet", FILES, table)
+        self._written_files = True
 
     def build(self, environment: Path, source: Source | None = None) -> None:
         """Make `environment` the slim environment with the libraries as they were written last.

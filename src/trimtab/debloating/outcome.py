@@ -1,6 +1,6 @@
 """What became of a target's libraries, as the tables and documents of the stage say it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,12 +65,15 @@ def rows_of(slim: Sequence[SlimLibrary], target: str, hardware: str) -> list[dic
 
 
 def unloaded_of(
-    disk_bytes: Mapping[str, int], slim: Sequence[SlimLibrary]
+    disk_bytes: Mapping[str, int], slim: Sequence[SlimLibrary], goes: Callable[[str], bool]
 ) -> dict[str, UnloadedLibrary]:
-    """Return what the manifest says of libraries that no run loaded, of `disk_bytes` by name."""
+    """Return what the manifest says of libraries that no run loaded, of `disk_bytes` by name.
+
+    `goes` says which of them leave as files.
+    """
     after = {library.profiled.name: library.after.disk_bytes for library in slim}
     return {
-        name: UnloadedLibrary(before, after.get(name, before))
+        name: UnloadedLibrary(before, 0 if goes(name) else after.get(name, before))
         for name, before in disk_bytes.items()
     }
 

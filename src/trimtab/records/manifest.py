@@ -39,10 +39,26 @@ class DebloatedFile:
 
 @dataclass(frozen=True, config=PART)
 class UnloadedLibrary:
-    """A library that no run loaded: its bytes on disk, fewer after `unloaded: remove`."""
+    """A library that no run loaded: its bytes on disk, fewer after `unloaded: remove`.
+
+    None are left where it went as a file.
+    """
 
     disk_before_bytes: Whole
     disk_after_bytes: Whole
+
+
+@dataclass(frozen=True, config=PART)
+class RemovedFiles:
+    """Regular files that stay and go, each once, and their bytes, before libraries lose code.
+
+    Links and folders are no files; files.parquet has all.
+    """
+
+    kept_files: Whole
+    kept_bytes: Whole
+    removed_files: Whole
+    removed_bytes: Whole
 
 
 @dataclass(frozen=True, config=PART)
@@ -68,7 +84,7 @@ class Manifest(Document):
 
     `gpus` are those that GPU code is kept for; without any all is where `gpu_code_kept_because`
     says why, else none. `unloaded` are libraries that no run loaded, those with removed code in
-    `files` too.
+    `files` too. `removed_files` is None where files stay that no run used.
     """
 
     stage: ClassVar[str] = "debloat"
@@ -85,3 +101,4 @@ class Manifest(Document):
     timings: Timings
     files: dict[PathInside, DebloatedFile]
     unloaded: dict[PathInside, UnloadedLibrary] = Field(default_factory=dict)
+    removed_files: RemovedFiles | None = None

@@ -113,6 +113,21 @@ LIBRARIES = pa.schema(
     ]
 )
 
+# One row a path of an environment whose unused files go, without its top; none where they stay.
+FILES = pa.schema(
+    [
+        ("target", _text),
+        ("hardware", _text),
+        ("path", _text),  # relative to the environment
+        ("type", _text),  # file | folder | link | other
+        ("package", _text),  # as `pip:numpy`; empty where none claims it
+        ("kind", _text),  # of a file, as `byte code`; empty for others
+        ("size_bytes", _int),  # of a file; 0 where another name of it counts
+        ("kept", _bool),
+        ("reason", _text),  # why it stays, or empty
+    ]
+)
+
 # One row a job that asks for a place on a cluster, in the order of arrival.
 TRACE = pa.schema(
     [
@@ -255,11 +270,13 @@ INFERENCE = pa.schema(
 _MAY_BE_NEGATIVE = {"exit_code", "priority", "score"}
 _WORDS = {
     "energy_source": {"measured", "modelled", "unknown"},
+    "type": {"file", "folder", "link", "other"},
     "end": {"finished", "evicted", "migrated", "failed", "level"},
 }
 _NEVER_NULL = {
     *("workload", "hardware", "condition", "wall_s", "epoch", "duration_s"),
     *(name for name in LIBRARIES.names if name not in ("build_id", "reason")),
+    *(name for name in FILES.names if name != "reason"),
     *(name for name in SCHEDULED.names if name != "energy_j"),
     *("end_s", "end", "busy_core_s", "down_s", "time_s", "pending", "running"),
 }

@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 from trimtab.records.document import PART, Document
 from trimtab.records.misses.removed_calls import RemovedCall
 from trimtab.records.misses.settling import Risk
-from trimtab.records.values import AnyPath, Text, Whole, Word
+from trimtab.records.values import AnyPath, PathInside, Text, Whole, Word
 
 
 @dataclass(frozen=True, config=PART)
@@ -57,7 +57,8 @@ class Crash:
 class Verdict(Document):
     """What verification saw of each workload, up to the first that failed.
 
-    `removed_calls` were put back in runs that went on and are no failure. `resident_bytes` are by
+    `removed_calls` were put back in runs that went on and are no failure. `missed_files` are
+    removed files that a run looked for, and got back where it could. `resident_bytes` are by
     workload. Where it failed, `failed_workload` and `problem` say what was other than before, and
     `crash` where the program died, if it did.
     """
@@ -70,6 +71,7 @@ class Verdict(Document):
     passed: bool
     workloads: list[VerifiedWorkload] = Field(default_factory=list)
     removed_calls: list[RemovedCall] = Field(default_factory=list)
+    missed_files: list[PathInside] = Field(default_factory=list)
     resident_bytes: dict[Word, ResidentBytes] = Field(default_factory=dict)
     failed_workload: Word | None = None
     problem: Text | None = None
@@ -83,8 +85,9 @@ class Verdict(Document):
             raise ValueError("passed: true, but an output was another")
         if any(not _adds_up(each) for each in self.workloads):
             raise ValueError("workloads: more runs were equal or clean than there were")
-        if self.passed and not self.removed_calls and not all(map(_is_clean, self.workloads)):
-            raise ValueError("removed_calls: none, but a run was not clean")
+        missed = self.removed_calls or self.missed_files
+        if self.passed and not missed and not all(map(_is_clean, self.workloads)):
+            raise ValueError("removed_calls, missed_files: none, but a run was not clean")
         return self
 
 

@@ -1,4 +1,4 @@
-"""How shared libraries are debloated: one YAML in `conf/debloat/`."""
+"""How environments are debloated, their shared libraries and files: one YAML in `conf/debloat/`."""
 
 from enum import StrEnum
 from typing import Annotated, Self
@@ -16,6 +16,7 @@ Kernels = StrEnum("Kernels", "KEEP PRUNE")
 StartUpOnly = StrEnum("StartUpOnly", "KEEP REMOVE")
 Share = StrEnum("Share", "AUTO REFLINK COPY")
 Unloaded = StrEnum("Unloaded", "KEEP REMOVE")
+Files = StrEnum("Files", "KEEP REMOVE")
 Fallback = StrEnum("Fallback", "ORIGINAL PACKED STORE NONE")
 
 
@@ -70,6 +71,13 @@ class Debloat:
         "the fallback when a program calls it.",
         default=Unloaded.KEEP,
     )
+    files: Files = about(
+        "Files, links and folders that no traced run used, nor [what runs used leads to]"
+        "(../methods/file-closure.md): `keep` them or `remove` them from the slim environment, to "
+        "which they come back from the fallback when a program asks for them. Libraries among them "
+        "go whole. Not with mode `punch`, which has no fallback, unless `fallback` is `none`.",
+        default=Files.KEEP,
+    )
     fallback: Fallback = about(
         "Where a program finds what was removed and is missed, so that it goes on as in the "
         "original: `original` (in the original environment, which has to stay where it is), "
@@ -104,4 +112,11 @@ class Debloat:
         ):
             expected = "keep with mode punch and fallback none, which bring nothing back"
             raise InvalidValueError("unloaded", self.unloaded.value, expected)
+        if (
+            self.files == Files.REMOVE
+            and self.mode == Mode.PUNCH
+            and self.fallback != Fallback.NONE
+        ):
+            expected = "keep with mode punch, which brings nothing back, or fallback: none"
+            raise InvalidValueError("files", self.files.value, expected)
         return self

@@ -229,6 +229,11 @@ class TargetConfig:
         default=None,
     )
 
+    @property
+    def is_root(self) -> bool:
+        """Whether its programs see it as their whole file system."""
+        return self.kind == "root_folder"
+
 
 # Others may be empty, as in `--prefix ""`.
 _NAMES_A_PROGRAM = satisfying(
@@ -241,6 +246,7 @@ class Workload:
     """A program as its user runs it today; it needs no change.
 
     A relative `python`, `workdir` or `target.location` starts at the folder that holds `conf/`.
+    With a target that is a whole root file system, `python`, `workdir` and `user` are those in it.
     """
 
     name: Name = about("Name of the workload: the stem of its file.")

@@ -15,6 +15,7 @@ from typing import IO
 from trimtab.config.groups.debloat import Share
 from trimtab.debloating.copies.held_folder import HeldFolder
 from trimtab.debloating.copies.layout import Entry, Layout, bytecode_may_go
+from trimtab.debloating.copies.status import copy_status, give
 from trimtab.errors import TrimtabError
 from trimtab.files import sha256_of
 from trimtab.records.built_environment import LinkedFile
@@ -25,9 +26,6 @@ _NO_REFLINK = {errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.
 # Other file systems, files of others (fs.protected_hardlinks), and as many links as there may be.
 _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.EOPNOTSUPP}
 _NO_SENDFILE = {errno.EINVAL, errno.ENOSYS, errno.EPERM}
-_NO_ATTRIBUTE = {errno.EOPNOTSUPP, errno.EPERM, errno.EACCES, errno.EINVAL, errno.ENODATA}
-# Lists of who may what, and what people keep with their files; no capability of a program.
-_ATTRIBUTES = ("user.", "system.posix_acl_")
 # What compilers write, Python's too: no tool edits it in place, each writes it anew and renames it.
 _MACHINE_CODE = (b"\x7fELF", b"!<arch>\n")
 _BYTECODE_MARK = b"\r\n"  # behind two bytes of a version
@@ -64,14 +62,16 @@ def copy_tree(
     share: Share,
     earlier: Path | None = None,
 ) -> SharedFiles:
-    """Copy an environment, but for the files of `left_out`, to the folder `destination`.
+    """Copy an environment, but for what `left_out` names, to the folder `destination`.
 
-    That is new or empty. Unchanged files are shared as `share` says; `auto` links none that anybody
-    edits. Those that are copied are taken from `earlier`, a copy of the same folder that is about
-    to go, where neither was changed since. Links that lead into the environment lead into the copy,
-    and files that are one are one there. Sockets, pipes and devices stay behind, as do the bits
-    that have a program run as its owner, which may be another one here, and bytecode that
-    goes meanwhile. Raises OSError for what cannot be read.
+    That is new or empty. Of a folder that is left out nothing is copied. Unchanged files are shared
+    as `share` says; `auto` links none that anybody edits. Those that are copied are taken from
+    `earlier`, a copy of the same folder that is about to go, where neither was changed since. Links
+    that lead into the environment lead into the copy, and files that are one are one there.
+    Sockets, pipes and devices stay behind, as does bytecode that goes meanwhile. So do the bits
+    that have a program run as its owner, which may be another one here; in a root file system
+    files keep them, with owners and capabilities, where we may give these. Raises OSError for what
+    cannot be read.
     """
     folders: dict[str, _Folder] = {}
     first: dict[tuple[int, int], Entry] = {}
@@ -79,11 +79,11 @@ def copy_tree(
     destination.mkdir(0o700, exist_ok=True)  # nobody else may look in until it is whole
     with HeldFolder.at(destination) as top, ExitStack() as stack:
         for entry in layout.entries():
+            if entry.name in left_out or (entry.name and entry.parent not in folders):
+                continue  # a link too: what is written there is not written where it leads
             if entry.is_folder:
                 folders[entry.name] = _Folder(entry)
                 top.folder(entry.name, make=True).close()
-            elif entry.name in left_out:
-                continue  # a link too: what is written there is not written where it leads
             elif _is_twin(entry, first):
                 twins.append((entry, first[entry.status.st_dev, entry.status.st_ino]))
             else:
@@ -96,8 +96,8 @@ def copy_tree(
             taking.take_twin(entry, original)
         for folder in folders.values():  # now that nothing is written there any more
             with bytecode_may_go(folder.entry.path), top.folder(folder.entry.name) as held:
-                mode = stat.S_IMODE(folder.entry.status.st_mode) | stat.S_IRWXU
-                _copy_status(folder.entry.path, held.descriptor, folder.entry.status, mode)
+                status = folder.entry.status
+                copy_status(folder.entry.path, held.descriptor, status, in_root=layout.is_root)
     return SharedFiles(taking.linked, sum(taking.reflinked.values()))
 
 
@@ -148,15 +148,47 @@ class _Taking:
         name, path, status = entry.base, entry.path, entry.status
         if entry.is_link:
             held.symlink(self.layout.link_text(entry), name)
+            if self.layout.is_root:
+                give(name, status, held.descriptor)
         elif not stat.S_ISREG(status.st_mode):
             return  # a socket or pipe of a program that ran
-        elif self.share != Share.COPY and _reflink(entry, held):
+        elif self.share != Share.COPY and self._reflink(entry, held):
             self.reflinked[entry.name] = status.st_blocks * 512
         elif self.share == Share.AUTO and (head := _compiled(path)) and link(path, held, name):
             if head.startswith(_MACHINE_CODE):  # Python itself checks what it compiled
                 self.linked[entry.name] = LinkedFile(status.st_size, status.st_mtime_ns)
         elif before is None or not _link_same(before, entry, held):
-            _copy(entry, held)  # keeps the time stamp that a .pyc names
+            self._copy(entry, held)  # keeps the time stamp that a .pyc names
+
+    def _copy(self, entry: Entry, held: HeldFolder) -> None:
+        with _regular(entry.path) as old, held.new_file(entry.base, None) as new:
+            try:
+                while os.sendfile(new.fileno(), old.fileno(), None, _SENT_BYTES):
+                    pass
+            except OSError as error:
+                if error.errno not in _NO_SENDFILE or os.lseek(old.fileno(), 0, os.SEEK_CUR):
+                    raise
+                shutil.copyfileobj(old, new)
+                new.flush()
+            copy_status(
+                old.fileno(), new.fileno(), os.fstat(old.fileno()), in_root=self.layout.is_root
+            )
+
+    def _reflink(self, entry: Entry, held: HeldFolder) -> bool:
+        name = entry.base
+        with _regular(entry.path) as old, held.new_file(name, None) as new:
+            try:
+                fcntl.ioctl(new.fileno(), _FICLONE, old.fileno())
+            except OSError as error:
+                if error.errno not in _NO_REFLINK:
+                    raise
+            else:
+                copy_status(
+                    old.fileno(), new.fileno(), os.fstat(old.fileno()), in_root=self.layout.is_root
+                )
+                return True
+        held.remove(name)
+        return False
 
 
 @contextmanager
@@ -166,57 +198,6 @@ def _regular(path: str) -> Iterator[IO[bytes]]:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise OSError(errno.EINVAL, "is no regular file any more", path)
         yield file
-
-
-def _copy(entry: Entry, held: HeldFolder) -> None:
-    with _regular(entry.path) as old, held.new_file(entry.base, None) as new:
-        try:
-            while os.sendfile(new.fileno(), old.fileno(), None, _SENT_BYTES):
-                pass
-        except OSError as error:
-            if error.errno not in _NO_SENDFILE or os.lseek(old.fileno(), 0, os.SEEK_CUR):
-                raise
-            shutil.copyfileobj(old, new)
-            new.flush()
-        _copy_status(old.fileno(), new.fileno(), os.fstat(old.fileno()))
-
-
-def _copy_status(
-    source: str | int, copy: int, status: os.stat_result, mode: int | None = None
-) -> None:
-    """Give a copy, by its descriptor, what its original has besides content."""
-    for attribute in _attributes(source):
-        try:
-            os.setxattr(copy, attribute, os.getxattr(source, attribute))
-        except OSError as error:
-            if error.errno not in _NO_ATTRIBUTE:
-                raise
-    os.fchmod(copy, status.st_mode & 0o1777 if mode is None else mode)
-    os.utime(copy, ns=(status.st_atime_ns, status.st_mtime_ns))
-
-
-def _attributes(source: str | int) -> list[str]:
-    try:
-        return [name for name in os.listxattr(source) if name.startswith(_ATTRIBUTES)]
-    except OSError as error:
-        if error.errno in _NO_ATTRIBUTE:
-            return []
-        raise
-
-
-def _reflink(entry: Entry, held: HeldFolder) -> bool:
-    name = entry.base
-    with _regular(entry.path) as old, held.new_file(name, None) as new:
-        try:
-            fcntl.ioctl(new.fileno(), _FICLONE, old.fileno())
-        except OSError as error:
-            if error.errno not in _NO_REFLINK:
-                raise
-        else:
-            _copy_status(old.fileno(), new.fileno(), os.fstat(old.fileno()))
-            return True
-    held.remove(name)
-    return False
 
 
 def _compiled(path: str) -> bytes:

@@ -64,11 +64,13 @@ class Entry(NamedTuple):
 class Layout:
     """An environment at `root`: each real folder it consists of, with its path in the environment.
 
-    The first is the environment itself; others are where links lead whose place a copy takes.
+    The first is the environment itself; others are where links lead whose place a copy takes. With
+    `is_root` it is a whole root file system: what is mounted in it is not of it.
     """
 
     root: Path
     folders: dict[Path, PurePath]
+    is_root: bool = False
     _spellings: tuple[Path, ...] = field(default=(), repr=False)
     _real: dict[str, str] = field(default_factory=dict, repr=False)  # of folders of links
 
@@ -79,7 +81,7 @@ class Layout:
         Raises UserError where one of these is a link to a folder that cannot be copied in its
         place, as one of the operating system.
         """
-        layout = cls(root, {root.resolve(): _TOP}, (root, root.resolve()))
+        layout = cls(root, {root.resolve(): _TOP}, _spellings=(root, root.resolve()))
         patterns = {part for pattern in own for part in (*_parents(pattern), pattern)}
         for pattern in sorted(patterns, key=lambda pattern: pattern.count("/")):
             for path in sorted(root.glob(pattern)):
@@ -96,6 +98,11 @@ class Layout:
                 layout.folders[real] = parent / path.name
         return layout
 
+    @classmethod
+    def of_root(cls, root: Path) -> Self:
+        """Return the layout of the folder `root` that is a whole root file system."""
+        return cls(root, {root.resolve(): _TOP}, is_root=True)
+
     def name_of(self, place: Path) -> PurePath | None:
         """Return the path in the environment of a real path, or None where it is outside."""
         inside = [folder for folder in self.folders if place.is_relative_to(folder)]
@@ -111,13 +118,15 @@ class Layout:
         """
         opened = {str(name): str(folder) for folder, name in self.folders.items()}
         waiting = [("", opened.pop("."))]
+        device = self.root.stat().st_dev
         while waiting:
             folder, path = waiting.pop()
             inner: list[os.DirEntry[str]] = []
             with bytecode_may_go(path):
                 here = Path(path).stat()
-                with os.scandir(path) as found:
-                    inner = sorted(found, key=lambda each: each.name)
+                if here.st_dev == device or not self.is_root:
+                    with os.scandir(path) as found:
+                        inner = sorted(found, key=lambda each: each.name)
                 yield Entry(folder, path, here)
             for each in inner:
                 name = f"{folder}/{each.name}" if folder else each.name
@@ -131,9 +140,12 @@ class Layout:
         """Return the text of a link in a copy.
 
         What leads into the environment, by any spelling of its path, leads into the copy; what
-        leads out leads to where it led. What dangled still does.
+        leads out leads to where it led. What dangled still does. In a root file system it is the
+        same, as programs inside follow it.
         """
         text = os.readlink(link.path)
+        if self.is_root:
+            return text
         here, parts = link.parent or ".", PurePath(text).parts
         up = next((number for number, part in enumerate(parts) if part != ".."), len(parts))
         if ".." not in parts[up:]:

@@ -27,7 +27,12 @@ def prefix_tree(root: Path) -> Tree:
 
     Raises as `root_tree` does.
     """
-    return _tree(root, tuple(dict.fromkeys((os.path.realpath(root), os.path.abspath(root)))))
+    return _tree(root, spellings(root))
+
+
+def spellings(root: Path) -> tuple[str, ...]:
+    """Return the paths by which programs know a folder, the real one first."""
+    return tuple(dict.fromkeys((os.path.realpath(root), os.path.abspath(root))))
 
 
 def _tree(root: Path, tops: tuple[str, ...]) -> Tree:

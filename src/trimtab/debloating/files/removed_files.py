@@ -1,4 +1,4 @@
-"""What of a tree goes, each file with its group and its size counted once."""
+"""What of a tree stays and goes, each file with its group and its size counted once."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
@@ -14,11 +14,11 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
-class RemovedFile:
-    """A regular file that goes: of which package ("" where none claims it) and which kind.
+class CountedFile:
+    """A regular file: of which package ("" where none claims it) and which kind.
 
-    `size_bytes` are those that go with it: none where another name of the file stays, or is listed
-    before. Links and folders are no files.
+    `size_bytes` are those that stay or go with it: none where another name of the file stays, or is
+    listed before. Links and folders are no files.
     """
 
     path: str
@@ -29,11 +29,16 @@ class RemovedFile:
 
 @dataclass(frozen=True)
 class Selection:
-    """What stays and what goes of a tree, in bytes of regular files, each file once."""
+    """What stays and what goes of a tree, in numbers and bytes of regular files, each file once.
+
+    `kept` and `removed` have a file with several names by each of them.
+    """
 
     kept_files: int
     kept_bytes: int
-    removed: tuple[RemovedFile, ...]
+    removed_files: int
+    kept: tuple[CountedFile, ...]
+    removed: tuple[CountedFile, ...]
 
     @property
     def removed_bytes(self) -> int:
@@ -53,21 +58,24 @@ def selection(tree: Tree, kept: Kept) -> Selection:
     """Return what of `tree` stays and goes where the paths `kept` stay."""
     packages = packages_of(tree)
     counted: set[Hashable] = set()
-    removed = []
-    kept_files = kept_bytes = 0
+    stays: list[CountedFile] = []
+    goes: list[CountedFile] = []
+    kept_files = kept_bytes = removed_files = 0
     files = sorted(path for path, node in tree.nodes.items() if node.kind is NodeKind.FILE)
     for path in sorted(files, key=lambda path: path not in kept):
         node = tree.nodes[path]
         is_new = node.file_id is None or node.file_id not in counted
         counted.add(node.file_id)
         size_bytes = node.size_bytes if is_new else 0
+        file = CountedFile(path, packages.get(path, ""), kind_of_file(path), size_bytes)
         if path in kept:
             kept_files += is_new
             kept_bytes += size_bytes
+            stays.append(file)
         else:
-            package = packages.get(path, "")
-            removed.append(RemovedFile(path, package, kind_of_file(path), size_bytes))
-    return Selection(kept_files, kept_bytes, tuple(removed))
+            removed_files += is_new
+            goes.append(file)
+    return Selection(kept_files, kept_bytes, removed_files, tuple(stays), tuple(goes))
 
 
 def _largest_first(sizes: Iterable[tuple[_Key, int]]) -> dict[_Key, int]:

@@ -12,7 +12,10 @@ from typing import Self
 from trimtab.config.groups.debloat import Share
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import Source
+from trimtab.debloating.files.tree import Tree
 from trimtab.debloating.libraries import ProfiledLibrary
+from trimtab.debloating.removal import Removal
+from trimtab.errors import UserError
 from trimtab.profiling.runs.program import Program
 from trimtab.records.manifest import Environment
 from trimtab.records.usage import Usage
@@ -60,6 +63,31 @@ class Target(ABC):
         Raises UserError when usages disagree about a file, or it was changed since.
         """
 
+    def tree(self, copy: Path | None = None) -> Tree:
+        """Return what is in it, as its programs see it, or as those of a `copy` see the same there.
+
+        Raises UserError for a kind of which no files are removed.
+        """
+        raise UserError(f"files: remove: files of a {self.kind()} are not removed; take keep")
+
+    def seen(self, place: Path) -> str:
+        """Return the path by which its programs know an absolute path."""
+        return str(place)
+
+    def also_kept(self, workloads: Sequence[Workload]) -> set[str]:
+        """Return what `workloads` need besides what they use, as their programs see it."""
+        return set()
+
+    def removal(self, usages: Sequence[Usage], workloads: Sequence[Workload]) -> Removal:
+        """Return which of its files stay and go so that all of `usages` run as they did.
+
+        They are of `workloads`. Raises UserError where a usage does not list all files, and as
+        `tree` does.
+        """
+        libraries = {library.path for usage in usages for library in usage.libraries}
+        also = {self.seen(Path(path)) for path in libraries}
+        return Removal.of(self.tree(), usages, also | self.also_kept(workloads), workloads)
+
     @abstractmethod
     def build(
         self,
@@ -72,7 +100,7 @@ class Target(ABC):
     ) -> None:
         """Make `destination` the slim environment, whole or not at all, and write environment.json.
 
-        `debloated` is the folder that debloat_target wrote, `share` how unchanged files are taken
+        `debloated` is the folder that Debloating writes, `share` how unchanged files are taken
         over, and `source` where a program finds what it misses. With `again` the earlier
         `destination` is of the same original, and copies in it are taken over. Raises UserError
         when the original was changed since, and TrimtabError when `debloated` is damaged.

@@ -4,7 +4,7 @@ import os
 import stat
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -13,7 +13,11 @@ from trimtab.debloating.copies.copying import copy_tree, take_over
 from trimtab.debloating.copies.disk_use import disk_use
 from trimtab.debloating.copies.layout import OF_THE_SYSTEM, Layout
 from trimtab.debloating.fallback import Source, add_fallback, fallback_digests, not_as_debloated
+from trimtab.debloating.files.coming_back import add_file_fallback
+from trimtab.debloating.files.folder_tree import prefix_tree, spellings
+from trimtab.debloating.files.tree import Tree
 from trimtab.debloating.libraries import ProfiledLibrary, profiled_libraries
+from trimtab.debloating.removal import removed_paths
 from trimtab.debloating.targets.base import Target
 from trimtab.errors import TrimtabError, UserError
 from trimtab.files import new_folder_beside, remove_tree, replace_folder, sha256_of_all
@@ -53,11 +57,20 @@ class Folder(Target):
 
     def check_place(self, destination: Path) -> None:
         """Raise UserError where `destination` lies inside the folder, which a copy would hold."""
-        self._check_place(Layout.of(self.root, self.own), Path(os.path.abspath(destination)))
+        self._check_place(self.layout(), Path(os.path.abspath(destination)))
 
     def libraries(self, usages: Sequence[Usage]) -> list[ProfiledLibrary]:
         """Return the libraries below the folder that were loaded."""
         return profiled_libraries(usages, self.root, self.own)
+
+    def layout(self) -> Layout:
+        """Return where the folder is, and where its links lead once it is copied."""
+        return Layout.of(self.root, self.own)
+
+    def tree(self, copy: Path | None = None) -> Tree:
+        """Return what is in the folder; what lies elsewhere, behind a link of it, is not."""
+        tree = prefix_tree(self.root)
+        return tree if copy is None else replace(tree, tops=spellings(copy))
 
     def build(
         self,
@@ -70,22 +83,30 @@ class Folder(Target):
     ) -> None:
         """Make `destination` a runnable copy of the folder, slim libraries inside.
 
-        They are one file with those in `debloated`/libraries. With mode punch there is no fallback.
+        They are one file with those in `debloated`/libraries. What files.parquet there says goes is
+        left out. With mode punch there is no fallback.
         An earlier `destination` is replaced when the new one is whole. Raises UserError when
         `destination` lies inside the folder, or a folder of it cannot be copied, and as
         Target.build does.
         """
         manifest = Manifest.read(debloated / "manifest.json")
         destination = Path(os.path.abspath(destination))
-        layout = Layout.of(self.root, self.own)
+        layout = self.layout()
         self._check(manifest, layout, debloated / "libraries", destination)
         partial = new_folder_beside(destination)
         try:
             earlier = destination if again and not destination.is_symlink() else None
-            shared = copy_tree(layout, partial, set(manifest.files), share, earlier)
+            removed = set() if manifest.removed_files is None else removed_paths(debloated)
+            shared = copy_tree(layout, partial, removed.union(manifest.files), share, earlier)
             take_over(debloated / "libraries", partial, manifest.files)
-            if source.kind != Fallback.NONE and manifest.mode != Mode.PUNCH:
+            # Of a program without any slim library none would load it.
+            has_fallback = source.kind != Fallback.NONE and manifest.mode != Mode.PUNCH
+            if has_fallback and manifest.files:
                 add_fallback(partial, self.root, manifest, debloated / "spans", source)
+            if has_fallback and removed:
+                tree = self.tree()
+                gone = {f"/{name}" for name in removed} & tree.nodes.keys()
+                add_file_fallback(partial, self.root, tree, gone, source)
             self.adapt(partial, destination)
             fallback = fallback_digests(partial)
             before, after = disk_use(layout.folders), disk_use([partial])

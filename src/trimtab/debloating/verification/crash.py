@@ -47,7 +47,7 @@ def find_crash(program: Program, folder: Path, slim: Path, original: Path) -> Cr
     match = _LINE.fullmatch(line)
     if match is None or int(match[1]) not in _SIGNALS:
         return None
-    path, address = os.fsdecode(match[3]), int(match[2], 16)
+    path, address = str(program.outside(os.fsdecode(match[3]))), int(match[2], 16)
     return Crash(
         signal=_SIGNALS[int(match[1])],
         library=path,

@@ -20,14 +20,16 @@ from trimtab.profiling.tracing.files import FileTrace, read_file_trace
 class FollowedRun:
     """What a run had mapped and in memory, and how its processes ended."""
 
+    program: Program
     resident_bytes: int
     trace: FileTrace
 
     @property
     def mapped(self) -> set[tuple[int, int]]:
         """The files, by device and inode, that any process mapped to be executed."""
-        paths = {use.real_path or "" for use in self.trace.files if "map_execute" in use.uses}
-        return {file_of(Path(path)) for path in paths if Path(path).is_file()}
+        paths = {use.real_path for use in self.trace.files if "map_execute" in use.uses}
+        files = {self.program.outside(path) for path in paths if path}
+        return {file_of(file) for file in files if file.is_file()}
 
     @property
     def bad_ends(self) -> set[str]:
@@ -46,7 +48,7 @@ def follow(program: Program, libraries: Iterable[Path], record: Path) -> Followe
     """Run `program` with all its processes followed; the record of that goes to `record`."""
     followed = with_files_followed(program, record)
     resident_bytes = resident_library_bytes(followed, set(libraries))
-    return FollowedRun(resident_bytes, read_file_trace(record))
+    return FollowedRun(program, resident_bytes, read_file_trace(record))
 
 
 def problem_beside(original: FollowedRun, slim: FollowedRun, files: LibraryFiles) -> str | None:

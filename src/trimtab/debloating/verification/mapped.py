@@ -2,7 +2,8 @@
 
 A file is known by its device and inode, whatever path or link it was opened by. The fallback
 library notes them in every process that loads it, when it starts and when it ends
-(`native/fallback/mapped.c`).
+(`native/fallback/mapped.c`). In a root file system of its own a file has another device for
+programs than for us: there it is known by its path.
 """
 
 import os
@@ -10,10 +11,11 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Self
 
 from trimtab.errors import TrimtabError
+from trimtab.profiling.runs.root import Root
 from trimtab.untrusted import lines_of_untrusted
 
 RECORD = "TRIMTAB_MAPPED_RECORD"
@@ -52,14 +54,15 @@ class LibraryFiles:
         """Return the libraries' paths in the environment at `root`."""
         return {root / name for name in self.slim.values()}
 
-    def problem_of(self, record: Path) -> str | None:
+    def problem_of(self, record: Path, root: Root | None = None) -> str | None:
         """Return in words why the run with this record did not use the slim libraries, or None.
 
-        Without a fallback in the environment nothing is noted, and nothing can be said.
+        It was in `root`. Without a fallback in the environment nothing is noted, and nothing can be
+        said.
         """
         if self.fallback is None:
             return None
-        mapped = _mapped(record)
+        mapped = _mapped(record, root)
         if self.fallback not in mapped:
             return (
                 "no process of it used the slim environment; does the program name the original"
@@ -70,9 +73,9 @@ class LibraryFiles:
             return f"it used {wrong[0]} of the original environment{and_more(len(wrong) - 1)}"
         return None
 
-    def slim_libraries_in(self, record: Path) -> set[str]:
-        """Return the slim libraries that a run with this record had mapped."""
-        return {self.slim[file] for file in _mapped(record).keys() & self.slim.keys()}
+    def slim_libraries_in(self, record: Path, root: Root | None = None) -> set[str]:
+        """Return the slim libraries that a run in `root` with this record had mapped."""
+        return {self.slim[file] for file in _mapped(record, root).keys() & self.slim.keys()}
 
 
 def file_of(path: Path) -> _File:
@@ -81,7 +84,7 @@ def file_of(path: Path) -> _File:
     return status.st_dev, status.st_ino
 
 
-def _mapped(record: Path) -> dict[_File, str]:
+def _mapped(record: Path, root: Root | None) -> dict[_File, str]:
     """Return the paths of the files that a run had mapped to be executed, by file."""
     mapped = {}
     with suppress(FileNotFoundError):
@@ -89,10 +92,13 @@ def _mapped(record: Path) -> dict[_File, str]:
             match = _LINE.fullmatch(line)
             if match is None:
                 raise TrimtabError(f"{record}: line {number}: not a record of mapped files")
-            mapped[int(match[1]), int(match[2])] = os.fsdecode(match[3])
+            file, path = (int(match[1]), int(match[2])), os.fsdecode(match[3])
+            if root is not None and (place := root.outside(PurePath(path))).is_file():
+                file = file_of(place)
+            mapped[file] = path
     return mapped
 
 
-def and_more(others: int) -> str:
-    """Return the end of a sentence that names one library of several."""
-    return f", and {others} more of its libraries" if others else ""
+def and_more(others: int, of: str = "of its libraries") -> str:
+    """Return the end of a sentence that names one library of several, or one of others."""
+    return f", and {others} more {of}" if others else ""

@@ -9,19 +9,23 @@ from trimtab.debloating.verification.mapped import RECORD, LibraryFiles
 from trimtab.profiling.runs.measured import MeasuredRun
 from trimtab.profiling.runs.program import Program
 from trimtab.records.misses.removed_calls import RemovedCall, read_removed_calls
+from trimtab.records.misses.removed_files import read_missed_files
 
 
 @dataclass
 class Observed:
-    """Reads the records of one slim run after the other, and keeps them in `folder`.
+    """Reads the records of one run of `slim` after the other, and keeps them in `folder`.
 
-    `calls` are the removed pieces that each run asked for. `elsewhere` says what the first run that
-    did so used in place of the slim environment. `used` are the slim libraries that any run used.
+    `calls` are the removed pieces that each run asked for, and `files` the removed files.
+    `elsewhere` says what the first run that did so used in place of the slim environment. `used`
+    are the slim libraries that any run used.
     """
 
     folder: Path
+    slim: Program
     libraries: LibraryFiles
     calls: list[list[RemovedCall]] = field(default_factory=list)
+    files: list[set[str]] = field(default_factory=list)
     elsewhere: str | None = None
     used: set[str] = field(default_factory=set)
 
@@ -33,11 +37,14 @@ class Observed:
     @property
     def clean_runs(self) -> int:
         """How many runs missed nothing."""
-        return sum(not calls for calls in self.calls)
+        return sum(
+            not (calls or files) for calls, files in zip(self.calls, self.files, strict=True)
+        )
 
-    def program(self, slim: Program) -> Program:
-        """Return the program of the slim environment as it is observed: delivered, and noting."""
-        program = restoring(slim, self._missed)
+    @property
+    def program(self) -> Program:
+        """The program of the slim environment as it is observed: delivered, and noting."""
+        program = restoring(self.slim, self._missed)
         return replace(program, environment={**program.environment, RECORD: str(self._mapped)})
 
     def note(self, run: MeasuredRun) -> None:
@@ -48,9 +55,12 @@ class Observed:
     def note_record(self, name: str) -> None:
         """Read what a run left, and keep it under its `name`."""
         self.calls.append(read_removed_calls(self._missed))
-        if self.elsewhere is None and (problem := self.libraries.problem_of(self._mapped)):
+        self.files.append({file.path for file in read_missed_files(self._missed)})
+        if self.elsewhere is None and (
+            problem := self.libraries.problem_of(self._mapped, self.slim.root)
+        ):
             self.elsewhere = f"the debloated run {name}: {problem}"
-        self.used |= self.libraries.slim_libraries_in(self._mapped)
+        self.used |= self.libraries.slim_libraries_in(self._mapped, self.slim.root)
         for record in (self._missed, self._mapped):
             if record.exists():
                 record.rename(self.folder / f"{record.stem}-{name}{record.suffix}")

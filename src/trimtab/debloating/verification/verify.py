@@ -7,6 +7,7 @@ the same way with TRIMTAB_FALLBACK=strict, so that no run is spent on that.
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -14,16 +15,19 @@ import pandas as pd
 
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
+from trimtab.debloating.files.tree import Tree
+from trimtab.debloating.removal import removed_paths
 from trimtab.debloating.risk import SlimHistory
 from trimtab.debloating.slim_runs import restoring
 from trimtab.debloating.targets.base import Target
 from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.compare import DEBLOATED, ORIGINAL, equal_runs, problem_of
 from trimtab.debloating.verification.crash import find_crash
-from trimtab.debloating.verification.followed import follow, problem_beside
+from trimtab.debloating.verification.followed import FollowedRun, follow, problem_beside
 from trimtab.debloating.verification.intact import check_intact
 from trimtab.debloating.verification.linked import check_linked
-from trimtab.debloating.verification.mapped import LibraryFiles
+from trimtab.debloating.verification.mapped import LibraryFiles, and_more
+from trimtab.debloating.verification.missed_files import missed_files
 from trimtab.debloating.verification.observed import Observed
 from trimtab.errors import TrimtabError
 from trimtab.files import remove_tree
@@ -51,6 +55,16 @@ class _Verification:
     slim: Path
     destination: Path
     libraries: LibraryFiles
+    removed: set[str]
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The original's, as programs of the slim environment see it."""
+        return self.target.tree(self.slim)
+
+    def missed(self, run: FollowedRun) -> list[str]:
+        """Return the removed files that a run looked for."""
+        return missed_files(run.trace, self.tree, self.removed) if self.removed else []
 
     @property
     def runs(self) -> Path:
@@ -85,9 +99,10 @@ def verify_environment(
     target, slim = target_of(name, workloads), absolute(environment)
     check_linked(manifest.with_name("environment.json"), target.root, slim)
     check_intact(manifest.parent, target.root, slim)
-    names = Manifest.read(manifest).files
-    libraries = LibraryFiles.of(names, target.root, slim, FALLBACK_LIBRARY)
-    verification = _Verification(target, slim, destination, libraries)
+    known = Manifest.read(manifest)
+    libraries = LibraryFiles.of(known.files, target.root, slim, FALLBACK_LIBRARY)
+    removed = set() if known.removed_files is None else removed_paths(manifest.parent)
+    verification = _Verification(target, slim, destination, libraries, removed)
     history = SlimHistory(_settling_beside(manifest))
     destination.mkdir(parents=True, exist_ok=True)
     (destination / "verify.json").unlink(missing_ok=True)
@@ -95,11 +110,13 @@ def verify_environment(
         remove_tree(outdated)
     verified: list[VerifiedWorkload] = []
     calls: list[RemovedCall] = []
+    missed: set[str] = set()
     resident: dict[str, ResidentBytes] = {}
     tables = []
     for workload in workloads:
         ran = _Ran.of(verification, workload, hardware, repeats)
         calls += [call for each in ran.observed.calls for call in each]
+        missed.update(ran.missed_files, *ran.observed.files)
         verified.append(_verified(workload, repeats, ran, history))
         if ran.resident:
             resident[workload.name] = ran.resident
@@ -111,12 +128,18 @@ def verify_environment(
                 passed=False,
                 workloads=verified,
                 removed_calls=united(calls),
+                missed_files=sorted(missed),
                 resident_bytes=resident,
                 failed_workload=workload.name,
                 problem=problem,
                 crash=crash,
             ).write(verification.evidence / "verify.json")
             where = f"; {crash}" if crash else ""
+            if ran.missed_files:
+                first, *others = ran.missed_files
+                where += (
+                    f"; it looked for {first}, which was removed{and_more(len(others), 'paths')}"
+                )
             raise VerificationError(
                 f"target {name}, workload {workload.name}: {problem}{where};"
                 f" everything needed to look is in {verification.evidence}"
@@ -130,6 +153,7 @@ def verify_environment(
         passed=True,
         workloads=verified,
         removed_calls=united(calls),
+        missed_files=sorted(missed),
         resident_bytes=resident,
     ).write(destination / "verify.json")
 
@@ -143,6 +167,7 @@ class _Ran:
     observed: Observed
     resident: ResidentBytes | None
     problem: str | None
+    missed_files: list[str]
 
     @classmethod
     def of(
@@ -150,9 +175,9 @@ class _Ran:
     ) -> Self:
         target, slim, libraries = verification.target, verification.slim, verification.libraries
         folder = verification.runs / workload.name
-        observed = Observed(folder, libraries)
         original = target.program(workload, folder / "original")
-        debloated = observed.program(target.program(workload, folder / "debloated", slim))
+        observed = Observed(folder, target.program(workload, folder / "debloated", slim), libraries)
+        debloated = observed.program
         runs = measure_interleaved(
             {ORIGINAL: original, DEBLOATED: debloated},
             repeats,
@@ -162,13 +187,16 @@ class _Ran:
         )
         problem = problem_of(workload, original, runs, observed.elsewhere)
         if problem:
-            return cls(original, runs, observed, None, problem)
+            missed = []
+            if verification.removed:
+                missed = verification.missed(follow(debloated, (), folder / "failed.files"))
+            return cls(original, runs, observed, None, problem, missed)
         before = follow(original, libraries.below(target.root), folder / "original.files")
         after = follow(debloated, libraries.below(slim), folder / "debloated.files")
         observed.note_record("followed")
         problem = observed.elsewhere or problem_beside(before, after, libraries)
         resident = ResidentBytes(before.resident_bytes, after.resident_bytes)
-        return cls(original, runs, observed, resident, problem)
+        return cls(original, runs, observed, resident, problem, verification.missed(after))
 
 
 def _settling_beside(manifest: Path) -> Settling | None:

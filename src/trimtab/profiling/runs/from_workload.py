@@ -55,9 +55,14 @@ class _Place:
 def program_of(workload: Workload, run_folder: Path) -> Program:
     """Return the program that `workload` describes, with `{output}` in `run_folder`.
 
+    Of a target that is a root it is the one that runs in it, as `program_in` has it.
     `run_folder` is emptied. Relative paths start at the current folder. Raises UserError when the
     interpreter, the working directory, the command or that of a server's driver does not exist.
     """
+    if workload.target.is_root:
+        return program_in(
+            Root(absolute(Path(workload.target.location or ""))), workload, run_folder
+        )
     interpreter = absolute(Path(workload.python)) if workload.python else None
     if interpreter and not interpreter.is_file():
         raise UserError(f"workload {workload.name}: python: {interpreter} does not exist")

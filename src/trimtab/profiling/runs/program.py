@@ -4,7 +4,7 @@ import os
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Self
 
 from trimtab.config.groups.workload import Marks, Output
@@ -84,6 +84,10 @@ class Program:
                 " writes stays; have it write to {output}"
             )
         return self.workdir / path
+
+    def outside(self, path: str) -> Path:
+        """Return where a file is for us whose absolute path, by no link, its processes told."""
+        return Path(path) if self.root is None else self.root.outside(PurePath(path))
 
     def with_access_to(self, *paths: Path) -> Self:
         """Return the program, which sees files and folders of ours and may write to them.

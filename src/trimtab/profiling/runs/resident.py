@@ -24,11 +24,11 @@ def resident_library_bytes(program: Program, libraries: set[Path]) -> int:
     with TemporaryDirectory() as folder:
         for pid in followed(program, Path(folder, "run.stdout"), Path(folder, "run.stderr"),
                             _INTERVAL_S):  # fmt: skip
-            highest = max(highest, _now(pid, wanted))
+            highest = max(highest, _now(pid, wanted, program))
     return highest
 
 
-def _now(pid: int, wanted: set[str]) -> int:
+def _now(pid: int, wanted: set[str], program: Program) -> int:
     by_path: dict[str, int] = defaultdict(int)
     try:
         root = psutil.Process(pid)
@@ -37,4 +37,8 @@ def _now(pid: int, wanted: set[str]) -> int:
                 by_path[mapping.path] += mapping.rss
     except (psutil.Error, OSError):
         return 0  # it ended while it was read
-    return sum(rss for path, rss in by_path.items() if path in wanted)
+    return sum(rss for path, rss in by_path.items() if _place(path, program) in wanted)
+
+
+def _place(path: str, program: Program) -> str:
+    return str(program.outside(path)) if path.startswith("/") else path

@@ -14,6 +14,7 @@ from trimtab.config.validate import checked
     [
         ({"unloaded": "remove", "mode": "punch"}, "unloaded"),
         ({"unloaded": "remove", "fallback": "none"}, "unloaded"),
+        ({"files": "remove", "mode": "punch"}, "files"),
         ({"share": "hardlink"}, "share"),
         ({"store": "folder"}, "store"),
         ({"fallback": "store"}, "store"),
@@ -23,6 +24,11 @@ def test_what_does_not_go_together_is_named(given: dict[str, Any], key: str) -> 
     with pytest.raises(MistakeError) as error:
         checked({"name": "x", **given}, Debloat)
     assert error.value.key == key
+
+
+def test_files_go_for_good_where_that_was_asked_for() -> None:
+    given = {"name": "x", "files": "remove", "mode": "punch", "fallback": "none"}
+    assert checked(given, Debloat).files == "remove"
 
 
 @pytest.mark.parametrize("fallback", ["original", "packed"])

@@ -7,7 +7,7 @@ from hand_made_root import Content, Link, root_of, used
 from trimtab.debloating.files.closure import kept_paths
 from trimtab.debloating.files.kinds_of_files import FileKind, kind_of_file
 from trimtab.debloating.files.packages import packages_of
-from trimtab.debloating.files.removed_files import RemovedFile, selection
+from trimtab.debloating.files.removed_files import CountedFile, selection
 from trimtab.debloating.files.tree import Node, NodeKind, Tree
 
 SITE = "/opt/lib/python3.11/site-packages"
@@ -54,8 +54,8 @@ def test_a_file_with_several_names_goes_once_and_only_with_its_last() -> None:
     assert (none.kept_files, none.kept_bytes, none.removed_bytes) == (0, 0, 107)
     one = selection(tree, kept_paths(tree, [used("/b")]))
     assert one.removed == (
-        RemovedFile("/a", "", FileKind.OTHER, 0),
-        RemovedFile("/c", "", FileKind.OTHER, 7),
+        CountedFile("/a", "", FileKind.OTHER, 0),
+        CountedFile("/c", "", FileKind.OTHER, 7),
     )
     assert (one.kept_files, one.kept_bytes) == (1, 100)
 

@@ -1,0 +1,20 @@
+"""Which removed files a run in the slim environment looked for."""
+
+from collections.abc import Container
+
+from trimtab.debloating.files.tree import Tree
+from trimtab.profiling.tracing.files import FileTrace
+
+
+def missed_files(trace: FileTrace, tree: Tree, removed: Container[str]) -> list[str]:
+    """Return those of the `removed` paths that a followed run looked for where they had been.
+
+    `tree` is of the original, as programs of the slim environment see it. The runs that were
+    profiled looked for none of them: all that these looked for stays.
+    """
+    missed = set()
+    for use in trace.files:
+        if "missing" in use.uses:
+            walk = tree.walk(use.path)
+            missed |= {path.removeprefix("/") for path in (*walk.passed, walk.end) if path}
+    return sorted(path for path in missed if path in removed)
