@@ -47,7 +47,7 @@ void hold_kernel(void) {
     for (size_t i = 0; i < found.gl_pathc; i++) hold_device(found.gl_pathv[i]);
 }
 
-/* Terminals of their own; a user namespace without a user 0 has none. */
+/* Terminals of their own; older kernels give none to a user namespace without a user 0. */
 static void make_terminals(void) {
     make_folder("/dev/pts");
     if (mount("trimtab", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,

@@ -35,27 +35,27 @@ static const char usage[] =
 /* Nothing in it is shown: the layers are laid on top of it, in our namespace only. */
 #define SCRATCH "/proc"
 
-struct request {
+static struct {
     const char *root, *workdir;
     const struct credentials *user; /* NULL: as we are */
     struct held *binds;
     size_t bind_count;
     char **command;
-};
+} request = {.workdir = "/"};
 
 __attribute__((noreturn)) static void refuse(void) {
     errno = 0;
     fail(CANNOT_ENTER, "%s", usage);
 }
 
-static struct request read_request(int argc, char **argv) {
+static void read_request(int argc, char **argv) {
     static struct credentials user;
     static const struct option options[] = {{"workdir", required_argument, NULL, 'w'},
                                             {"user", required_argument, NULL, 'u'},
                                             {"bind", required_argument, NULL, 'b'},
                                             {"errors", required_argument, NULL, 'e'},
                                             {NULL, 0, NULL, 0}};
-    struct request request = {.workdir = "/", .binds = calloc((size_t)argc, sizeof(struct held))};
+    request.binds = calloc((size_t)argc, sizeof *request.binds);
     if (!request.binds) fail(CANNOT_ENTER, "trimtab-in-root");
     opterr = 0;
     for (int option; (option = getopt_long(argc, argv, "+", options, NULL)) != -1;) {
@@ -79,7 +79,6 @@ static struct request read_request(int argc, char **argv) {
     request.root = argv[optind];
     fail_at(request.root);
     request.command = argv + optind + 2;
-    return request;
 }
 
 /* The overlay's top has the owner and the rights of its upper layer's. */
@@ -112,7 +111,7 @@ static void lay_over(const char *root, bool as_user) {
 static void make_root(void) {
     if (!syscall(SYS_pivot_root, ".", ".")) {
         if (umount2(".", MNT_DETACH)) fail(CANNOT_ENTER, "cannot leave the former root");
-    } else if (chroot(".")) { /* the former root is none of a mount, as in another chroot */
+    } else if (chroot(".")) { /* the machine's very first root, an initramfs, cannot be left */
         fail(CANNOT_ENTER, "cannot change root");
     }
     if (chdir("/")) fail(CANNOT_ENTER, "cannot enter the new root");
@@ -130,11 +129,11 @@ __attribute__((noreturn)) static void run(char **command) {
 }
 
 int main(int argc, char **argv) {
-    struct request request = read_request(argc, argv);
+    read_request(argc, argv);
     mode_t mask = umask(0);
     bool as_user = leave_namespaces(request.user);
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
-        fail(CANNOT_ENTER, "cannot make mounts private");
+        fail(CANNOT_ENTER, "cannot make mounts private (is this in a chroot?)");
     hold_kernel();
     for (size_t i = 0; i < request.bind_count; i++) {
         request.binds[i] = hold(request.binds[i].path);

@@ -42,8 +42,9 @@ class Behaviour(StrEnum):
 
 # In a slim environment: the library finds the folder by its own place.
 FALLBACK_LIBRARY = Path("trimtab/libtrimtab-fallback.so")
-_FETCHER = Path("trimtab/trimtab-fetch")
+FETCHER = Path("trimtab/trimtab-fetch")
 # In the folder that these are in.
+_LAID_DOWN = ("*.so", "*.index", FETCHER.name, "removed/*")
 _REMOVED, _STORE, _GPU_CODE_REMOVED = "removed", "store", "gpu_code_removed"
 _MAGIC = b"TRIMTAB3"
 _NOT_STARTED, _HOLDS_TRAPS = 1, 2
@@ -104,7 +105,7 @@ def add_fallback(
             with ThreadPoolExecutor(_WORKERS) as pool:
                 if any(list(pool.map(add, manifest.files))):
                     ours.write(_GPU_CODE_REMOVED, b"")
-            for program in (FALLBACK_LIBRARY, _FETCHER):
+            for program in (FALLBACK_LIBRARY, FETCHER):
                 ours.write(program.name, native_path(program.name).read_bytes(), 0o755)
 
 
@@ -119,7 +120,7 @@ def fallback_digests(environment: Path) -> dict[str, str]:
     The objects of a store are not among them: what the fallback reads it compares with its sidecar.
     """
     ours = (environment / FALLBACK_LIBRARY).parent
-    files = [environment / FALLBACK_LIBRARY, environment / _FETCHER, *(ours / _REMOVED).glob("*")]
+    files = [path for pattern in _LAID_DOWN for path in ours.glob(pattern)]
     there = sha256_of_all(path for path in files if path.is_file())
     return {str(path.relative_to(environment)): digest for path, digest in there.items()}
 

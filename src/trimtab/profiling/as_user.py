@@ -80,12 +80,14 @@ class User:
 def open_written(path: Path, most_bytes: int, user: User | None) -> Iterator[BufferedReader]:
     """Yield the file that a program wrote as `user`, open for reading; a link is followed.
 
-    Such a program may name any file by a link, which we as root could read and it could not.
-    Raises UntrustedFileError for one that the user may not write to, and as `open_untrusted` does.
+    Such a program may name any file by a link, which we as root could read and it could not; who is
+    not root has none other than itself. Raises UntrustedFileError for one that the user may not
+    write to, and as `open_untrusted` does.
     """
     with open_untrusted(path, most_bytes, follow=True) as file:
-        if user is not None and not user.may(stat.S_IWOTH, os.fstat(file.fileno())):
+        other = user if user and user.number and os.geteuid() == 0 else None
+        if other and not other.may(stat.S_IWOTH, os.fstat(file.fileno())):
             raise UntrustedFileError(
-                f"{path}: no file that the user {user.name}, which the program runs as, may write"
+                f"{path}: no file that the user {other.name}, which the program runs as, may write"
             )
         yield file

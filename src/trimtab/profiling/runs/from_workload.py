@@ -89,11 +89,13 @@ def program_in(
 ) -> Program:
     """Return the program that `workload` describes as it runs in `root`.
 
-    Its paths, its user and PATH are those of programs inside; relative paths start at the root's
-    top. `{output}` and a server's driver are outside, as with `program_of`. The program inherits
-    `inherited`, which is PATH and its user's HOME where it is None. Raises as `program_of` does.
+    Its paths, its user, which is root where it names none, and PATH are those of programs inside;
+    relative paths start at the root's top. `{output}` and a server's driver are outside, as with
+    `program_of`. The program inherits `inherited`, and PATH and its user's HOME where these are
+    not among it. Raises as `program_of` does.
     """
     top = PurePath("/")
+    root = root.with_network_names()
     interpreter = Path(top, workload.python) if workload.python else None
     if interpreter and not ((found := root.find(interpreter)) and found.is_file()):
         raise UserError(
@@ -106,10 +108,9 @@ def program_in(
             f"workload {workload.name}: workdir: {workdir} is not a folder in the root"
             f" {root.folder}"
         )
-    user = None if workload.user is None else user_in(root, workload.user)
-    if inherited is None:
-        inherited = {"HOME": user.home if user else "/root"}
-    environment = {"PATH": ENGINES_PATH, **inherited, **workload.env}
+    user = user_in(root, workload.user or "0")
+    own = {"PATH": ENGINES_PATH, "HOME": user.home}
+    environment = {**own, **(inherited or {}), **workload.env}
     if interpreter:
         environment["PATH"] = f"{interpreter.parent}:{environment['PATH']}"
     inside = _Place(workload, interpreter, workdir, environment, root)

@@ -18,6 +18,7 @@ from trimtab.profiling.as_user import User
 
 ENGINES_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 OF_THE_KERNEL = tuple(map(Path, ("/proc", "/sys", "/dev")))  # inside they are the machine's
+_NETWORK_NAMES = (Path("/etc/hosts"), Path("/etc/resolv.conf"))
 _MOST_LINKS = 40  # MAXSYMLINKS of Linux
 _LONGEST_ERROR_BYTES = 1 << 16
 
@@ -50,6 +51,22 @@ class Root:
         """Return the root with `paths` of this machine in it too, by each name that they have."""
         names = {Path(each(path)) for path in paths for each in (os.path.abspath, os.path.realpath)}
         return replace(self, binds=tuple(sorted({*self.binds, *names})))
+
+    def with_network_names(self) -> Self:
+        """Return the root with this machine's names of the network where it has none of its own.
+
+        Images have none, or empty files: engines mount theirs, without which not even `localhost`
+        is known.
+        """
+        lacking = [
+            path for path in _NETWORK_NAMES if path.is_file() and not self._has_anything_at(path)
+        ]
+        return replace(self, binds=(*self.binds, *lacking))
+
+    def _has_anything_at(self, path: PurePath) -> bool:
+        found = self.find(path)
+        at = self._in_folder(path)
+        return at.is_symlink() if found is None else not found.is_file() or found.stat().st_size > 0
 
     @cached_property
     def bound(self) -> dict[str, Path]:

@@ -137,7 +137,9 @@ def test_libraries_that_go_as_files_are_not_rewritten(slim: Path) -> None:
     assert any("markupsafe" in name for name in manifest.files)
 
 
-def test_verification_names_what_it_missed(stage: DebloatStage, slim: Path, tmp_path: Path) -> None:
+def test_what_is_missed_is_named_and_comes_back(
+    stage: DebloatStage, slim: Path, tmp_path: Path
+) -> None:
     [traced] = stage.workloads
     ours = "data_of_ours/unused.txt"
     code = (
@@ -145,17 +147,49 @@ def test_verification_names_what_it_missed(stage: DebloatStage, slim: Path, tmp_
         "[packages] = glob(sys.prefix + '/lib/python3*/site-packages');"
         f"print(len(os.path.basename(packages + '/{ours}'))); os.path.exists(packages + '/{ours}')"
     )
-    other = replace(traced, command=["python", "-c", code])
-    verify_environment(
-        "program", [other], NO_POWER_MODEL, slim / "env", slim / "manifest.json", 1, tmp_path
-    )
-    [missed] = Verdict.read(tmp_path / "verify.json").missed_files
+    none = replace(stage, debloat=replace(stage.debloat, fallback=Fallback.NONE, unloaded="keep"))
+    with Debloating(none, [original_of(stage).with_name("usage.json")], tmp_path) as debloating:
+        debloating.write()
+        debloating.build(tmp_path / "env")
+
+    def verdict(workspace: Path, *more: str) -> Verdict:
+        workload = replace(traced, command=["python", "-c", "; ".join([code, *more])])
+        manifest, destination = workspace / "manifest.json", tmp_path / "verified"
+        arguments = ([workload], NO_POWER_MODEL, workspace / "env", manifest, 1, destination)
+        verify_environment("program", *arguments)
+        return Verdict.read(destination / "verify.json")
+
+    [missed] = verdict(tmp_path).missed_files
     assert missed.endswith(f"site-packages/{ours}")
-    reads = replace(traced, command=["python", "-c", f"{code}; open(packages + '/{ours}')"])
+    reads = f"print(open(packages + '/{ours}').read())"
     with pytest.raises(VerificationError, match=rf"it looked for .*{ours}, which was removed"):
-        verify_environment(
-            "program", [reads], NO_POWER_MODEL, slim / "env", slim / "manifest.json", 1, tmp_path
-        )
+        verdict(tmp_path, reads)
+    assert missed in verdict(slim, reads).missed_files
+    assert (slim / "env" / missed).exists()
+
+
+def test_python_without_packages_has_a_place_for_the_fallback(
+    stage: DebloatStage, tmp_path: Path
+) -> None:
+    """The traced program never looks for packages; another, which does, may miss something."""
+    [workload] = stage.workloads
+    bare = replace(workload, command=["python", "-I", "-S", "-c", "print(1)"])
+    trace_workload(bare, tmp_path / "trace", 1).write(tmp_path / "usage.json")
+    library = next(original_of(stage).glob("lib/python3*/site-packages/markupsafe/*.so"))
+    usage = Usage.read(tmp_path / "usage.json")
+    used = next(
+        each
+        for each in Usage.read(original_of(stage).with_name("usage.json")).libraries
+        if each.path == str(library)
+    )
+    usage.model_copy(update={"libraries": [*usage.libraries, used]}).write(tmp_path / "usage.json")
+    with Debloating(
+        replace(stage, workloads=[bare]), [tmp_path / "usage.json"], tmp_path
+    ) as debloating:
+        debloating.write()
+        debloating.build(tmp_path / "env")
+    packages = next((tmp_path / "env").glob("lib/python3*/site-packages"))
+    assert "00_trimtab_fallback.pth" in {path.name for path in packages.iterdir()}
 
 
 def test_kept_files_need_no_table_of_their_own(stage: DebloatStage, tmp_path: Path) -> None:
