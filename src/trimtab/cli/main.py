@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -30,7 +29,18 @@ from trimtab.cli.debloat_options import (
     UnloadedOption,
 )
 from trimtab.cli.doctor import examine
+from trimtab.cli.image.command import image
 from trimtab.cli.learning import SlimFolder
+from trimtab.cli.steps import (
+    COMMAND_LINE,
+    WORKSPACE,
+    WorkspaceOption,
+    console,
+    debloat_options,
+    progress_bars,
+    settling_bar,
+    traced,
+)
 from trimtab.cli.summary import removed_files_in, summary_of
 from trimtab.cli.terminal import Terminal, prints_any_name, say_path
 from trimtab.cli.tuning.command import tune
@@ -50,10 +60,8 @@ from trimtab.config.groups.debloat import (
 )
 from trimtab.config.groups.workload import TargetConfig
 from trimtab.config.validate import checked
-from trimtab.debloating.settling import OnTurn
 from trimtab.errors import Stopped, UserError, check_working_folder, in_words
 from trimtab.native import survive_truncation
-from trimtab.records.usage import Usage
 from trimtab.records.verdict import Verdict
 from trimtab.supervision import supervise
 
@@ -61,9 +69,9 @@ app = typer.Typer(
     help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
 app.add_typer(queue_cli.schedule, name="schedule")
+app.add_typer(image, name="image")
 app.command()(queue_cli.probe)
 app.command()(tune)
-console = Terminal(stderr=True)
 
 
 def _target(text: str) -> TargetConfig:
@@ -83,9 +91,6 @@ MaybeCommand = Annotated[
         metavar="-- COMMAND", help="The program; without one only GPU code goes, by architecture."
     ),
 ]
-Folder = Annotated[
-    Path, typer.Option("--workspace", help="Where the results of all steps are kept.")
-]
 Python = Annotated[
     Path | None,
     typer.Option(help="The interpreter whose environment is debloated; by default the command's."),
@@ -98,33 +103,13 @@ Target = Annotated[
         help="What is debloated, where it is no Python environment: its kind, and where it is.",
     ),
 ]
-NAME = "command_line"
-WORKSPACE = Path("trimtab_workspace")
-
-
-def _progress() -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-    )
-
-
-def _trace(folder: Path, command: list[str], program: given.ProgramOptions, runs: int) -> Usage:
-    with console.status(f"{runs + 2} runs of the program: two as it is, the others traced"):
-        usage = workspace.trace(folder, command, program, runs)
-    for note in usage.notes:
-        console.print(Text("note:", "bold"), note, soft_wrap=True)
-    return usage
 
 
 @app.command()
 @alone_in("folder")
 def trace(
     command: Command,
-    folder: Folder = WORKSPACE,
+    folder: WorkspaceOption = WORKSPACE,
     python: Python = None,
     target: Target = None,
     runs: Runs = 3,
@@ -148,7 +133,7 @@ def trace(
         compare_command=compare_command, ends_with=ends_with, timeout_s=timeout_s,
         drive=drive, ready=ready, address=address, stop=stop, user=user,
     )  # fmt: skip
-    usage = _trace(folder, command, program, runs)
+    usage = traced(folder, command, program, runs)
     used = sum(library.functions_used for library in usage.libraries)
     total = sum(library.functions_total for library in usage.libraries)
     console.print(
@@ -168,18 +153,18 @@ def trace(
 @app.command()
 @alone_in("folder")
 def locate(
-    folder: Folder = WORKSPACE,
+    folder: WorkspaceOption = WORKSPACE,
     symbols: SymbolsOption = Symbols.STRIP,
     gpu: GpuOption = Gpu.USED,
     start_up_only: StartUpOnlyOption = StartUpOnly.KEEP,
     gpus: For = None,
 ) -> None:
     """Write which spans of each traced library are kept and removed, and why."""
-    with _progress() as progress:
+    with progress_bars() as progress:
         task = progress.add_task("locating", total=None)
         spans = workspace.locate(
             folder,
-            Debloat(name=NAME, symbols=symbols, gpu=gpu, start_up_only=start_up_only),
+            Debloat(name=COMMAND_LINE, symbols=symbols, gpu=gpu, start_up_only=start_up_only),
             gpus or [],
             lambda name, done, total: progress.update(task, completed=done, total=total),
         )
@@ -190,7 +175,7 @@ def locate(
 @alone_in("folder")
 def debloat(
     command: MaybeCommand = None,
-    folder: Folder = WORKSPACE,
+    folder: WorkspaceOption = WORKSPACE,
     python: Python = None,
     target: Target = None,
     runs: Runs = 3,
@@ -233,18 +218,18 @@ def debloat(
         compare_command=compare_command, ends_with=ends_with, timeout_s=timeout_s,
         drive=drive, ready=ready, address=address, stop=stop, user=user,
     )  # fmt: skip
-    options = _options(
+    options = debloat_options(
         mode=mode, symbols=symbols, gpu=gpu, kernels=kernels, start_up_only=start_up_only,
         unloaded=unloaded, files=files, share=share, fallback=fallback, store=store,
         store_address=store_address,
     )  # fmt: skip
     if command:
-        _trace(folder, command, program, runs)
+        traced(folder, command, program, runs)
     elif gpu == Gpu.ARCHITECTURE and (python or target):
         workspace.list_libraries(folder, python, target or TargetConfig())
     else:
         raise UserError("give the program after --, or --gpu architecture and --python or --target")
-    with _progress() as progress:
+    with progress_bars() as progress:
         task = progress.add_task("libraries", total=None)
         settling = workspace.debloat(
             folder,
@@ -252,7 +237,7 @@ def debloat(
             gpus or [],
             settle,
             lambda name, done, total: progress.update(task, completed=done, total=total),
-            _settling(progress, settle),
+            settling_bar(progress, settle),
         )
     if mode == Mode.PUNCH and fallback != Fallback.NONE:
         console.print("no fallback with mode punch: a call into removed code is a crash")
@@ -260,24 +245,6 @@ def debloat(
         console.print(removed)
     console.print(summary_of(folder, settling))
     say_path(folder / "env")
-
-
-def _options(**given: object) -> Debloat:
-    try:
-        return checked({"name": NAME, **given}, Debloat)
-    except MistakeError as error:
-        raise UserError(f"--{error.key.replace('_', '-')}: {error.problem}") from None
-
-
-def _settling(progress: Progress, clean_runs: int) -> OnTurn:
-    """Show how many runs in a row missed nothing, once there are any."""
-    task = progress.add_task("settling", total=clean_runs, visible=False)
-
-    def on_turn(clean: int, missed: int, builds: int) -> None:
-        words = f"settling, {missed:,} missed" if missed else "settling"
-        progress.update(task, description=words, completed=clean, visible=True)
-
-    return on_turn
 
 
 @app.command()
@@ -294,7 +261,7 @@ def reconstruct(
 @app.command()
 @alone_in("folder")
 def learn(
-    folder: Folder = WORKSPACE,
+    folder: WorkspaceOption = WORKSPACE,
     repeats: Annotated[int, typer.Option(min=1, help="Runs in the slim environment.")] = 5,
     record: Annotated[
         Path | None,
@@ -311,8 +278,8 @@ def learn(
         with console.status("making the environment again"):
             missed = slim.learn_from_record(record)
     else:
-        with _progress() as progress:
-            missed = slim.learn_from_runs(repeats, _settling(progress, repeats))
+        with progress_bars() as progress:
+            missed = slim.learn_from_runs(repeats, settling_bar(progress, repeats))
     console.print(
         f"{missed:,} removed pieces were missed" + (": kept from now on" if missed else "")
     )
@@ -324,7 +291,7 @@ def learn(
 @app.command()
 @alone_in("folder")
 def verify(
-    folder: Folder = WORKSPACE,
+    folder: WorkspaceOption = WORKSPACE,
     repeats: Annotated[int, typer.Option(min=1, help="Runs in each environment.")] = 5,
 ) -> None:
     """Run the debloated program again in both environments and compare what it does."""

@@ -122,17 +122,18 @@ class ProgramOptions:
 
         Raises UserError for a value that its key does not take.
         """
-        plain = Comparison.DIGEST_FILE if self.output else Comparison.DIGEST_STDOUT
         target = self.target or TargetConfig()
+        output = self.output if target.is_root or not self.output else self.output.absolute()
+        plain = Comparison.DIGEST_FILE if self.output else Comparison.DIGEST_STDOUT
         given = {
             "name": NAME,
             "command": command,
             "python": None if python is None else str(python),
             "target": target,
-            "workdir": "/" if target.is_root else str(Path.cwd()),
+            "workdir": "." if target.is_root else str(Path.cwd()),
             "output": {
                 "compare": self.comparison or plain,
-                "path": str(self.output.absolute()) if self.output else None,
+                "path": str(output) if output else None,
                 "relative_tolerance": self.relative_tolerance,
                 "absolute_tolerance": self.absolute_tolerance,
                 "command": _words("--compare-command", self.compare_command),

@@ -62,6 +62,8 @@ class Configurations:
         """
         for name in self.root.experiment.workloads:
             workload, file = self.option("workload", name), self._file("workload", name)
+            if workload.target.is_root:  # whose paths they are
+                continue
             if workload.python and not os.access(project / workload.python, os.X_OK):
                 raise ConfigError(
                     f"{file}: workload.python: {workload.python!r} given, expected an interpreter "

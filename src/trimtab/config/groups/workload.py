@@ -225,20 +225,19 @@ class TargetConfig:
     )
     location: Text | None = about(
         "Where it is, as the kind's module says: a folder for most. `python_prefix` needs none: it "
-        "is the environment of `python`.",
+        "is the environment of `python`. An `image` is an archive, an OCI folder, or the name that "
+        "an engine has for it.",
         default=None,
     )
 
     @property
     def is_root(self) -> bool:
         """Whether its programs see it as their whole file system."""
-        return self.kind == "root_folder"
+        return self.kind in ("root_folder", "image")
 
 
 # Others may be empty, as in `--prefix ""`.
-_NAMES_A_PROGRAM = satisfying(
-    lambda words: words and words[0].strip(), "at least one word, the first not empty"
-)
+_NAMES_A_PROGRAM = "at least one word, the first not empty"
 
 
 @dataclass(config=CHECKED)
@@ -250,10 +249,11 @@ class Workload:
     """
 
     name: Name = about("Name of the workload: the stem of its file.")
-    command: Annotated[list[NoNul], _NAMES_A_PROGRAM] = about(
+    command: list[NoNul] = about(
         "The command, one word an item. A first word `python` is the interpreter named by "
         "`python`. In every word `{NAME}` is the parameter NAME, `{output}` is a fresh folder of "
-        "the run, and `\\${` stands for a dollar sign and a brace."
+        "the run, and `\\${` stands for a dollar sign and a brace. Of an `image` it follows the "
+        "entrypoint, and may be `[]` where the image has a command."
     )
     python: Text | None = about(
         "The interpreter of the Python environment that is to be debloated; none where `target` "
@@ -270,7 +270,9 @@ class Workload:
     description: NoNul = about(
         "What the program does, for the report.", default="", report_only=True
     )
-    workdir: Text = about("The folder that the command runs in.", default=".")
+    workdir: Text = about(
+        "The folder that the command runs in; of an `image` its own by default.", default="."
+    )
     env: dict[Variable, NoNul] = about(
         "Environment variables of the command, on top of those it inherits.", factory=dict
     )
@@ -318,6 +320,13 @@ class Workload:
         "kernels are then traced by their names only.",
         default=False,
     )
+
+    @model_validator(mode="after")
+    def _names_a_program(self) -> Self:
+        has_its_own = self.target.kind == "image" and not self.command
+        if not has_its_own and not (self.command and self.command[0].strip()):
+            raise InvalidValueError("command", self.command, _NAMES_A_PROGRAM)
+        return self
 
     @model_validator(mode="after")
     def _names_its_environment(self) -> Self:

@@ -13,6 +13,7 @@ from trimtab.config.signals import signal_number
 from trimtab.errors import UserError
 from trimtab.files import remove_tree
 from trimtab.profiling.as_user import User
+from trimtab.profiling.images.image_workload import in_its_root
 from trimtab.profiling.runs.program import Driver, Program
 from trimtab.profiling.runs.root import ENGINES_PATH, Root
 from trimtab.profiling.runs.root_users import user_in
@@ -59,6 +60,8 @@ def program_of(workload: Workload, run_folder: Path) -> Program:
     `run_folder` is emptied. Relative paths start at the current folder. Raises UserError when the
     interpreter, the working directory, the command or that of a server's driver does not exist.
     """
+    if workload.target.kind == "image":
+        workload = in_its_root(workload)
     if workload.target.is_root:
         return program_in(
             Root(absolute(Path(workload.target.location or ""))), workload, run_folder

@@ -1,0 +1,1 @@
+"""`trimtab image ...`: container images made slim, and compared."""

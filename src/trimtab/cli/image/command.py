@@ -1,0 +1,175 @@
+"""`trimtab image slim` and `trimtab image compare`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trimtab.cli import program_options as given
+from trimtab.cli import workspace
+from trimtab.cli.alone import alone_in
+from trimtab.cli.debloat_options import (
+    FallbackOption,
+    FilesOption,
+    For,
+    GpuOption,
+    KernelsOption,
+    ModeOption,
+    Runs,
+    SettleOption,
+    ShareOption,
+    StartUpOnlyOption,
+    StoreAddressOption,
+    StoreOption,
+    SymbolsOption,
+    UnloadedOption,
+)
+from trimtab.cli.image.tables import large_files_table, removed_table, sides_table
+from trimtab.cli.steps import (
+    WORKSPACE,
+    WorkspaceOption,
+    console,
+    debloat_options,
+    progress_bars,
+    settling_bar,
+    traced,
+)
+from trimtab.cli.summary import removed_files_in, summary_of
+from trimtab.cli.terminal import Terminal, say_path
+from trimtab.config.groups.debloat import (
+    Fallback,
+    Files,
+    Gpu,
+    Kernels,
+    Mode,
+    Share,
+    StartUpOnly,
+    Symbols,
+    Unloaded,
+)
+from trimtab.config.groups.workload import TargetConfig
+from trimtab.debloating.images.comparing import compare_images
+from trimtab.debloating.images.packing import slim_name
+from trimtab.debloating.targets.image import SLIM_IMAGE
+from trimtab.errors import UserError
+from trimtab.images.engine import Engine
+from trimtab.profiling.images.unpacked import image_at, unpacked_image
+
+image = typer.Typer(help="Container images: make them slim, and compare two.", no_args_is_help=True)
+EndsWith = Annotated[
+    str | None,
+    typer.Option(help="The exit code, or signal, that COMMAND has to end with; 0 by default."),
+]
+IMAGE = typer.Argument(
+    help="An archive, an OCI folder, or the name by which an engine (DOCKER_HOST) has it."
+)
+
+
+@image.command()
+@alone_in("folder")
+def slim(
+    location: Annotated[str, typer.Argument(metavar="IMAGE", help=IMAGE.help)],
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- COMMAND]", help="As for `docker run`; else the image's own."),
+    ] = None,
+    folder: WorkspaceOption = WORKSPACE,
+    runs: Runs = 3,
+    output: given.Output = None,
+    compare: given.Compare = None,
+    relative_tolerance: given.RelativeTolerance = 0.0,
+    absolute_tolerance: given.AbsoluteTolerance = 0.0,
+    compare_command: given.CompareCommand = None,
+    ends_with: EndsWith = None,
+    timeout_s: given.TimeoutS = 3600.0,
+    drive: given.Drive = None,
+    ready: given.Ready = None,
+    address: given.Address = None,
+    stop: given.Stop = "SIGTERM",
+    user: given.User = None,
+    files: FilesOption = Files.REMOVE,
+    mode: ModeOption = Mode.COMPACT,
+    symbols: SymbolsOption = Symbols.STRIP,
+    gpu: GpuOption = Gpu.USED,
+    kernels: KernelsOption = Kernels.KEEP,
+    start_up_only: StartUpOnlyOption = StartUpOnly.KEEP,
+    gpus: For = None,
+    unloaded: UnloadedOption = Unloaded.KEEP,
+    share: ShareOption = Share.AUTO,
+    fallback: FallbackOption = Fallback.PACKED,
+    store: StoreOption = None,
+    store_address: StoreAddressOption = None,
+    settle: SettleOption = 5,
+) -> None:
+    """Trace COMMAND in IMAGE, without an engine, and write the slim image WORKSPACE/slim.tar.
+
+    Where IMAGE is the name NAME:TAG of an engine's, that gets the slim image too, as NAME:slim.
+    IMAGE stays as it is.
+    """
+    if fallback == Fallback.ORIGINAL:
+        raise UserError(
+            "--fallback original: the original is not there where an image runs; expected packed,"
+            " store or none"
+        )
+    target = TargetConfig(kind="image", location=location)
+    program = given.ProgramOptions(
+        target=target, output=output, compare=compare,
+        relative_tolerance=relative_tolerance, absolute_tolerance=absolute_tolerance,
+        compare_command=compare_command, ends_with=ends_with or (None if drive else "0"),
+        timeout_s=timeout_s, drive=drive, ready=ready, address=address, stop=stop, user=user,
+    )  # fmt: skip
+    options = debloat_options(
+        files=files, mode=mode, symbols=symbols, gpu=gpu, kernels=kernels,
+        start_up_only=start_up_only, unloaded=unloaded, share=share, fallback=fallback,
+        store=store, store_address=store_address,
+    )  # fmt: skip
+    with console.status("unpacking the image"):
+        original = unpacked_image(location)
+    name = slim_name(original)
+    traced(folder, command or [], program, runs)
+    with progress_bars() as progress:
+        task = progress.add_task("libraries", total=None)
+        settling = workspace.debloat(
+            folder,
+            options,
+            gpus or [],
+            settle,
+            lambda name, done, total: progress.update(task, completed=done, total=total),
+            settling_bar(progress, settle),
+        )
+    if original.engine_name is not None:
+        with console.status(f"loading {name}"), Engine.connect() as engine:
+            engine.load(folder / SLIM_IMAGE)
+        console.print(f"the engine has it as {name}")
+    if (removed := removed_files_in(folder)) is not None:
+        console.print(removed)
+    console.print(summary_of(folder, settling))
+    say_path(folder / SLIM_IMAGE)
+
+
+@image.command()
+def compare(
+    before: Annotated[str, typer.Argument(metavar="BEFORE", help=IMAGE.help)],
+    after: Annotated[str, typer.Argument(metavar="AFTER", help="What was made of it.")],
+    gbit_per_s: Annotated[
+        float, typer.Option(min=0.001, help="The bandwidth of the transfer that is modelled.")
+    ] = 1.0,
+    output: Annotated[
+        Path | None, typer.Option(help="A JSON file with all of it, also the lists of files.")
+    ] = None,
+) -> None:
+    """Tell what AFTER no longer has of BEFORE, and what that is worth.
+
+    Files count once: links are none, and names of one file one. All layers are compressed anew,
+    with zstd. Seconds are modelled, of one core: save, transfer and unpack.
+    """
+    with console.status("reading and compressing both images"):
+        compared = compare_images(image_at(before), image_at(after), gbit_per_s)
+    terminal = Terminal()
+    terminal.print(sides_table(compared))
+    terminal.print(removed_table(compared))
+    if (large := large_files_table(compared)) is not None:
+        terminal.print(large)
+    if output is not None:
+        compared.record(before, after, gbit_per_s).write(output)
+        say_path(output)

@@ -1,0 +1,65 @@
+"""What the commands have in common that trace a program and make its slim environment."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from trimtab.cli import program_options, workspace
+from trimtab.cli.terminal import Terminal
+from trimtab.config.fields import MistakeError
+from trimtab.config.groups.debloat import Debloat
+from trimtab.config.validate import checked
+from trimtab.debloating.settling import OnTurn
+from trimtab.errors import UserError
+from trimtab.records.usage import Usage
+
+COMMAND_LINE = "command_line"
+WORKSPACE = Path("trimtab_workspace")
+WorkspaceOption = Annotated[
+    Path, typer.Option("--workspace", help="Where the results of all steps are kept.")
+]
+console = Terminal(stderr=True)
+
+
+def progress_bars() -> Progress:
+    """Return what shows how far a step is."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=console,
+    )
+
+
+def traced(
+    folder: Path, command: list[str], program: program_options.ProgramOptions, runs: int
+) -> Usage:
+    """Trace a program into the workspace `folder` and tell what was noted; see workspace.trace."""
+    with console.status(f"{runs + 2} runs of the program: two as it is, the others traced"):
+        usage = workspace.trace(folder, command, program, runs)
+    for note in usage.notes:
+        console.print(Text("note:", "bold"), note, soft_wrap=True)
+    return usage
+
+
+def debloat_options(**given: object) -> Debloat:
+    """Return the options that were given. Raises UserError for what an option does not take."""
+    try:
+        return checked({"name": COMMAND_LINE, **given}, Debloat)
+    except MistakeError as error:
+        raise UserError(f"--{error.key.replace('_', '-')}: {error.problem}") from None
+
+
+def settling_bar(progress: Progress, clean_runs: int) -> OnTurn:
+    """Show how many runs in a row missed nothing, once there are any."""
+    task = progress.add_task("settling", total=clean_runs, visible=False)
+
+    def on_turn(clean: int, missed: int, builds: int) -> None:
+        words = f"settling, {missed:,} missed" if missed else "settling"
+        progress.update(task, description=words, completed=clean, visible=True)
+
+    return on_turn

@@ -1,0 +1,93 @@
+"""The slim image, of the slim file system that was made of the original image's."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from trimtab.debloating.fallback import FALLBACK_LIBRARY
+from trimtab.errors import TrimtabError, UserError
+from trimtab.images.compression import Compression
+from trimtab.images.merging import merged_view
+from trimtab.images.writing.image import WrittenImage, write_image
+from trimtab.images.writing.reference import Reference
+from trimtab.profiling.images.unpacked import Unpacked
+
+_OURS = f"/{FALLBACK_LIBRARY.parent}/"
+_TAG, _UNNAMED = "slim", "image"
+_MAY_RUN = 0o111
+_ID = re.compile(r"(?:sha256:)?[0-9a-f]{12,64}")
+
+
+def slim_name(original: Unpacked) -> str:
+    """Return the name of the slim image: the original's with the tag `slim`.
+
+    Raises UserError where that is what an engine has the original by.
+    """
+    for name in (original.engine_name or "", *original.image.names):
+        if _ID.fullmatch(name):
+            continue
+        try:
+            found = Reference.parse(name)
+        except UserError:  # none, or one by its digest
+            continue
+        if name == original.engine_name and found.tag == _TAG:
+            raise UserError(
+                f"{name}: the slim image would take the name of the original; give this one another"
+                f" (`docker tag {name} {found.path}:before`)"
+            )
+        return str(Reference(found.host, found.path, _TAG))
+    return f"{_UNNAMED}:{_TAG}"
+
+
+def pack(original: Unpacked, slim: Path, changed: set[str], destination: Path) -> WrittenImage:
+    """Write the image `destination` of what the folder `slim` still has of `original`.
+
+    Owners, modes, times, attributes and hard links are the original's, as its layers say. Contents
+    are too, but for the paths `changed`, what has another size or time, and what is new: these come
+    from `slim`. The layer is compressed with gzip, which every engine reads. Raises TrimtabError
+    for what is new and no file.
+    """
+    image = original.image
+    view = merged_view(image)
+    kept = []
+    for path, entry in _entries(slim):
+        there = view.find(path, follow=False)
+        if path.startswith(_OURS) or there is None:
+            if entry.is_dir(follow_symlinks=False):
+                continue
+            if not entry.is_file(follow_symlinks=False):
+                raise TrimtabError(f"{entry.path}: new in the slim file system, and no file")
+            mode = entry.stat(follow_symlinks=False).st_mode
+            view.put_file(path, Path(entry.path), mode=0o755 if mode & _MAY_RUN else 0o644)
+        elif path[1:] in changed or _was_written(entry, original.root / path[1:]):
+            view.put_file(path, Path(entry.path))
+        kept.append(path)
+    return write_image(
+        image,
+        view,
+        destination,
+        name=slim_name(original),
+        compression=Compression.GZIP,
+        kept=kept,
+    )
+
+
+def _was_written(entry: "os.DirEntry[str]", original: Path) -> bool:
+    if not entry.is_file(follow_symlinks=False):
+        return False
+    slim, before = entry.stat(follow_symlinks=False), original.lstat()
+    return (slim.st_size, slim.st_mtime_ns) != (before.st_size, before.st_mtime_ns)
+
+
+def _entries(top: Path) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
+    """Yield every path below `top`, as programs inside see it, folders before what is in them."""
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        with os.scandir(f"{top}{folder}") as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                path = f"{folder}/{entry.name}"
+                yield path, entry
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(path)

@@ -1,0 +1,56 @@
+"""The file system of an image as a tree, without extracting it."""
+
+import errno
+import io
+import os
+import re
+from typing import BinaryIO
+
+from trimtab.debloating.files.tree import Node, NodeKind, Tree
+from trimtab.images import node as of_images
+from trimtab.images.archives.image import Image
+from trimtab.images.contents import contents_of
+from trimtab.images.view import View
+
+_KINDS = {
+    of_images.Kind.FILE: NodeKind.FILE,
+    of_images.Kind.FOLDER: NodeKind.FOLDER,
+    of_images.Kind.LINK: NodeKind.LINK,
+}
+# What `packages_of` reads: the lists of dpkg, pip and conda.
+_DATABASE = re.compile(
+    r"/var/lib/dpkg/info/[^/]*\.list\Z|/conda-meta/[^/]*\.json\Z"
+    r"|\.(?:dist|egg)-info/(?:RECORD|installed-files\.txt|top_level\.txt)\Z"
+)
+_MOST_BYTES = 1 << 28  # of all lists; those of a whole CUDA environment have 20 MB
+
+
+def view_tree(image: Image, view: View) -> Tree:
+    """Return the tree of `view`, of whose files only the databases of packages can be opened.
+
+    They are read at once. Of more than 256 MiB of them the rest counts as empty. Raises as
+    `contents_of` does.
+    """
+    found = dict(view.walk())
+    nodes = {path: _node(node) for path, node in found.items()}
+    wanted: dict[of_images.Node, str] = {}
+    left_bytes = _MOST_BYTES
+    for path, node in found.items():
+        if node.kind is of_images.Kind.FILE and _DATABASE.search(path):
+            left_bytes -= node.size_bytes
+            if left_bytes >= 0:
+                wanted[node] = path
+    texts = {node: b"".join(pieces) for node, pieces in contents_of(image, wanted)}
+
+    def open_file(path: str) -> BinaryIO:
+        if not _DATABASE.search(path):
+            raise OSError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return io.BytesIO(texts.get(found[path], b""))
+
+    return Tree(nodes, open_file)
+
+
+def _node(node: of_images.Node) -> Node:
+    kind = _KINDS.get(node.kind, NodeKind.OTHER)
+    size_bytes = node.size_bytes if kind is NodeKind.FILE else 0
+    return Node(kind, size_bytes, node.mode, node.target, node)

@@ -1,0 +1,94 @@
+"""A container image: an archive, an OCI folder, or a name by which an engine has it.
+
+It is run, debloated and verified as the root file system that it is extracted to, without an
+engine. Where its programs do not need the original any more, the slim image is written beside the
+slim root file system: `slim.tar`, which engines load.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from trimtab.config.groups.debloat import Fallback, Share
+from trimtab.config.groups.workload import Workload
+from trimtab.debloating.fallback import Source
+from trimtab.debloating.images.packing import pack
+from trimtab.debloating.removal import Removal
+from trimtab.debloating.targets.root_folder import RootFolder
+from trimtab.errors import UserError
+from trimtab.profiling.images.image_workload import in_its_root
+from trimtab.profiling.images.unpacked import Unpacked, unpacked_image
+from trimtab.profiling.runs.program import Program
+from trimtab.records.manifest import Environment, Manifest
+from trimtab.records.usage import Usage
+
+SLIM_IMAGE = "slim.tar"
+
+
+@dataclass(frozen=True)
+class Image(RootFolder):
+    """The image at `location`; `root` is the folder with its file system."""
+
+    location: str
+    unpacked: Unpacked
+
+    @classmethod
+    def of(cls, workload: Workload) -> Self:
+        """Return the image that the workload names; raises as `unpacked_image` does."""
+        return cls.at(workload.target.location or "")
+
+    @classmethod
+    def at(cls, location: str) -> Self:
+        """Return the image that `location` names; raises as `unpacked_image` does."""
+        unpacked = unpacked_image(location)
+        return cls(unpacked.root, location, unpacked)
+
+    def describe(self) -> Environment:
+        """Return the kind, and the image's archive or folder as location."""
+        return Environment(self.kind(), os.path.abspath(self.unpacked.image.path))
+
+    def removal(self, usages: Sequence[Usage], workloads: Sequence[Workload]) -> Removal:
+        """Return which of its files stay and go; volumes stay, and the image's working folder."""
+        return super().removal(usages, [in_its_root(workload) for workload in workloads])
+
+    def also_kept(self, workloads: Sequence[Workload]) -> set[str]:
+        """Return the working folders of `workloads` and of the image, and its volumes."""
+        run = self.unpacked.image.config.run()
+        return {*super().also_kept(workloads), run.working_folder, *run.volumes}
+
+    def program(self, workload: Workload, run_folder: Path, slim: Path | None = None) -> Program:
+        """Return `workload` as it runs in the image's file system, or in the one at `slim`."""
+        return super().program(in_its_root(workload), run_folder, slim)
+
+    def check_place(self, destination: Path) -> None:
+        """Raise UserError where results at `destination` would take the place of the image."""
+        super().check_place(destination)
+        slim = destination.parent / SLIM_IMAGE
+        if os.path.realpath(slim) == os.path.realpath(self.unpacked.image.path):
+            raise UserError(
+                f"{self.location}: the slim image would take the place of the original; move it,"
+                " or choose another folder for the results"
+            )
+
+    def build(
+        self,
+        debloated: Path,
+        share: Share,
+        source: Source,
+        destination: Path,
+        *,
+        again: bool = False,
+    ) -> None:
+        """Make `destination` the slim file system and, where it can do without the original, an
+        image of it, `debloated`/slim.tar.
+
+        Raises as RootFolder.build does, and ImageError where the image was changed since.
+        """
+        self.check_place(debloated / destination.name)
+        (debloated / SLIM_IMAGE).unlink(missing_ok=True)
+        super().build(debloated, share, source, destination, again=again)
+        if source.kind != Fallback.ORIGINAL:
+            files = Manifest.read(debloated / "manifest.json").files
+            pack(self.unpacked, destination, set(files), debloated / SLIM_IMAGE)

@@ -1,0 +1,40 @@
+"""What a workload of an image runs: what the image says and the workload does not."""
+
+from dataclasses import replace
+
+from trimtab.config.groups.workload import TargetConfig, Workload
+from trimtab.errors import UserError
+from trimtab.images.archives.image import RunConfig
+from trimtab.profiling.images.unpacked import unpacked_image
+
+_HERE = "."  # where a workload says nothing of its working directory
+
+
+def in_its_root(workload: Workload) -> Workload:
+    """Return the workload of an image as one of the root folder that the image is extracted to.
+
+    As for `docker run` its command follows the image's entrypoint and takes the place of the
+    image's command; its variables, user and working directory take that of the image's. Raises
+    UserError where there is nothing to run, and as `unpacked_image` does.
+    """
+    unpacked = unpacked_image(workload.target.location or "")
+    run = unpacked.image.config.run()
+    command = [*run.entrypoint, *(workload.command or run.command)]
+    if not command or not command[0].strip():
+        raise UserError(
+            f"{workload.target.location}: the image has neither an entrypoint nor a command of its"
+            " own; give the command, after -- or as the workload's `command`"
+        )
+    return replace(
+        workload,
+        command=command,
+        env={**_variables(run), **workload.env},
+        user=workload.user or run.user or None,
+        workdir=workload.workdir if workload.workdir != _HERE else run.working_folder,
+        target=TargetConfig(kind="root_folder", location=str(unpacked.root)),
+    )
+
+
+def _variables(run: RunConfig) -> dict[str, str]:
+    parts = (text.partition("=") for text in run.environment)
+    return {name: value for name, equals, value in parts if name and equals}

@@ -1,0 +1,97 @@
+"""Images as folders: each is extracted once, into the cache that a user has for all workspaces.
+
+The cache is `trimtab/images` in XDG_CACHE_HOME, `~/.cache` by default. A folder of it has the name
+of what is in it, so that nothing there is ever out of date; anything may be removed at any time.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from trimtab.errors import UserError
+from trimtab.files import remove_partial
+from trimtab.images.archives.image import Image
+from trimtab.images.archives.opening import open_image
+from trimtab.images.engine import Engine
+from trimtab.images.extracting import extract
+from trimtab.images.merging import merged_view
+from trimtab.images.writing.reference import Reference
+from trimtab.locks import holding
+
+_PATIENCE_S = 600.0  # for who unpacks the same image just now
+
+
+@dataclass(frozen=True)
+class Unpacked:
+    """An image, the folder `root` with its file system, and its name where an engine has it."""
+
+    image: Image
+    root: Path
+    engine_name: str | None = None
+
+
+def unpacked_image(location: str) -> Unpacked:
+    """Return the image that `location` names: an archive, an OCI folder, or a name of an engine's.
+
+    What is there as a file or folder is not looked for at an engine. Raises UserError where there
+    is no such image, and OSError where it cannot be read or unpacked.
+    """
+    image = image_at(location)
+    root = _cache() / hashlib.sha256("\n".join(image.config.diff_ids).encode()).hexdigest() / "root"
+    if not root.is_dir():
+        with _alone_in(root.parent, location):
+            if not root.is_dir():
+                extract(image, merged_view(image), root)
+    named = None if os.path.lexists(Path(location).expanduser()) else location
+    return Unpacked(image, root, named)
+
+
+def image_at(location: str) -> Image:
+    """Return the image that `location` names, as it lies in an archive or folder.
+
+    An engine's is saved into the cache. Raises as `unpacked_image` does.
+    """
+    if not location:
+        raise UserError("target.location: missing, expected an image: its archive, folder or name")
+    path = Path(location).expanduser()
+    if os.path.lexists(path):
+        return open_image(path)
+    if path.suffix in (".tar", ".gz", ".zst") or location.startswith(("/", ".", "~")):
+        raise UserError(f"{location}: no such file or folder")
+    return open_image(_saved(location, os.environ.get("DOCKER_HOST", ""), _cache()))
+
+
+@cache  # what the name means does not change half-way through a command
+def _saved(name: str, address: str, folder: Path) -> Path:
+    """Return the archive, in the cache `folder`, of the image `name` of the engine at `address`."""
+    if "@" not in name and not name.startswith("sha256:"):
+        Reference.parse(name)
+    with Engine.connect() as engine:
+        place = folder / engine.inspect(name).image_id.rpartition(":")[2]
+        archive = place / "image.tar"
+        if not archive.is_file():
+            with _alone_in(place, name):
+                if not archive.is_file():
+                    engine.save(name, archive)
+        return archive
+
+
+def _cache() -> Path:
+    caches = os.environ.get("XDG_CACHE_HOME", "")
+    try:
+        top = Path(caches) if os.path.isabs(caches) else Path.home() / ".cache"  # noqa: PTH117
+    except RuntimeError:
+        raise UserError("no home folder to unpack images in: set XDG_CACHE_HOME") from None
+    return top / "trimtab/images"
+
+
+@contextmanager
+def _alone_in(place: Path, location: str) -> Iterator[None]:
+    place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with holding(place / "lock", f"{location}: it is being unpacked", _PATIENCE_S):
+        remove_partial(place)
+        yield

@@ -1,0 +1,197 @@
+"""`trimtab image`: whatever is wrong with what was given ends in one error; the original stays."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from failing_engine import engine_that
+from handmade import config_of, entry, layer, oci_image
+from machine_root import root_of_programs
+
+from trimtab.cli.main import app
+from trimtab.errors import TrimtabError, UserError
+from trimtab.images.archives.opening import open_image
+from trimtab.images.engine import EngineError
+from trimtab.images.merging import merged_view
+from trimtab.locks import writing_in
+from trimtab.profiling.runs.root import Root
+from trimtab.records.images.comparison import ImageComparison
+
+CONFIG = {"Entrypoint": ["/bin/sh", "-c"], "Cmd": ["echo b; echo a | sort"], "WorkingDir": "/tmp"}
+ONCE = ("--runs", "1", "--settle", "1")
+
+
+def can_enter(root: Path) -> str:
+    """Return why programs cannot run in a root here, or nothing."""
+    try:
+        with Path(os.devnull).open("wb") as nowhere:
+            Root(root).start(["/bin/sh", "-c", ":"], Path("/"), None, stdout=nowhere).wait()
+    except UserError as error:
+        return str(error)
+    return ""
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The only layer of an image of this machine's shell, sort and tar."""
+    root = tmp_path_factory.mktemp("root") / "root"
+    root_of_programs(root, ["sh", "sort", "tar"])
+    if problem := can_enter(root):
+        pytest.skip(f"no root can be entered: {problem}")
+    tar = ["tar", "--create", "--directory", root, "."]
+    return subprocess.run(tar, check=True, stdout=subprocess.PIPE).stdout
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "here"
+
+
+@pytest.fixture
+def image(data: bytes, here: Path) -> Callable[..., str]:
+    def make(**config: Any) -> str:
+        return str(oci_image(here / "demo.tar", data, config={**CONFIG, **config}))
+
+    return make
+
+
+def trimtab(*words: str) -> None:
+    app(list(words), standalone_mode=False)
+
+
+def digest(path: str) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def refused(match: str, kind: type[Exception], *words: str, original: str) -> None:
+    """See to it that `trimtab image slim` ends in one error and leaves nothing but the original."""
+    before = digest(original)
+    with pytest.raises(kind, match=match) as error:
+        trimtab("image", "slim", original, *words)
+    assert str(error.value)
+    assert digest(original) == before
+    assert not Path("trimtab_workspace/slim.tar").exists()
+    assert not Path("trimtab_workspace/env").exists()
+
+
+def test_an_image_without_any_engine(image: Callable[..., str], here: Path) -> None:
+    original = image()
+    before = digest(original)
+    trimtab("image", "slim", original, *ONCE)
+    assert digest(original) == before
+    slim = open_image(here / "trimtab_workspace/slim.tar")
+    assert slim.config.run() == open_image(here / "demo.tar").config.run()
+    view = merged_view(slim)
+    assert view.find("/usr/bin/tar") is None and view.find("/bin/sort") is not None
+    trimtab("image", "compare", original, "trimtab_workspace/slim.tar", "--output", "both.json")
+    both = ImageComparison.read(here / "both.json")
+    assert "/usr/bin/tar" in {file.path for file in both.removed}
+    assert both.before.name == original
+
+
+@pytest.mark.parametrize(
+    ("config", "words", "match"),
+    [
+        ({"User": "nobody-there"}, (), "nobody-there: there is no such user"),
+        ({}, ("--user", "x:y"), "x:y: there is no such user"),
+        ({"Entrypoint": None, "Cmd": None}, (), "neither an entrypoint nor a command"),
+        ({"Entrypoint": ["/bin/missing"]}, (), "/bin/missing was not found as a program"),
+        ({"WorkingDir": "/missing"}, (), "/missing is not a folder"),
+        ({"Cmd": ["echo no >&2; exit 3"]}, ONCE, "exit code 3"),
+        ({"Cmd": ["kill -9 $$"]}, ONCE, "signal 9"),
+        ({"Cmd": ["sleep() { while :; do :; done; }; sleep"]}, ("--timeout-s", "0.3"), "0.3"),
+        ({}, ("--fallback", "original"), "expected packed"),
+        ({}, ("--files", "remove", "--mode", "punch"), "--files: 'remove' given, expected keep"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(
+    config: dict[str, Any], words: tuple[str, ...], match: str, image: Callable[..., str]
+) -> None:
+    refused(match, UserError, *words, original=image(**config))
+
+
+def test_no_image(here: Path) -> None:
+    (here / "text.tar").write_text("no image")
+    refused(r"text\.tar: ", UserError, original=str(here / "text.tar"))
+    for words in (("slim", "demo:1"), ("compare", "demo:1", str(here / "text.tar"))):
+        with pytest.raises(UserError, match="no engine answers"):
+            trimtab("image", *words)
+
+
+def test_an_engine_that_is_full(
+    image: Callable[..., str], here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("docker", reason="the docker SDK is not installed")
+    archive = Path(image())
+    with engine_that("has no space", archive.read_bytes()) as there:
+        monkeypatch.setenv("DOCKER_HOST", there)
+        archive.unlink()
+        with pytest.raises(EngineError, match=r"slim\.tar: cannot be loaded .* no space left"):
+            trimtab("image", "slim", "demo:1", *ONCE)
+    slim = open_image(here / "trimtab_workspace/slim.tar")  # which is whole
+    assert set(slim.names) == {"docker.io/library/demo:slim"}
+
+
+def test_a_workspace_where_another_is_at_work(image: Callable[..., str], here: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from trimtab.locks import writing_in\n"
+        "with writing_in(Path('trimtab_workspace')): print(flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdin=-1, stdout=-1) as other:
+        assert other.stdout and other.stdout.readline()
+        refused(f"another trimtab .*{other.pid}", UserError, original=image())
+        other.communicate()
+    with writing_in(here / "trimtab_workspace"):
+        pass
+
+
+def test_the_original_in_the_place_of_the_result(data: bytes, here: Path) -> None:
+    (here / "trimtab_workspace").mkdir()
+    original = str(oci_image(here / "trimtab_workspace/slim.tar", data, config=CONFIG))
+    before = digest(original)
+    with pytest.raises(UserError, match="would take the place of the original"):
+        trimtab("image", "slim", original)
+    assert digest(original) == before
+
+
+def test_no_space_for_the_result(image: Callable[..., str], here: Path) -> None:
+    """On a disk that takes the traces and not the slim file system."""
+    if os.geteuid() != 0:
+        pytest.skip("a file system is mounted by root only")
+    original = image()
+    before = digest(original)
+    (here / "small").mkdir()
+    code = "from trimtab.cli.main import main; main()"
+    script = (
+        'mount -t tmpfs -o size=1500k none small || exit 99; "$@"; ended=$?;'
+        " ls small >&2; exit $ended"
+    )
+    words = ["image", "slim", original, "--workspace", "small/workspace", *ONCE]
+    command = ["unshare", "--mount", "sh", "-c", script, "sh", sys.executable, "-c", code, *words]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    if "unshare" in ran.stderr or ran.returncode == 99:
+        pytest.skip(f"no file system can be mounted: {ran.stderr.strip()}")
+    assert ran.returncode == 1 and "No space left on device" in ran.stderr, ran.stderr
+    assert digest(original) == before
+
+
+def test_an_image_that_changes_meanwhile(here: Path) -> None:
+    """Of what was extracted once, its layers are read again where the slim image is written."""
+    first = layer(entry("file", b"first"))
+    path = oci_image(here / "image", first, config=config_of([first])["config"])
+    trimtab("image", "compare", str(path), str(path))
+    [blob] = [
+        each for each in (path / "blobs/sha256").iterdir() if each.read_bytes()[:2] == b"\x1f\x8b"
+    ]
+    blob.write_bytes(blob.read_bytes()[:-8] + bytes(8))
+    with pytest.raises(TrimtabError, match="image: layer 1 of 1"):
+        trimtab("image", "compare", str(path), str(path))
