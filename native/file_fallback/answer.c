@@ -49,14 +49,15 @@ static void spell(const struct walk *walk, char to[PATH_BYTES], struct named nam
   if (named.folder >= 0) arguments[named.folder] = AT_FDCWD;
 }
 
-/* Go along a path of a call; whether anything came back. */
+/* Go along a path of a call; whether it may lead further now, as something came back, by us or by
+ * another process meanwhile. */
 static int reach(struct walk *walk, struct named named, int follow, long arguments[6],
                  char spelled[PATH_BYTES]) {
   const char *path = named.path < 0 ? NULL : (const char *)arguments[named.path];
   if (!path || length_of(path, PATH_BYTES) <= 0 || !may_be_removed(path)) return 0;
   int arrived = walk_along(walk, folder_of(named, arguments), path, follow);
   if (walk->came_back && (arrived || !walk->detour)) spell(walk, spelled, named, arguments);
-  return walk->came_back;
+  return walk->came_back || arrived;
 }
 
 /* Whether the user may use a file in the shadow as the original's owner and mode would have it. */

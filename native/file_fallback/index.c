@@ -34,7 +34,7 @@ static GENERAL uint64_t hashed(uint64_t hash, char letter) {
 
 static const uint64_t hash_of_nothing = 0xcbf29ce484222325;
 
-static uint32_t hash_of(const char *path) {
+static GENERAL uint32_t hash_of(const char *path) {
   uint64_t hash = hash_of_nothing;
   for (; *path; path++) hash = hashed(hash, *path);
   return folded(hash);
@@ -88,7 +88,7 @@ int map_index(const char *environment) {
 
 const struct index_header *index_header(void) { return header; }
 
-const char *text_at(uint32_t offset) {
+GENERAL const char *text_at(uint32_t offset) {
   if (offset >= header->text_bytes) damaged();
   return text + offset;
 }
@@ -146,7 +146,7 @@ const struct entry *entry_at(const char *path) {
   return NULL;
 }
 
-const struct folder *folder_at(const char *path) {
+GENERAL const struct folder *folder_at(const char *path) {
   uint32_t mask = header->folder_slots - 1, at = hash_of(path) & mask;
   for (uint32_t tried = 0; tried <= mask && folder_slots[at]; tried++, at = (at + 1) & mask) {
     uint32_t number = folder_slots[at] - 1;

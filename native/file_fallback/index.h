@@ -70,9 +70,9 @@ const struct entry *entry_at(const char *path);
 const struct entry *entry_number(uint32_t number);
 uint32_t number_of(const struct entry *entry);
 
-const struct folder *folder_at(const char *path);
+GENERAL const struct folder *folder_at(const char *path);
 const struct entry *child_of(const struct folder *folder, uint32_t number);
 const struct entry *need_of(const struct entry *entry, uint32_t number);
-const char *text_at(uint32_t offset);
+GENERAL const char *text_at(uint32_t offset);
 
 #endif

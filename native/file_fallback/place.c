@@ -91,14 +91,14 @@ const char *shadow_root(void) {
   return shadow;
 }
 
-static const char *below(const char *path, const char *root) {
+static GENERAL const char *below(const char *path, const char *root) {
   size_t length = strlen(root);
   if (!begins_with(path, root)) return NULL;
   if (!path[length]) return path + length;
   return path[length] == '/' ? path + length + 1 : NULL;
 }
 
-const char *path_below(const char *path, int *in_shadow) {
+GENERAL const char *path_below(const char *path, int *in_shadow) {
   const char *found = *shadow ? below(path, shadow) : NULL;
   *in_shadow = found != NULL;
   return found ? found : below(path, environment_root);

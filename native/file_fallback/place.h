@@ -25,7 +25,7 @@ const char *shadow_root(void);
 
 /* The path below the environment of one that has no links: in it, or in its shadow, as `in_shadow`
  * says; NULL for any other. */
-const char *path_below(const char *path, int *in_shadow);
+GENERAL const char *path_below(const char *path, int *in_shadow);
 
 /* Write where a path below the environment lies; 0 when it is too long. */
 int path_of(char to[PATH_BYTES], int in_shadow, const char *below);

@@ -52,12 +52,12 @@ GENERAL long length_of(const char *text, size_t limit) {
 }
 
 /* By instructions, so that the compiler makes no call of itself out of a loop. */
-void *(memcpy)(void *restrict to, const void *restrict from, size_t bytes) {
+GENERAL void *(memcpy)(void *restrict to, const void *restrict from, size_t bytes) {
   void *at = to;
   __asm__ volatile("rep movsb" : "+D"(at), "+S"(from), "+c"(bytes) : : "memory");
   return to;
 }
-void *(memset)(void *to, int byte, size_t bytes) {
+GENERAL void *(memset)(void *to, int byte, size_t bytes) {
   void *at = to;
   __asm__ volatile("rep stosb" : "+D"(at), "+c"(bytes) : "a"(byte) : "memory");
   return to;
@@ -68,16 +68,16 @@ int memcmp(const void *a, const void *b, size_t bytes) {
     if (*one != *other) return *one - *other;
   return 0;
 }
-size_t strlen(const char *text) {
+GENERAL size_t strlen(const char *text) {
   const char *end = text;
   for (; *end; end++) __asm__ volatile("");
   return (size_t)(end - text);
 }
-int is_same(const char *a, const char *b) {
+GENERAL int is_same(const char *a, const char *b) {
   for (; *a && *a == *b; a++, b++) continue;
   return *a == *b;
 }
-int begins_with(const char *text, const char *start) {
+GENERAL int begins_with(const char *text, const char *start) {
   for (; *start && *text == *start; text++, start++) continue;
   return !*start;
 }
@@ -88,12 +88,12 @@ void cut_last(char *path) {
   *end = 0;
 }
 
-struct text text_in(char *buffer, size_t bytes) {
+GENERAL struct text text_in(char *buffer, size_t bytes) {
   *buffer = 0;
   return (struct text){buffer, buffer, buffer + bytes, 1};
 }
 
-void put_part(struct text *text, const char *part, size_t bytes) {
+GENERAL void put_part(struct text *text, const char *part, size_t bytes) {
   if (bytes >= (size_t)(text->end - text->at)) {
     text->whole = 0;
     return;
@@ -103,9 +103,9 @@ void put_part(struct text *text, const char *part, size_t bytes) {
   *text->at = 0;
 }
 
-void put(struct text *text, const char *part) { put_part(text, part, strlen(part)); }
+GENERAL void put(struct text *text, const char *part) { put_part(text, part, strlen(part)); }
 
-void put_number(struct text *text, uint64_t number, int digits) {
+GENERAL void put_number(struct text *text, uint64_t number, int digits) {
   char written[24], *at = written + sizeof written;
   for (; number || digits > 0; number /= 10, digits--) *--at = (char)('0' + number % 10);
   put_part(text, at, (size_t)(written + sizeof written - at));

@@ -53,11 +53,11 @@ GENERAL long length_of(const char *text, size_t limit);
 void *memcpy(void *restrict to, const void *restrict from, size_t bytes);
 void *memset(void *to, int byte, size_t bytes);
 int memcmp(const void *a, const void *b, size_t bytes);
-size_t strlen(const char *text);
+GENERAL size_t strlen(const char *text);
 #define memcpy(to, from, bytes) __builtin_memcpy(to, from, bytes)
 #define memset(to, byte, bytes) __builtin_memset(to, byte, bytes)
-int is_same(const char *a, const char *b);
-int begins_with(const char *text, const char *start);
+GENERAL int is_same(const char *a, const char *b);
+GENERAL int begins_with(const char *text, const char *start);
 
 /* Take the last component off a path, and the slash before it. */
 void cut_last(char *path);
@@ -67,10 +67,10 @@ struct text {
   char *begin, *at, *end;
   int whole;
 };
-struct text text_in(char *buffer, size_t bytes);
-void put(struct text *text, const char *part);
-void put_part(struct text *text, const char *part, size_t bytes);
-void put_number(struct text *text, uint64_t number, int digits);
+GENERAL struct text text_in(char *buffer, size_t bytes);
+GENERAL void put(struct text *text, const char *part);
+GENERAL void put_part(struct text *text, const char *part, size_t bytes);
+GENERAL void put_number(struct text *text, uint64_t number, int digits);
 void put_hexadecimal(struct text *text, const uint8_t *bytes, size_t count);
 /* The inside of a JSON string, as records/values.py has names of files. */
 void put_json(struct text *text, const char *part);
