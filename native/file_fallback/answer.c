@@ -60,20 +60,6 @@ static int reach(struct walk *walk, struct named named, int follow, long argumen
   return walk->came_back || arrived;
 }
 
-/* Whether the user may use a file in the shadow as the original's owner and mode would have it. */
-static int may(const struct entry *entry, unsigned wanted) {
-  uint32_t groups[64];
-  uint32_t user = (uint32_t)KERNEL(__NR_geteuid, 0, 0, 0, 0);
-  int shift = 0;
-  if (!user) return !(wanted & X_OK) || entry->mode & 0111;
-  long count = KERNEL(__NR_getgroups, sizeof groups / sizeof *groups, groups, 0, 0);
-  if ((uint32_t)KERNEL(__NR_getegid, 0, 0, 0, 0) == entry->group) shift = 3;
-  for (long i = 0; i < count; i++)
-    if (groups[i] == entry->group) shift = 3;
-  if (user == entry->user) shift = 6;
-  return (entry->mode >> shift & wanted) == wanted;
-}
-
 static unsigned wanted_by(const struct call *call, const long arguments[6]) {
   static const unsigned wanted[] = {R_OK, W_OK, R_OK | W_OK, R_OK};
   switch (call->number) {
@@ -176,8 +162,14 @@ static GENERAL long slowly(void (*part)(struct slow *), const struct call *call,
   run_on(slow->stack + sizeof slow->stack, part, slow);
   KERNEL(__NR_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
   __asm__ volatile("fxrstor64 %0" : : "m"(slow->vectors));
-  result = slow->again ? make_call(call->number, slow->arguments) : slow->result;
-  drop_memory(slow, sizeof *slow);
+  long changed[6];
+  for (int i = 0; i < 6; i++) changed[i] = slow->arguments[i];
+  int again = slow->again, is_spelled = slow->walk.detour;
+  result = slow->result;
+  /* Who executes another program does not come back, and may share its memory with its parent. */
+  if (!is_spelled) drop_memory(slow, sizeof *slow);
+  if (again) result = make_call(call->number, changed);
+  if (is_spelled) drop_memory(slow, sizeof *slow);
   return result;
 }
 

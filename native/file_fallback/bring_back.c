@@ -6,6 +6,7 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "contents.h"
 #include "record.h"
@@ -64,10 +65,25 @@ static long link_to_other_name(const struct entry *entry, int in_shadow, const c
   return -ENOENT;
 }
 
-static long make_file(const struct entry *entry, const char *partial) {
+int may(const struct entry *entry, unsigned wanted) {
+  uint32_t groups[64];
+  uint32_t user = (uint32_t)KERNEL(__NR_geteuid, 0, 0, 0, 0);
+  int shift = 0;
+  if (!user) return !(wanted & X_OK) || entry->mode & 0111;
+  long count = KERNEL(__NR_getgroups, sizeof groups / sizeof *groups, groups, 0, 0);
+  if ((uint32_t)KERNEL(__NR_getegid, 0, 0, 0, 0) == entry->group) shift = 3;
+  for (long i = 0; i < count; i++)
+    if (groups[i] == entry->group) shift = 3;
+  if (user == entry->user) shift = 6;
+  return (entry->mode >> shift & wanted) == wanted;
+}
+
+/* For who may not read it, only as large. */
+static long make_file(const struct entry *entry, int in_shadow, const char *partial) {
   long file = open_path(AT_FDCWD, partial, O_RDWR | O_CREAT | O_EXCL, 0600);
   if (file < 0) return file;
-  long error = write_contents(entry, file, partial);
+  long error = in_shadow && !may(entry, R_OK) ? KERNEL(__NR_ftruncate, file, entry->bytes, 0, 0)
+                                              : write_contents(entry, file, partial);
   close_file(file);
   return error;
 }
@@ -116,7 +132,7 @@ static long make(const struct entry *entry, int in_shadow, const char *place) {
   else {
     if (entry->kind == FOLDER) error = KERNEL(__NR_mkdir, partial, 0700, 0, 0);
     else if (entry->kind == LINK) error = KERNEL(__NR_symlink, text_at(entry->target), partial, 0, 0);
-    else error = make_file(entry, partial);
+    else error = make_file(entry, in_shadow, partial);
     if (!error) give_attributes(entry, partial);
   }
   if (!error) error = take_place(partial, place);

@@ -12,6 +12,9 @@ enum outcome { NOTHING, IN_PLACE, IN_SHADOW };
  * since. Ends the program with a message where the original is not to be had. */
 enum outcome bring_back(struct walk *walk);
 
+/* Whether this user may use the original as `wanted` (R_OK, W_OK, X_OK), by its owner and mode. */
+int may(const struct entry *entry, unsigned wanted);
+
 /* Bring back what a program needs to start. */
 void bring_back_needs(const struct entry *program);
 

@@ -24,6 +24,8 @@ void start_record(char **variables) {
   all_variables = variables;
   if (chosen && is_same(chosen, "strict")) behaviour = STRICT;
   else if (chosen && is_same(chosen, "report")) behaviour = REPORT;
+  else if (chosen && !is_same(chosen, "restore"))
+    say("TRIMTAB_FALLBACK=", chosen, ": expected restore, strict or report; restore is taken", "", "");
   struct text text = text_in(record_path, sizeof record_path);
   if (record) put(&text, record);
   else if (!path_of(record_path, 0, "trimtab/fallback.jsonl")) *record_path = 0;

@@ -55,3 +55,32 @@ def test_a_root_runs_as_the_original_without_what_was_removed(tmp_path: Path) ->
     assert run(slim) == expected
     assert set(missed(slim)) >= {"srv/folder", "srv/link", "srv/folder/hello", *(
         path[1:] for path in programs)}  # fmt: skip
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may change the root")
+def test_a_setuid_program_takes_no_hook_from_its_user(tmp_path: Path) -> None:
+    """The linker loads what its configuration says into such programs too."""
+    root, slim = tmp_path / "root", tmp_path / "slim"
+    root_of_programs(root, ("sh", "cat", "touch"))
+    (root / "hook").write_text("#!/bin/sh\ntouch /tmp/run\n")
+    (root / "secret").write_text("secret\n")
+    for path, mode in (("hook", 0o755), ("secret", 0o600), ("tmp", 0o777)):
+        (root / path).chmod(mode)
+    subprocess.run(["cp", "-a", root, slim], check=True)
+    (slim / "secret").unlink()
+    add_file_fallback(slim, root, root_tree(root), ["/secret"], Source(Fallback.PACKED))
+    (slim / "etc/ld.so.preload").write_text(f"/{FILE_FALLBACK_LIBRARY}\n")
+    cat = Path(os.path.realpath(slim / "bin")) / "cat"
+    variables = {"TRIMTAB_FALLBACK_HOOK": "/hook", "TRIMTAB_FALLBACK_RECORD": "/tmp/record"}
+    command = ["/usr/sbin/chroot", "--userspec=65534:65534", slim, "/bin/cat", "/secret"]
+    refused = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60)
+    assert "Permission denied" in refused.stderr  # as in the original
+    assert not [path for path in (slim / "tmp").rglob("secret") if b"secret" in path.read_bytes()]
+    for name in ("record", "run"):
+        (slim / "tmp" / name).unlink(missing_ok=True)
+    shutil.rmtree(slim / "tmp/trimtab-cache-65534")
+    cat.chmod(0o4755)
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "secret\n"
+    assert not list((slim / "tmp").iterdir())
+    assert missed(slim) == ["secret"]

@@ -98,19 +98,25 @@ def _contents(
     places = [original / path[1:] for path in paths]
     with ThreadPoolExecutor(_WORKERS) as pool:
         digests = list(pool.map(digests_of, places))
-        once = {of.sha256: (place, of) for place, of in zip(places, digests, strict=True)}
+        pairs = sorted(zip(places, digests, strict=True), key=lambda pair: _is_public(pair[0]))
+        once = {of.sha256: (place, of) for place, of in pairs}  # a public one, if any is
         if source.kind == Fallback.PACKED:
             with ours.folder(_STORE, make=True) as store:
 
                 def pack(item: tuple[Path, LibraryDigests]) -> None:
                     whole = np.ones(-(-item[1].size_bytes // CHUNK_BYTES), bool)
-                    pack_into(store, *item, whole)
+                    pack_into(store, *item, whole, 0o644 if _is_public(item[0]) else 0o600)
 
                 list(pool.map(pack, once.values()))
         elif source.kind == Fallback.STORE and source.store is not None:
             store_folder = source.store
             list(pool.map(lambda item: add_to_store(store_folder, *item), once.values()))
     yield from digests
+
+
+def _is_public(path: Path) -> bool:
+    """Whether everybody may read a file; the contents of others are not for everybody either."""
+    return bool(path.stat().st_mode & stat.S_IROTH)
 
 
 def _entry(
