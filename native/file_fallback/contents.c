@@ -11,9 +11,10 @@
 #include "place.h"
 
 #define OBJECT_MAGIC "TRIMTABO"
-enum { CHUNK_BYTES = 16384, OBJECT_CHUNKS = 64, UNTIL_EXTERNAL = -4096, MISSING = -ENODATA };
+enum { CHUNK_BYTES = 16384, OBJECT_CHUNKS = 64, PART_BYTES = 1 << 18, UNTIL_EXTERNAL = -4096, MISSING = -ENODATA };
 
 struct buffers {
+  uint8_t part[PART_BYTES];
   uint8_t chunk[CHUNK_BYTES], block[CHUNK_BYTES];
   char path[PATH_BYTES], address[PATH_BYTES];
 };
@@ -97,8 +98,8 @@ static long write_from_original(struct buffers *buffers, const struct entry *ent
   long original = text.whole ? open_path(AT_FDCWD, buffers->path, O_RDONLY | O_NONBLOCK, 0) : -1;
   long error = original < 0 ? MISSING : 0;
   for (uint64_t left = entry->bytes; !error && left;) {
-    long got = KERNEL(__NR_read, original, buffers->chunk, left < CHUNK_BYTES ? left : CHUNK_BYTES, 0);
-    error = got > 0 ? write_all(file, buffers->chunk, (size_t)got) : MISSING;
+    long got = KERNEL(__NR_read, original, buffers->part, left < PART_BYTES ? left : PART_BYTES, 0);
+    error = got > 0 ? write_all(file, buffers->part, (size_t)got) : MISSING;
     left -= got > 0 ? (uint64_t)got : 0;
   }
   if (original >= 0) close_file(original);
@@ -111,7 +112,8 @@ static int has_digest(const struct entry *entry, long file) {
   if (KERNEL(__NR_fstat, file, &status, 0, 0) || (uint64_t)status.bytes != entry->bytes) return 0;
   const uint8_t *bytes = (const uint8_t *)"";
   if (entry->bytes) {
-    long at = kernel(__NR_mmap, 0, (long)entry->bytes, PROT_READ, MAP_SHARED, file, 0);
+    long at = kernel(__NR_mmap, 0, (long)entry->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, file,
+                     0);
     if (at < 0 && at > UNTIL_EXTERNAL) return 0;
     bytes = (const uint8_t *)at;
   }

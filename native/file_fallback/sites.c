@@ -42,6 +42,8 @@ static const char *const functions[] = {
 extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void *)
     __attribute__((weak));
 
+extern int *__errno_location(void) __attribute__((weak));
+
 /* rax has the number. A leaf function may keep values in the 128 bytes below its stack pointer, which
  * the stub has passed. */
 __asm__(".text\n"
@@ -149,6 +151,12 @@ static int is_taken(const uint8_t *call) {
   return 0;
 }
 
+static int has_call(const uint8_t *function, size_t bytes) {
+  for (int i = 0; i < stubs; i++)
+    if (taken[i] >= function && taken[i] < function + bytes) return 1;
+  return 0;
+}
+
 /* Where `syscall` may stand in the 16 bytes from `at` on, a bit each. */
 static unsigned calls_in(const uint8_t *at) {
   __m128i first = _mm_loadu_si128((const __m128i *)at);
@@ -168,6 +176,38 @@ static void find_calls(uint8_t *from, uint8_t *to, uint8_t *begin, uint8_t *end,
       if ((any_number || loads_number(at, begin)) && !is_jumped_to(at + 2, begin, end))
         make_stub(at, comparison);
     }
+}
+
+/* From glibc 2.41 on these make their calls in a function that does so for all others that wait, with the
+ * number in a register. There they begin with a jump to ours. */
+static int made(long number, const void *a, long b, long c, long d) {
+  const long arguments[6] = {(long)a, b, c, d, 0, 0};
+  long result = answer(number, arguments);
+  if (result >= 0 || result <= -PAGE_BYTES) return (int)result;
+  if (__errno_location) *__errno_location() = (int)-result;
+  return -1;
+}
+static int our_open(const char *path, int flags, unsigned mode) {
+  return made(__NR_open, path, flags, (long)mode, 0);
+}
+static int our_openat(int folder, const char *path, int flags, unsigned mode) {
+  return made(__NR_openat, (const void *)(long)folder, (long)path, flags, (long)mode);
+}
+static int our_creat(const char *path, unsigned mode) {
+  return made(__NR_creat, path, (long)mode, 0, 0);
+}
+
+/* Of a function in which no call was found: jmp *0(%rip), and where to. */
+static void replace(uint8_t *function, const char *name) {
+  static const uint8_t jump[] = {0xff, 0x25, 0, 0, 0, 0};
+  void *ours = is_same(name, "open")     ? (void *)our_open
+               : is_same(name, "openat") ? (void *)our_openat
+               : is_same(name, "creat")  ? (void *)our_creat
+                                         : NULL;
+  if (!ours || stubs == MOST_STUBS || is_taken(function)) return;
+  uint8_t *at = area + sizeof(void *) + (size_t)stubs * STUB_BYTES;
+  taken[stubs++] = function;
+  put_bytes(put_bytes(at, jump, sizeof jump), &ours, sizeof ours);
 }
 
 struct symbols {
@@ -204,13 +244,13 @@ static void find_in_function(const struct dl_phdr_info *info, const struct symbo
   uint32_t buckets = symbols->hash[0], first = symbols->hash[1], words = symbols->hash[2];
   const uint32_t *bucket = symbols->hash + 4 + words * 2, *chain = bucket + buckets;
   uint32_t at = bucket[hash % buckets];
-  for (; at >= first; at++) {
+  for (; at && at >= first; at++) {
     const ElfW(Sym) *symbol = symbols->rows + at;
+    uint8_t *from = (uint8_t *)info->dlpi_addr + symbol->st_value;
     if ((chain[at - first] | 1) == (hash | 1) && is_same(symbols->names + symbol->st_name, name) &&
-        ELF64_ST_TYPE(symbol->st_info) == STT_FUNC) {
-      uint8_t *from = (uint8_t *)info->dlpi_addr + symbol->st_value;
-      if (from >= begin && from < end)
-        find_calls(from, from + AFTER_SYMBOL, begin, end, is_same(name, "syscall"));
+        ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && from >= begin && from < end) {
+      find_calls(from, from + AFTER_SYMBOL, begin, end, is_same(name, "syscall"));
+      if (!has_call(from, symbol->st_size)) replace(from, name);
     }
     if (chain[at - first] & 1) return;
   }

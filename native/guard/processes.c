@@ -18,11 +18,12 @@
 EXPORT struct guard_link trimtab_guard_link = {.foreign_trap = foreign_trap};
 
 static char record_directory[TRIMTAB_PATH_BYTES];
-enum { KEPT = 8 };
+enum { KEPT = 9 };
 static char kept_variables[KEPT][TRIMTAB_PATH_BYTES]; /* NAME=value, as this process got them */
 static const char *const kept_names[KEPT] = {
     "LD_AUDIT",        "LD_PRELOAD",    "TRIMTAB_RECORD",         "TRIMTAB_NATIVE",
-    "TRIMTAB_KERNELS", "TRIMTAB_CUPTI", "CUDA_INJECTION64_PATH", "CUDA_MODULE_LOADING"};
+    "TRIMTAB_KERNELS", "TRIMTAB_CUPTI", "CUDA_INJECTION64_PATH", "CUDA_MODULE_LOADING",
+    "GLIBC_TUNABLES"};
 
 static void after_fork(void) {
   if (trimtab_guard_link.after_fork) trimtab_guard_link.after_fork();

@@ -17,8 +17,8 @@ struct credentials {
 /* Read UID:GID[,GID]...; false for anything else. */
 bool read_credentials(const char *text, struct credentials *read);
 
-/* Go to a mount namespace of our own, and where that is refused to a user namespace too, in which we
- * are `wanted`, or as now where that is NULL; true then. */
+/* Go to a mount namespace of our own, and where that is refused to a user namespace too, in which
+ * we are `wanted`, or as now where that is NULL; true then. */
 bool leave_namespaces(const struct credentials *wanted);
 
 /* Become `wanted`, in the user namespace that we are in. */

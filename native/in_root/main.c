@@ -1,14 +1,14 @@
 /* trimtab-in-root [--workdir FOLDER] [--user UID:GID[,GID]...] [--bind PATH]... [--errors FD]
  *                 ROOT -- COMMAND ARGUMENTS...
  *
- * Becomes COMMAND, which has the folder ROOT as its root file system, without an engine. Nobody writes
- * to ROOT: in a mount namespace of our own it is the lower layer of an overlay whose upper one is in
- * memory. Each PATH, and /proc, /sys and a few devices, are there as outside. All that is gone when
- * the last process that is in the namespace has ended.
+ * Becomes COMMAND, which has the folder ROOT as its root file system, without an engine. Nobody
+ * writes to ROOT: in a mount namespace of our own it is the lower layer of an overlay whose upper
+ * one is in memory. Each PATH, and /proc, /sys and a few devices, are there as outside. All that is
+ * gone when the last process that is in the namespace has ended.
  *
- * COMMAND is looked up in the PATH of the environment, inside, as UID. Where that is refused otherwise,
- * as to who is not root, this is in a user namespace, where our own user is UID. What goes wrong before
- * COMMAND runs is one line on standard error, or FD. FD is closed when COMMAND runs.
+ * COMMAND is looked up in the PATH of the environment, inside, as UID. Where a mount namespace
+ * alone is refused, as to who is not root, there is a user namespace too: our own user is UID.
+ * What goes wrong before COMMAND runs is one line on standard error, or FD, which it does not get.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -133,7 +133,7 @@ int main(int argc, char **argv) {
     mode_t mask = umask(0);
     bool as_user = leave_namespaces(request.user);
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
-        fail(CANNOT_ENTER, "cannot make mounts private (is this in a chroot?)");
+        fail(CANNOT_ENTER, "cannot make the mounts of a namespace private (is this in a chroot?)");
     hold_kernel();
     for (size_t i = 0; i < request.bind_count; i++) {
         request.binds[i] = hold(request.binds[i].path);

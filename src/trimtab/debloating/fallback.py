@@ -43,8 +43,10 @@ class Behaviour(StrEnum):
 # In a slim environment: the library finds the folder by its own place.
 FALLBACK_LIBRARY = Path("trimtab/libtrimtab-fallback.so")
 FETCHER = Path("trimtab/trimtab-fetch")
+# What files/coming_back.py lays down, for files.
+FILE_FALLBACK_LIBRARY = Path("trimtab/libtrimtab-file-fallback.so")
+FILE_INDEX = Path("trimtab/files.index")
 # In the folder that these are in.
-_LAID_DOWN = ("*.so", "*.index", FETCHER.name, "removed/*")
 _REMOVED, _STORE, _GPU_CODE_REMOVED = "removed", "store", "gpu_code_removed"
 _MAGIC = b"TRIMTAB3"
 _NOT_STARTED, _HOLDS_TRAPS = 1, 2
@@ -120,7 +122,8 @@ def fallback_digests(environment: Path) -> dict[str, str]:
     The objects of a store are not among them: what the fallback reads it compares with its sidecar.
     """
     ours = (environment / FALLBACK_LIBRARY).parent
-    files = [path for pattern in _LAID_DOWN for path in ours.glob(pattern)]
+    programs = (FALLBACK_LIBRARY, FETCHER, FILE_FALLBACK_LIBRARY, FILE_INDEX)
+    files = [*(environment / path for path in programs), *(ours / _REMOVED).glob("*")]
     there = sha256_of_all(path for path in files if path.is_file())
     return {str(path.relative_to(environment)): digest for path, digest in there.items()}
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from trimtab.config.groups.debloat import Fallback
-from trimtab.debloating.fallback import Source
-from trimtab.debloating.files.coming_back import FILE_FALLBACK_LIBRARY, add_file_fallback
+from trimtab.debloating.fallback import FILE_FALLBACK_LIBRARY, Source
+from trimtab.debloating.files.coming_back import add_file_fallback
 from trimtab.debloating.files.folder_tree import prefix_tree
 from trimtab.records.misses.removed_files import read_missed_files
 

@@ -11,8 +11,7 @@ import pytest
 from returning import REMOVED, TEXT, make_original, make_slim, missed, python, run
 
 from trimtab.config.groups.debloat import Fallback
-from trimtab.debloating.fallback import Source
-from trimtab.debloating.files.coming_back import FILE_INDEX
+from trimtab.debloating.fallback import FILE_INDEX, Source
 
 LOOK = """
 import os, stat

@@ -16,7 +16,7 @@ import numpy as np
 
 from trimtab.config.groups.debloat import Fallback
 from trimtab.debloating.copies.held_folder import HeldFolder
-from trimtab.debloating.fallback import FALLBACK_LIBRARY, FETCHER, Source
+from trimtab.debloating.fallback import FETCHER, FILE_FALLBACK_LIBRARY, FILE_INDEX, Source
 from trimtab.debloating.file_index import Entry, EntryKind, index_of
 from trimtab.debloating.files.keeping import Found, Root
 from trimtab.debloating.files.programs import interpreter_of_script, loaded_by_program
@@ -31,9 +31,7 @@ from trimtab.debloating.store import (
 from trimtab.errors import UserError
 from trimtab.native import native_path
 
-# In a slim environment: the library finds the folder by its own place.
-FILE_FALLBACK_LIBRARY = FALLBACK_LIBRARY.with_name("libtrimtab-file-fallback.so")
-FILE_INDEX = FALLBACK_LIBRARY.with_name("files.index")
+# In the folder of these.
 _STATE = "files.state"
 _STORE = "store"
 _ORIGINAL_FOLDER, _IN_STORE = 0, 1
@@ -58,9 +56,10 @@ def add_file_fallback(
 
     `removed` are paths of `tree`, the folder `original`: files, links and folders, these with all
     that is in them. Devices, pipes and sockets among them do not come back. `variables` are those
-    of an image, for PATH and LD_LIBRARY_PATH. FILE_FALLBACK_LIBRARY has to be loaded by programs. A
-    fallback for functions stands already where there is one. Raises UserError where the original
-    was changed meanwhile.
+    of an image, for PATH and LD_LIBRARY_PATH. FILE_FALLBACK_LIBRARY has to be loaded by programs:
+    by LD_PRELOAD, `/etc/ld.so.preload` of a root file system, or as a Python environment does (see
+    PythonPrefix). A fallback for functions stands already where there is to be one. Raises
+    UserError where the original was changed meanwhile.
     """
     coming = {path for path in removed if tree.nodes[path].kind in _KINDS}
     needs = _needs(Root(tree, variables or {}), coming)

@@ -14,8 +14,7 @@ from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.errors import ElfError, UnreadableError
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.copies.layout import OF_THE_SYSTEM, Entry, Layout
-from trimtab.debloating.fallback import FALLBACK_LIBRARY
-from trimtab.debloating.files.coming_back import FILE_FALLBACK_LIBRARY
+from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY
 from trimtab.debloating.targets.folder import Folder
 from trimtab.errors import UserError
 from trimtab.native import with_preload

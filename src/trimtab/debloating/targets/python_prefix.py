@@ -9,8 +9,7 @@ from trimtab.config.groups.workload import Workload
 from trimtab.debloating.copies.held_folder import HeldFolder
 from trimtab.debloating.copies.layout import OF_THE_SYSTEM
 from trimtab.debloating.copies.renaming import rename_in
-from trimtab.debloating.fallback import FALLBACK_LIBRARY
-from trimtab.debloating.files.coming_back import FILE_FALLBACK_LIBRARY
+from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY
 from trimtab.debloating.targets.folder import Folder
 from trimtab.errors import UserError
 from trimtab.profiling.runs.from_workload import absolute, moved, program_of
@@ -28,7 +27,13 @@ _NAME_IT = (
     "share/jupyter/kernels/*/kernel.json",
 )
 _HOOK = "00_trimtab_fallback.pth"  # before the other hooks, in the order that Python runs them
-_MODULES = {"trimtab_fallback": FALLBACK_LIBRARY, "trimtab_file_fallback": FILE_FALLBACK_LIBRARY}
+_MODULES = {
+    FILE_FALLBACK_LIBRARY: "trimtab_file_fallback",
+    FALLBACK_LIBRARY: "trimtab_fallback",
+}
+# What was in folders before removed files were listed in them, as the library now sees to.
+_FORGET_FOLDERS = "import sys; sys.path_importer_cache.clear()\n"
+_SUFFIX = ".abi3.so"  # so that interpreters with other objects (free-threaded) refuse it
 
 
 class PythonPrefix(Folder):
@@ -90,24 +95,24 @@ class PythonPrefix(Folder):
         """
         with HeldFolder.at(copy) as top:
             rename_in(top, _NAME_IT, {self.root, self.root.resolve()}, destination)
-            modules = [name for name, path in _MODULES.items() if (copy / path).is_file()]
-            if modules:
-                _load_fallback(top, modules)
+            _load_fallbacks(top, [path for path in _MODULES if (copy / path).is_file()])
 
 
 def _of_base(prefix: Path) -> Iterator[Path]:
     return (prefix / name for name in ("envs", "pkgs"))
 
 
-def _load_fallback(environment: HeldFolder, modules: Sequence[str]) -> None:
+def _load_fallbacks(environment: HeldFolder, libraries: Sequence[Path]) -> None:
     packages = list(environment.matching(_PACKAGES))
-    if not packages:
+    if libraries and not packages:
         raise UserError(f"{environment.path}: no {_PACKAGES}, so no Python to fall back")
-    for package in packages:
+    for package in packages if libraries else ():
         with environment.folder(package) as folder:
-            for module in modules:
-                # Of the limited API's kind, so that interpreters with other objects refuse it.
-                name = f"{module}.abi3.so"
-                folder.remove(name)
-                folder.symlink(os.path.relpath(_MODULES[module], package), name)
-            folder.write(_HOOK, f"import {', '.join(modules)}\n".encode())
+            for library in libraries:
+                module = _MODULES[library] + _SUFFIX
+                folder.remove(module)
+                folder.symlink(os.path.relpath(library, package), module)
+            imports = "".join(f"import {_MODULES[library]}\n" for library in libraries)
+            if FILE_FALLBACK_LIBRARY in libraries:
+                imports += _FORGET_FOLDERS
+            folder.write(_HOOK, imports.encode())

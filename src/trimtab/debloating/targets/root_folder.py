@@ -17,9 +17,8 @@ from trimtab.binaries.errors import ElfError
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.copies.held_folder import HeldFolder
 from trimtab.debloating.copies.layout import OF_THE_SYSTEM, Layout
-from trimtab.debloating.fallback import FALLBACK_LIBRARY
+from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY
 from trimtab.debloating.files.closure import kept_paths
-from trimtab.debloating.files.coming_back import FILE_FALLBACK_LIBRARY
 from trimtab.debloating.files.folder_tree import root_tree
 from trimtab.debloating.files.tree import Node, NodeKind, Tree
 from trimtab.debloating.libraries import ProfiledLibrary

@@ -28,6 +28,10 @@ from trimtab.profiling.tracing.function_records import (
 )
 from trimtab.untrusted import new_folder
 
+# With an audit library glibc (since 2.32) lays out thread-local storage before it knows which
+# libraries a program has; those that need a fixed place, as jemalloc with 2.6 KB, get it of this.
+_STATIC_TLS = "glibc.rtld.optional_static_tls=4096"
+
 
 @dataclass(frozen=True)
 class TracedLibrary:
@@ -66,10 +70,12 @@ def tracing_environment(environment: Mapping[str, str], record: Path) -> dict[st
     `record` is emptied: the files of an earlier run would count for this one.
     """
     new_folder(record)
+    tunables = environment.get("GLIBC_TUNABLES")
     return {
         **with_preload(environment, native_path("libtrimtab-guard.so")),
         "TRIMTAB_RECORD": str(record.resolve()),
         "LD_AUDIT": loadable(native_path("libtrimtab-functions.so")),
+        "GLIBC_TUNABLES": f"{_STATIC_TLS}:{tunables}" if tunables else _STATIC_TLS,
     }
 
 
