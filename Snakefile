@@ -55,6 +55,7 @@ wildcard_constraints:
     tuner=r"[a-z0-9_]+",
     seed=r"[0-9]+",
     machine=r"[0-9]+",
+    repository=r"[a-z0-9_]+",
 
 
 include: "rules/common.smk"
@@ -62,6 +63,7 @@ include: "rules/profile.smk"
 include: "rules/debloat.smk"
 include: "rules/tune.smk"
 include: "rules/schedule.smk"
+include: "rules/growth.smk"
 include: "rules/evaluate.smk"
 
 
@@ -71,6 +73,7 @@ localrules:
     debloat,
     tune,
     schedule,
+    growth,
     evaluate,
 
 
@@ -102,6 +105,11 @@ rule schedule:
     input:
         cells("summary.json"),
         deflators(),
+
+
+rule growth:
+    input:
+        growths(),
 
 
 rule evaluate:

@@ -137,6 +137,26 @@ def _overhead(figures: Any) -> Iterator[Row]:
     )
 
 
+def _ray(figures: Any) -> Iterator[Row]:
+    for workload, by_who in figures["workloads"].items():
+        if workload.endswith("_epochs"):
+            continue
+        for system, words in (("tune_v1", "Tune V1"), ("tune_v2", "Tune V2")):
+            each = [
+                f"{one['tuning_s']['median']:.0f} s ({one['tuning_s']['low']:.0f} to"
+                f" {one['tuning_s']['high']:.0f}) for {one['work_epochs']['median']:.0f} epochs,"
+                f" accuracy {one['accuracy']['median']:.3f}"
+                for one in (by_who[f"ray_{system}"], by_who[system])
+            ]
+            yield (
+                f"{workload}: {words} on Ray Tune {figures['ray']}, and on this engine"
+                " (`tuning/ray_tune.py`)",
+                "",
+                "; ".join(each),
+                "",
+            )
+
+
 def _change(ratio: float) -> str:
     return f"{(ratio - 1) * 100:+.0f} %"
 
@@ -153,4 +173,5 @@ RESULTS = _OF = {
     "inference_error": _inference_error,
     "surrogates": _surrogates,
     "overhead": _overhead,
+    "ray": _ray,
 }

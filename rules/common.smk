@@ -3,6 +3,8 @@ import os
 from pathlib import Path
 
 from trimtab.config import dump, stages
+from trimtab.errors import UserError
+from trimtab.growth.history import open_repository, tip_of
 from trimtab.profiling.runs.from_workload import command_line
 from trimtab.sources import sources_of
 
@@ -223,6 +225,23 @@ def real_stage(wildcards):
         **vars(schedule_stage(wildcards)),
         platform=EXPERIMENT.schedule.real,
         scale=EXPERIMENT.schedule.real_scale,
+    )
+
+
+def growth_stage(wildcards):
+    """A repository, and the commit that its revision names now: a later one is counted anew."""
+    repository = CONFIG.option("repository", wildcards.repository)
+    try:
+        tip = tip_of(open_repository(Path(repository.location)), repository.revision)
+    except UserError as error:
+        raise WorkflowError(visible(str(error)))
+    return stages.GrowthStage(repository=repository, tip=tip)
+
+
+def growths():
+    """The lines of the experiment's repositories."""
+    return expand(
+        "results/growth/{repository}/lines.parquet", repository=EXPERIMENT.growth
     )
 
 

@@ -56,6 +56,7 @@ rule evaluate_experiment:
         deflators=deflators(),
         tunings=tunings("trials.parquet"),
         alone=inference_alone(),
+        growths=growths(),
         code=code(
             "scripts/evaluate_experiment.py",
             "src/trimtab/evaluation/**/*.py",
@@ -106,5 +107,5 @@ rule evaluate_experiment:
         "exec python scripts/evaluate_experiment.py --config {params.cfg:q}"
         " --usages {input.usages:q} --manifests {input.manifests:q}"
         " --summaries {input.summaries:q} --traces {input.traces:q} --deflators {input.deflators:q}"
-        " --tunings {input.tunings:q}"
+        " --tunings {input.tunings:q} --growths {input.growths:q}"
         " --output $(dirname {output.report:q}) > {log:q} 2>&1"

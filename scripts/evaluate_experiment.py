@@ -13,6 +13,7 @@ parser.add_argument("--summaries", type=Path, nargs="*", default=[], help="of sc
 parser.add_argument("--traces", type=Path, nargs="*", default=[], help="trace.json")
 parser.add_argument("--deflators", type=Path, nargs="*", default=[], help="deflator_*.json")
 parser.add_argument("--tunings", type=Path, nargs="*", default=[], help="trials.parquet")
+parser.add_argument("--growths", type=Path, nargs="*", default=[], help="lines.parquet")
 parser.add_argument("--output", type=Path, required=True, help="folder of the results")
 arguments = parser.parse_args()
 
@@ -28,6 +29,7 @@ with supervised():
         arguments.traces,
         arguments.deflators,
         arguments.tunings,
+        arguments.growths,
         arguments.output,
     )
     print(report)

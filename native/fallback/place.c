@@ -10,6 +10,7 @@
 
 #include "open_file.h"
 
+int environment_known;
 char environment_root[PATH_MAX];
 
 /* ROOT/trimtab/libtrimtab-fallback.so, whatever link it was loaded by. */
@@ -23,6 +24,7 @@ void find_environment(void) {
     *last = 0;
   }
   strcpy(environment_root, path);
+  environment_known = 1;
 }
 
 /* Without links; realpath(3) may allocate. */

@@ -7,7 +7,8 @@
 
 #include "loaded.h"
 
-extern char environment_root[PATH_MAX]; /* "" when this library lies in no slim environment */
+extern int environment_known;           /* 0 when this library lies in no slim environment */
+extern char environment_root[PATH_MAX]; /* "" when that is a whole root file system */
 void find_environment(void);
 
 struct place {

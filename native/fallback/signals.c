@@ -81,7 +81,7 @@ static void on_signal(int number, siginfo_t *info, void *context) {
   int error = errno, found = 0, refused = 0;
   struct loaded loaded;
   if (!calling) address = info->si_addr;
-  if ((calling || reading) && *environment_root && find_loaded(address, &loaded)) {
+  if ((calling || reading) && environment_known && find_loaded(address, &loaded)) {
     sigset_t before;
     struct miss miss;
     take_lock(&before);

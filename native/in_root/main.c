@@ -1,10 +1,10 @@
-/* trimtab-in-root [--workdir FOLDER] [--user UID:GID[,GID]...] [--bind PATH]... [--errors FD]
- *                 ROOT -- COMMAND ARGUMENTS...
+/* trimtab-in-root [--workdir FOLDER] [--user UID:GID[,GID]...] [--bind PATH]... [--see PATH]...
+ *                 [--errors FD] ROOT -- COMMAND ARGUMENTS...
  *
  * Becomes COMMAND, which has the folder ROOT as its root file system, without an engine. Nobody
  * writes to ROOT: in a mount namespace of our own it is the lower layer of an overlay whose upper
- * one is in memory. Each PATH, and /proc, /sys and a few devices, are there as outside. All that is
- * gone when the last process that is in the namespace has ended.
+ * one is in memory. Each PATH, and /proc, /sys and a few devices, are there as outside; nobody
+ * writes to what is only to be seen. All that is gone when the last process in the namespace ended.
  *
  * COMMAND is looked up in the PATH of the environment, inside, as UID. Where a mount namespace
  * alone is refused, as to who is not root, there is a user namespace too: our own user is UID.
@@ -30,7 +30,7 @@
 
 static const char usage[] =
     "usage: trimtab-in-root [--workdir FOLDER] [--user UID:GID[,GID]...] [--bind PATH]..."
-    " [--errors FD] ROOT -- COMMAND ARGUMENTS...";
+    " [--see PATH]... [--errors FD] ROOT -- COMMAND ARGUMENTS...";
 
 /* Nothing in it is shown: the layers are laid on top of it, in our namespace only. */
 #define SCRATCH "/proc"
@@ -39,6 +39,7 @@ static struct {
     const char *root, *workdir;
     const struct credentials *user; /* NULL: as we are */
     struct held *binds;
+    bool *only_seen; /* of the binds */
     size_t bind_count;
     char **command;
 } request = {.workdir = "/"};
@@ -53,10 +54,12 @@ static void read_request(int argc, char **argv) {
     static const struct option options[] = {{"workdir", required_argument, NULL, 'w'},
                                             {"user", required_argument, NULL, 'u'},
                                             {"bind", required_argument, NULL, 'b'},
+                                            {"see", required_argument, NULL, 's'},
                                             {"errors", required_argument, NULL, 'e'},
                                             {NULL, 0, NULL, 0}};
     request.binds = calloc((size_t)argc, sizeof *request.binds);
-    if (!request.binds) fail(CANNOT_ENTER, "trimtab-in-root");
+    request.only_seen = calloc((size_t)argc, sizeof *request.only_seen);
+    if (!request.binds || !request.only_seen) fail(CANNOT_ENTER, "trimtab-in-root");
     opterr = 0;
     for (int option; (option = getopt_long(argc, argv, "+", options, NULL)) != -1;) {
         if (option == 'w') {
@@ -64,8 +67,9 @@ static void read_request(int argc, char **argv) {
         } else if (option == 'u') {
             if (!read_credentials(optarg, &user)) refuse();
             request.user = &user;
-        } else if (option == 'b') {
+        } else if (option == 'b' || option == 's') {
             if (*optarg != '/') refuse();
+            request.only_seen[request.bind_count] = option == 's';
             request.binds[request.bind_count++].path = optarg;
         } else if (option == 'e') {
             int descriptor = atoi(optarg);
@@ -139,6 +143,8 @@ int main(int argc, char **argv) {
         request.binds[i] = hold(request.binds[i].path);
         if (request.binds[i].tree < 0)
             fail(CANNOT_ENTER, "cannot take %s into it", request.binds[i].path);
+        if (request.only_seen[i] && !protect(&request.binds[i]))
+            fail(CANNOT_ENTER, "cannot keep %s from being written to", request.binds[i].path);
     }
     lay_over(request.root, as_user);
     make_root();

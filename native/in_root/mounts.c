@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -14,11 +15,24 @@
 
 /* linux/mount.h, which some C libraries' own header contradicts */
 enum { TREE_CLONE = 1, TREE_CLOEXEC = O_CLOEXEC, TREE_RECURSIVE = 0x8000, FROM_TREE = 4 };
+enum { READ_ONLY = 1 };
+
+#ifndef SYS_mount_setattr /* Linux 5.12 */
+#define SYS_mount_setattr 442
+#endif
 
 struct held hold(const char *path) {
     int tree = (int)syscall(SYS_open_tree, AT_FDCWD, path,
                             TREE_CLONE | TREE_CLOEXEC | TREE_RECURSIVE);
     return (struct held){path, tree};
+}
+
+bool protect(const struct held *held) {
+    static const struct { /* struct mount_attr of linux/mount.h */
+        uint64_t set, clear, propagation, namespace;
+    } read_only = {.set = READ_ONLY};
+    return !syscall(SYS_mount_setattr, held->tree, "", AT_EMPTY_PATH | TREE_RECURSIVE, &read_only,
+                    sizeof read_only);
 }
 
 static void make_one(const char *path) {

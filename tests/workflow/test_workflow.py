@@ -33,6 +33,7 @@ def test_the_whole_chain_leaves_its_files_and_names_the_report(finished: Project
         "profile/tiny/test_machine/epochs.parquet",
         "debloat/both/test_machine/manifest.json",
         "debloat/both/test_machine/libraries.parquet",
+        "debloat/both/test_machine/files.parquet",
         "debloat/both/test_machine/environment.json",
         "debloat/both/test_machine/settling.json",
         "debloat/both/test_machine/env/bin/python",

@@ -71,8 +71,8 @@ UnloadedOption = Annotated[
 FilesOption = Annotated[
     Files,
     typer.Option(
-        help="Files that no traced run used, nor what runs used leads to: keep them, or remove them"
-        " from the slim environment."
+        help="Files that no traced run used, nor what they lead to: keep them, or remove them, so"
+        " that they come back when a program asks for them."
     ),
 ]
 SettleOption = Annotated[

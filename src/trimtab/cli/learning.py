@@ -13,7 +13,12 @@ from trimtab.config.groups.debloat import Fallback
 from trimtab.config.stages import DebloatStage, load
 from trimtab.debloating.debloat import Debloating
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
-from trimtab.debloating.misses import check_recorded_in, learn, learned_with
+from trimtab.debloating.misses import (
+    check_files_recorded_in,
+    check_recorded_in,
+    learn,
+    learned_with,
+)
 from trimtab.debloating.risk import SlimHistory
 from trimtab.debloating.settling import ORIGINAL, OnTurn, settle
 from trimtab.debloating.slim_runs import SlimRuns
@@ -22,6 +27,7 @@ from trimtab.debloating.verification.intact import check_intact
 from trimtab.errors import UserError
 from trimtab.files import read_limited
 from trimtab.records.misses.removed_calls import RemovedCall, read_removed_calls
+from trimtab.records.misses.removed_files import MissedFile, read_missed_files
 from trimtab.records.misses.settling import Settling
 from trimtab.records.usage import Usage
 
@@ -92,13 +98,15 @@ class SlimFolder:
         """
         if not record.exists():
             raise UserError(f"{record}: no such record")
-        calls = read_removed_calls(record)
+        calls, files = read_removed_calls(record), read_missed_files(record)
         check_recorded_in(self.target.root, {call.library for call in calls})
+        check_files_recorded_in(self.target.root, [file.path for file in files])
         self._keep(self.settling.missed)
         if not self.is_workspace:
-            return self._keep(calls)
+            return self._keep(calls, files)
         # What cannot be learned is refused before anything is changed.
-        learned, new = learned_with(self.learned, self.stage.target, self.target.root, calls)
+        place = (self.learned, self.stage.target, self.target.root)
+        learned, new = learned_with(*place, calls, files)
         with changing(self.folder, "learn"):
             learned.write(self.learned)
             if new or self._unbuilt:
@@ -122,7 +130,7 @@ class SlimFolder:
         slim.remove()
         return history.pieces
 
-    def _keep(self, misses: Sequence[RemovedCall]) -> int:
-        if not misses:
+    def _keep(self, misses: Sequence[RemovedCall], files: Sequence[MissedFile] = ()) -> int:
+        if not misses and not files:
             return 0
-        return learn(self.learned, self.stage.target, self.target.root, misses)
+        return learn(self.learned, self.stage.target, self.target.root, misses, files)

@@ -297,11 +297,14 @@ def verify(
     """Run the debloated program again in both environments and compare what it does."""
     with console.status(f"{repeats} runs in each environment"):
         path = workspace.verify(folder, repeats)
-    [verified] = Verdict.read(path).workloads
+    verdict = Verdict.read(path)
+    [verified] = verdict.workloads
     console.print("equal output in every run", style="green")
     if verified.risk is not None:
         clean = f"{verified.clean_runs} of {verified.slim_runs} runs missed nothing"
         console.print(f"{clean}; {risk_in_words(verified.risk)}")
+    if missed := verdict.missed_files:
+        console.print(f"{len(missed):,} removed files were looked for:", missed[0], soft_wrap=True)
     say_path(path)
 
 

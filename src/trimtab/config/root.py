@@ -13,6 +13,7 @@ from trimtab.config.groups.experiment import Experiment
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.policy import PolicyConfig
+from trimtab.config.groups.repository import Repository
 from trimtab.config.groups.trace import TraceConfig
 from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.workload import Workload
@@ -72,6 +73,7 @@ class Root:
     policy: PolicyConfig
     objective: Objective
     tuner: TunerConfig
+    repository: Repository
     experiment: Experiment
     profiling: Profiling = about("The measured runs.", factory=Profiling)
     settle: Settle = about("The runs that show what is missed.", factory=Settle)

@@ -17,6 +17,7 @@ from trimtab.config.groups.experiment import Experiment, Platform
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.policy import PolicyConfig
+from trimtab.config.groups.repository import Repository
 from trimtab.config.groups.trace import TraceConfig
 from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.workload import Workload
@@ -116,6 +117,14 @@ class TuneStage:
     database: str | None = None
     inference_workload: Workload | None = None
     inference_hardware: Hardware | None = None
+
+
+@dataclass(config=CHECKED)
+class GrowthStage:
+    """What counting the lines of a repository depends on; `tip` is the commit of its revision."""
+
+    repository: Repository
+    tip: str
 
 
 @dataclass(config=CHECKED)

@@ -1,6 +1,6 @@
 """Debloat the shared libraries and files of a target for a set of workloads."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -31,7 +31,7 @@ from trimtab.native import survive_truncation
 from trimtab.records.manifest import Manifest, Timings
 from trimtab.records.misses.removed_calls import RemovedCall
 from trimtab.records.tables import FILES, LIBRARIES, write_table
-from trimtab.records.usage import Usage
+from trimtab.records.usage import Usage, UsedFile
 
 
 def complete_usages(paths: Sequence[Path]) -> list[Usage]:
@@ -82,13 +82,14 @@ class Debloating:
         self.target = target_of(stage.target, stage.workloads)
         self._usages = complete_usages(usages)
         self._removal: Removal | None = None
+        self._used = list(self._usages)
         if stage.debloat.files == Files.REMOVE:
-            self._removal = self.target.removal(self._usages, stage.workloads)
+            self._removal = self.target.removal(self._used, stage.workloads)
         self._misses = learned_misses(destination / "learned.json", self.target.root)
         self._gpu = gpu_scope_of(stage.debloat, self._usages, stage.gpus)
         self._libraries, self._spans = destination / "libraries", destination / "spans"
         self._slimming = Slimming(stage.debloat, self._gpu, self._libraries, self._spans)
-        self._written = False
+        self._written = self._written_files = False
         self._built = {built}
         self._unloaded = self._find_unloaded()
 
@@ -132,6 +133,18 @@ class Debloating:
         """Have `misses` kept when the libraries are written next."""
         self._misses += misses
 
+    def keep_files(self, names: Iterable[str]) -> None:
+        """Have removed files stay, by their path in the target, with all that they lead to."""
+        tree = self.target.tree()
+        paths = [tree.seen(f"/{name}") for name in sorted(names)]
+        missed = Usage(
+            workload="missed", command=["missed"], complete=True, files_complete=True,
+            files=[UsedFile(path, None, ["execute", "read"]) for path in paths],
+        )  # fmt: skip
+        self._used.append(missed)
+        self._removal = self.target.removal(self._used, self.stage.workloads)
+        self._written_files = False
+
     def write(self, on_progress: OnProgress = lambda name, done, total: None) -> None:
         """Write the slim libraries; later calls make those again whose used code is another.
 
@@ -155,8 +168,9 @@ class Debloating:
         if not self._written:
             for folder in (self._libraries, self._spans):  # of an earlier time
                 remove_tree(folder)
-            self._write_files()
         self._written = True
+        if not self._written_files:
+            self._write_files()
         slim = self._slimming.rewrite(libraries, on_progress)
         rows = rows_of(slim, stage.target, stage.hardware)
         table = pd.DataFrame(rows, columns=LIBRARIES.names)
@@ -190,6 +204,7 @@ class Debloating:
             rows = self._removal.rows(self.stage.target, self.stage.hardware)
         table = pd.DataFrame(rows, columns=FILES.names)
         write_table(self.destination / "files.parquet", FILES, table)
+        self._written_files = True
 
     def build(self, environment: Path, source: Source | None = None) -> None:
         """Make `environment` the slim environment with the libraries as they were written last.

@@ -42,7 +42,10 @@ class Behaviour(StrEnum):
 
 # In a slim environment: the library finds the folder by its own place.
 FALLBACK_LIBRARY = Path("trimtab/libtrimtab-fallback.so")
-_FETCHER = Path("trimtab/trimtab-fetch")
+FETCHER = Path("trimtab/trimtab-fetch")
+# What files/coming_back.py lays down, for files.
+FILE_FALLBACK_LIBRARY = Path("trimtab/libtrimtab-file-fallback.so")
+FILE_INDEX = Path("trimtab/files.index")
 # In the folder that these are in.
 _REMOVED, _STORE, _GPU_CODE_REMOVED = "removed", "store", "gpu_code_removed"
 _MAGIC = b"TRIMTAB3"
@@ -104,7 +107,7 @@ def add_fallback(
             with ThreadPoolExecutor(_WORKERS) as pool:
                 if any(list(pool.map(add, manifest.files))):
                     ours.write(_GPU_CODE_REMOVED, b"")
-            for program in (FALLBACK_LIBRARY, _FETCHER):
+            for program in (FALLBACK_LIBRARY, FETCHER):
                 ours.write(program.name, native_path(program.name).read_bytes(), 0o755)
 
 
@@ -119,7 +122,8 @@ def fallback_digests(environment: Path) -> dict[str, str]:
     The objects of a store are not among them: what the fallback reads it compares with its sidecar.
     """
     ours = (environment / FALLBACK_LIBRARY).parent
-    files = [environment / FALLBACK_LIBRARY, environment / _FETCHER, *(ours / _REMOVED).glob("*")]
+    programs = (FALLBACK_LIBRARY, FETCHER, FILE_FALLBACK_LIBRARY, FILE_INDEX)
+    files = [*(environment / path for path in programs), *(ours / _REMOVED).glob("*")]
     there = sha256_of_all(path for path in files if path.is_file())
     return {str(path.relative_to(environment)): digest for path, digest in there.items()}
 

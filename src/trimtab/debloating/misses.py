@@ -1,5 +1,6 @@
 """What slim environments missed, as code that is used: misses, learned and from traces, are one."""
 
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -13,6 +14,7 @@ from trimtab.errors import UserError
 from trimtab.files import sha256_of
 from trimtab.records.misses.learned import LearnedCode, LearnedLibrary
 from trimtab.records.misses.removed_calls import RemovedCall
+from trimtab.records.misses.removed_files import MissedFile
 from trimtab.records.usage import Usage, UsedLibrary
 
 
@@ -68,6 +70,17 @@ def learned_misses(path: Path, root: Path) -> list[RemovedCall]:
     ]
 
 
+def learned_files(path: Path, root: Path) -> list[str]:
+    """Return the files below `root` that `learned.json` at `path` says were asked for.
+
+    Without the file nothing was learned; what the environment lost since is left out.
+    """
+    if not path.exists():
+        return []
+    files = LearnedCode.read(path).files
+    return [file.path for file in files if os.path.lexists(root / file.path)]
+
+
 def check_recorded_in(root: Path, libraries: Iterable[str]) -> None:
     """Raise UserError for a library that the environment at `root` does not have."""
     for name in libraries:
@@ -75,26 +88,44 @@ def check_recorded_in(root: Path, libraries: Iterable[str]) -> None:
             raise UserError(f"{root / name}: missing; was this recorded in another environment?")
 
 
-def learn(path: Path, target: str, root: Path, misses: Iterable[RemovedCall]) -> int:
-    """Add `misses` of the environment at `root` to `learned.json` at `path`; return how many it had
+def check_files_recorded_in(root: Path, names: Iterable[str]) -> None:
+    """Raise UserError for a file, link or folder that the environment at `root` does not have."""
+    for name in names:
+        if not os.path.lexists(root / name):
+            raise UserError(f"{root / name}: missing; was this recorded in another environment?")
+
+
+def learn(
+    path: Path,
+    target: str,
+    root: Path,
+    misses: Iterable[RemovedCall],
+    files: Iterable[MissedFile] = (),
+) -> int:
+    """Add misses of the environment at `root` to `learned.json` at `path`; return how many it had
     not.
 
     Raises as `learned_with` does.
     """
-    learned, added = learned_with(path, target, root, misses)
+    learned, added = learned_with(path, target, root, misses, files)
     learned.write(path)
     return added
 
 
 def learned_with(
-    path: Path, target: str, root: Path, misses: Iterable[RemovedCall]
+    path: Path,
+    target: str,
+    root: Path,
+    misses: Iterable[RemovedCall],
+    files: Iterable[MissedFile] = (),
 ) -> tuple[LearnedCode, int]:
-    """Return what `learned.json` at `path` says and `misses`, and how many of these it had not.
+    """Return what `learned.json` at `path` says and the misses, and how many of these it had not.
 
-    Raises UserError for a library, or an address, that the environment at `root` does not have, and
-    TrimtabError where all of it is more than is read.
+    Raises UserError for a library, an address or a file that the environment at `root` does not
+    have, and TrimtabError where all of it is more than is read.
     """
-    kept = LearnedCode.read(path).libraries if path.exists() else {}
+    before = LearnedCode.read(path) if path.exists() else None
+    kept = before.libraries if before else {}
     by_library: dict[str, dict[int, RemovedCall]] = defaultdict(dict)
     for miss in misses:
         by_library[miss.library][miss.address] = miss
@@ -110,7 +141,12 @@ def learned_with(
         libraries[name] = LearnedLibrary(
             elf.build_id, elf.size_bytes, sha256_of(root / name), every
         )
-    learned = LearnedCode(target=target, libraries=libraries)
+    known_files = {file.path: file for file in before.files} if before else {}
+    new_files = {file.path: file for file in files if file.path not in known_files}
+    check_files_recorded_in(root, new_files)
+    every_file = [file for _, file in sorted((known_files | new_files).items())]
+    added += len(new_files)
+    learned = LearnedCode(target=target, libraries=libraries, files=every_file)
     learned.text_for(path)
     return learned, added
 

@@ -50,9 +50,9 @@ def settle(
 
     The environment has been built with a fallback; `earlier` are runs in it as it is. It is settled
     when each workload missed nothing in as many runs in a row as the stage says. Writes
-    settling.json; the libraries then have all that was missed, and so has the environment, whose
-    fallback is the original. Raises TrimtabError where a workload ends in another way than in the
-    original environment.
+    settling.json; the libraries then have all that was missed, and so has the environment, with the
+    removed files that were, whose fallback is the original. Raises TrimtabError where a workload
+    ends in another way than in the original environment.
     """
     stage, history = debloating.stage, SlimHistory(earlier)
     folder, why_not = debloating.destination / "settling", why_not_settled(stage)
@@ -65,6 +65,10 @@ def settle(
         history.builds += 1
         if history.builds == last:
             why_not = f"something was missed in each of {stage.settle.rebuilds} builds"
+    if slim.missed_files:
+        debloating.keep_files(slim.missed_files)
+        debloating.write()
+        debloating.build(environment, ORIGINAL)
     slim.remove()
     settling = Settling(
         target=stage.target,

@@ -17,6 +17,7 @@ from trimtab.profiling.runs.measured import MeasuredRun
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
 from trimtab.records.misses.removed_calls import RemovedCall, read_removed_calls
+from trimtab.records.misses.removed_files import read_missed_files
 from trimtab.untrusted import make_way
 
 # The machine as it is first, then conditions that few traced runs had.
@@ -37,13 +38,15 @@ def restoring(program: Program, record: Path) -> Program:
 class SlimRuns:
     """Runs of workloads in the slim environment of a target, each turn under another condition.
 
-    They are added to `history`. Logs, records and caches are in `folder` until `remove`.
+    They are added to `history`; `missed_files` are the removed files that any asked for. Logs,
+    records and caches are in `folder` until `remove`.
     """
 
     def __init__(self, target: Target, slim: Path, folder: Path, history: SlimHistory) -> None:
         self.target, self.slim, self.folder, self.history = target, slim, folder, history
         self.remove()  # of an earlier time
         self._conditions: Iterator[int] = chain((0,), count(_FIRST_VARIED + len(history.runs)))
+        self.missed_files: set[str] = set()
         self._good_ends: set[tuple[str, int]] = set()
 
     def remove(self) -> None:
@@ -83,6 +86,7 @@ class SlimRuns:
             if as_it_is and same.failure:
                 raise UserError(f"workload {workload.name}: {same.failure}")
             self._good_ends.add((workload.name, run.exit_code))
+        self.missed_files |= {file.path for file in read_missed_files(record)}
         return read_removed_calls(record)
 
     def _measured(self, program: Program, condition: str, folder: Path) -> MeasuredRun:

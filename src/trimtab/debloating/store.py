@@ -64,16 +64,23 @@ def add_to_store(root: Path, library: Path, digests: LibraryDigests) -> None:
 
 
 def pack_into(
-    top: HeldFolder, library: Path, digests: LibraryDigests, wanted: NDArray[np.bool_]
+    top: HeldFolder,
+    library: Path,
+    digests: LibraryDigests,
+    wanted: NDArray[np.bool_],
+    mode: int = 0o644,
 ) -> None:
-    """Store the chunks `wanted` (bool, one a chunk) of a library below `top`, where none is yet."""
+    """Store the chunks `wanted` (bool, one a chunk) of a library below `top`, where none is yet.
+
+    `mode` is that of the new files.
+    """
     with top.folder(_place_of(digests), make=True) as folder:
 
         def write(item: tuple[int, bytes]) -> None:
             first = item[0] * _OBJECT_CHUNKS
             chosen = wanted[first : first + _OBJECT_CHUNKS]
             if chosen.any():
-                folder.write(_name_of(item[0]), _object(item[1], chosen))
+                folder.write(_name_of(item[0]), _object(item[1], chosen), mode)
 
         with ThreadPoolExecutor(len(sched_getaffinity(0))) as pool:
             list(pool.map(write, enumerate(_objects(library))))

@@ -134,7 +134,9 @@ def trace_program(
     files_run = followed or follow_files(program, hardware, folder)
     program = program.ending_as(files_run.exit_code)
     files = read_file_trace(folder / _FILES)
-    why_not = "" if program.root is None else why_functions_stay_unknown(files, program.root)
+    why_not = ""
+    if program.root is not None:
+        why_not = why_functions_stay_unknown(files, program.root, program.environment)
     traced: list[TracedRun] = []
     if program.root is not None and why_not:
         functions = untraced_functions(files, program.root, why_not)

@@ -282,6 +282,18 @@ _NEVER_NULL = {
 }
 
 
+# One row a year at each sample of a repository: its lines that came in that year.
+LINES_BY_YEAR = pa.schema(
+    [
+        ("repository", _text),
+        ("commit", _text),
+        ("at_s", _int),  # of the sample, since 1970
+        ("year", _int),  # in which the lines came
+        ("lines", _int),
+    ]
+)
+
+
 def write_table(path: Path, schema: pa.Schema, frame: pd.DataFrame) -> None:
     """Write `frame` as Parquet with exactly the columns of `schema`.
 

@@ -58,7 +58,7 @@ class Verdict(Document):
     """What verification saw of each workload, up to the first that failed.
 
     `removed_calls` were put back in runs that went on and are no failure. `missed_files` are
-    removed ones that the followed run of a workload looked for. `resident_bytes` are by
+    removed files that a run looked for, and got back where it could. `resident_bytes` are by
     workload. Where it failed, `failed_workload` and `problem` say what was other than before, and
     `crash` where the program died, if it did.
     """
@@ -85,8 +85,9 @@ class Verdict(Document):
             raise ValueError("passed: true, but an output was another")
         if any(not _adds_up(each) for each in self.workloads):
             raise ValueError("workloads: more runs were equal or clean than there were")
-        if self.passed and not self.removed_calls and not all(map(_is_clean, self.workloads)):
-            raise ValueError("removed_calls: none, but a run was not clean")
+        missed = self.removed_calls or self.missed_files
+        if self.passed and not missed and not all(map(_is_clean, self.workloads)):
+            raise ValueError("removed_calls, missed_files: none, but a run was not clean")
         return self
 
 

@@ -162,6 +162,6 @@ def test_the_stage_leaves_no_environment(stage: DebloatStage, tmp_path: Path) ->
     debloat_and_settle(stage, [tmp_path / "usage.json"], tmp_path)
     assert Settling.read(tmp_path / "settling.json").settled
     assert {path.name for path in tmp_path.iterdir()} - before == {
-        "libraries", "libraries.parquet", "manifest.json", "settling.json", "spans",
-        "stage.json", "used.json",
+        "files.parquet", "libraries", "libraries.parquet", "manifest.json", "settling.json",
+        "spans", "stage.json", "used.json",
     }  # fmt: skip

@@ -73,9 +73,9 @@ class Debloat:
     )
     files: Files = about(
         "Files, links and folders that no traced run used, nor [what runs used leads to]"
-        "(../methods/file-closure.md): `keep` them or `remove` them from the slim environment. "
-        "Libraries among them go whole. Not with mode `punch`, which has no fallback, unless "
-        "`fallback` is `none`.",
+        "(../methods/file-closure.md): `keep` them or `remove` them from the slim environment, to "
+        "which they come back from the fallback when a program asks for them. Libraries among them "
+        "go whole. Not with mode `punch`, which has no fallback, unless `fallback` is `none`.",
         default=Files.KEEP,
     )
     fallback: Fallback = about(

@@ -118,12 +118,19 @@ class Experiment:
     )
     schedule: Schedule = about("The cells that are scheduled.", factory=Schedule)
     tune: Tune = about("The cells that are tuned.", factory=Tune)
+    growth: Names = about(
+        "Names of files in `conf/repository/`: how many lines these have, and from when.",
+        factory=list,
+    )
     title: str = about("Heading of the report.", default="", report_only=True)
 
     @model_validator(mode="after")
     def _has_something_to_run(self) -> Self:
-        if not self.targets and not self.schedule.policies and not self.tune.tuners:
-            expected = "at least one target with its workloads, a schedule, or something to tune"
+        if not (self.targets or self.schedule.policies or self.tune.tuners or self.growth):
+            expected = (
+                "at least one target with its workloads, a schedule, something to tune, or a"
+                " repository whose growth is told"
+            )
             raise InvalidValueError("targets", {}, expected)
         if (self.targets or self.tune.tuners) and not self.hardware:
             raise InvalidValueError("hardware", [], "at least one name")

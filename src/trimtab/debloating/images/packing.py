@@ -2,7 +2,6 @@
 
 import os
 import re
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,22 +44,24 @@ def pack(original: Unpacked, slim: Path, changed: set[str], destination: Path) -
     """Write the image `destination` of what the folder `slim` still has of `original`.
 
     Owners, modes, times, attributes and hard links are the original's, as its layers say. Contents
-    are too, but for the paths `changed` and what is new, which come from `slim`. The layer is
-    compressed with gzip, which every engine reads. Raises TrimtabError for what is new and no file.
+    are too, but for the paths `changed`, what has another size or time, and what is new: these come
+    from `slim`. The layer is compressed with gzip, which every engine reads. Raises TrimtabError
+    for what is new and no file.
     """
     image = original.image
     view = merged_view(image)
     kept = []
     for path, entry in _entries(slim):
         there = view.find(path, follow=False)
-        is_ours = path.startswith(_OURS)
-        if is_ours or there is None or there.path != path or path[1:] in changed:
+        if path.startswith(_OURS) or there is None:
             if entry.is_dir(follow_symlinks=False):
                 continue
             if not entry.is_file(follow_symlinks=False):
                 raise TrimtabError(f"{entry.path}: new in the slim file system, and no file")
-            mode = stat.S_IMODE(entry.stat(follow_symlinks=False).st_mode)
+            mode = entry.stat(follow_symlinks=False).st_mode
             view.put_file(path, Path(entry.path), mode=0o755 if mode & _MAY_RUN else 0o644)
+        elif path[1:] in changed or _was_written(entry, original.root / path[1:]):
+            view.put_file(path, Path(entry.path))
         kept.append(path)
     return write_image(
         image,
@@ -70,6 +71,13 @@ def pack(original: Unpacked, slim: Path, changed: set[str], destination: Path) -
         compression=Compression.GZIP,
         kept=kept,
     )
+
+
+def _was_written(entry: "os.DirEntry[str]", original: Path) -> bool:
+    if not entry.is_file(follow_symlinks=False):
+        return False
+    slim, before = entry.stat(follow_symlinks=False), original.lstat()
+    return (slim.st_size, slim.st_mtime_ns) != (before.st_size, before.st_mtime_ns)
 
 
 def _entries(top: Path) -> Iterator[tuple[str, "os.DirEntry[str]"]]:

@@ -13,6 +13,7 @@ from trimtab.debloating.copies.copying import copy_tree, take_over
 from trimtab.debloating.copies.disk_use import disk_use
 from trimtab.debloating.copies.layout import OF_THE_SYSTEM, Layout
 from trimtab.debloating.fallback import Source, add_fallback, fallback_digests, not_as_debloated
+from trimtab.debloating.files.coming_back import add_file_fallback
 from trimtab.debloating.files.folder_tree import prefix_tree, spellings
 from trimtab.debloating.files.tree import Tree
 from trimtab.debloating.libraries import ProfiledLibrary, profiled_libraries
@@ -95,15 +96,17 @@ class Folder(Target):
         partial = new_folder_beside(destination)
         try:
             earlier = destination if again and not destination.is_symlink() else None
-            left_out = set(manifest.files)
-            if manifest.removed_files is not None:
-                left_out |= removed_paths(debloated)
-            shared = copy_tree(layout, partial, left_out, share, earlier)
+            removed = set() if manifest.removed_files is None else removed_paths(debloated)
+            shared = copy_tree(layout, partial, removed.union(manifest.files), share, earlier)
             take_over(debloated / "libraries", partial, manifest.files)
             # Of a program without any slim library none would load it.
             has_fallback = source.kind != Fallback.NONE and manifest.mode != Mode.PUNCH
             if has_fallback and manifest.files:
                 add_fallback(partial, self.root, manifest, debloated / "spans", source)
+            if has_fallback and removed:
+                tree = self.tree()
+                gone = {f"/{name}" for name in removed} & tree.nodes.keys()
+                add_file_fallback(partial, self.root, tree, gone, source)
             self.adapt(partial, destination)
             fallback = fallback_digests(partial)
             before, after = disk_use(layout.folders), disk_use([partial])

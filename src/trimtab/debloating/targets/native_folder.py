@@ -14,7 +14,7 @@ from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.errors import ElfError, UnreadableError
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.copies.layout import OF_THE_SYSTEM, Entry, Layout
-from trimtab.debloating.fallback import FALLBACK_LIBRARY
+from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY
 from trimtab.debloating.targets.folder import Folder
 from trimtab.errors import UserError
 from trimtab.native import with_preload
@@ -52,10 +52,12 @@ class NativeFolder(Folder):
         if slim is None:
             return program
         program = moved(program, self.root, slim)
-        fallback = absolute(slim / FALLBACK_LIBRARY)
-        if not fallback.is_file():
-            return program
-        return replace(program, environment=with_preload(program.environment, fallback))
+        for library in (FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY):
+            fallback = absolute(slim / library)
+            if fallback.is_file():
+                environment = with_preload(program.environment, fallback)
+                program = replace(program, environment=environment)
+        return program
 
     def adapt(self, copy: Path, destination: Path) -> None:
         """Leave the copy as it is: `program` names it, and preloads the fallback."""

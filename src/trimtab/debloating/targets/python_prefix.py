@@ -1,7 +1,7 @@
 """A Python environment, such as a venv, one of uv's or of conda's: the folder above its `bin`."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 from typing import Self
 
@@ -9,7 +9,7 @@ from trimtab.config.groups.workload import Workload
 from trimtab.debloating.copies.held_folder import HeldFolder
 from trimtab.debloating.copies.layout import OF_THE_SYSTEM
 from trimtab.debloating.copies.renaming import rename_in
-from trimtab.debloating.fallback import FALLBACK_LIBRARY
+from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY
 from trimtab.debloating.targets.folder import Folder
 from trimtab.errors import UserError
 from trimtab.profiling.runs.from_workload import absolute, moved, program_of
@@ -27,8 +27,13 @@ _NAME_IT = (
     "share/jupyter/kernels/*/kernel.json",
 )
 _HOOK = "00_trimtab_fallback.pth"  # before the other hooks, in the order that Python runs them
-# Of the limited API's kind, so that interpreters with other objects (free-threaded) refuse it.
-_MODULE = "trimtab_fallback.abi3.so"
+_MODULES = {
+    FILE_FALLBACK_LIBRARY: "trimtab_file_fallback",
+    FALLBACK_LIBRARY: "trimtab_fallback",
+}
+# What was in folders before removed files were listed in them, as the library now sees to.
+_FORGET_FOLDERS = "import sys; sys.path_importer_cache.clear()\n"
+_SUFFIX = ".abi3.so"  # so that interpreters with other objects (free-threaded) refuse it
 
 
 class PythonPrefix(Folder):
@@ -75,6 +80,10 @@ class PythonPrefix(Folder):
         program = program_of(workload, run_folder)
         return moved(program, self.root, slim) if slim else program
 
+    def also_kept(self, workloads: Sequence[Workload]) -> set[str]:
+        """Return the folders of packages, in which Python finds the fallback."""
+        return {str(path) for path in self.root.glob(_PACKAGES)}
+
     def may_remove_unloaded(self, name: str) -> bool:
         """Return whether it is of a package: Python loads others before, and other programs do."""
         return "site-packages" in Path(name).parts
@@ -86,20 +95,24 @@ class PythonPrefix(Folder):
         """
         with HeldFolder.at(copy) as top:
             rename_in(top, _NAME_IT, {self.root, self.root.resolve()}, destination)
-            if (copy / FALLBACK_LIBRARY).is_file():
-                _load_fallback(top)
+            _load_fallbacks(top, [path for path in _MODULES if (copy / path).is_file()])
 
 
 def _of_base(prefix: Path) -> Iterator[Path]:
     return (prefix / name for name in ("envs", "pkgs"))
 
 
-def _load_fallback(environment: HeldFolder) -> None:
+def _load_fallbacks(environment: HeldFolder, libraries: Sequence[Path]) -> None:
     packages = list(environment.matching(_PACKAGES))
-    if not packages:
+    if libraries and not packages:
         raise UserError(f"{environment.path}: no {_PACKAGES}, so no Python to fall back")
-    for package in packages:
+    for package in packages if libraries else ():
         with environment.folder(package) as folder:
-            folder.remove(_MODULE)
-            folder.symlink(os.path.relpath(FALLBACK_LIBRARY, package), _MODULE)
-            folder.write(_HOOK, b"import trimtab_fallback\n")
+            for library in libraries:
+                module = _MODULES[library] + _SUFFIX
+                folder.remove(module)
+                folder.symlink(os.path.relpath(library, package), module)
+            imports = "".join(f"import {_MODULES[library]}\n" for library in libraries)
+            if FILE_FALLBACK_LIBRARY in libraries:
+                imports += _FORGET_FOLDERS
+            folder.write(_HOOK, imports.encode())

@@ -12,19 +12,28 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
+from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.errors import ElfError
 from trimtab.config.groups.workload import Workload
+from trimtab.debloating.copies.held_folder import HeldFolder
 from trimtab.debloating.copies.layout import OF_THE_SYSTEM, Layout
+from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY
 from trimtab.debloating.files.closure import kept_paths
 from trimtab.debloating.files.folder_tree import root_tree
 from trimtab.debloating.files.tree import Node, NodeKind, Tree
 from trimtab.debloating.libraries import ProfiledLibrary
 from trimtab.debloating.targets.folder import Folder
 from trimtab.errors import UserError
+from trimtab.native import native_path
 from trimtab.profiling.runs.from_workload import absolute, program_in
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.root import Root
 from trimtab.records.usage import Usage
 
+# Before, glibc starts too early what a slim library names (binaries.rewriting.companion).
+_SOUND = "GLIBC_2.32"
+_VERSION = re.compile(rb"GLIBC_2\.\d+(?:\.\d+)?\Z")
+_PRELOADED = "ld.so.preload"  # in /etc, of glibc's dynamic linker: for setuid programs too
 _PRIVILEGED = "a program with privileges of its own (setuid, capabilities) may load it"
 _MODULE = re.compile(r"/security/pam_\w+\.so\Z")  # of PAM: such programs load them by these names
 
@@ -50,15 +59,30 @@ class RootFolder(Folder):
         """Return the libraries of the root that were loaded.
 
         Those that a program with privileges of its own may load are left as they are: it would load
-        no slim one, as these name the fallback by `$ORIGIN`.
+        no slim one, as these name the fallback by `$ORIGIN`. So are all where that cannot work.
         """
-        whole = self._of_privileged_programs
-        return [
-            replace(library, why_not=library.why_not or _PRIVILEGED)
-            if library.name in whole
-            else library
-            for library in super().libraries(usages)
-        ]
+
+        def why_not(library: ProfiledLibrary) -> str:
+            privileged = library.name in self._of_privileged_programs
+            return library.why_not or self._why_no_fallback or (_PRIVILEGED if privileged else "")
+
+        libraries = super().libraries(usages)
+        return [replace(library, why_not=why_not(library)) for library in libraries]
+
+    @cached_property
+    def _why_no_fallback(self) -> str:
+        """Why the fallback would not be loaded in the root, by its own C libraries."""
+        needed = _versions(native_path(FALLBACK_LIBRARY.name)) | {_SOUND}
+        tree = self.tree()
+        libraries = {tree.file_at(path) for path in tree.nodes if path.endswith("/libc.so.6")}
+        for path in filter(None, libraries):
+            try:
+                missing = needed - _versions(Path(f"{self.root}{path}"))
+            except ElfError:
+                continue  # for another machine
+            if missing:
+                return f"{path} is too old for what would bring code back: no {min(missing)}"
+        return ""
 
     @cached_property
     def _of_privileged_programs(self) -> frozenset[str]:
@@ -67,7 +91,9 @@ class RootFolder(Folder):
         if not programs:
             return frozenset()
         modules = [path for path in tree.nodes if _MODULE.search(path)]
-        return frozenset(path.removeprefix("/") for path in kept_paths(tree, [], programs + modules))
+        return frozenset(
+            path.removeprefix("/") for path in kept_paths(tree, [], programs + modules)
+        )
 
     def _is_privileged(self, path: str, node: Node) -> bool:
         if node.kind is not NodeKind.FILE or not node.mode & 0o111:
@@ -110,4 +136,17 @@ class RootFolder(Folder):
         return program_in(Root(absolute(slim)), workload, run_folder).seeing(self.root)
 
     def adapt(self, copy: Path, destination: Path) -> None:
-        """Leave the copy as it is: inside, it has the paths of the original."""
+        """Have every program of glibc's load what brings files back; all else is as it was."""
+        if not (copy / FILE_FALLBACK_LIBRARY).is_file():
+            return
+        with HeldFolder.at(copy) as top, top.folder("etc", make=True) as etc:
+            before = etc.read(_PRELOADED) if etc.has(_PRELOADED) else b""
+            etc.write(_PRELOADED, b"/%b\n" % bytes(FILE_FALLBACK_LIBRARY) + before)
+
+
+def _versions(library: Path) -> set[str]:
+    """Return the versions of glibc that a library names: its own, or those it needs."""
+    elf = read_elf(library)
+    names = elf.section(".dynstr")
+    texts = elf.read(names.offset, names.size).tobytes().split(b"\0") if names else []
+    return {text.decode() for text in texts if _VERSION.match(text)}

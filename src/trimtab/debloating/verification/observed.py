@@ -9,20 +9,23 @@ from trimtab.debloating.verification.mapped import RECORD, LibraryFiles
 from trimtab.profiling.runs.measured import MeasuredRun
 from trimtab.profiling.runs.program import Program
 from trimtab.records.misses.removed_calls import RemovedCall, read_removed_calls
+from trimtab.records.misses.removed_files import read_missed_files
 
 
 @dataclass
 class Observed:
     """Reads the records of one run of `slim` after the other, and keeps them in `folder`.
 
-    `calls` are the removed pieces that each run asked for. `elsewhere` says what the first run that
-    did so used in place of the slim environment. `used` are the slim libraries that any run used.
+    `calls` are the removed pieces that each run asked for, and `files` the removed files.
+    `elsewhere` says what the first run that did so used in place of the slim environment. `used`
+    are the slim libraries that any run used.
     """
 
     folder: Path
     slim: Program
     libraries: LibraryFiles
     calls: list[list[RemovedCall]] = field(default_factory=list)
+    files: list[set[str]] = field(default_factory=list)
     elsewhere: str | None = None
     used: set[str] = field(default_factory=set)
 
@@ -34,7 +37,9 @@ class Observed:
     @property
     def clean_runs(self) -> int:
         """How many runs missed nothing."""
-        return sum(not calls for calls in self.calls)
+        return sum(
+            not (calls or files) for calls, files in zip(self.calls, self.files, strict=True)
+        )
 
     @property
     def program(self) -> Program:
@@ -50,6 +55,7 @@ class Observed:
     def note_record(self, name: str) -> None:
         """Read what a run left, and keep it under its `name`."""
         self.calls.append(read_removed_calls(self._missed))
+        self.files.append({file.path for file in read_missed_files(self._missed)})
         if self.elsewhere is None and (
             problem := self.libraries.problem_of(self._mapped, self.slim.root)
         ):

@@ -116,7 +116,7 @@ def verify_environment(
     for workload in workloads:
         ran = _Ran.of(verification, workload, hardware, repeats)
         calls += [call for each in ran.observed.calls for call in each]
-        missed.update(ran.missed_files)
+        missed.update(ran.missed_files, *ran.observed.files)
         verified.append(_verified(workload, repeats, ran, history))
         if ran.resident:
             resident[workload.name] = ran.resident

@@ -41,8 +41,8 @@ class Inputs:
     cluster, trace and policy; `deflators` and `traces` are the files beside them, `probes` what
     `trimtab probe` found. `tunings` are folders of `tune`, whose last names are tuner, workload,
     hardware and objective; `tuners` are the tuners' labels, and `after` names for some of them the
-    tuner whose ground truth they began with. `machine` and `date` say in words where and when the
-    runs were made.
+    tuner whose ground truth they began with. `growths` are lines.parquet of `growth`. `machine` and
+    `date` say in words where and when the runs were made.
     """
 
     experiment: str
@@ -52,6 +52,7 @@ class Inputs:
     debloats: tuple[Path, ...] = ()
     schedules: tuple[Path, ...] = ()
     tunings: tuple[Path, ...] = ()
+    growths: tuple[Path, ...] = ()
     tuners: Mapping[str, str] = field(default_factory=dict)
     after: Mapping[str, str] = field(default_factory=dict)
     deflators: tuple[Path, ...] = ()
@@ -124,6 +125,7 @@ class Measurements:
     profiles: tuple[Profile, ...]
     schedules: Schedules = field(default_factory=Schedules)
     tunings: tuple[TunedCell, ...] = ()
+    growths: tuple[pd.DataFrame, ...] = ()  # with the columns of LINES_BY_YEAR, by repository
 
     @property
     def have_gpu_code(self) -> bool:

@@ -31,10 +31,10 @@ def load(inputs: Inputs) -> Measurements:
     Raises UserError when a file is missing, a trace is incomplete or a target was debloated for
     a workload whose profile is not given, and TrimtabError when a file contradicts itself.
     """
-    if not inputs.debloats and not inputs.schedules and not inputs.tunings:
+    if not (inputs.debloats or inputs.schedules or inputs.tunings or inputs.growths):
         raise UserError(
-            f"experiment {inputs.experiment}: no debloated target, no schedule and nothing that "
-            "was tuned was given"
+            f"experiment {inputs.experiment}: no debloated target, no schedule, nothing that was "
+            "tuned and no repository was given"
         )
     profiles = [_profile(folder) for folder in inputs.profiles]
     targets = [_target(folder) for folder in inputs.debloats]
@@ -59,7 +59,11 @@ def load(inputs: Inputs) -> Measurements:
     )
     tunings = [_tuning(folder, inputs) for folder in inputs.tunings]
     _refuse_twice("tuning", [(*cell.setting, cell.tuner) for cell in tunings])
-    return Measurements(inputs, tuple(targets), tuple(profiles), schedules, tuple(tunings))
+    growths = [_read_rows(path, tables.LINES_BY_YEAR) for path in inputs.growths]
+    _refuse_twice("repository", [(rows["repository"].iloc[0],) for rows in growths])
+    return Measurements(
+        inputs, tuple(targets), tuple(profiles), schedules, tuple(tunings), tuple(growths)
+    )
 
 
 def _profile(folder: Path) -> Profile:

@@ -41,7 +41,7 @@ def unpacked_image(location: str) -> Unpacked:
     is no such image, and OSError where it cannot be read or unpacked.
     """
     image = image_at(location)
-    root = _place(hashlib.sha256("\n".join(image.config.diff_ids).encode()).hexdigest()) / "root"
+    root = _cache() / hashlib.sha256("\n".join(image.config.diff_ids).encode()).hexdigest() / "root"
     if not root.is_dir():
         with _alone_in(root.parent, location):
             if not root.is_dir():
@@ -58,18 +58,20 @@ def image_at(location: str) -> Image:
     if not location:
         raise UserError("target.location: missing, expected an image: its archive, folder or name")
     path = Path(location).expanduser()
-    return open_image(path if os.path.lexists(path) else _saved(location, path))
+    if os.path.lexists(path):
+        return open_image(path)
+    if path.suffix in (".tar", ".gz", ".zst") or location.startswith(("/", ".", "~")):
+        raise UserError(f"{location}: no such file or folder")
+    return open_image(_saved(location, os.environ.get("DOCKER_HOST", ""), _cache()))
 
 
 @cache  # what the name means does not change half-way through a command
-def _saved(name: str, path: Path) -> Path:
-    """Return the archive of the image that an engine has by `name`."""
-    if path.suffix in (".tar", ".gz", ".zst") or name.startswith(("/", ".", "~")):
-        raise UserError(f"{name}: no such file or folder")
+def _saved(name: str, address: str, folder: Path) -> Path:
+    """Return the archive, in the cache `folder`, of the image `name` of the engine at `address`."""
     if "@" not in name and not name.startswith("sha256:"):
         Reference.parse(name)
     with Engine.connect() as engine:
-        place = _place(engine.inspect(name).image_id.rpartition(":")[2])
+        place = folder / engine.inspect(name).image_id.rpartition(":")[2]
         archive = place / "image.tar"
         if not archive.is_file():
             with _alone_in(place, name):
@@ -78,13 +80,13 @@ def _saved(name: str, path: Path) -> Path:
         return archive
 
 
-def _place(digest: str) -> Path:
+def _cache() -> Path:
     caches = os.environ.get("XDG_CACHE_HOME", "")
     try:
         top = Path(caches) if os.path.isabs(caches) else Path.home() / ".cache"  # noqa: PTH117
     except RuntimeError:
         raise UserError("no home folder to unpack images in: set XDG_CACHE_HOME") from None
-    return top / "trimtab/images" / digest
+    return top / "trimtab/images"
 
 
 @contextmanager

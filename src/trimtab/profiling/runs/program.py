@@ -101,11 +101,14 @@ class Program:
             return self
         if self.user is not None:  # folders above are the root's own, which anybody may enter
             self.user.own(*paths)
-        return self.seeing(*paths)
+        return replace(self, root=self.root.binding(*paths))
 
     def seeing(self, *paths: Path) -> Self:
-        """Return the program, which sees files and folders of this machine where it has a root."""
-        return self if self.root is None else replace(self, root=self.root.binding(*paths))
+        """Return the program, which sees files and folders of ours, where it has a root.
+
+        It may not write to those that it had no access to.
+        """
+        return self if self.root is None else replace(self, root=self.root.seeing(*paths))
 
     def ending_as(self, exit_code: int) -> Self:
         """Return the program, which has to end with `exit_code` unless its end is known."""

@@ -6,7 +6,7 @@ the folder, and is gone when the last of them has ended.
 
 import os
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePath
@@ -28,12 +28,13 @@ class Root:
     """The folder `folder`, as `/` of the programs that run in it.
 
     `binds` are absolute paths of files and folders of this machine that programs see, and may
-    write to, at the same path inside; where the root has something there it is hidden. Raises
-    UserError for what is no folder.
+    write to, at the same path inside; `seen` are those that they only see. Where the root has
+    something there it is hidden. Raises UserError for what is no folder.
     """
 
     folder: Path
     binds: tuple[Path, ...] = ()
+    seen: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.folder.is_absolute() or not self.folder.is_dir():
@@ -49,8 +50,15 @@ class Root:
 
     def binding(self, *paths: Path) -> Self:
         """Return the root with `paths` of this machine in it too, by each name that they have."""
-        names = {Path(each(path)) for path in paths for each in (os.path.abspath, os.path.realpath)}
-        return replace(self, binds=tuple(sorted({*self.binds, *names})))
+        binds = {*self.binds, *_names(paths)}
+        return replace(
+            self, binds=tuple(sorted(binds)), seen=tuple(p for p in self.seen if p not in binds)
+        )
+
+    def seeing(self, *paths: Path) -> Self:
+        """Return the same, but that nobody may write to what was not bound before."""
+        new = _names(paths) - set(self.binds)
+        return replace(self, seen=tuple(sorted({*self.seen, *new})))
 
     def with_network_names(self) -> Self:
         """Return the root with this machine's names of the network where it has none of its own.
@@ -61,7 +69,7 @@ class Root:
         lacking = [
             path for path in _NETWORK_NAMES if path.is_file() and not self._has_anything_at(path)
         ]
-        return replace(self, binds=(*self.binds, *lacking))
+        return self.seeing(*lacking)
 
     def _has_anything_at(self, path: PurePath) -> bool:
         found = self.find(path)
@@ -75,7 +83,7 @@ class Root:
         A bind below a link of the root is at two paths.
         """
         found = {f"{path}/": path for path in OF_THE_KERNEL}
-        for bind in (*self.binds, *native_folders()):
+        for bind in (*self.binds, *self.seen, *native_folders()):
             for path in (bind, self._followed(bind, self._in_folder) or bind):
                 found[f"{path}/"] = bind
         return found
@@ -149,7 +157,9 @@ class Root:
     def entering(self, command: Sequence[str], workdir: PurePath, user: User | None) -> list[str]:
         """Return the command that enters the root, goes to `workdir` and becomes `command`."""
         words = [str(native_path("trimtab-in-root")), "--workdir", str(workdir)]
-        for bind in (*native_folders(), *self.binds):
+        for path in (*native_folders(), *self.seen):
+            words += ["--see", str(path)]
+        for bind in self.binds:
             words += ["--bind", str(bind)]
         if user is not None:
             groups = ",".join(map(str, (user.group, *user.groups)))
@@ -177,3 +187,7 @@ class Root:
             process.communicate()
             raise UserError(error.decode(errors="replace").strip())
         return process
+
+
+def _names(paths: Iterable[Path]) -> set[Path]:
+    return {Path(each(path)) for path in paths for each in (os.path.abspath, os.path.realpath)}

@@ -5,6 +5,7 @@ It takes part in how programs are loaded: the C library has to be glibc, no olde
 """
 
 import subprocess
+from collections.abc import Mapping
 from pathlib import PurePath
 
 import numpy as np
@@ -21,11 +22,12 @@ _LINKER = "ld-linux-x86-64.so.2"
 _PATIENCE_S = 60
 
 
-def why_functions_stay_unknown(files: FileTrace, root: Root) -> str:
+def why_functions_stay_unknown(files: FileTrace, root: Root, environment: Mapping[str, str]) -> str:
     """Return why the functions that a run used in `root` cannot be traced, or nothing.
 
-    `files` is a trace of the run's files. Static programs use no functions of libraries, but may
-    start others that do. Raises UserError where the root cannot be entered.
+    `files` is a trace of the run's files, `environment` its variables. Static programs use no
+    functions of libraries, but may start others that do. Raises UserError where the root cannot be
+    entered.
     """
     by_linker: dict[str, PurePath] = {}
     for path in sorted({process.executable for process in files.processes if process.executable}):
@@ -37,11 +39,15 @@ def why_functions_stay_unknown(files: FileTrace, root: Root) -> str:
             by_linker.setdefault(elf.interpreter, PurePath(path))
     if not by_linker:
         return "all of its programs are static"
-    reasons = (_why_not_loaded(root, linker, program) for linker, program in by_linker.items())
+    reasons = (
+        _why_not_loaded(root, linker, program, environment) for linker, program in by_linker.items()
+    )
     return next(filter(None, reasons), "")
 
 
-def _why_not_loaded(root: Root, linker: str, program: PurePath) -> str:
+def _why_not_loaded(
+    root: Root, linker: str, program: PurePath, environment: Mapping[str, str]
+) -> str:
     """Return why the C library that `linker` belongs to loads no tracer into `program`."""
     if PurePath(linker).name != _LINKER:
         return f"the C library of {program} is not glibc: {linker} loads it"
@@ -49,7 +55,7 @@ def _why_not_loaded(root: Root, linker: str, program: PurePath) -> str:
     try:
         listed = subprocess.run(
             root.entering([linker, "--list", str(program)], PurePath("/"), None),
-            env={"LD_PRELOAD": loadable(guard)},
+            env={**environment, "LD_PRELOAD": loadable(guard)},  # LD_LIBRARY_PATH may be needed
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_PATIENCE_S,

@@ -1,12 +1,13 @@
-"""`learned.json`: removed code that was asked for since, which a target's next libraries keep."""
+"""`learned.json`: removed code and files that were asked for since, which are kept next time."""
 
 from typing import ClassVar, Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
 from trimtab.records.misses.removed_calls import RemovedCall
+from trimtab.records.misses.removed_files import MissedFile
 from trimtab.records.values import BuildId, Digest, PathInside, Text, Whole, escaped
 
 
@@ -21,13 +22,14 @@ class LearnedLibrary:
 
 
 class LearnedCode(Document):
-    """What was learned of a target's `libraries`, by their path in its environment."""
+    """What was learned of a target's `libraries`, by their path in its environment, and `files`."""
 
     stage: ClassVar[str] = "trimtab learn"
     most_bytes: ClassVar[int] = 1 << 26
     version: Literal[2] = 2
     target: Text
     libraries: dict[PathInside, LearnedLibrary]
+    files: list[MissedFile] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _are_of_their_library(self) -> Self:

@@ -13,11 +13,14 @@ from handmade import Entry, entry, folder, hard_link, layer, link, oci_image, sa
 from trimtab.debloating.images.packing import pack, slim_name
 from trimtab.errors import TrimtabError, UserError
 from trimtab.images.archives.opening import open_image
+from trimtab.images.extracting import extract
+from trimtab.images.merging import merged_view
 from trimtab.profiling.images.unpacked import Unpacked
 
 MEMBERS: list[Entry] = [
     folder("etc", mode=0o711, uid=7),
     entry("etc/kept", b"kept", mode=0o640, uid=33, gid=44),
+    entry("etc/preload", b"theirs", mode=0o600, uid=3),
     entry("etc/removed", b"removed"),
     hard_link("etc/same", "etc/kept"),
     link("etc/link", "/nowhere"),
@@ -31,17 +34,20 @@ RUNS = {"Env": ["PATH=/bin"], "Cmd": ["/bin/x"], "User": "33", "Volumes": {"/dat
 
 @pytest.fixture
 def original(tmp_path: Path) -> Unpacked:
-    path = oci_image(tmp_path / "original.tar", layer(*MEMBERS), config=RUNS)
-    return Unpacked(open_image(path), tmp_path / "root")
+    image = open_image(oci_image(tmp_path / "original.tar", layer(*MEMBERS), config=RUNS))
+    extract(image, merged_view(image), tmp_path / "root")
+    return Unpacked(image, tmp_path / "root")
 
 
 @pytest.fixture
-def slim(tmp_path: Path) -> Path:
+def slim(original: Unpacked, tmp_path: Path) -> Path:
     """A slim file system as another one than its owner may have made it: names and contents."""
     top = tmp_path / "slim"
     for name in ("etc", "lib", "empty", "trimtab/removed"):
         (top / name).mkdir(parents=True)
     (top / "etc/kept").write_bytes(b"kept")
+    (top / "etc/preload").write_bytes(b"ours, theirs")
+    os.utime(top / "etc/kept", (1_600_000_000,) * 2)
     (top / "etc/same").hardlink_to(top / "etc/kept")
     (top / "etc/link").symlink_to("/nowhere")
     (top / "lib/big.so").write_bytes(b"small")
@@ -78,6 +84,7 @@ def test_the_original_says_what_a_path_is(original: Unpacked, slim: Path, tmp_pa
     infos, contents, config = members_of(tmp_path / "slim.tar")
     assert contents == {
         "etc/kept": b"kept",
+        "etc/preload": b"ours, theirs",
         "lib/big.so": b"small",
         "trimtab/fallback.so": b"new",
         "trimtab/removed/list": b"what went",
@@ -86,6 +93,7 @@ def test_the_original_says_what_a_path_is(original: Unpacked, slim: Path, tmp_pa
     facts = {name: (info.mode, info.uid, info.gid, info.mtime) for name, info in infos.items()}
     assert facts["etc"] == (0o711, 7, 0, 1_600_000_000)
     assert facts["etc/kept"] == (0o640, 33, 44, 1_600_000_000)
+    assert facts["etc/preload"] == (0o600, 3, 0, 1_600_000_000)
     assert facts["lib/big.so"] == (0o4755, 5, 0, 1_600_000_000)
     assert facts["trimtab/fallback.so"][:3] == (0o755, 0, 0)
     assert facts["trimtab/removed/list"][:3] == (0o644, 0, 0)
@@ -101,7 +109,7 @@ def test_the_same_image_whenever_and_wherever(
     first = pack(original, slim, {"lib/big.so"}, tmp_path / "slim.tar")
     moved = tmp_path / "elsewhere"
     slim.rename(moved)
-    for path in (moved / "etc/kept", moved / "trimtab/fallback.so"):
+    for path in (moved / "etc/preload", moved / "trimtab/fallback.so"):
         os.utime(path, (1, 1))
     (moved / "trimtab").chmod(0o700)
     assert pack(original, moved, {"lib/big.so"}, tmp_path / "again.tar") == first

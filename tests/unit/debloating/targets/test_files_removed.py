@@ -11,6 +11,7 @@ from pathlib import Path
 
 import markupsafe
 import numpy as np
+import pandas as pd
 import pytest
 
 from trimtab.config.groups.debloat import Debloat, Fallback, Files, Unloaded
@@ -19,6 +20,7 @@ from trimtab.config.root import Settle
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import Debloating
 from trimtab.debloating.removal import removed_paths
+from trimtab.debloating.settling import settle
 from trimtab.debloating.verification.verify import VerificationError, verify_environment
 from trimtab.errors import UserError
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
@@ -26,6 +28,7 @@ from trimtab.profiling.profile import trace_workload
 from trimtab.records.manifest import Manifest
 from trimtab.records.tables import FILES, read_table
 from trimtab.records.usage import Usage
+from trimtab.records.values import unescaped
 from trimtab.records.verdict import Verdict
 
 PROGRAM = """
@@ -59,6 +62,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> DebloatStage:
     (ours / "unused.txt").write_text("unused" * 1000)
     (ours / "link").symlink_to("used.txt")
     (original / "share/empty").mkdir(parents=True)
+    Path(os.fsdecode(bytes(original / "share") + b"/strange\xff\n")).write_text("strange")
     (folder / "program.py").write_text(PROGRAM)
     program = Workload(
         name="program", command=["python", str(folder / "program.py")],
@@ -88,8 +92,8 @@ def below(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
-def output_of(environment: Path, program: Path) -> str:
-    command = [environment / "bin/python", program]
+def output_of(environment: Path, *words: str | Path) -> str:
+    command = [environment / "bin/python", *words]
     clean = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(command, check=True, capture_output=True, text=True, env=clean).stdout
 
@@ -107,7 +111,8 @@ def test_it_runs_without_what_it_does_not_use(stage: DebloatStage, slim: Path) -
 
 def test_what_went_is_what_the_table_says(stage: DebloatStage, slim: Path) -> None:
     original = original_of(stage)
-    table = read_table(slim / "files.parquet", FILES).set_index("path")
+    table = read_table(slim / "files.parquet", FILES)
+    table.index = pd.Index([unescaped(path) for path in table["path"]], dtype=object)
     assert set(table.index) == below(original)
     gone = below(original) - below(slim / "env")
     assert gone == removed_paths(slim) == set(table.index[~table["kept"]])
@@ -137,7 +142,9 @@ def test_libraries_that_go_as_files_are_not_rewritten(slim: Path) -> None:
     assert any("markupsafe" in name for name in manifest.files)
 
 
-def test_verification_names_what_it_missed(stage: DebloatStage, slim: Path, tmp_path: Path) -> None:
+def test_what_is_missed_is_named_and_comes_back(
+    stage: DebloatStage, slim: Path, tmp_path: Path
+) -> None:
     [traced] = stage.workloads
     ours = "data_of_ours/unused.txt"
     code = (
@@ -145,17 +152,72 @@ def test_verification_names_what_it_missed(stage: DebloatStage, slim: Path, tmp_
         "[packages] = glob(sys.prefix + '/lib/python3*/site-packages');"
         f"print(len(os.path.basename(packages + '/{ours}'))); os.path.exists(packages + '/{ours}')"
     )
-    other = replace(traced, command=["python", "-c", code])
-    verify_environment(
-        "program", [other], NO_POWER_MODEL, slim / "env", slim / "manifest.json", 1, tmp_path
-    )
-    [missed] = Verdict.read(tmp_path / "verify.json").missed_files
+    none = replace(stage, debloat=replace(stage.debloat, fallback=Fallback.NONE, unloaded="keep"))
+    with Debloating(none, [original_of(stage).with_name("usage.json")], tmp_path) as debloating:
+        debloating.write()
+        debloating.build(tmp_path / "env")
+
+    def verdict(workspace: Path, *more: str) -> Verdict:
+        workload = replace(traced, command=["python", "-c", "; ".join([code, *more])])
+        manifest, destination = workspace / "manifest.json", tmp_path / "verified"
+        arguments = ([workload], NO_POWER_MODEL, workspace / "env", manifest, 1, destination)
+        verify_environment("program", *arguments)
+        return Verdict.read(destination / "verify.json")
+
+    [missed] = verdict(tmp_path).missed_files
     assert missed.endswith(f"site-packages/{ours}")
-    reads = replace(traced, command=["python", "-c", f"{code}; open(packages + '/{ours}')"])
+    reads = f"print(open(packages + '/{ours}').read())"
     with pytest.raises(VerificationError, match=rf"it looked for .*{ours}, which was removed"):
-        verify_environment(
-            "program", [reads], NO_POWER_MODEL, slim / "env", slim / "manifest.json", 1, tmp_path
-        )
+        verdict(tmp_path, reads)
+    assert missed in verdict(slim, reads).missed_files
+    assert (slim / "env" / missed).exists()
+
+
+def test_python_without_packages_has_a_place_for_the_fallback(
+    stage: DebloatStage, tmp_path: Path
+) -> None:
+    """The traced program never looks for packages; another, which does, may miss something."""
+    [workload] = stage.workloads
+    bare = replace(workload, command=["python", "-I", "-S", "-c", "print(1)"])
+    trace_workload(bare, tmp_path / "trace", 1).write(tmp_path / "usage.json")
+    library = next(original_of(stage).glob("lib/python3*/site-packages/markupsafe/*.so"))
+    usage = Usage.read(tmp_path / "usage.json")
+    used = next(
+        each
+        for each in Usage.read(original_of(stage).with_name("usage.json")).libraries
+        if each.path == str(library)
+    )
+    usage.model_copy(update={"libraries": [*usage.libraries, used]}).write(tmp_path / "usage.json")
+    with Debloating(
+        replace(stage, workloads=[bare]), [tmp_path / "usage.json"], tmp_path
+    ) as debloating:
+        debloating.write()
+        debloating.build(tmp_path / "env")
+    packages = next((tmp_path / "env").glob("lib/python3*/site-packages"))
+    assert "00_trimtab_fallback.pth" in {path.name for path in packages.iterdir()}
+
+
+def test_what_settling_misses_stays(stage: DebloatStage, tmp_path: Path) -> None:
+    [workload] = stage.workloads
+    ours = "data_of_ours/unused.txt"
+    code = (
+        "import sys; from glob import glob;"
+        f"print(len(open(glob(sys.prefix + '/lib/python3*/site-packages/{ours}')[0]).read()))"
+    )
+    hasty = replace(workload, command=["python", "-c", code])  # traced as another program
+    usage = original_of(stage).with_name("usage.json")
+    with Debloating(replace(stage, workloads=[hasty]), [usage], tmp_path) as debloating:
+        debloating.write()
+        assert any(path.endswith(ours) for path in removed_paths(tmp_path))
+        debloating.build(tmp_path / "env")
+        settle(debloating, tmp_path / "env")
+    assert not any(path.endswith(ours) for path in removed_paths(tmp_path))
+    [kept] = (tmp_path / "env").glob(f"lib/python3*/site-packages/{ours}")
+    assert output_of(tmp_path / "env", "-c", code) == "6000\n" and kept.stat().st_size == 6000
+    totals = Manifest.read(tmp_path / "manifest.json").removed_files
+    assert totals is not None
+    table = read_table(tmp_path / "files.parquet", FILES)
+    assert totals.kept_files == ((table["type"] == "file") & table["kept"]).sum()
 
 
 def test_kept_files_need_no_table_of_their_own(stage: DebloatStage, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from machine_root import root_of_programs
 
-from trimtab.config.groups.debloat import Debloat, Files
+from trimtab.config.groups.debloat import Debloat, Fallback, Files
 from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.config.root import Settle
 from trimtab.config.stages import DebloatStage
@@ -82,7 +82,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def slim(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     destination = tmp_path_factory.mktemp("slim")
-    options = Debloat(name="x", files=Files.REMOVE)
+    options = Debloat(name="x", files=Files.REMOVE, fallback=Fallback.NONE)
     workloads = [workload_in(folder / "root", "/run.sh")]
     stage = DebloatStage("program", "here", [], workloads, options)
     with Debloating(stage, [folder / "usage.json"], destination) as debloating:
@@ -143,7 +143,7 @@ def test_libraries_inside_lose_code_that_comes_back(tmp_path: Path) -> None:
         (tmp_path / f"{name}.c").write_text(source)
     library = root / "opt/lib/libmine.so"
     for command in (
-        ["gcc", "-shared", "-fPIC", "-o", library, "libmine.c"],
+        ["gcc", "-shared", "-fPIC", "-Wl,-soname,libmine.so", "-o", library, "libmine.c"],
         ["gcc", "-o", root / "opt/bin/app", "app.c", library, "-Wl,-rpath,/opt/lib"],
     ):
         subprocess.run(command, cwd=tmp_path, check=True)
@@ -177,15 +177,13 @@ def test_libraries_inside_lose_code_that_comes_back(tmp_path: Path) -> None:
 def test_libraries_of_privileged_programs_stay_whole(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root_of_programs(root, ["cat", "env"])
-    for command in (
-        ["gcc", "-shared", "-fPIC", "-o", root / "libplain.so", "-xc", "/dev/null"],
-        ["gcc", "-shared", "-fPIC", "-o", root / "libdeep.so", "-xc", "/dev/null"],
-        ["gcc", "-shared", "-fPIC", "-o", root / "libown.so", "-xc", "/dev/null",
-         "-Wl,--no-as-needed", root / "libdeep.so", "-Wl,-rpath,/"],
-    ):  # fmt: skip
-        subprocess.run(command, check=True)
+    source = tmp_path / "empty.c"
+    source.write_text("int nothing;")
+    for name, needs in (("plain", []), ("deep", []), ("own", [root / "libdeep.so"])):
+        words = ["-shared", "-fPIC", f"-Wl,-soname,lib{name}.so,--no-as-needed,-rpath,/", *needs]
+        subprocess.run(["gcc", "-o", root / f"lib{name}.so", source, *words], check=True)
     (tmp_path / "main.c").write_text("int main(void) { return 0; }")
-    links = ["-Wl,--no-as-needed", root / "libown.so", f"-Wl,-rpath,/:{root}"]
+    links = ["-Wl,--no-as-needed,-rpath,/", root / "libown.so", f"-Wl,-rpath-link,{root}"]
     subprocess.run(["gcc", "-o", root / "su", tmp_path / "main.c", *links], check=True)
     traced = {"traced": True, "not_traced_because": ""}
     libraries = [replace(each, **traced) for each in untraced_libraries(root)]
@@ -194,6 +192,26 @@ def test_libraries_of_privileged_programs_stay_whole(tmp_path: Path) -> None:
     (root / "su").chmod(0o4755)
     whole = {each.name for each in RootFolder(root).libraries([usage]) if "setuid" in each.why_not}
     assert {"libown.so", "libdeep.so"} <= whole and "libplain.so" not in whole
+    (root / "su").unlink()
+    (root / "opt/lib").mkdir(parents=True)
+    old = root / "opt/lib/libc-2.31.so"
+    (root / "opt/libc.so.6").symlink_to("/opt/lib/libc-2.31.so")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", old, source], check=True)
+    assert all("too old" in each.why_not for each in RootFolder(root).libraries([usage]))
+
+
+def test_files_come_back_inside(folder: Path, tmp_path: Path) -> None:
+    workloads = [workload_in(folder / "root", "/run.sh")]
+    stage = DebloatStage("program", "here", [], workloads, Debloat(name="x", files=Files.REMOVE))
+    with Debloating(stage, [folder / "usage.json"], tmp_path) as debloating:
+        debloating.write()
+        debloating.build(tmp_path / "env")
+    reads = ("/bin/cat", "/srv/link/unread", "/opt/unused/data")
+    verdict = verify(folder, tmp_path, tmp_path / "verified", *reads)
+    assert {"srv/folder/unread", "opt/unused/data"} <= set(verdict.missed_files)
+    assert not (tmp_path / "env/opt").exists()  # what a program writes in a root goes with it
+    started = verify(folder, tmp_path, tmp_path / "verified", "/bin/sh", "-c", "sort /run.sh")
+    assert "usr/bin/sort" in started.missed_files
 
 
 @pytest.mark.parametrize("location", ["/", "/usr", "nowhere"])

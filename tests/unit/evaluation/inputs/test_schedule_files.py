@@ -85,7 +85,5 @@ def test_a_real_run_without_its_jobs_is_refused(tmp_path: Path) -> None:
 
 
 def test_neither_a_target_nor_a_schedule_is_refused() -> None:
-    with pytest.raises(
-        UserError, match="no debloated target, no schedule and nothing that was tuned"
-    ):
+    with pytest.raises(UserError, match="no debloated target, no schedule, nothing that was tuned"):
         load(files.inputs([], []))

@@ -81,9 +81,9 @@ def test_names_of_the_network_are_the_machines_where_the_root_has_none(top: Path
     hosts, servers = Path("/etc/hosts"), Path("/etc/resolv.conf")
     if not (hosts.is_file() and servers.is_file()):
         pytest.skip("this machine has no names of the network")
-    assert set(Root(top).with_network_names().binds) == {hosts, servers}
+    assert set(Root(top).with_network_names().seen) == {hosts, servers}
     (top / "etc/hosts").touch()  # as images have it
     (top / "etc/resolv.conf").symlink_to("/run/absent")
-    assert Root(top).with_network_names().binds == (hosts,)
+    assert Root(top).with_network_names().seen == (hosts,)
     (top / "etc/hosts").write_text("127.0.0.1 localhost\n")
-    assert Root(top).with_network_names().binds == ()
+    assert Root(top).with_network_names().seen == ()

@@ -108,6 +108,24 @@ def test_binds_are_what_is_outside_by_every_name(place: Path, tmp_path: Path) ->
     assert not (place / "root" / tmp_path.relative_to("/")).exists()
 
 
+def test_nobody_writes_to_what_is_only_seen(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "original/inner").mkdir(parents=True)
+    (tmp_path / "original/file").write_text("as it was\n")
+    (tmp_path / "original/mine").mkdir()
+    root = Root(place / "root").seeing(tmp_path / "original")
+    changes = (
+        f"cd {tmp_path}/original; cat file; echo x > file; rm -f file; touch inner/new;"
+        " mv inner other; mkdir new; chmod 777 file; echo y > mine/new; cat mine/new"
+    )
+    before = everything(tmp_path / "original")
+    assert sh(root, f"set +e; ({changes}) 2> /dev/null; true") == "as it was\n"
+    assert everything(tmp_path / "original") == before
+    both = root.binding(tmp_path / "original/mine")
+    assert sh(both, f"set +e; ({changes}) 2> /dev/null") == "as it was\ny\n"
+    assert (tmp_path / "original/file").read_text() == "as it was\n"
+    assert root.binding(tmp_path / "original").seen == ()  # who may write may
+
+
 def test_a_bind_below_a_link_of_the_root_stays_inside(place: Path, tmp_path: Path) -> None:
     root_of_programs(tmp_path / "root", ["sh", "cat"])
     escape, data = tmp_path / "escape", tmp_path / "data"

@@ -1,0 +1,203 @@
+#define _GNU_SOURCE
+#include "answer.h"
+
+#include <asm/unistd_64.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "bring_back.h"
+#include "calls.h"
+#include "listing.h"
+
+/* What a slow answer takes: it has memory and a stack of its own, as a thread, a signal handler or a
+ * child that is being spawned may have little. */
+struct slow {
+  struct walk walk;
+  char first[PATH_BYTES], second[PATH_BYTES];
+  long arguments[6], result;
+  const struct call *call;
+  int again; /* whether the call is to be made, with `arguments` */
+  uint8_t vectors[512] __attribute__((aligned(16))); /* as fxsave stores them */
+  uint8_t stack[1 << 16] __attribute__((aligned(16)));
+};
+
+static GENERAL long make_call(long number, const long arguments[6]) {
+  return kernel(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
+                arguments[5]);
+}
+
+static int follows(const struct call *call, const long arguments[6]) {
+  if (call->behaviour & NOT_FOLLOWED) return 0;
+  return call->flags < 0 || !(arguments[call->flags] & call->unless_followed);
+}
+
+static GENERAL long folder_of(struct named named, const long arguments[6]) {
+  return named.folder < 0 ? AT_FDCWD : arguments[named.folder];
+}
+
+/* The walk goes on where the kernel finds it: only a detour has to be spelled for it. */
+static void spell(const struct walk *walk, char to[PATH_BYTES], struct named named, long arguments[6]) {
+  int in_shadow;
+  if (!walk->detour) return;
+  const char *below = path_below(walk->here, &in_shadow);
+  if (!walk->in_shadow || !below) memcpy(to, walk->here, strlen(walk->here) + 1);
+  else if (!path_of(to, 1, below)) return;
+  if (!*to) memcpy(to, "/", 2);
+  arguments[named.path] = (long)to;
+  if (named.folder >= 0) arguments[named.folder] = AT_FDCWD;
+}
+
+/* Go along a path of a call; whether it may lead further now, as something came back, by us or by
+ * another process meanwhile. */
+static int reach(struct walk *walk, struct named named, int follow, long arguments[6],
+                 char spelled[PATH_BYTES]) {
+  const char *path = named.path < 0 ? NULL : (const char *)arguments[named.path];
+  if (!path || length_of(path, PATH_BYTES) <= 0 || !may_be_removed(path)) return 0;
+  int arrived = walk_along(walk, folder_of(named, arguments), path, follow);
+  if (walk->came_back && (arrived || !walk->detour)) spell(walk, spelled, named, arguments);
+  return walk->came_back || arrived;
+}
+
+static unsigned wanted_by(const struct call *call, const long arguments[6]) {
+  static const unsigned wanted[] = {R_OK, W_OK, R_OK | W_OK, R_OK};
+  switch (call->number) {
+    case __NR_open: return wanted[arguments[1] & O_ACCMODE];
+    case __NR_openat: return arguments[2] & O_PATH ? 0 : wanted[arguments[2] & O_ACCMODE];
+    case __NR_access: return (unsigned)arguments[1] & 7;
+    case __NR_faccessat:
+    case __NR_faccessat2: return (unsigned)arguments[2] & 7;
+    case __NR_truncate: return W_OK;
+    default: return call->behaviour & EXECUTES ? X_OK : 0;
+  }
+}
+
+/* Whether a folder is about to lose its place. */
+static GENERAL int removes_folder(const struct call *call, const long arguments[6]) {
+  struct status status;
+  if (call->number == __NR_rmdir) return 1;
+  if (call->number == __NR_unlinkat) return (arguments[2] & AT_REMOVEDIR) != 0;
+  if (!(call->behaviour & MAKES) || !(call->behaviour & REMOVES)) return 0;
+  return !status_of(folder_of(call->first, arguments), (const char *)arguments[call->first.path],
+                    AT_SYMLINK_NOFOLLOW, &status) &&
+         is_folder(&status);
+}
+
+/* What is answered from the shadow as the kernel would answer it in place; 0 for no refusal. */
+static long refusal(const struct walk *walk, const struct call *call, const long arguments[6]) {
+  int in_shadow;
+  unsigned wanted = wanted_by(call, arguments);
+  if (!walk->in_shadow) return 0;
+  if (call->behaviour & REMOVES) return -(walk->refused ? walk->refused : EACCES);
+  const char *below = path_below(walk->here, &in_shadow);
+  const struct entry *entry = below ? entry_at(below) : NULL;
+  if (entry && entry->kind == REGULAR && !may(entry, wanted)) return -EACCES;
+  return wanted & W_OK && walk->refused == EROFS ? -EROFS : 0;
+}
+
+static void answer_after(struct slow *slow) {
+  const struct call *call = slow->call;
+  int follow = follows(call, slow->arguments);
+  int came = reach(&slow->walk, call->first, follow, slow->arguments, slow->first);
+  long refused = came ? refusal(&slow->walk, call, slow->arguments) : 0;
+  if (refused) slow->result = refused;
+  else slow->again = came | reach(&slow->walk, call->second, 0, slow->arguments, slow->second);
+}
+
+/* The folder takes with it what was removed from it. */
+static void before_removal(struct slow *slow) {
+  const struct call *call = slow->call;
+  const char *path = (const char *)slow->arguments[call->first.path], *below;
+  int in_shadow;
+  long folder = folder_of(call->first, slow->arguments);
+  if (length_of(path, PATH_BYTES) <= 0 || !sees_environment()) return;
+  if (!walk_along(&slow->walk, folder, path, 0) || slow->walk.in_shadow) return;
+  if (!(below = path_below(slow->walk.here, &in_shadow))) return;
+  if (call->behaviour & MAKES) bring_back_below(below);
+  else keep_from_removal(below);
+}
+
+static void answer_before(struct slow *slow) {
+  const struct call *call = slow->call;
+  struct walk *walk = &slow->walk;
+  int in_shadow;
+  if (removes_folder(call, slow->arguments)) before_removal(slow);
+  struct named made = call->second.path >= 0 ? call->second : call->first;
+  int came = reach(walk, made, follows(call, slow->arguments), slow->arguments, slow->second);
+  if (call->behaviour & EXECUTES && *walk->here && !walk->in_shadow && sees_environment()) {
+    const char *below = path_below(walk->here, &in_shadow);
+    const struct entry *entry = below ? entry_at(below) : NULL;
+    if (entry && entry->kind == KEPT_PROGRAM) bring_back_needs(entry);
+  }
+  long refused = came ? refusal(walk, call, slow->arguments) : 0;
+  slow->again = !refused;
+  slow->result = refused;
+}
+
+static void list(struct slow *slow) {
+  slow->result = list_folder(&slow->walk, slow->arguments[0], (void *)slow->arguments[1],
+                             (unsigned long)slow->arguments[2]);
+}
+
+static GENERAL void run_on(uint8_t *stack_end, void (*part)(struct slow *), struct slow *slow) {
+  __asm__ volatile("mov %%rsp, %%rbx\n\tmov %0, %%rsp\n\tcall *%1\n\tmov %%rbx, %%rsp"
+                   : "+r"(stack_end), "+r"(part), "+D"(slow)
+                   :
+                   : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
+}
+
+/* With all signals held off: a handler that misses something would wait for what it interrupted. The
+ * program's own mask holds again for the call, which a signal may have to end. */
+static GENERAL long slowly(void (*part)(struct slow *), const struct call *call,
+                           const long arguments[6], long result) {
+  unsigned long all = ~0ul, before;
+  struct slow *slow = new_memory(sizeof *slow);
+  if (!slow) return result;
+  for (int i = 0; i < 6; i++) slow->arguments[i] = arguments[i];
+  slow->call = call;
+  slow->result = result;
+  __asm__ volatile("fxsave64 %0" : "=m"(slow->vectors));
+  KERNEL(__NR_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
+  run_on(slow->stack + sizeof slow->stack, part, slow);
+  KERNEL(__NR_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
+  __asm__ volatile("fxrstor64 %0" : : "m"(slow->vectors));
+  long changed[6];
+  for (int i = 0; i < 6; i++) changed[i] = slow->arguments[i];
+  int again = slow->again, is_spelled = slow->walk.detour;
+  result = slow->result;
+  /* Who executes another program does not come back, and may share its memory with its parent. */
+  if (!is_spelled) drop_memory(slow, sizeof *slow);
+  if (again) result = make_call(call->number, changed);
+  if (is_spelled) drop_memory(slow, sizeof *slow);
+  return result;
+}
+
+static GENERAL int is_suspect(struct named named, const long arguments[6]) {
+  const char *path = named.path < 0 ? NULL : (const char *)arguments[named.path];
+  return path && may_be_removed(path);
+}
+
+/* Whether something has to be back before the call is made. */
+static GENERAL int asks_before(const struct call *call, const long arguments[6]) {
+  struct named made = call->second.path >= 0 ? call->second : call->first;
+  int makes = call->behaviour & (MAKES | EXECUTES);
+  if (call->number == __NR_open) makes = arguments[1] & O_CREAT;
+  if (call->number == __NR_openat) makes = arguments[2] & O_CREAT;
+  if (removes_folder(call, arguments)) return 1;
+  return makes && length_of((const char *)arguments[made.path], PATH_BYTES) > 0 &&
+         is_suspect(made, arguments);
+}
+
+GENERAL long answer(long number, const long arguments[6]) {
+  if (number == __NR_getdents64 && asks_for_removed(arguments[0]))
+    return slowly(list, NULL, arguments, -ENOMEM);
+  const struct call *call = call_of(number);
+  long result = call && asks_before(call, arguments)
+                    ? slowly(answer_before, call, arguments, -ENOMEM)
+                    : make_call(number, arguments);
+  if (result == -ENOENT && call &&
+      (is_suspect(call->first, arguments) || is_suspect(call->second, arguments)))
+    return slowly(answer_after, call, arguments, result);
+  return result;
+}

@@ -1,0 +1,250 @@
+#include "bring_back.h"
+
+#include <asm/unistd_64.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "contents.h"
+#include "record.h"
+
+enum { NO_REPLACE = 1, NAP_NS = 1000000, MOST_NAPS = 30000, RIGHTS_OF_OWNERS = 06000 };
+
+static int is_there(const char *path) {
+  struct status status;
+  return !status_of(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &status);
+}
+
+long open_state(int flags) {
+  char path[PATH_BYTES];
+  return path_of(path, 0, STATE_FILE) ? open_path(AT_FDCWD, path, flags, 0) : -ENAMETOOLONG;
+}
+
+static int has_state(long file, const struct entry *entry, uint8_t wanted) {
+  uint8_t state = AWAY;
+  kernel(__NR_pread64, file, (long)&state, 1, number_of(entry), 0, 0);
+  return state == wanted;
+}
+
+static void set_back(long file, const struct entry *entry) {
+  uint8_t state = BACK;
+  kernel(__NR_pwrite64, file, (long)&state, 1, number_of(entry), 0, 0);
+}
+
+int is_away(long state, const struct entry *entry) {
+  return state < 0 || has_state(state, entry, AWAY);
+}
+
+/* A child that was forked meanwhile has the file too: the lock is given back, not only closed. Not waited
+ * for without end: without it two may do the same work, and one of both is taken. */
+static void lock(long file) {
+  struct timespec nap = {0, NAP_NS};
+  for (int naps = 0; naps < MOST_NAPS; naps++) {
+    if (KERNEL(__NR_flock, file, LOCK_EX | LOCK_NB, 0, 0) != -EWOULDBLOCK) return;
+    KERNEL(__NR_nanosleep, &nap, NULL, 0, 0);
+  }
+}
+
+static void unlock(long file) {
+  KERNEL(__NR_flock, file, LOCK_UN, 0, 0);
+  close_file(file);
+}
+
+/* Another name of the same file, where that is there. */
+static long link_to_other_name(const struct entry *entry, int in_shadow, const char *partial) {
+  char path[PATH_BYTES];
+  struct status status;
+  for (uint32_t at = entry->names; at && *text_at(at); at += (uint32_t)strlen(text_at(at)) + 1)
+    if (path_of(path, in_shadow, text_at(at)) &&
+        !status_of(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &status) && is_regular(&status) &&
+        !KERNEL(__NR_link, path, partial, 0, 0))
+      return 0;
+  return -ENOENT;
+}
+
+int may(const struct entry *entry, unsigned wanted) {
+  uint32_t groups[64];
+  uint32_t user = (uint32_t)KERNEL(__NR_geteuid, 0, 0, 0, 0);
+  int shift = 0;
+  if (!user) return !(wanted & X_OK) || entry->mode & 0111;
+  long count = KERNEL(__NR_getgroups, sizeof groups / sizeof *groups, groups, 0, 0);
+  if ((uint32_t)KERNEL(__NR_getegid, 0, 0, 0, 0) == entry->group) shift = 3;
+  for (long i = 0; i < count; i++)
+    if (groups[i] == entry->group) shift = 3;
+  if (user == entry->user) shift = 6;
+  return (entry->mode >> shift & wanted) == wanted;
+}
+
+/* For who may not read it, only as large. */
+static long make_file(const struct entry *entry, int in_shadow, const char *partial) {
+  long file = open_path(AT_FDCWD, partial, O_RDWR | O_CREAT | O_EXCL, 0600);
+  if (file < 0) return file;
+  long error = in_shadow && !may(entry, R_OK) ? KERNEL(__NR_ftruncate, file, entry->bytes, 0, 0)
+                                              : write_contents(entry, file, partial);
+  close_file(file);
+  return error;
+}
+
+static void give_attributes(const struct entry *entry, const char *partial) {
+  struct timespec times[2] = {{entry->modified_s, entry->modified_ns},
+                              {entry->modified_s, entry->modified_ns}};
+  unsigned mode = entry->mode & 07777;
+  if (KERNEL(__NR_lchown, partial, entry->user, entry->group, 0)) mode &= ~RIGHTS_OF_OWNERS;
+  if (entry->kind != LINK) KERNEL(__NR_chmod, partial, mode, 0, 0);
+  KERNEL(__NR_utimensat, AT_FDCWD, partial, times, AT_SYMLINK_NOFOLLOW);
+}
+
+/* The folder above keeps the times that it had. */
+static long take_place(const char *partial, const char *place) {
+  char above[PATH_BYTES];
+  struct status status;
+  memcpy(above, place, strlen(place) + 1);
+  cut_last(above);
+  int known = !status_of(AT_FDCWD, *above ? above : "/", 0, &status);
+  long error = kernel(__NR_renameat2, AT_FDCWD, (long)partial, AT_FDCWD, (long)place, NO_REPLACE, 0);
+  if (error == -EINVAL || error == -ENOSYS) /* no file system for this flag */
+    error = is_there(place) ? -EEXIST : KERNEL(__NR_rename, partial, place, 0, 0);
+  if (error == -EEXIST) error = 0; /* what is there was made meanwhile */
+  else if (!error && known) {
+    struct timespec times[2] = {{status.accessed[0], status.accessed[1]},
+                                {status.modified[0], status.modified[1]}};
+    KERNEL(__NR_utimensat, AT_FDCWD, *above ? above : "/", times, 0);
+  }
+  return error;
+}
+
+static void name_partial(char to[PATH_BYTES], int in_shadow) {
+  path_of(to, in_shadow, in_shadow ? ".partial-" : "trimtab/.partial-");
+  struct text text = {to, to + strlen(to), to + PATH_BYTES, 1};
+  put_number(&text, (uint64_t)KERNEL(__NR_gettid, 0, 0, 0, 0), 1);
+}
+
+/* Make it beside its place and let it take that when it is whole. */
+static long make(const struct entry *entry, int in_shadow, const char *place) {
+  char partial[PATH_BYTES];
+  long error = -ENOENT;
+  name_partial(partial, in_shadow);
+  if (KERNEL(__NR_unlink, partial, 0, 0, 0) == -EISDIR) KERNEL(__NR_rmdir, partial, 0, 0, 0);
+  if (entry->names && !link_to_other_name(entry, in_shadow, partial)) error = 0;
+  else {
+    if (entry->kind == FOLDER) error = KERNEL(__NR_mkdir, partial, 0700, 0, 0);
+    else if (entry->kind == LINK) error = KERNEL(__NR_symlink, text_at(entry->target), partial, 0, 0);
+    else error = make_file(entry, in_shadow, partial);
+    if (!error) give_attributes(entry, partial);
+  }
+  if (!error) error = take_place(partial, place);
+  if (KERNEL(__NR_unlink, partial, 0, 0, 0) == -EISDIR) KERNEL(__NR_rmdir, partial, 0, 0, 0);
+  return error;
+}
+
+/* 1 where it is back, 0 where it is gone for good, -errno where it cannot come back here. */
+static long back_in_place(const struct entry *entry, const char *place) {
+  long file = open_state(O_RDWR), result = file;
+  if (file < 0) {
+    if ((file = open_state(O_RDONLY)) < 0) return result;
+    if (has_state(file, entry, BACK)) result = is_there(place);
+    close_file(file);
+    return result;
+  }
+  lock(file);
+  if (has_state(file, entry, BACK)) result = is_there(place);
+  else {
+    result = note_miss(text_at(entry->path), entry->kind) ? make(entry, 0, place) : 0;
+    if (!result) set_back(file, entry);
+    result = result ? result : 1;
+  }
+  unlock(file);
+  return result;
+}
+
+static void make_parents(char place[PATH_BYTES], size_t root) {
+  for (char *at = place + root + 1; *at; at++) {
+    if (*at != '/') continue;
+    *at = 0;
+    KERNEL(__NR_mkdir, place, 0700, 0, 0);
+    *at = '/';
+  }
+}
+
+static void back_in_shadow(const struct entry *entry, long refused) {
+  char place[PATH_BYTES], guard[PATH_BYTES];
+  const char *path = text_at(entry->path);
+  if (!path_of(place, 1, path) || !path_of(guard, 1, ".lock"))
+    give_up(path, ": was removed, and its path in the cache is too long", "", "", "");
+  if (is_there(place)) return;
+  long file = open_path(AT_FDCWD, guard, O_RDWR | O_CREAT, 0600), error = 0;
+  if (file >= 0) lock(file);
+  if (!is_there(place)) {
+    note_miss(path, entry->kind);
+    make_parents(place, strlen(shadow_root()));
+    error = make(entry, 1, place);
+  }
+  if (file >= 0) unlock(file);
+  if (error || file < 0)
+    give_up(path, ": was removed and cannot be put back, neither there nor in ", shadow_root(),
+            refused == -ENOSPC || error == -ENOSPC ? ": there is no space" : ": it cannot be written",
+            "");
+}
+
+/* Where something else is mounted on the folder, nothing of what it hides was removed from it. */
+static int is_of_environment(const char *place) {
+  char above[PATH_BYTES];
+  struct status root, status;
+  memcpy(above, place, strlen(place) + 1);
+  do { /* of folders that are in the shadow the first above that is not */
+    cut_last(above);
+  } while (status_of(AT_FDCWD, *above ? above : "/", 0, &status) && *above);
+  return !status_of(AT_FDCWD, *environment_root ? environment_root : "/", 0, &root) &&
+         root.device == status.device;
+}
+
+/* A program that was answered with a folder in the shadow may have made files there. */
+static enum outcome made_in_shadow(struct walk *walk, const char *below) {
+  if (!walk->detour || !path_of(walk->spelled, 1, below)) return NOTHING;
+  long length = KERNEL(__NR_readlink, walk->spelled, walk->work, PATH_BYTES - 1, 0);
+  if (length < 0 && length != -EINVAL) return NOTHING;
+  walk->work[length < 0 ? 0 : length] = 0;
+  return IN_SHADOW;
+}
+
+/* A file has as many names again as it had. */
+static void bring_back_names(const struct entry *entry) {
+  struct walk *walk = new_memory(sizeof *walk);
+  if (!walk) return;
+  walk->alone = 1;
+  for (uint32_t at = entry->names; at && *text_at(at); at += (uint32_t)strlen(text_at(at)) + 1)
+    if (path_of(walk->spelled, 0, text_at(at))) walk_along(walk, AT_FDCWD, walk->spelled, 0);
+  drop_memory(walk, sizeof *walk);
+}
+
+void bring_back_needs(const struct entry *program) {
+  struct walk *walk = new_memory(sizeof *walk);
+  if (!walk) return;
+  for (uint32_t i = 0; i < program->needs; i++)
+    if (path_of(walk->spelled, 0, text_at(need_of(program, i)->path)))
+      walk_along(walk, AT_FDCWD, walk->spelled, 1);
+  drop_memory(walk, sizeof *walk);
+}
+
+enum outcome bring_back(struct walk *walk) {
+  int in_shadow;
+  const char *below = path_below(walk->here, &in_shadow);
+  if (!below || in_shadow || !sees_environment()) return NOTHING;
+  const struct entry *entry = entry_at(below);
+  if (!entry || entry->kind == KEPT_PROGRAM) return made_in_shadow(walk, below);
+  if (!is_of_environment(walk->here)) return NOTHING;
+  long result = back_in_place(entry, walk->here);
+  if (result == 0) return NOTHING;
+  if (result < 0) {
+    walk->refused = (int)-result;
+    back_in_shadow(entry, result);
+    struct text text = text_in(walk->work, PATH_BYTES);
+    put(&text, entry->kind == LINK ? text_at(entry->target) : "");
+  }
+  if (entry->needs) bring_back_needs(entry);
+  if (entry->names && result > 0 && !walk->alone) bring_back_names(entry);
+  return result < 0 ? IN_SHADOW : IN_PLACE;
+}

@@ -1,0 +1,12 @@
+/* The contents that the original of a removed file has: in its own place, or in a store. */
+#ifndef TRIMTAB_CONTENTS_H
+#define TRIMTAB_CONTENTS_H
+
+#include "index.h"
+
+/* Write them to the new, open file `partial`. They are believed when they have the digest of the
+ * index: otherwise the program ends with a message, and the file is gone. Returns -errno where it
+ * cannot be written. */
+long write_contents(const struct entry *entry, long file, const char *partial);
+
+#endif

@@ -1,0 +1,113 @@
+#include "place.h"
+
+#include <asm/unistd_64.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "walk.h"
+
+char environment_root[PATH_BYTES], chosen_store[PATH_BYTES];
+int is_in_environment;
+static char chosen_cache[PATH_BYTES], cache[PATH_BYTES], shadow[PATH_BYTES];
+static struct status root_status;
+
+const char *variable(char **variables, const char *name) {
+  size_t length = strlen(name);
+  for (; variables && *variables; variables++)
+    if (begins_with(*variables, name) && (*variables)[length] == '=')
+      return (*variables)[length + 1] ? *variables + length + 1 : NULL;
+  return NULL;
+}
+
+static void copy_variable(char to[PATH_BYTES], char **variables, const char *name) {
+  const char *value = variable(variables, name);
+  struct text text = text_in(to, PATH_BYTES);
+  if (value) put(&text, value);
+}
+
+/* ROOT/trimtab/LIBRARY, whatever link it was loaded by. */
+void find_environment(const char *library, char **variables) {
+  if (!real_path(library, environment_root)) return;
+  cut_last(environment_root);
+  cut_last(environment_root);
+  copy_variable(chosen_store, variables, "TRIMTAB_STORE");
+  copy_variable(chosen_cache, variables, "TRIMTAB_STORE_CACHE");
+  is_in_environment =
+      !status_of(AT_FDCWD, *environment_root ? environment_root : "/", 0, &root_status) &&
+      map_index(environment_root);
+}
+
+int sees_environment(void) {
+  struct status now;
+  return !status_of(AT_FDCWD, *environment_root ? environment_root : "/", 0, &now) &&
+         now.device == root_status.device && now.file == root_status.file;
+}
+
+static void name_cache(char to[PATH_BYTES], int in_environment) {
+  struct text text = text_in(to, PATH_BYTES);
+  if (*chosen_cache) put(&text, chosen_cache);
+  else if (in_environment) {
+    put(&text, environment_root);
+    put(&text, "/trimtab/cache");
+  } else {
+    put(&text, "/tmp/trimtab-cache-");
+    put_number(&text, (uint64_t)KERNEL(__NR_getuid, 0, 0, 0, 0), 1);
+  }
+}
+
+const char *cache_folder(void) {
+  if (*cache) return cache;
+  struct text text = text_in(cache, sizeof cache);
+  put(&text, environment_root);
+  put(&text, "/trimtab");
+  int writable = !KERNEL(__NR_access, cache, W_OK, 0, 0);
+  name_cache(cache, writable);
+  return cache;
+}
+
+/* A folder that nobody else may change. */
+static int is_own(const char *path) {
+  struct status status;
+  KERNEL(__NR_mkdir, path, 0700, 0, 0);
+  return !status_of(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &status) && is_folder(&status) &&
+         status.user == (uint32_t)KERNEL(__NR_geteuid, 0, 0, 0, 0) && !(status.mode & 022);
+}
+
+const char *shadow_root(void) {
+  char named[PATH_BYTES];
+  if (*shadow) return shadow;
+  name_cache(named, 0);
+  struct text text = {named, named + strlen(named), named + sizeof named, 1};
+  int owned = is_own(named);
+  put(&text, "/files-");
+  put_hexadecimal(&text, index_header()->id, sizeof index_header()->id);
+  owned = is_own(named) && (owned || *chosen_cache);
+  if (!text.whole || !owned || !real_path(named, shadow))
+    give_up(named, ": what was removed has to come back there, as ",
+            *environment_root ? environment_root : "/",
+            " cannot be written, and it is no folder of this user's own; name another with "
+            "TRIMTAB_STORE_CACHE", "");
+  return shadow;
+}
+
+static GENERAL const char *below(const char *path, const char *root) {
+  size_t length = strlen(root);
+  if (!begins_with(path, root)) return NULL;
+  if (!path[length]) return path + length;
+  return path[length] == '/' ? path + length + 1 : NULL;
+}
+
+GENERAL const char *path_below(const char *path, int *in_shadow) {
+  const char *found = *shadow ? below(path, shadow) : NULL;
+  *in_shadow = found != NULL;
+  return found ? found : below(path, environment_root);
+}
+
+int path_of(char to[PATH_BYTES], int in_shadow, const char *path) {
+  struct text text = text_in(to, PATH_BYTES);
+  put(&text, in_shadow ? shadow_root() : environment_root);
+  put(&text, "/");
+  put(&text, path);
+  return text.whole;
+}

@@ -1,0 +1,37 @@
+/* The environment that this library lies in, and where what may not be written there comes back
+ * instead: a folder of the user's own, its shadow, with the same paths below it. */
+#ifndef TRIMTAB_PLACE_H
+#define TRIMTAB_PLACE_H
+
+#include "index.h"
+#include "system.h"
+
+enum { PATH_BYTES = 4096 };
+
+extern char environment_root[PATH_BYTES]; /* without links; "" for a whole root file system */
+extern int is_in_environment;             /* 0 when this library lies in no slim environment */
+
+/* Learn the place from the path by which this library was loaded, and the variables. */
+void find_environment(const char *library, char **variables);
+
+/* The value of a variable at the start of the process; NULL without one or an empty one. */
+const char *variable(char **variables, const char *name);
+
+/* Whether this process sees the environment where it lies, which it does not in a chroot. */
+int sees_environment(void);
+
+/* Where the shadow is, made if need be; ends the program where that is not possible. */
+const char *shadow_root(void);
+
+/* The path below the environment of one that has no links: in it, or in its shadow, as `in_shadow`
+ * says; NULL for any other. */
+GENERAL const char *path_below(const char *path, int *in_shadow);
+
+/* Write where a path below the environment lies; 0 when it is too long. */
+int path_of(char to[PATH_BYTES], int in_shadow, const char *below);
+
+/* The store that takes the place of the index's, or ""; and where fetched objects are kept. */
+extern char chosen_store[PATH_BYTES];
+const char *cache_folder(void);
+
+#endif

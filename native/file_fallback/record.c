@@ -1,0 +1,102 @@
+#include "record.h"
+
+#include <asm/unistd_64.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "fetch.h"
+#include "index.h"
+#include "place.h"
+
+enum { LINE_BYTES = 4 * PATH_BYTES + 256 };
+
+static enum { RESTORE, STRICT, REPORT } behaviour;
+static char record_path[PATH_BYTES], hook[PATH_BYTES], **all_variables;
+static unsigned long misses;
+static long counting; /* the process that they are of */
+
+void start_record(char **variables) {
+  const char *chosen = variable(variables, "TRIMTAB_FALLBACK");
+  const char *record = variable(variables, "TRIMTAB_FALLBACK_RECORD");
+  const char *run_at_end = variable(variables, "TRIMTAB_FALLBACK_HOOK");
+  all_variables = variables;
+  if (chosen && is_same(chosen, "strict")) behaviour = STRICT;
+  else if (chosen && is_same(chosen, "report")) behaviour = REPORT;
+  else if (chosen && !is_same(chosen, "restore"))
+    say("TRIMTAB_FALLBACK=", chosen, ": expected restore, strict or report; restore is taken", "", "");
+  struct text text = text_in(record_path, sizeof record_path);
+  if (record) put(&text, record);
+  else if (!path_of(record_path, 0, "trimtab/fallback.jsonl")) *record_path = 0;
+  text = text_in(hook, sizeof hook);
+  if (run_at_end) put(&text, run_at_end);
+}
+
+/* A process that writes beyond RLIMIT_FSIZE is sent SIGXFSZ. */
+static int may_grow(long file, size_t bytes) {
+  struct rlimit limit;
+  struct status status;
+  return !KERNEL(__NR_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) &&
+         !KERNEL(__NR_fstat, file, &status, 0, 0) &&
+         (limit.rlim_cur == RLIM_INFINITY || (uint64_t)status.bytes + bytes <= limit.rlim_cur);
+}
+
+static void begin_line(struct text *line) {
+  struct timespec now;
+  KERNEL(__NR_clock_gettime, CLOCK_REALTIME, &now, 0, 0);
+  put(line, "{\"pid\": ");
+  put_number(line, (uint64_t)KERNEL(__NR_getpid, 0, 0, 0, 0), 1);
+  put(line, ", \"time_s\": ");
+  put_number(line, (uint64_t)now.tv_sec, 1);
+  put(line, ".");
+  put_number(line, (uint64_t)now.tv_nsec / 1000000, 3);
+}
+
+/* One write a line, so that the lines of several processes do not mix. */
+static void append(const struct text *line) {
+  size_t bytes = (size_t)(line->at - line->begin);
+  if (!line->whole || !*record_path) return;
+  long file = open_path(AT_FDCWD, record_path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK, 0644);
+  if (file < 0) return; /* an environment that cannot be written has no record */
+  if (may_grow(file, bytes)) KERNEL(__NR_write, file, line->begin, bytes, 0);
+  close_file(file);
+}
+
+int note_miss(const char *path, uint32_t kind) {
+  static const char *const kinds[] = {"file", "link", "folder"};
+  char *buffer = new_memory(LINE_BYTES);
+  long process = KERNEL(__NR_getpid, 0, 0, 0, 0);
+  if (process != counting) misses = 0; /* a forked child begins anew */
+  counting = process;
+  misses++;
+  if (buffer && behaviour != REPORT) {
+    struct text line = text_in(buffer, LINE_BYTES);
+    begin_line(&line);
+    put(&line, ", \"file\": \"");
+    put_json(&line, path);
+    put(&line, "\", \"kind\": \"");
+    put(&line, kinds[kind]);
+    put(&line, "\"}\n");
+    append(&line);
+  }
+  if (buffer) drop_memory(buffer, LINE_BYTES);
+  if (behaviour == STRICT)
+    give_up(path, " was removed: no profiled run used it; profile the workload with it, or run with "
+            "TRIMTAB_FALLBACK=restore", "", "", "");
+  return 1;
+}
+
+__attribute__((destructor)) static void finish(void) {
+  char *buffer, *arguments[] = {hook, record_path, NULL};
+  if (!misses || KERNEL(__NR_getpid, 0, 0, 0, 0) != counting) return;
+  if (!(buffer = new_memory(LINE_BYTES))) return;
+  struct text line = text_in(buffer, LINE_BYTES);
+  begin_line(&line);
+  put(&line, ", \"files\": ");
+  put_number(&line, misses, 1);
+  put(&line, "}\n");
+  append(&line);
+  drop_memory(buffer, LINE_BYTES);
+  if (*hook) run(arguments, all_variables);
+}

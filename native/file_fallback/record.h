@@ -1,0 +1,12 @@
+/* What is known of misses: the record, the message to people, and the hook at a process's end. */
+#ifndef TRIMTAB_RECORD_H
+#define TRIMTAB_RECORD_H
+
+#include <stdint.h>
+
+void start_record(char **variables);
+
+/* Record that an entry was missed, and return 1; under `strict` it ends the process. */
+int note_miss(const char *path, uint32_t kind);
+
+#endif

@@ -1,0 +1,327 @@
+/* A system call in glibc is the instruction `syscall` and a comparison of what it returned with
+ * -4096, eight or seven bytes that stand for nothing else. A jump takes their place, to a few
+ * instructions that ask answer.c and make the comparison. So calls come by that the C library makes
+ * within itself, as fopen(3) and setlocale(3) do, and the dynamic linker's; programs that were bound to
+ * the C library before this library was loaded, as Python was, are no exception; and errno, locks and
+ * cancellation stay the C library's own. */
+#define _GNU_SOURCE
+#include "sites.h"
+
+#include <asm/unistd_64.h>
+#include <elf.h>
+#include <emmintrin.h>
+#include <link.h>
+#include <sys/mman.h>
+
+#include "answer.h"
+#include "calls.h"
+#include "system.h"
+
+enum {
+  STUB_BYTES = 40,
+  MOST_STUBS = 200,
+  MOST_TEXTS = 8,
+  AREA_BYTES = 8192,
+  NEAR_CALL = 64,     /* before a call the place where its number is loaded */
+  NEAR_JUMP = 256,    /* of a jump to the comparison */
+  AFTER_SYMBOL = 512, /* some of a function's calls stand in a function without a name behind it */
+  PAGE_BYTES = 4096
+};
+
+/* glibc's and, in programs without threads before 2.34, libpthread's. */
+static const char *const functions[] = {
+    "__open_nocancel", "open", "openat", "creat", "__xstat", "__lxstat", "__fxstatat", "fstatat",
+    "statx", "access", "faccessat", "readlink", "readlinkat", "execve", "execveat", "fexecve",
+    "chdir", "chroot", "truncate", "statfs", "chmod", "fchmodat", "chown", "lchown", "fchownat",
+    "utime", "utimes", "futimesat", "utimensat", "setxattr", "lsetxattr", "getxattr", "lgetxattr",
+    "listxattr", "llistxattr", "removexattr", "lremovexattr", "inotify_add_watch",
+    "name_to_handle_at", "mkdir", "mkdirat", "mknod", "__xmknodat", "mknodat", "symlink", "symlinkat",
+    "link", "linkat", "unlink", "unlinkat", "rmdir", "rename", "renameat", "renameat2", "getdents64",
+    "syscall"};
+
+extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void *)
+    __attribute__((weak));
+
+extern int *__errno_location(void) __attribute__((weak));
+
+/* rax has the number. A leaf function may keep values in the 128 bytes below its stack pointer, which
+ * the stub has passed. */
+__asm__(".text\n"
+        "enter:\n\t"
+        "push %rbp\n\tmov %rsp, %rbp\n\t"
+        "push %r9\n\tpush %r8\n\tpush %r10\n\tpush %rdx\n\tpush %rsi\n\tpush %rdi\n\t"
+        "mov %rsp, %rsi\n\tmov %rax, %rdi\n\t"
+        "and $-16, %rsp\n\t"
+        "call answer\n\t"
+        "lea -48(%rbp), %rsp\n\t"
+        "pop %rdi\n\tpop %rsi\n\tpop %rdx\n\tpop %r10\n\tpop %r8\n\tpop %r9\n\t"
+        "pop %rbp\n\tret\n");
+extern void enter(void) __attribute__((visibility("hidden")));
+
+static uint8_t *area; /* the address of `enter`, then stubs */
+static int stubs;
+static uint8_t *taken[MOST_STUBS]; /* the calls that they stand for */
+static struct {
+  uint8_t *begin, *end;
+} texts[MOST_TEXTS]; /* whole pages, in which these are */
+static int text_count;
+
+static uint8_t *put_bytes(uint8_t *to, const void *bytes, size_t count) {
+  memcpy(to, bytes, count);
+  return to + count;
+}
+
+static uint8_t *put_distance(uint8_t *to, const uint8_t *target) {
+  int32_t distance = (int32_t)(target - (to + sizeof distance));
+  return put_bytes(to, &distance, sizeof distance);
+}
+
+static int is_near(const uint8_t *a, const uint8_t *b) {
+  int64_t distance = a - b;
+  return distance < INT32_MAX - AREA_BYTES && distance > INT32_MIN + AREA_BYTES;
+}
+
+static int has_area(const uint8_t *near) {
+  enum { HINTS = 64 };
+  for (int hint = 0; !area && hint < HINTS; hint++) {
+    long wanted = ((long)near & -PAGE_BYTES) - ((long)hint << 24) - AREA_BYTES;
+    long at = kernel(__NR_mmap, wanted, AREA_BYTES, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at < 0 && at > -PAGE_BYTES) return 0;
+    if (is_near((uint8_t *)at, near)) area = (uint8_t *)at;
+    else drop_memory((void *)at, AREA_BYTES);
+  }
+  if (!area) return 0;
+  void (*target)(void) = enter;
+  memcpy(area, &target, sizeof target);
+  return is_near(area, near);
+}
+
+/* The bytes of the comparison behind a `syscall`: cmp $-4096 or $-4095, %rax or %eax. */
+static size_t comparison_at(const uint8_t *at) {
+  size_t wide = at[0] == 0x48;
+  at += wide;
+  if (at[0] != 0x3d || at[1] > 1 || at[2] != 0xf0 || at[3] != 0xff || at[4] != 0xff) return 0;
+  return 5 + wide;
+}
+
+/* Whether `mov $number, %eax` stands before a call, of one that is ours. */
+static int loads_number(const uint8_t *call, const uint8_t *begin) {
+  const uint8_t *from = call - begin > NEAR_CALL ? call - NEAR_CALL : begin;
+  for (; from + 5 <= call; from++) {
+    uint32_t number;
+    if (*from != 0xb8) continue;
+    memcpy(&number, from + 1, sizeof number);
+    if (call_of(number) || number == __NR_getdents64) return 1;
+  }
+  return 0;
+}
+
+/* Whether bytes around look like a jump to `target`, which must not land in the middle of ours. */
+static int is_jumped_to(const uint8_t *target, const uint8_t *begin, const uint8_t *end) {
+  const uint8_t *at = target - begin > NEAR_JUMP ? target - NEAR_JUMP : begin + 2;
+  const uint8_t *last = end - target > NEAR_JUMP ? target + NEAR_JUMP : end - 4;
+  for (; at < last; at++) { /* the operands of jumps: one byte, or four */
+    int32_t distance;
+    memcpy(&distance, at, sizeof distance);
+    if (at + 1 + (int8_t)*at == target && (at[-1] == 0xeb || (at[-1] & 0xf0) == 0x70)) return 1;
+    if (at + 4 + distance == target &&
+        (at[-1] == 0xe9 || (at[-2] == 0x0f && (at[-1] & 0xf0) == 0x80)))
+      return 1;
+  }
+  return 0;
+}
+
+/* lea -128(%rsp), %rsp; call *area(%rip); lea 128(%rsp), %rsp; the comparison; a jump back. */
+static void make_stub(uint8_t *call, size_t comparison) {
+  static const uint8_t lower[] = {0x48, 0x8d, 0x64, 0x24, 0x80}, ask[] = {0xff, 0x15},
+                       raise[] = {0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0}, jump = 0xe9;
+  uint8_t *at = area + sizeof(void *) + (size_t)stubs * STUB_BYTES;
+  taken[stubs++] = call;
+  at = put_bytes(at, lower, sizeof lower);
+  at = put_distance(put_bytes(at, ask, sizeof ask), area);
+  at = put_bytes(at, raise, sizeof raise);
+  at = put_bytes(at, call + 2, comparison);
+  put_distance(put_bytes(at, &jump, 1), call + 2 + comparison);
+}
+
+static int is_taken(const uint8_t *call) {
+  for (int i = 0; i < stubs; i++)
+    if (taken[i] == call) return 1;
+  return 0;
+}
+
+static int has_call(const uint8_t *function, size_t bytes) {
+  for (int i = 0; i < stubs; i++)
+    if (taken[i] >= function && taken[i] < function + bytes) return 1;
+  return 0;
+}
+
+/* Where `syscall` may stand in the 16 bytes from `at` on, a bit each. */
+static unsigned calls_in(const uint8_t *at) {
+  __m128i first = _mm_loadu_si128((const __m128i *)at);
+  __m128i second = _mm_loadu_si128((const __m128i *)(at + 1));
+  return (unsigned)_mm_movemask_epi8(_mm_and_si128(_mm_cmpeq_epi8(first, _mm_set1_epi8(0x0f)),
+                                                   _mm_cmpeq_epi8(second, _mm_set1_epi8(0x05))));
+}
+
+static void find_calls(uint8_t *from, uint8_t *to, uint8_t *begin, uint8_t *end, int any_number) {
+  enum { STEP = 16, LONGEST_CALL = 8 };
+  if (to > end - STEP - LONGEST_CALL) to = end - STEP - LONGEST_CALL;
+  for (; from < to; from += STEP)
+    for (unsigned found = calls_in(from); found; found &= found - 1) {
+      uint8_t *at = from + __builtin_ctz(found);
+      size_t comparison = comparison_at(at + 2);
+      if (!comparison || stubs == MOST_STUBS || is_taken(at)) continue;
+      if ((any_number || loads_number(at, begin)) && !is_jumped_to(at + 2, begin, end))
+        make_stub(at, comparison);
+    }
+}
+
+/* From glibc 2.41 on these make their calls in a function that does so for all others that wait, with the
+ * number in a register. There they begin with a jump to ours. */
+static int made(long number, const void *a, long b, long c, long d) {
+  const long arguments[6] = {(long)a, b, c, d, 0, 0};
+  long result = answer(number, arguments);
+  if (result >= 0 || result <= -PAGE_BYTES) return (int)result;
+  if (__errno_location) *__errno_location() = (int)-result;
+  return -1;
+}
+static int our_open(const char *path, int flags, unsigned mode) {
+  return made(__NR_open, path, flags, (long)mode, 0);
+}
+static int our_openat(int folder, const char *path, int flags, unsigned mode) {
+  return made(__NR_openat, (const void *)(long)folder, (long)path, flags, (long)mode);
+}
+static int our_creat(const char *path, unsigned mode) {
+  return made(__NR_creat, path, (long)mode, 0, 0);
+}
+
+/* Of a function in which no call was found: jmp *0(%rip), and where to. */
+static void replace(uint8_t *function, const char *name) {
+  static const uint8_t jump[] = {0xff, 0x25, 0, 0, 0, 0};
+  void *ours = is_same(name, "open")     ? (void *)our_open
+               : is_same(name, "openat") ? (void *)our_openat
+               : is_same(name, "creat")  ? (void *)our_creat
+                                         : NULL;
+  if (!ours || stubs == MOST_STUBS || is_taken(function)) return;
+  uint8_t *at = area + sizeof(void *) + (size_t)stubs * STUB_BYTES;
+  taken[stubs++] = function;
+  put_bytes(put_bytes(at, jump, sizeof jump), &ours, sizeof ours);
+}
+
+struct symbols {
+  const ElfW(Sym) *rows;
+  const char *names;
+  const uint32_t *hash; /* DT_GNU_HASH */
+};
+
+/* Of an object that the linker has not relocated itself, as the vDSO, addresses are relative. */
+static const void *address_in(const struct dl_phdr_info *info, ElfW(Addr) value) {
+  return (const void *)(value < info->dlpi_addr ? info->dlpi_addr + value : value);
+}
+
+static int find_symbols(const struct dl_phdr_info *info, struct symbols *symbols) {
+  *symbols = (struct symbols){0};
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    if (info->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
+    const ElfW(Dyn) *row = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+    for (; row->d_tag != DT_NULL; row++) {
+      const void *at = address_in(info, row->d_un.d_ptr);
+      if (row->d_tag == DT_SYMTAB) symbols->rows = at;
+      if (row->d_tag == DT_STRTAB) symbols->names = at;
+      if (row->d_tag == DT_GNU_HASH) symbols->hash = at;
+    }
+  }
+  return symbols->rows && symbols->names && symbols->hash;
+}
+
+/* Find the calls of the functions of one name, which may have several versions. */
+static void find_in_function(const struct dl_phdr_info *info, const struct symbols *symbols,
+                               const char *name, uint8_t *begin, uint8_t *end) {
+  uint32_t hash = 5381;
+  for (const char *at = name; *at; at++) hash = hash * 33 + (uint8_t)*at;
+  uint32_t buckets = symbols->hash[0], first = symbols->hash[1], words = symbols->hash[2];
+  const uint32_t *bucket = symbols->hash + 4 + words * 2, *chain = bucket + buckets;
+  uint32_t at = bucket[hash % buckets];
+  for (; at && at >= first; at++) {
+    const ElfW(Sym) *symbol = symbols->rows + at;
+    uint8_t *from = (uint8_t *)info->dlpi_addr + symbol->st_value;
+    if ((chain[at - first] | 1) == (hash | 1) && is_same(symbols->names + symbol->st_name, name) &&
+        ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && from >= begin && from < end) {
+      find_calls(from, from + AFTER_SYMBOL, begin, end, is_same(name, "syscall"));
+      if (!has_call(from, symbol->st_size)) replace(from, name);
+    }
+    if (chain[at - first] & 1) return;
+  }
+}
+
+static const char *base_name(const char *path) {
+  const char *name = path;
+  for (; *path; path++)
+    if (*path == '/') name = path + 1;
+  return name;
+}
+
+static int find_in_object(struct dl_phdr_info *info, size_t size, void *data) {
+  const char *name = base_name(info->dlpi_name ? info->dlpi_name : "");
+  int is_linker = begins_with(name, "ld-linux") || begins_with(name, "ld-2.");
+  struct symbols symbols;
+  (void)size;
+  (void)data;
+  if (!is_linker && !begins_with(name, "libc.so.6") && !begins_with(name, "libc-2.") &&
+      !begins_with(name, "libpthread"))
+    return 0;
+  if (!find_symbols(info, &symbols)) return 0;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+    if (header->p_type != PT_LOAD || !(header->p_flags & PF_X)) continue;
+    uint8_t *begin = (uint8_t *)(info->dlpi_addr + header->p_vaddr), *end = begin + header->p_memsz;
+    if (text_count == MOST_TEXTS || !has_area(begin)) continue;
+    texts[text_count].begin = (uint8_t *)((uintptr_t)begin & -(uintptr_t)PAGE_BYTES);
+    texts[text_count++].end = end;
+    if (is_linker) find_calls(begin, end, begin, end, 0);
+    else
+      for (size_t f = 0; f < sizeof functions / sizeof *functions; f++)
+        find_in_function(info, &symbols, functions[f], begin, end);
+  }
+  return 0;
+}
+
+static int names_us(struct dl_phdr_info *info, size_t size, void *data) {
+  (void)size;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr) *header = &info->dlpi_phdr[i];
+    uintptr_t begin = info->dlpi_addr + header->p_vaddr, at = (uintptr_t)enter;
+    if (header->p_type != PT_LOAD || at < begin || at >= begin + header->p_memsz) continue;
+    *(const char **)data = info->dlpi_name;
+    return 1;
+  }
+  return 0;
+}
+
+const char *own_path(void) {
+  const char *path = NULL;
+  if (dl_iterate_phdr) dl_iterate_phdr(names_us, &path);
+  return path;
+}
+
+/* Pages stay executable meanwhile, as other threads may run. */
+static long protect_texts(int protection) {
+  long error = 0;
+  for (int i = 0; i < text_count; i++)
+    error |= KERNEL(__NR_mprotect, texts[i].begin, texts[i].end - texts[i].begin, protection, 0);
+  return error;
+}
+
+void take_over_calls(void) {
+  static const uint8_t jump = 0xe9;
+  if (!dl_iterate_phdr) return;
+  dl_iterate_phdr(find_in_object, NULL);
+  if (!area || KERNEL(__NR_mprotect, area, AREA_BYTES, PROT_READ | PROT_EXEC, 0)) return;
+  if (!protect_texts(PROT_READ | PROT_WRITE | PROT_EXEC))
+    for (int i = 0; i < stubs; i++)
+      put_distance(put_bytes(taken[i], &jump, 1),
+                   area + sizeof(void *) + (size_t)i * STUB_BYTES);
+  protect_texts(PROT_READ | PROT_EXEC);
+}

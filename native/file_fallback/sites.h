@@ -1,0 +1,10 @@
+/* Where the C library makes its system calls. */
+#ifndef TRIMTAB_SITES_H
+#define TRIMTAB_SITES_H
+
+/* Have the C library and the dynamic linker of this process ask us for calls that name files. Returns the
+ * path by which this library was loaded, NULL where that is not known. */
+const char *own_path(void);
+void take_over_calls(void);
+
+#endif

@@ -1,0 +1,32 @@
+/* A library loaded into the programs of a slim environment. Files that no traced run used are not in
+ * it; a program that asks for one finds it nevertheless: the file comes back, and the system call that
+ * failed without it is made again. What happens besides depends on TRIMTAB_FALLBACK, as for functions
+ * (../fallback/start.c). */
+#include <asm/unistd_64.h>
+#include <elf.h>
+
+#include "place.h"
+#include "record.h"
+#include "sites.h"
+
+extern unsigned long getauxval(unsigned long type) __attribute__((weak));
+
+/* Whether this program has rights that who started it has not: what that one says of stores, records and
+ * hooks is not listened to. */
+static int has_more_rights(void) {
+  if (getauxval && getauxval(AT_SECURE)) return 1;
+  return KERNEL(__NR_getuid, 0, 0, 0, 0) != KERNEL(__NR_geteuid, 0, 0, 0, 0) ||
+         KERNEL(__NR_getgid, 0, 0, 0, 0) != KERNEL(__NR_getegid, 0, 0, 0, 0);
+}
+
+__attribute__((constructor)) static void start(int count, char **arguments, char **variables) {
+  (void)count;
+  (void)arguments;
+  const char *path = own_path();
+  if (!path) return;
+  if (has_more_rights()) variables = NULL;
+  find_environment(path, variables);
+  if (!is_in_environment) return;
+  start_record(variables);
+  take_over_calls();
+}

@@ -1,0 +1,84 @@
+/* The kernel and what a C library has of plain memory and text. This library is loaded before the C
+ * library is ready, into programs of any version of it, and answers in the middle of its functions: so
+ * it calls none of them. */
+#ifndef TRIMTAB_SYSTEM_H
+#define TRIMTAB_SYSTEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Of functions that change no vector register: the C library keeps values in these over a system call. */
+#define GENERAL __attribute__((target("general-regs-only")))
+
+/* The result of a system call: -errno where it failed. */
+static inline long kernel(long number, long a, long b, long c, long d, long e, long f) {
+  register long fourth __asm__("r10") = d;
+  register long fifth __asm__("r8") = e;
+  register long sixth __asm__("r9") = f;
+  long result;
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "0"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth), "r"(sixth)
+                   : "rcx", "r11", "memory");
+  return result;
+}
+#define KERNEL(number, a, b, c, d) kernel(number, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+
+/* What kernel stat(2) fills in; glibc's structure is the same on x86-64. */
+struct status {
+  uint64_t device, file, links;
+  uint32_t mode, user, group, unused;
+  uint64_t special;
+  int64_t bytes, block_bytes, blocks;
+  int64_t accessed[2], modified[2], changed[2], reserved[3];
+};
+GENERAL int is_folder(const struct status *status);
+int is_regular(const struct status *status);
+GENERAL long status_of(long folder, const char *path, int flags, struct status *status);
+
+/* open(2) of a file that is closed soon, also where the program has as many open as it may, if its limit can
+ * be raised for the moment. */
+long open_path(long folder, const char *path, int flags, unsigned mode);
+void close_file(long file);
+
+/* Fresh memory, zeros; NULL where the process may have no more. */
+GENERAL void *new_memory(size_t bytes);
+GENERAL void drop_memory(void *at, size_t bytes);
+
+GENERAL int is_readable(const void *address);
+
+/* -1 where `text` has no end within `limit` bytes that can be read. */
+GENERAL long length_of(const char *text, size_t limit);
+
+void *memcpy(void *restrict to, const void *restrict from, size_t bytes);
+void *memset(void *to, int byte, size_t bytes);
+int memcmp(const void *a, const void *b, size_t bytes);
+GENERAL size_t strlen(const char *text);
+#define memcpy(to, from, bytes) __builtin_memcpy(to, from, bytes)
+#define memset(to, byte, bytes) __builtin_memset(to, byte, bytes)
+GENERAL int is_same(const char *a, const char *b);
+GENERAL int begins_with(const char *text, const char *start);
+
+/* Take the last component off a path, and the slash before it. */
+void cut_last(char *path);
+
+/* A text that is put together in a buffer; `whole` is 0 once something had no room. */
+struct text {
+  char *begin, *at, *end;
+  int whole;
+};
+GENERAL struct text text_in(char *buffer, size_t bytes);
+GENERAL void put(struct text *text, const char *part);
+GENERAL void put_part(struct text *text, const char *part, size_t bytes);
+GENERAL void put_number(struct text *text, uint64_t number, int digits);
+void put_hexadecimal(struct text *text, const uint8_t *bytes, size_t count);
+/* The inside of a JSON string, as records/values.py has names of files. */
+void put_json(struct text *text, const char *part);
+
+/* Tell people something, in up to five parts; and end the process with that and
+ * status 70 (EX_SOFTWARE). */
+void say(const char *a, const char *b, const char *c, const char *d, const char *e);
+__attribute__((noreturn)) void give_up(const char *a, const char *b, const char *c, const char *d,
+                                       const char *e);
+
+#endif

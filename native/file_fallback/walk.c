@@ -1,0 +1,143 @@
+#define _GNU_SOURCE
+#include "walk.h"
+
+#include <asm/unistd_64.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "bring_back.h"
+
+enum { MOST_LINKS = 40 };
+
+/* The path of an open folder where /proc is not mounted: by a child that goes there. It has no signal
+ * at its end, so that the program's own waits do not see it. */
+static long path_by_child(long folder, char to[PATH_BYTES]) {
+  long at = kernel(__NR_mmap, 0, PATH_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+                   0);
+  if (at < 0 && at > -PATH_BYTES) return at;
+  char *shared = (char *)at;
+  long child = kernel(__NR_clone, 0, 0, 0, 0, 0, 0);
+  if (child == 0) {
+    if (!KERNEL(__NR_fchdir, folder, 0, 0, 0)) KERNEL(__NR_getcwd, shared, PATH_BYTES, 0, 0);
+    for (;;) KERNEL(__NR_exit_group, 0, 0, 0, 0);
+  }
+  if (child > 0) KERNEL(__NR_wait4, child, NULL, __WCLONE, NULL);
+  memcpy(to, shared, PATH_BYTES);
+  drop_memory(shared, PATH_BYTES);
+  return (long)strlen(to);
+}
+
+/* The path of an open folder, or of the working directory. */
+static int path_of_folder(long folder, char to[PATH_BYTES]) {
+  char name[32];
+  long length;
+  if ((int)folder == AT_FDCWD) length = KERNEL(__NR_getcwd, to, PATH_BYTES, 0, 0) - 1;
+  else {
+    struct text text = text_in(name, sizeof name);
+    put(&text, "/proc/self/fd/");
+    put_number(&text, (uint32_t)folder, 1);
+    length = KERNEL(__NR_readlink, name, to, PATH_BYTES - 1, 0);
+    if (length == -ENOENT) length = path_by_child(folder, to);
+  }
+  if (length <= 0 || *to != '/') return 0;
+  to[length] = 0;
+  if (length == 1) *to = 0; /* the top */
+  return 1;
+}
+
+/* Take the first component of the rest; its length. `is_last` says whether none follows. */
+static size_t next_name(const char **rest, const char **name, int *is_last) {
+  while (**rest == '/') ++*rest;
+  *name = *rest;
+  while (**rest && **rest != '/') ++*rest;
+  *is_last = !**rest;
+  return (size_t)(*rest - *name);
+}
+
+/* Let the way go on with a link's text and then with the rest. */
+static int follow_link(struct walk *walk, const char *text, const char **rest) {
+  struct text whole = text_in(walk->spelled, PATH_BYTES);
+  put(&whole, text);
+  if (**rest) put(&whole, *rest);
+  if (!whole.whole) return 0;
+  memcpy(walk->rest, walk->spelled, PATH_BYTES);
+  *rest = walk->rest;
+  if (*text == '/') *walk->here = 0;
+  return 1;
+}
+
+/* What is at `here`/name: -EINVAL for no link, the length of a link's text in `work`, or why not. */
+static long look(struct walk *walk, const char *name, size_t length, int bring) {
+  size_t before = strlen(walk->here);
+  struct text here = {walk->here, walk->here + before, walk->here + PATH_BYTES, 1};
+  put(&here, "/");
+  put_part(&here, name, length);
+  if (!here.whole) return -ENAMETOOLONG;
+  for (;;) {
+    long result = KERNEL(__NR_readlink, walk->here, walk->work, PATH_BYTES - 1, 0);
+    if (result >= 0) walk->work[result] = 0;
+    if (result >= 0 || result == -EINVAL) walk->in_shadow = 0;
+    if (result != -ENOENT || !bring) return result;
+    switch (bring_back(walk)) {
+      case IN_PLACE: walk->came_back = 1; continue;
+      case IN_SHADOW:
+        walk->came_back = walk->detour = walk->in_shadow = 1;
+        return *walk->work ? (long)strlen(walk->work) : -EINVAL;
+      default: return -ENOENT;
+    }
+  }
+}
+
+static int go(struct walk *walk, const char *path, int follow, int bring) {
+  const char *rest = path, *name;
+  int links = 0, is_last;
+  size_t length;
+  while ((length = next_name(&rest, &name, &is_last))) {
+    if (length == 1 && *name == '.') continue;
+    if (length == 2 && name[0] == '.' && name[1] == '.') {
+      cut_last(walk->here);
+      walk->in_shadow = 0;
+      continue;
+    }
+    size_t before = strlen(walk->here);
+    long result = look(walk, name, length, bring);
+    if (result == -EINVAL || (result >= 0 && is_last && !follow)) continue;
+    if (result < 0 || ++links > MOST_LINKS) return 0;
+    walk->here[before] = 0;
+    if (!follow_link(walk, walk->work, &rest)) return 0;
+    walk->in_shadow = 0;
+  }
+  return 1;
+}
+
+int walk_along(struct walk *walk, long folder, const char *path, int follow) {
+  int in_shadow;
+  walk->came_back = walk->detour = walk->in_shadow = walk->refused = 0;
+  *walk->here = 0;
+  if (*path != '/') {
+    if (!path_of_folder(folder, walk->here)) return 0;
+    const char *below = path_below(walk->here, &in_shadow);
+    if (below && in_shadow) {
+      struct text text = text_in(walk->spelled, PATH_BYTES);
+      put(&text, below);
+      if (!path_of(walk->here, 0, walk->spelled)) return 0;
+      walk->in_shadow = walk->detour = 1;
+    }
+  }
+  struct text rest = text_in(walk->rest, PATH_BYTES);
+  put(&rest, path);
+  return rest.whole && go(walk, walk->rest, follow, 1);
+}
+
+int real_path(const char *path, char to[PATH_BYTES]) {
+  struct walk *walk = new_memory(sizeof *walk);
+  if (!walk) return 0;
+  int found = 1;
+  if (*path != '/') found = path_of_folder(AT_FDCWD, walk->here);
+  found = found && go(walk, path, 1, 0);
+  if (found) memcpy(to, walk->here, PATH_BYTES);
+  drop_memory(walk, sizeof *walk);
+  return found;
+}

@@ -1,0 +1,26 @@
+/* The way of a path, as the kernel goes it, through what is there and what was removed. */
+#ifndef TRIMTAB_WALK_H
+#define TRIMTAB_WALK_H
+
+#include "place.h"
+
+/* Where a way ended. */
+struct walk {
+  char here[PATH_BYTES]; /* without links; of what lies in the shadow its place in the environment */
+  char rest[PATH_BYTES], work[PATH_BYTES], spelled[PATH_BYTES];
+  int in_shadow; /* `here` itself */
+  int came_back; /* whether anything did, or was answered from the shadow */
+  int detour;    /* whether anything on the way lies in the shadow */
+  int alone;     /* whether other names of a file that comes back are left to others */
+  int refused;   /* errno: why something had to come back in the shadow; 0 for nothing */
+};
+
+/* Go along a path from the open folder `folder` and bring back what is missing on the way. Returns 0 where it
+ * leads to nothing, or ends in what the kernel has to say more about. Without `follow` a link at the
+ * end is not followed. */
+int walk_along(struct walk *walk, long folder, const char *path, int follow);
+
+/* Write the path without links; 0 where it leads to nothing. Nothing comes back. */
+int real_path(const char *path, char to[PATH_BYTES]);
+
+#endif

@@ -1,0 +1,19 @@
+rule measure_growth:
+    input:
+        code=code("scripts/measure_growth.py"),
+    output:
+        lines="results/growth/{repository}/lines.parquet",
+    log:
+        "logs/growth/{repository}.log",
+    benchmark:
+        "results/benchmarks/growth/{repository}.tsv"
+    threads: 1
+    resources:
+        mem_mb=4000,
+        runtime=240,
+        gpu=0,
+    params:
+        cfg=lambda wildcards: dump(growth_stage(wildcards)),
+    shell:
+        "exec python scripts/measure_growth.py --config {params.cfg:q}"
+        " --output $(dirname {output.lines:q}) > {log:q} 2>&1"

@@ -1,0 +1,22 @@
+"""Rule measure_growth: the lines of a repository by the year in which they came."""
+
+import argparse
+from pathlib import Path
+
+from trimtab.supervision import supervised
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--config", required=True, help="a GrowthStage as JSON")
+parser.add_argument("--output", type=Path, required=True, help="folder of lines.parquet")
+arguments = parser.parse_args()
+
+with supervised():
+    from trimtab.config.stages import GrowthStage, load
+    from trimtab.growth.measure import measure_growth
+
+    stage = load(arguments.config, GrowthStage)
+    measure_growth(
+        stage.repository,
+        arguments.output,
+        lambda done, total: print(f"{done} of {total} samples", flush=True),
+    )

@@ -1,0 +1,61 @@
+"""The stage `growth`: the lines of a repository by year, at each of its samples.
+
+What git-of-theseus tells by `git blame` of every file at every sample (the first seed, section 3.2
+and figures 1.1, 4.1 and 4.2) is told here by the differences between samples, so that a line is
+looked at when it changes and not again.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+from trimtab.config.groups.repository import Repository
+from trimtab.growth.history import Sample, open_repository, samples_of, tip_of
+from trimtab.growth.lines import Lines
+from trimtab.growth.progress import Progress, Row
+from trimtab.records.tables import LINES_BY_YEAR, write_table
+
+OnProgress = Callable[[int, int], None]  # samples that are done, of how many
+
+
+def measure_growth(
+    wanted: Repository, destination: Path, on_progress: OnProgress = lambda done, total: None
+) -> None:
+    """Write `lines.parquet` to `destination`: rows of LINES_BY_YEAR for every sample.
+
+    `progress.npz` there has what a later call goes on from, where the repository has grown; the
+    result is that of a call that began anew. Raises UserError for what is no repository, or none
+    with its whole history, and for a revision that it has not.
+    """
+    repository = open_repository(Path(wanted.location))
+    tip = tip_of(repository, wanted.revision)
+    *complete, last = samples_of(repository, tip, wanted.interval_days)
+    progress = Progress.read(destination / "progress.npz", wanted)
+    done = progress.done_of(complete)
+    lines = Lines(wanted.files, dict(progress.by_file or {}) if done else {})
+    rows = list(progress.rows) if done else []
+    before = progress.commit if done else None
+
+    def count(sample: Sample) -> None:
+        lines.follow(repository, before, sample.commit, sample.year)
+        rows.extend(_rows(sample, lines))
+
+    for number, sample in enumerate(complete[done:], done + 1):
+        count(sample)
+        before = sample.commit
+        on_progress(number, len(complete) + 1)
+    # The last one may be within an interval, and is none to go on from.
+    Progress(progress.key, before or "", list(rows), lines.by_file).write(
+        destination / "progress.npz"
+    )
+    count(last)
+    on_progress(len(complete) + 1, len(complete) + 1)
+    frame = pd.DataFrame(rows, columns=["commit", "at_s", "year", "lines"])
+    frame["repository"] = wanted.name
+    write_table(destination / "lines.parquet", LINES_BY_YEAR, frame)
+
+
+def _rows(sample: Sample, lines: Lines) -> list[Row]:
+    counts = lines.counts() or {sample.year: 0}
+    return [(sample.commit, sample.at_s, year, counts[year]) for year in sorted(counts)]
