@@ -133,7 +133,12 @@ def built(address: str, name: str, case: Case, base: Path, folder: Path) -> str:
     policy.chmod(0o755)
     shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
     install = "apt-get update -q && apt-get install -qy --no-install-recommends"
-    run(["chroot", root, "sh", "-c", f"{install} {' '.join(case.packages)}"], env=environment, timeout=900)
+    command = ["chroot", str(root), "sh", "-c", f"{install} {' '.join(case.packages)}"]
+    run(["mount", "--bind", "/proc", root / "proc"])  # which Java's packages look into
+    try:
+        run(command, env=environment, timeout=900)
+    finally:
+        run(["umount", root / "proc"])
     policy.unlink()
     clean(root)
     for path, text in case.files.items():
