@@ -107,7 +107,13 @@ def test_what_is_missed_comes_back_in_the_engine(
     words = ("--runs", "1", "--settle", "0", "--", "second")
     trimtab(tmp_path, "image", "slim", "demo:1", *words)
     assert not list((tmp_path / "trimtab_workspace/env/opt/python").rglob("fractions.py"))
+    missing = ["third", "fractions"]
+    store = {tmp_path / "trimtab_workspace/store": "/trimtab/store"}
     with Engine.connect() as engine:
-        runs = [engine.run(name, ["third", "fractions"]) for name in ("demo:1", "demo:slim")]
-    assert runs[0] == runs[1]
-    assert "1/2" in json.loads(runs[0].output)["rest"]
+        original, without = (engine.run(name, missing) for name in ("demo:1", "demo:slim"))
+        assert engine.run("demo:slim", missing, folders=store) == original
+        assert "1/2" in json.loads(original.output)["rest"]
+        assert without.exit_code == 70 and b"fractions" in without.errors
+        packed = ("--fallback", "packed", "--workspace", "packed")
+        trimtab(tmp_path, "image", "slim", "demo:1", *packed, *words)
+        assert engine.run("demo:slim", missing) == original

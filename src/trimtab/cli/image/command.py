@@ -50,7 +50,7 @@ from trimtab.config.groups.debloat import (
 from trimtab.config.groups.workload import TargetConfig
 from trimtab.debloating.images.comparing import compare_images
 from trimtab.debloating.images.packing import slim_name
-from trimtab.debloating.targets.image import SLIM_IMAGE
+from trimtab.debloating.targets.image import SLIM_IMAGE, STORE
 from trimtab.errors import UserError
 from trimtab.images.engine import Engine
 from trimtab.profiling.images.unpacked import image_at, unpacked_image
@@ -60,6 +60,7 @@ EndsWith = Annotated[
     str | None,
     typer.Option(help="The exit code, or signal, that COMMAND has to end with; 0 by default."),
 ]
+STORE_INSIDE = "/trimtab/store"  # where containers have what was removed, if anywhere
 IMAGE = typer.Argument(
     help="An archive, an OCI folder, or the name by which an engine (DOCKER_HOST) has it."
 )
@@ -96,7 +97,7 @@ def slim(
     gpus: For = None,
     unloaded: UnloadedOption = Unloaded.KEEP,
     share: ShareOption = Share.AUTO,
-    fallback: FallbackOption = Fallback.PACKED,
+    fallback: FallbackOption = Fallback.STORE,
     store: StoreOption = None,
     store_address: StoreAddressOption = None,
     settle: SettleOption = 5,
@@ -104,13 +105,16 @@ def slim(
     """Trace COMMAND in IMAGE, without an engine, and write the slim image WORKSPACE/slim.tar.
 
     Where IMAGE is the name NAME:TAG of an engine's, that gets the slim image too, as NAME:slim.
-    IMAGE stays as it is.
+    IMAGE stays as it is. What was removed is in WORKSPACE/store, and comes back in containers that
+    have that folder as /trimtab/store, unless --fallback, --store or --store-address say otherwise.
     """
     if fallback == Fallback.ORIGINAL:
         raise UserError(
             "--fallback original: the original is not there where an image runs; expected packed,"
             " store or none"
         )
+    if fallback == Fallback.STORE and store is None:
+        store, store_address = str(folder / STORE), store_address or STORE_INSIDE
     target = TargetConfig(kind="image", location=location)
     program = given.ProgramOptions(
         target=target, output=output, compare=compare,

@@ -42,6 +42,15 @@ def rename_in(copy: HeldFolder, patterns: Iterable[str], olds: Collection[Path],
                         folder.write(path.name, _startable(after, bytes(new)), mode)
 
 
+def names_any(path: Path, olds: Collection[Path]) -> bool:
+    """Return whether `rename_in` would change the file `path` for naming one of `olds`."""
+    status = path.lstat()
+    if not stat.S_ISREG(status.st_mode) or status.st_size > _SCRIPT_BYTES:
+        return False
+    before = path.read_bytes()
+    return Renaming(olds, Path("/"), in_json=path.suffix == ".json")(before) != before
+
+
 class Renaming:
     """Says `new` in a text that says one of `olds`: whole paths, and those of what is below.
 

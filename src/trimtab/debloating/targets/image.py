@@ -7,7 +7,7 @@ slim root file system: `slim.tar`, which engines load.
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -20,11 +20,12 @@ from trimtab.debloating.targets.root_folder import RootFolder
 from trimtab.errors import UserError
 from trimtab.profiling.images.image_workload import in_its_root
 from trimtab.profiling.images.unpacked import Unpacked, unpacked_image
+from trimtab.profiling.runs.from_workload import absolute
 from trimtab.profiling.runs.program import Program
 from trimtab.records.manifest import Environment, Manifest
 from trimtab.records.usage import Usage
 
-SLIM_IMAGE = "slim.tar"
+SLIM_IMAGE, STORE = "slim.tar", "store"  # beside the slim file system
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,16 @@ class Image(RootFolder):
         return {*super().also_kept(workloads), run.working_folder, *run.volumes}
 
     def program(self, workload: Workload, run_folder: Path, slim: Path | None = None) -> Program:
-        """Return `workload` as it runs in the image's file system, or in the one at `slim`."""
-        return super().program(in_its_root(workload), run_folder, slim)
+        """Return `workload` as it runs in the image's file system, or in the one at `slim`.
+
+        A store beside that is the one that it asks for what was removed.
+        """
+        program = super().program(in_its_root(workload), run_folder, slim)
+        store = None if slim is None else absolute(slim).parent / STORE
+        if store is None or not store.is_dir():
+            return program
+        environment = {**program.environment, "TRIMTAB_STORE": str(store)}
+        return replace(program.seeing(store), environment=environment)
 
     def check_place(self, destination: Path) -> None:
         """Raise UserError where results at `destination` would take the place of the image."""

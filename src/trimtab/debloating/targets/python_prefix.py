@@ -8,7 +8,7 @@ from typing import Self
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.copies.held_folder import HeldFolder
 from trimtab.debloating.copies.layout import OF_THE_SYSTEM
-from trimtab.debloating.copies.renaming import rename_in
+from trimtab.debloating.copies.renaming import names_any, rename_in
 from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY
 from trimtab.debloating.targets.folder import Folder
 from trimtab.errors import UserError
@@ -81,8 +81,13 @@ class PythonPrefix(Folder):
         return moved(program, self.root, slim) if slim else program
 
     def also_kept(self, workloads: Sequence[Workload]) -> set[str]:
-        """Return the folders of packages, in which Python finds the fallback."""
-        return {str(path) for path in self.root.glob(_PACKAGES)}
+        """Return the folders of packages, in which Python finds the fallback, and what names the
+        environment: it would come back with the name of the original.
+        """
+        packages = {str(path) for path in self.root.glob(_PACKAGES)}
+        names = {self.root, self.root.resolve()}
+        found = (path for pattern in _NAME_IT for path in self.root.glob(pattern))
+        return packages | {str(path) for path in found if names_any(path, names)}
 
     def may_remove_unloaded(self, name: str) -> bool:
         """Return whether it is of a package: Python loads others before, and other programs do."""

@@ -61,6 +61,8 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> DebloatStage:
     (ours / "used.txt").write_text("used")
     (ours / "unused.txt").write_text("unused" * 1000)
     (ours / "link").symlink_to("used.txt")
+    (original / "bin/never_run").write_text(f"#!{original}/bin/python\nimport markupsafe\n")
+    (original / "bin/names_nothing").write_text("#!/bin/sh\n")
     (original / "share/empty").mkdir(parents=True)
     Path(os.fsdecode(bytes(original / "share") + b"/strange\xff\n")).write_text("strange")
     (folder / "program.py").write_text(PROGRAM)
@@ -107,6 +109,10 @@ def test_it_runs_without_what_it_does_not_use(stage: DebloatStage, slim: Path) -
         f"__pycache__/{path.name}" for path in packages.glob("data_of_ours/__pycache__/*")
     }
     assert not (slim / "env/share").exists()
+    # What names the environment would come back with the original's name.
+    script = (slim / "env/bin/never_run").read_text()
+    assert script == f"#!{slim}/env/bin/python\nimport markupsafe\n"
+    assert not (slim / "env/bin/names_nothing").exists()
 
 
 def test_what_went_is_what_the_table_says(stage: DebloatStage, slim: Path) -> None:
