@@ -1,12 +1,13 @@
 """Images of ordinary software from Debian's packages, made slim: size, packages, and whether they run.
 
-    python benchmarks/images.py [--case NAME]... [--keep FOLDER]
+    python benchmarks/images.py [--case NAME]... [--folder FOLDER]
 
 Needs root, debootstrap and an engine (`make deps-docker`). Each image is built from packages alone,
 its command traced by `trimtab image slim` without the engine, and the slim one loaded there: the
 same command, or the same requests to its server, have to have the same output in both, with files
-restored and, once more, with nothing that comes back allowed (`strict`). Sizes are those of all
-layers, uncompressed and compressed anew, as `trimtab image compare` has them.
+restored from the store and, once more, where nothing may come back (`strict`). So have they with a
+command or requests that were not traced. Sizes are those of all layers, uncompressed and compressed
+anew, as `trimtab image compare` has them. Times are of whatever else the machine does.
 """
 
 import argparse
@@ -29,8 +30,6 @@ from common import load, save
 PROJECT = Path(__file__).parents[1]
 REQUESTS = Path(__file__).with_name("image_requests.py")
 TRIMTAB = (sys.executable, "-c", "from trimtab.cli.main import main; main()")
-PUBLISHED_PCT = {"nginx": 95, "redis": 95, "python": 97}
-BAR_PCT = {"python": 95.0}
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Case:
     port: int | None = None
     held_out: tuple[str, ...] = ()  # a command that is not traced
     user: str = ""
-    variables: tuple[str, ...] = ()
+    wheels: tuple[str, ...] = ()  # for Debian's Python
     files: dict[str, str] = field(default_factory=dict)
 
     def drive(self, name: str, held_out: bool = False) -> tuple[str, ...]:
@@ -56,7 +55,28 @@ _POSTGRES = (
     " $bin/pg_ctl -w -s -D /tmp/d -o '-k /tmp -h \"\"' -l /tmp/log start;"
     " psql -h /tmp -Atc '{}' postgres; $bin/pg_ctl -w -s -D /tmp/d stop"
 )
-_SCRIPT = "import json, re, sqlite3; print(json.dumps({'sum': sum(range(10)), 'find': re.findall('a.', 'abac')}))"
+_SCRIPT = (
+    "import json, re, sqlite3;"
+    " print(json.dumps({'sum': sum(range(10)), 'find': re.findall('a.', 'abac')}))"
+)
+_TRAINING = """
+import sys, torch
+from torch import nn
+torch.manual_seed(0)
+torch.set_num_threads(1)
+net = nn.Sequential(nn.Conv2d(1, 6, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+                    nn.Linear(864, 84), nn.ReLU(), nn.Linear(84, 10))
+images, labels = torch.rand(640, 1, 28, 28), torch.randint(10, (640,))
+optimiser = torch.optim.Adam(net.parameters())
+batch = int(sys.argv[1])
+for epoch in range(2):
+    for start in range(0, len(images), batch):
+        optimiser.zero_grad()
+        loss = nn.functional.cross_entropy(net(images[start:start + batch]), labels[start:start + batch])
+        loss.backward()
+        optimiser.step()
+    print(epoch, loss.item())
+"""
 CASES = {
     "python": Case(
         ("python3",),
@@ -101,6 +121,10 @@ CASES = {
         ("busybox", "sh", "-c", "echo b a | tr ' ' '\\n' | busybox sort"),
         held_out=("busybox", "sh", "-c", "busybox seq 3 | busybox tac"),
     ),
+    "torch": Case(
+        ("python3",), ("python3", "/srv/train.py", "32"), wheels=("torch==2.13.0", "numpy"),
+        held_out=("python3", "/srv/train.py", "50"), files={"srv/train.py": _TRAINING},
+    ),
     "cron": Case(
         ("cron",),
         ("sh", "-c", "mkdir -p /tmp/j && printf 'echo ran > /tmp/j/out' > /tmp/j/job.sh"
@@ -140,6 +164,9 @@ def built(address: str, name: str, case: Case, base: Path, folder: Path) -> str:
     finally:
         run(["umount", root / "proc"])
     policy.unlink()
+    if case.wheels:
+        pip = [sys.executable, "-m", "pip", "install", "-q", "--no-compile"]
+        run([*pip, "--target", root / "usr/lib/python3/dist-packages", *case.wheels], timeout=900)
     clean(root)
     for path, text in case.files.items():
         (root / path).write_text(text)
@@ -157,9 +184,12 @@ def clean(root: Path) -> None:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def output_of(address: str, image: str, name: str, case: Case, held_out: bool, strict: bool) -> str:
+def output_of(
+    address: str, image: str, name: str, case: Case, store: Path, *, held_out: bool, strict: bool
+) -> str:
     """Return what a run of the image in the engine puts out, or what its server answers."""
     options = ["run", "--rm", "--pull", "never", "--network", "host"]
+    options += ["--volume", f"{store}:/trimtab/store:ro"] if store.is_dir() else []
     options += ["--user", case.user] if case.user else []
     if strict:
         options += ["--env", "TRIMTAB_FALLBACK=strict"]
@@ -198,7 +228,17 @@ def measured(address: str, name: str, case: Case, base: Path, folder: Path) -> d
     """Build, slim, run and compare one image."""
     image = built(address, name, case, base, folder)
     environment = {**os.environ, "DOCKER_HOST": address, "XDG_CACHE_HOME": str(folder / "cache")}
-    words = ["image", "slim", image, "--runs", "2", "--settle", "2", "--workspace", str(folder / "ws")]
+    words = [
+        "image",
+        "slim",
+        image,
+        "--runs",
+        "2",
+        "--settle",
+        "2",
+        "--workspace",
+        str(folder / "ws"),
+    ]
     words += ["--user", case.user] if case.user else []
     if case.port is not None:
         words += ["--drive", " ".join(case.drive(name)), "--address", f"127.0.0.1:{case.port}"]
@@ -206,7 +246,11 @@ def measured(address: str, name: str, case: Case, base: Path, folder: Path) -> d
     run([*TRIMTAB, *words, "--", *case.command], env=environment, cwd=folder, timeout=1500)
     figures: dict[str, Any] = {"slim_s": time.perf_counter() - began_s}
     slim = f"case-{name}:slim"
-    run([*TRIMTAB, "image", "compare", image, slim, "--output", "both.json"], env=environment, cwd=folder)
+    run(
+        [*TRIMTAB, "image", "compare", image, slim, "--output", "both.json"],
+        env=environment,
+        cwd=folder,
+    )
     both = json.loads((folder / "both.json").read_text())
     for side in ("before", "after"):
         kept = ("file_bytes", "layer_bytes", "compressed_bytes", "files", "executables")
@@ -215,11 +259,14 @@ def measured(address: str, name: str, case: Case, base: Path, folder: Path) -> d
         }
     figures["packages"] = packages_of(folder / "ws")
     for held_out in (False, True) if case.held_out or case.port else (False,):
-        before = output_of(address, image, name, case, held_out, strict=False)
+        place, none = (folder / "ws/store", Path("/nonexistent"))
+        before = output_of(address, image, name, case, none, held_out=held_out, strict=False)
         for strict in (False, True):
             key = f"{'held_out' if held_out else 'traced'}{'_strict' if strict else ''}"
             try:
-                after = output_of(address, slim, name, case, held_out, strict)
+                after = output_of(
+                    address, slim, name, case, place, held_out=held_out, strict=strict
+                )
                 figures[key] = "equal" if after == before else f"other: {after[-300:]}"
             except RuntimeError as error:
                 figures[key] = f"failed: {str(error)[-300:]}"
@@ -251,7 +298,6 @@ def main() -> None:
         base = Path(place, "base")
         mirror = run(["apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages"])
         run(["debootstrap", "--variant=minbase", "bookworm", base, mirror.split()[0]], timeout=900)
-        shutil.copy("/etc/apt/sources.list", base / "etc/apt/sources.list") if Path("/etc/apt/sources.list").is_file() else None
         for name in given.case or CASES:
             folder = Path(place, name)
             folder.mkdir()

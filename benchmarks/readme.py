@@ -7,6 +7,7 @@ from typing import Any
 import corpus_table
 import gpu_corpus_table
 import gpu_table
+import image_table
 import schedule_table
 import trust_table
 import tuning_table
@@ -20,6 +21,7 @@ SCHEDULE_BEGIN = "<!-- scheduling figures: made by readme.py -->"
 SCHEDULE_END = "<!-- end of scheduling figures -->"
 TRUST = ("<!-- trust: made by readme.py -->", "<!-- end of trust -->")
 TUNING = ("<!-- tuning: made by readme.py -->", "<!-- end of tuning -->")
+IMAGES = ("<!-- images: made by readme.py -->", "<!-- end of images -->")
 CPU_CORPUS = ("<!-- CPU corpus: made by readme.py -->", "<!-- end of CPU corpus -->")
 GPU_CORPUS = ("<!-- GPU corpus: made by readme.py -->", "<!-- end of GPU corpus -->")
 GPU_BEGIN, GPU_END = "<!-- GPU figures: made by readme.py -->", "<!-- end of GPU figures -->"
@@ -177,6 +179,7 @@ def main() -> None:
     text = _replaced(text, SCHEDULE_BEGIN, SCHEDULE_END, machines, schedules)
     trust = _machines(trust_table.RESULTS)
     text = _replaced(text, *TRUST, trust, trust_table.rows())
+    text = _replaced(text, *IMAGES, _machines(image_table.RESULTS), image_table.rows())
     tuning = _machines([f"tuning_{name}" for name in tuning_table.RESULTS])
     text = _replaced(text, *TUNING, tuning, tuning_table.rows())
     described = read_json(gpu_table.FOLDER / "machines.json")
