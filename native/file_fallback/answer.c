@@ -168,7 +168,7 @@ static GENERAL long slowly(void (*part)(struct slow *), const struct call *call,
   result = slow->result;
   /* Who executes another program does not come back, and may share its memory with its parent. */
   if (!is_spelled) drop_memory(slow, sizeof *slow);
-  if (again) result = make_call(call->number, changed);
+  if (again && call) result = make_call(call->number, changed);
   if (is_spelled) drop_memory(slow, sizeof *slow);
   return result;
 }
