@@ -7,7 +7,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: all test test-bare test-skipped lint bench docs native lock deps-chromium deps-cuda deps-cuda-large deps-spark deps-slurm deps-postgresql deps-docker deps-fuzz fuzz clean
+.PHONY: all test test-bare test-skipped lint bench bench-images docs native lock deps-chromium deps-cuda deps-cuda-large deps-spark deps-slurm deps-postgresql deps-docker deps-fuzz fuzz clean
 
 all: .venv/.installed native  ## the quickstart experiment; prints where its report is
 	$(SNAKEMAKE) all

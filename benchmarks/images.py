@@ -1,4 +1,4 @@
-"""Images of ordinary software from Debian's packages, made slim: size, packages, and whether they run.
+"""Images of ordinary software from Debian's packages, made slim: sizes, and whether they run.
 
     python benchmarks/images.py [--case NAME]... [--folder FOLDER]
 
@@ -72,10 +72,21 @@ batch = int(sys.argv[1])
 for epoch in range(2):
     for start in range(0, len(images), batch):
         optimiser.zero_grad()
-        loss = nn.functional.cross_entropy(net(images[start:start + batch]), labels[start:start + batch])
+        part = slice(start, start + batch)
+        loss = nn.functional.cross_entropy(net(images[part]), labels[part])
         loss.backward()
         optimiser.step()
     print(epoch, loss.item())
+"""
+_JAVA = "cd /tmp && cp /srv/Hello.java . && javac Hello.java && java -cp . Hello"
+_HELLO = """
+import java.util.stream.*;
+public class Hello {
+    public static void main(String[] words) {
+        System.out.println(IntStream.range(0, Integer.parseInt(words[0])).boxed()
+            .map(String::valueOf).collect(Collectors.joining(",")));
+    }
+}
 """
 CASES = {
     "python": Case(
@@ -108,13 +119,9 @@ CASES = {
     ),
     "jvm": Case(
         ("default-jdk-headless",),
-        ("sh", "-c", "cd /tmp && cp /srv/Hello.java . && javac Hello.java && java -cp . Hello 3"),
-        held_out=("sh", "-c", "cd /tmp && cp /srv/Hello.java . && javac Hello.java && java -cp . Hello 8"),
-        files={
-            "srv/Hello.java": "public class Hello { public static void main(String[] a) {"
-            " System.out.println(java.util.stream.IntStream.range(0, Integer.parseInt(a[0]))"
-            ".boxed().map(String::valueOf).collect(java.util.stream.Collectors.joining(\",\"))); } }"
-        },
+        ("sh", "-c", f"{_JAVA} 3"),
+        held_out=("sh", "-c", f"{_JAVA} 8"),
+        files={"srv/Hello.java": _HELLO},
     ),
     "busybox": Case(
         ("busybox-static",),
