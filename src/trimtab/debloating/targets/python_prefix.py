@@ -26,6 +26,7 @@ _NAME_IT = (
     f"{_PACKAGES}/*.dist-info/direct_url.json",
     "share/jupyter/kernels/*/kernel.json",
 )
+_INTERPRETERS = "bin/python*"
 _HOOK = "00_trimtab_fallback.pth"  # before the other hooks, in the order that Python runs them
 _MODULES = {
     FILE_FALLBACK_LIBRARY: "trimtab_file_fallback",
@@ -82,12 +83,14 @@ class PythonPrefix(Folder):
 
     def also_kept(self, workloads: Sequence[Workload]) -> set[str]:
         """Return the folders of packages, in which Python finds the fallback, and what names the
-        environment: it would come back with the name of the original.
+        environment: it would come back with the name of the original. Each name of the interpreter
+        stays, as a shell would take another Python for one that is not there.
         """
         packages = {str(path) for path in self.root.glob(_PACKAGES)}
         names = {self.root, self.root.resolve()}
         found = (path for pattern in _NAME_IT for path in self.root.glob(pattern))
-        return packages | {str(path) for path in found if names_any(path, names)}
+        naming = {path for path in found if names_any(path, names)}
+        return packages | set(map(str, naming.union(self.root.glob(_INTERPRETERS))))
 
     def may_remove_unloaded(self, name: str) -> bool:
         """Return whether it is of a package: Python loads others before, and other programs do."""

@@ -113,6 +113,9 @@ def test_it_runs_without_what_it_does_not_use(stage: DebloatStage, slim: Path) -
     script = (slim / "env/bin/never_run").read_text()
     assert script == f"#!{slim}/env/bin/python\nimport markupsafe\n"
     assert not (slim / "env/bin/names_nothing").exists()
+    # A shell would take the system's Python for a name that is not there.
+    names = {path.name for path in original.glob("bin/python*")}
+    assert len(names) > 1 and {path.name for path in slim.glob("env/bin/python*")} == names
 
 
 def test_what_went_is_what_the_table_says(stage: DebloatStage, slim: Path) -> None:
