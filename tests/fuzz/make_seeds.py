@@ -148,6 +148,7 @@ _TILES = [[0, 10, 0], [10, 20, 1]]
 # What has to fit other fields.
 _EXAMPLES: dict[str, dict[str, Any]] = {
     "DeflatorSearch": {"rows": [], "confirmed": None},
+    "LearnedCode": {"files": [{"path": "lib/a.so", "kind": "file", "processes": 1}]},
     "Summary": {"simulator": "kernel"},
     "LibrarySpans": {
         "library": "/env/lib/a.so", "size_bytes": 20, "kept_bytes": 20, "removed_bytes": 0,
