@@ -7,7 +7,7 @@ from common import load
 RESULTS = ("images",)
 # What the sources say was reached, of images of another base.
 _PUBLISHED = {"nginx": "95 %", "redis": "95 %", "python": "97 %"}
-_BARS_PCT = {"python": 95.0, "torch": 75.0}
+_BARS_PCT = {"nginx": 95.0, "redis": 95.0, "python": 95.0, "torch": 75.0}
 _RUNS = ("traced", "traced_strict", "held_out", "held_out_strict")
 
 
@@ -29,10 +29,12 @@ def _row(name: str, case: Any) -> tuple[str, str, str, str]:
     other = [key.replace("_", " ") for key, how in runs.items() if how != "equal"]
     packages = case["packages"]
     bar = f"at least {_BARS_PCT[name]:g} % smaller" if name in _BARS_PCT else "runs and serves"
+    bar += ", compressed too" if name == "torch" else ""
     if name in _PUBLISHED:
         bar += f" (published: {_PUBLISHED[name]})"
     delivered = all(how == "equal" for key, how in runs.items() if "strict" not in key)
-    met = delivered and layers >= _BARS_PCT.get(name, 0) and packed >= _BARS_PCT.get(name, 0)
+    smaller = min(layers, packed) if name == "torch" else layers
+    met = delivered and smaller >= _BARS_PCT.get(name, 0)
     measured = (
         f"layers {before['layer_bytes'] / 1e6:,.0f} to {after['layer_bytes'] / 1e6:,.0f} MB"
         f" ({-layers:+.1f} %), compressed {before['compressed_bytes'] / 1e6:,.0f} to"
