@@ -15,6 +15,7 @@ from trimtab.binaries.elf.promises import broken_promise
 from trimtab.binaries.elf.reader import Elf, read_elf, read_loaded
 from trimtab.binaries.errors import ElfError, UnreadableError
 from trimtab.binaries.relations.likely import with_likely
+from trimtab.binaries.relations.resolvers import resolvers
 from trimtab.binaries.rewriting.locate import left_as_it_is, locate
 from trimtab.binaries.rewriting.not_started import stop_patches, without_start
 from trimtab.binaries.rewriting.regions import Patch
@@ -232,7 +233,10 @@ def _locate_used(elf: Elf, library: ProfiledLibrary, options: Debloat, gpu: GpuS
         and not why_started(elf, functions, used)
         and (not gpu.keeps_all or not has_gpu_code(elf))
     )
-    used = np.zeros_like(used) if stopped else with_likely(elf, functions, used)
+    if not stopped:
+        used = with_likely(elf, functions, used | resolvers(elf, functions))
+    else:
+        used = np.zeros_like(used)
     spans = locate(elf, functions, used, options.symbols == Symbols.KEEP)
     spans = without_start(elf, spans) if stopped else spans
     spans, gpu_code = locate_gpu_code(

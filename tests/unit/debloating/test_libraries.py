@@ -1,5 +1,6 @@
 """Which libraries are debloated, and how their bytes add up."""
 
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.relations.resolvers import resolvers
 from trimtab.config.groups.debloat import Debloat, Symbols
 from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries import ProfiledLibrary, locate_used, profiled_libraries, size_of
@@ -100,3 +102,28 @@ def test_sizes(tmp_path: Path) -> None:
     assert size.length_bytes == 10_000_000
     assert size.disk_bytes == 0
     assert 0 < size.compressed_bytes < 20_000
+
+
+CHOOSING = """
+int unused(int x) { return x + 1; }
+static int one(int x) { return x + 2; }
+int helper(void);
+static int (*choose(void))(int) { return helper() ? one : unused; }
+int by_ifunc(int x) __attribute__((ifunc("choose")));
+int helper(void) { return 1; }
+"""
+
+
+def test_what_the_dynamic_linker_calls_to_choose_a_function_stays(tmp_path: Path) -> None:
+    """A program that was not traced may refer to it; nothing can come back while it is linked."""
+    path = tmp_path / "libchoosing.so"
+    options = ["-shared", "-fPIC", "-O1", "-fno-inline", "-fvisibility=protected"]
+    subprocess.run(
+        ["gcc", "-x", "c", "-", "-o", path, *options], input=CHOOSING, text=True, check=True
+    )
+    [target] = profiled_libraries([usage(path, [])], tmp_path)
+    functions = read_functions(read_elf(path))
+    chosen = resolvers(read_elf(path), functions)
+    assert chosen.sum() == 1
+    located = locate_used(target, Debloat(name="x"), GpuScope())
+    assert 1 <= located.functions_used < len(functions)
