@@ -13,7 +13,12 @@ from typing import Protocol
 from trimtab.debloating.files.keeping import Found, Reason, Root, Rule, Wanted
 from trimtab.debloating.files.listing import listed
 from trimtab.debloating.files.programs import interpreter_of_script, loaded_by_program
-from trimtab.debloating.files.python_packages import byte_code, distribution_of, package_of
+from trimtab.debloating.files.python_packages import (
+    byte_code,
+    distribution_of,
+    package_of,
+    start_of_python,
+)
 from trimtab.debloating.files.regions import (
     certificates_for,
     locale_of,
@@ -86,6 +91,7 @@ _RULES: tuple[Rule, ...] = (
     terminals_for,
     certificates_for,
     time_zone,
+    start_of_python,
     package_of,
     distribution_of,
     byte_code,

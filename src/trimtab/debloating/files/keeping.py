@@ -32,6 +32,7 @@ class Reason(StrEnum):
     TERMINAL = "description of terminals"
     CERTIFICATES = "certificates"
     TIME_ZONE = "time zone"
+    START = "a start of Python may need it"
     PACKAGE = "makes a folder a Python package"
     METADATA = "metadata of a Python distribution"
     BYTE_CODE = "byte code of a module, or its source"

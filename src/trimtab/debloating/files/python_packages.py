@@ -18,6 +18,37 @@ _METADATA = (
 )
 
 
+_CODECS = re.compile(r"/lib(?:32|64)?/python3[\d.]*t?/encodings\Z")
+_SITE = re.compile(r"/lib(?:32|64)?/python3[\d.]*t?/site\.py\Z")
+# What a start of Python imports by its options (-W, -X dev, -m), and for a message of an error.
+_BY_OPTION = (
+    *("warnings", "traceback", "linecache", "tokenize", "token", "textwrap", "contextlib", "re"),
+    *("sre_compile", "sre_constants", "sre_parse", "enum", "functools", "operator", "keyword"),
+    *("types", "copyreg", "collections", "_collections_abc", "reprlib", "string", "locale"),
+    *("runpy", "pkgutil", "inspect", "ast", "dis", "opcode", "heapq", "__future__", "bisect"),
+)
+
+
+def start_of_python(root: Root, found: Found) -> Iterator[Wanted]:
+    """Keep, with an installation of Python, what its start may need before anything comes back.
+
+    That is what another locale or option asks for: codecs, and modules by which warnings are
+    filtered and errors told.
+    """
+    seen = root.tree.seen(found.path)
+    if _CODECS.search(seen):
+        for name in root.tree.names.get(found.path, ()):
+            if name.endswith(".py"):
+                yield Wanted(f"{seen}/{name}", Reason.START)
+    elif _SITE.search(seen):
+        library = posixpath.dirname(seen)
+        for module in _BY_OPTION:
+            yield Wanted(f"{library}/{module}.py", Reason.START)
+            for name in root.tree.names.get(root.tree.inside(f"{library}/{module}") or "", ()):
+                if name.endswith(".py"):
+                    yield Wanted(f"{library}/{module}/{name}", Reason.START)
+
+
 def package_of(root: Root, found: Found) -> Iterator[Wanted]:
     """Keep what makes a folder a package: without it, Python would take it for another kind."""
     for name in root.tree.names.get(found.path, ()):

@@ -201,6 +201,26 @@ def test_a_module_stays_with_its_package_byte_code_and_metadata() -> None:
         assert PYTHON.keys() - kept(PYTHON, used(f"{SITE}/{used_path}")) == gone
 
 
+def test_a_start_of_python_in_another_locale_and_with_other_options() -> None:
+    """What it imports before anything can come back."""
+    library = "/opt/env/lib/python3.11"
+    root: dict[str, Content] = {
+        f"{library}/{name}": "x"
+        for name in (
+            *("site.py", "os.py", "warnings.py", "traceback.py", "re/__init__.py", "re/_parser.py"),
+            *("encodings/__init__.py", "encodings/ascii.py", "encodings/cp1252.py", "csv.py"),
+            *("encodings/__pycache__/ascii.cpython-311.pyc", "re/data.txt", "test/warnings.py"),
+        )
+    }
+    site = used(f"{library}/site.py", f"{library}/encodings/__init__.py")
+    names = {path.removeprefix(f"{library}/") for path in kept(root, site)}
+    assert names >= {"warnings.py", "traceback.py", "re/_parser.py", "encodings/cp1252.py"}
+    assert "encodings/__pycache__/ascii.cpython-311.pyc" in names
+    assert not names & {"os.py", "csv.py", "re/data.txt", "test/warnings.py"}
+    other = used(f"{library}/os.py")  # an installation that nobody started
+    assert not any("warnings" in path for path in kept(root, other))
+
+
 def test_a_folder_that_imports_listed_has_no_empty_packages() -> None:
     """A folder without modules would pass for a package, and an import succeed that failed."""
     found = kept(PYTHON, used(SITE, f"{SITE}/one", uses="list"))
