@@ -140,12 +140,20 @@ CASES = {
 }  # fmt: skip
 
 
+class CommandError(RuntimeError):
+    """A command did not succeed."""
+
+    def __init__(self, exit_code: int, said: str) -> None:
+        super().__init__(f"exit code {exit_code}: {said}")
+        self.exit_code = exit_code
+
+
 def run(words: Sequence[str | Path], **options: Any) -> str:
     """Run a command that has to succeed, and return what it printed."""
     done = subprocess.run(words, capture_output=True, text=True, **options)
     if done.returncode:
         said = (done.stderr or done.stdout)[-2000:]
-        raise RuntimeError(f"{' '.join(map(str, words))[:300]}: {done.returncode}: {said}")
+        raise CommandError(done.returncode, f"{Path(words[0]).name}: {said}")
     return done.stdout
 
 
@@ -219,7 +227,7 @@ def wait_for(port: int) -> None:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.05)
-    raise RuntimeError(f"nothing answers on port {port}")
+    raise CommandError(1, f"nothing answers on port {port}")
 
 
 def gone(port: int) -> None:
@@ -274,9 +282,9 @@ def measured(address: str, name: str, case: Case, base: Path, folder: Path) -> d
                 after = output_of(
                     address, slim, name, case, place, held_out=held_out, strict=strict
                 )
-                figures[key] = "equal" if after == before else f"other: {after[-300:]}"
-            except RuntimeError as error:
-                figures[key] = f"failed: {str(error)[-300:]}"
+                figures[key] = "equal" if after == before else "other"
+            except CommandError as error:
+                figures[key] = f"ended with exit code {error.exit_code}"
     return figures
 
 
@@ -310,7 +318,7 @@ def main() -> None:
             folder.mkdir()
             try:
                 cases[name] = measured(address, name, CASES[name], base, folder)
-            except (RuntimeError, subprocess.TimeoutExpired) as error:
+            except (CommandError, subprocess.TimeoutExpired) as error:
                 cases[name] = {"error": re.sub(r"\s+", " ", str(error))[-600:]}
             print(name, json.dumps(cases[name]), flush=True)
             shutil.rmtree(folder, ignore_errors=True)

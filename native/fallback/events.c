@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -113,6 +115,10 @@ static int is_refused(const struct miss *miss) {
 
 void refuse(void) {
   int named = *refused.name != 0;
+  /* What makes a name readable may have been removed, too: it comes back as in any other run. */
+  unsigned long faults = 1ul << (SIGSEGV - 1) | 1ul << (SIGTRAP - 1);
+  behaviour = REPORT;
+  syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &faults, NULL, sizeof faults);
   const char *readable = demangled(named ? refused.name : refused.near);
   give_up("%s%.*s%s in %s (address 0x%x) was removed: no profiled run used it; profile the workload "
           "with it, or run with TRIMTAB_FALLBACK=restore",

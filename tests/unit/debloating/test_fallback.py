@@ -283,6 +283,33 @@ def test_names_are_readable_and_without_one_the_nearest_is_said(slim: Path, reco
     assert (done.returncode, done.stdout) == (0, f"2 {-len('too large: 7')}\n")
 
 
+FAR = "__attribute__((noinline, aligned(4096)))"
+LONG = '__asm__ volatile(".fill 65536, 1, 0x90");'
+DEMANGLES = f"""
+{FAR} int used(void) {{ return 1; }}
+{FAR} char *__cxa_demangle(const char *name, char *to, void *bytes, int *status) {{
+  {LONG}
+  *status = 0;
+  return "as people read it";
+}}
+"""
+
+
+def test_what_makes_names_readable_may_have_been_removed_itself(
+    build: Callable[..., Path], record: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "lib").mkdir()
+    compile_library(tmp_path / "lib/libmine.so", f"{FAR} int mine(int x) {{ {LONG} return x; }}")
+    command = ["gcc", "-x", "c", "-", "-O1", "-shared", "-fPIC", "-Wl,-soname,libstdc++.so.6"]
+    command += ["-o", str(tmp_path / "lib/libstdc++.so.6")]
+    subprocess.run(command, input=DEMANGLES, text=True, check=True)
+    slim = build(origin=tmp_path)
+    load = "cxx = ctypes.CDLL(sys.prefix + '/lib/libstdc++.so.6')\n"
+    strict = run(slim, record, load + "mine.mine(1)", "strict")
+    assert strict.stderr.startswith("trimtab: as people read it in libmine.so"), strict
+    assert strict.returncode == 70 and called(record) == ["mine"]
+
+
 def test_handlers_and_masks_of_the_program_are_as_it_left_them(slim: Path, record: Path) -> None:
     done = run(slim, record, """
 import faulthandler
