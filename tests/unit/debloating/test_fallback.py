@@ -284,11 +284,11 @@ def test_names_are_readable_and_without_one_the_nearest_is_said(slim: Path, reco
 
 
 FAR = "__attribute__((noinline, aligned(4096)))"
-LONG = '__asm__ volatile(".fill 65536, 1, 0x90");'
+FILL = '__asm__ volatile(".fill 65536, 1, 0x90");'
 DEMANGLES = f"""
 {FAR} int used(void) {{ return 1; }}
 {FAR} char *__cxa_demangle(const char *name, char *to, void *bytes, int *status) {{
-  {LONG}
+  {FILL}
   *status = 0;
   return "as people read it";
 }}
@@ -299,7 +299,7 @@ def test_what_makes_names_readable_may_have_been_removed_itself(
     build: Callable[..., Path], record: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "lib").mkdir()
-    compile_library(tmp_path / "lib/libmine.so", f"{FAR} int mine(int x) {{ {LONG} return x; }}")
+    compile_library(tmp_path / "lib/libmine.so", f"{FAR} int mine(int x) {{ {FILL} return x; }}")
     command = ["gcc", "-x", "c", "-", "-O1", "-shared", "-fPIC", "-Wl,-soname,libstdc++.so.6"]
     command += ["-o", str(tmp_path / "lib/libstdc++.so.6")]
     subprocess.run(command, input=DEMANGLES, text=True, check=True)
