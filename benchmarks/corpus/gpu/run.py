@@ -126,6 +126,10 @@ class Measurement:
             for when in ("before", "after"):
                 sizes = [file[f"size_{when}_bytes"] for file in manifest["files"].values()]
                 self.row[f"libraries_{when}_bytes"] = sum(sizes)
+            built = json.loads((self.workspace / "environment.json").read_text())
+            for when in ("before", "after"):
+                self.row[f"environment_{when}_bytes"] = built[f"{when}_bytes"]
+            self.row["removed_files"] = manifest["removed_files"]
             settling = json.loads((self.workspace / "settling.json").read_text())
             self.row["settling"] = {
                 "builds": settling["builds"],
