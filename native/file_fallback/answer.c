@@ -10,6 +10,7 @@
 #include "bring_back.h"
 #include "calls.h"
 #include "listing.h"
+#include "stand_in.h"
 
 /* What a slow answer takes: it has memory and a stack of its own, as a thread, a signal handler or a
  * child that is being spawned may have little. */
@@ -42,7 +43,8 @@ static void spell(const struct walk *walk, char to[PATH_BYTES], struct named nam
   int in_shadow;
   if (!walk->detour) return;
   const char *below = path_below(walk->here, &in_shadow);
-  if (!walk->in_shadow || !below) memcpy(to, walk->here, strlen(walk->here) + 1);
+  if (walk->stand_in) path_of_stand_in(to, walk->in_shadow, walk->stand_in);
+  else if (!walk->in_shadow || !below) memcpy(to, walk->here, strlen(walk->here) + 1);
   else if (!path_of(to, 1, below)) return;
   if (!*to) memcpy(to, "/", 2);
   arguments[named.path] = (long)to;
@@ -51,10 +53,11 @@ static void spell(const struct walk *walk, char to[PATH_BYTES], struct named nam
 
 /* Go along a path of a call; whether it may lead further now, as something came back, by us or by
  * another process meanwhile. */
-static int reach(struct walk *walk, struct named named, int follow, long arguments[6],
-                 char spelled[PATH_BYTES]) {
+static int reach(struct walk *walk, const struct call *call, struct named named, int follow,
+                 long arguments[6], char spelled[PATH_BYTES]) {
   const char *path = named.path < 0 ? NULL : (const char *)arguments[named.path];
   if (!path || length_of(path, PATH_BYTES) <= 0 || !may_be_removed(path)) return 0;
+  walk->looks = (call->behaviour & LOOKS) != 0;
   int arrived = walk_along(walk, folder_of(named, arguments), path, follow);
   if (walk->came_back && (arrived || !walk->detour)) spell(walk, spelled, named, arguments);
   return walk->came_back || arrived;
@@ -99,10 +102,12 @@ static long refusal(const struct walk *walk, const struct call *call, const long
 static void answer_after(struct slow *slow) {
   const struct call *call = slow->call;
   int follow = follows(call, slow->arguments);
-  int came = reach(&slow->walk, call->first, follow, slow->arguments, slow->first);
+  int came = reach(&slow->walk, call, call->first, follow, slow->arguments, slow->first);
   long refused = came ? refusal(&slow->walk, call, slow->arguments) : 0;
   if (refused) slow->result = refused;
-  else slow->again = came | reach(&slow->walk, call->second, 0, slow->arguments, slow->second);
+  else if (is_told_by_index(&slow->walk))
+    slow->result = tell(call, slow->arguments, slow->walk.stand_in);
+  else slow->again = came | reach(&slow->walk, call, call->second, 0, slow->arguments, slow->second);
 }
 
 /* The folder takes with it what was removed from it. */
@@ -124,7 +129,7 @@ static void answer_before(struct slow *slow) {
   int in_shadow;
   if (removes_folder(call, slow->arguments)) before_removal(slow);
   struct named made = call->second.path >= 0 ? call->second : call->first;
-  int came = reach(walk, made, follows(call, slow->arguments), slow->arguments, slow->second);
+  int came = reach(walk, call, made, follows(call, slow->arguments), slow->arguments, slow->second);
   if (call->behaviour & EXECUTES && *walk->here && !walk->in_shadow && sees_environment()) {
     const char *below = path_below(walk->here, &in_shadow);
     const struct entry *entry = below ? entry_at(below) : NULL;
@@ -164,12 +169,14 @@ static GENERAL long slowly(void (*part)(struct slow *), const struct call *call,
   __asm__ volatile("fxrstor64 %0" : : "m"(slow->vectors));
   long changed[6];
   for (int i = 0; i < 6; i++) changed[i] = slow->arguments[i];
-  int again = slow->again, is_spelled = slow->walk.detour;
+  int again = slow->again, is_spelled = slow->walk.detour, stood_for = slow->walk.stand_in != NULL;
   result = slow->result;
   /* Who executes another program does not come back, and may share its memory with its parent. */
   if (!is_spelled) drop_memory(slow, sizeof *slow);
   if (again && call) result = make_call(call->number, changed);
   if (is_spelled) drop_memory(slow, sizeof *slow);
+  /* What stood for the file has become it meanwhile. */
+  if (stood_for && result == -ENOENT) return answer(call->number, arguments);
   return result;
 }
 

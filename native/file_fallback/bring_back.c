@@ -10,10 +10,11 @@
 
 #include "contents.h"
 #include "record.h"
+#include "stand_in.h"
 
 enum { NO_REPLACE = 1, NAP_NS = 1000000, MOST_NAPS = 30000, RIGHTS_OF_OWNERS = 06000 };
 
-static int is_there(const char *path) {
+int is_there(const char *path) {
   struct status status;
   return !status_of(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &status);
 }
@@ -23,7 +24,7 @@ long open_state(int flags) {
   return path_of(path, 0, STATE_FILE) ? open_path(AT_FDCWD, path, flags, 0) : -ENAMETOOLONG;
 }
 
-static int has_state(long file, const struct entry *entry, uint8_t wanted) {
+int has_state(long file, const struct entry *entry, uint8_t wanted) {
   uint8_t state = AWAY;
   kernel(__NR_pread64, file, (long)&state, 1, number_of(entry), 0, 0);
   return state == wanted;
@@ -40,7 +41,7 @@ int is_away(long state, const struct entry *entry) {
 
 /* A child that was forked meanwhile has the file too: the lock is given back, not only closed. Not waited
  * for without end: without it two may do the same work, and one of both is taken. */
-static void lock(long file) {
+void lock(long file) {
   struct timespec nap = {0, NAP_NS};
   for (int naps = 0; naps < MOST_NAPS; naps++) {
     if (KERNEL(__NR_flock, file, LOCK_EX | LOCK_NB, 0, 0) != -EWOULDBLOCK) return;
@@ -48,7 +49,7 @@ static void lock(long file) {
   }
 }
 
-static void unlock(long file) {
+void unlock(long file) {
   KERNEL(__NR_flock, file, LOCK_UN, 0, 0);
   close_file(file);
 }
@@ -78,17 +79,26 @@ int may(const struct entry *entry, unsigned wanted) {
   return (entry->mode >> shift & wanted) == wanted;
 }
 
-/* For who may not read it, only as large. */
+/* Its stand-in becomes the file, if it has one, so that who looked before finds the same file. */
+static long begin_file(const struct entry *entry, int in_shadow, const char *partial) {
+  char stand_in[PATH_BYTES];
+  if (!path_of_stand_in(stand_in, in_shadow, entry) ||
+      KERNEL(__NR_rename, stand_in, partial, 0, 0))
+    return open_path(AT_FDCWD, partial, O_RDWR | O_CREAT | O_EXCL, 0600);
+  KERNEL(__NR_chmod, partial, 0600, 0, 0);
+  return open_path(AT_FDCWD, partial, O_RDWR, 0);
+}
+
 static long make_file(const struct entry *entry, int in_shadow, const char *partial) {
-  long file = open_path(AT_FDCWD, partial, O_RDWR | O_CREAT | O_EXCL, 0600);
+  long file = begin_file(entry, in_shadow, partial);
   if (file < 0) return file;
-  long error = in_shadow && !may(entry, R_OK) ? KERNEL(__NR_ftruncate, file, entry->bytes, 0, 0)
+  long error = in_shadow && !may(entry, R_OK) ? make_hollow(entry, file)
                                               : write_contents(entry, file, partial);
   close_file(file);
   return error;
 }
 
-static void give_attributes(const struct entry *entry, const char *partial) {
+void give_attributes(const struct entry *entry, const char *partial) {
   struct timespec times[2] = {{entry->modified_s, entry->modified_ns},
                               {entry->modified_s, entry->modified_ns}};
   unsigned mode = entry->mode & 07777;
@@ -116,7 +126,7 @@ static long take_place(const char *partial, const char *place) {
   return error;
 }
 
-static void name_partial(char to[PATH_BYTES], int in_shadow) {
+void name_partial(char to[PATH_BYTES], int in_shadow) {
   path_of(to, in_shadow, in_shadow ? ".partial-" : "trimtab/.partial-");
   struct text text = {to, to + strlen(to), to + PATH_BYTES, 1};
   put_number(&text, (uint64_t)KERNEL(__NR_gettid, 0, 0, 0, 0), 1);
@@ -169,13 +179,18 @@ static void make_parents(char place[PATH_BYTES], size_t root) {
   }
 }
 
+long open_shadow_guard(void) {
+  char guard[PATH_BYTES];
+  return path_of(guard, 1, ".lock") ? open_path(AT_FDCWD, guard, O_RDWR | O_CREAT, 0600) : -ENAMETOOLONG;
+}
+
 static void back_in_shadow(const struct entry *entry, long refused) {
-  char place[PATH_BYTES], guard[PATH_BYTES];
+  char place[PATH_BYTES];
   const char *path = text_at(entry->path);
-  if (!path_of(place, 1, path) || !path_of(guard, 1, ".lock"))
+  if (!path_of(place, 1, path))
     give_up(path, ": was removed, and its path in the cache is too long", "", "", "");
   if (is_there(place)) return;
-  long file = open_path(AT_FDCWD, guard, O_RDWR | O_CREAT, 0600), error = 0;
+  long file = open_shadow_guard(), error = 0;
   if (file >= 0) lock(file);
   if (!is_there(place)) {
     note_miss(path, entry->kind);
@@ -229,13 +244,14 @@ void bring_back_needs(const struct entry *program) {
   drop_memory(walk, sizeof *walk);
 }
 
-enum outcome bring_back(struct walk *walk) {
+enum outcome bring_back(struct walk *walk, int looks) {
   int in_shadow;
   const char *below = path_below(walk->here, &in_shadow);
   if (!below || in_shadow || !sees_environment()) return NOTHING;
   const struct entry *entry = entry_at(below);
   if (!entry || entry->kind == KEPT_PROGRAM) return made_in_shadow(walk, below);
   if (!is_of_environment(walk->here)) return NOTHING;
+  if (looks && find_stand_in(walk, entry)) return STOOD_FOR;
   long result = back_in_place(entry, walk->here);
   if (result == 0) return NOTHING;
   if (result < 0) {

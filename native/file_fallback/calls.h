@@ -15,7 +15,8 @@ enum {
   NOT_FOLLOWED = 1, /* a link at the end of the path is meant itself */
   MAKES = 2,        /* fails where the last path is taken: what was removed has to be there first */
   EXECUTES = 4,
-  REMOVES = 8 /* changes the folder that the first path lies in */
+  REMOVES = 8, /* changes the folder that the first path lies in */
+  LOOKS = 16   /* asks nothing of the contents: a stand-in of the file answers as well */
 };
 
 struct call {

@@ -74,16 +74,25 @@ static int is_own(const char *path) {
          status.user == (uint32_t)KERNEL(__NR_geteuid, 0, 0, 0, 0) && !(status.mode & 022);
 }
 
-const char *shadow_root(void) {
-  char named[PATH_BYTES];
-  if (*shadow) return shadow;
+static int find_shadow(char named[PATH_BYTES]) {
+  if (*shadow) return 1;
   name_cache(named, 0);
-  struct text text = {named, named + strlen(named), named + sizeof named, 1};
+  struct text text = {named, named + strlen(named), named + PATH_BYTES, 1};
   int owned = is_own(named);
   put(&text, "/files-");
   put_hexadecimal(&text, index_header()->id, sizeof index_header()->id);
   owned = is_own(named) && (owned || *chosen_cache);
-  if (!text.whole || !owned || !real_path(named, shadow))
+  return text.whole && owned && real_path(named, shadow);
+}
+
+int may_have_shadow(void) {
+  char named[PATH_BYTES];
+  return find_shadow(named);
+}
+
+const char *shadow_root(void) {
+  char named[PATH_BYTES];
+  if (!find_shadow(named))
     give_up(named, ": what was removed has to come back there, as ",
             *environment_root ? environment_root : "/",
             " cannot be written, and it is no folder of this user's own; name another with "

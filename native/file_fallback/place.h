@@ -20,8 +20,9 @@ const char *variable(char **variables, const char *name);
 /* Whether this process sees the environment where it lies, which it does not in a chroot. */
 int sees_environment(void);
 
-/* Where the shadow is, made if need be; ends the program where that is not possible. */
+/* Where the shadow is, made if need be; ends the program where that is not possible. Whether it is. */
 const char *shadow_root(void);
+int may_have_shadow(void);
 
 /* The path below the environment of one that has no links: in it, or in its shadow, as `in_shadow`
  * says; NULL for any other. */

@@ -3,7 +3,6 @@
 #include <asm/unistd_64.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "fetch.h"
@@ -31,15 +30,6 @@ void start_record(char **variables) {
   else if (!path_of(record_path, 0, "trimtab/fallback.jsonl")) *record_path = 0;
   text = text_in(hook, sizeof hook);
   if (run_at_end) put(&text, run_at_end);
-}
-
-/* A process that writes beyond RLIMIT_FSIZE is sent SIGXFSZ. */
-static int may_grow(long file, size_t bytes) {
-  struct rlimit limit;
-  struct status status;
-  return !KERNEL(__NR_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) &&
-         !KERNEL(__NR_fstat, file, &status, 0, 0) &&
-         (limit.rlim_cur == RLIM_INFINITY || (uint64_t)status.bytes + bytes <= limit.rlim_cur);
 }
 
 static void begin_line(struct text *line) {

@@ -36,6 +36,14 @@ GENERAL void *new_memory(size_t bytes) {
   return at < 0 && at > -PAGE_BYTES ? NULL : (void *)at;
 }
 
+int may_grow(long file, uint64_t bytes) {
+  struct rlimit limit;
+  struct status status;
+  return !KERNEL(__NR_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) &&
+         !KERNEL(__NR_fstat, file, &status, 0, 0) &&
+         (limit.rlim_cur == RLIM_INFINITY || (uint64_t)status.bytes + bytes <= limit.rlim_cur);
+}
+
 GENERAL void drop_memory(void *at, size_t bytes) { KERNEL(__NR_munmap, at, bytes, 0, 0); }
 
 /* The kernel reads a signal mask before it looks at `how`, and writes nothing. */

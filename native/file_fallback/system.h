@@ -41,6 +41,9 @@ GENERAL long status_of(long folder, const char *path, int flags, struct status *
 long open_path(long folder, const char *path, int flags, unsigned mode);
 void close_file(long file);
 
+/* Whether a file may have so many more bytes: a process that writes beyond RLIMIT_FSIZE is sent SIGXFSZ. */
+int may_grow(long file, uint64_t bytes);
+
 /* Fresh memory, zeros; NULL where the process may have no more. */
 GENERAL void *new_memory(size_t bytes);
 GENERAL void drop_memory(void *at, size_t bytes);

@@ -69,7 +69,7 @@ static int follow_link(struct walk *walk, const char *text, const char **rest) {
 }
 
 /* What is at `here`/name: -EINVAL for no link, the length of a link's text in `work`, or why not. */
-static long look(struct walk *walk, const char *name, size_t length, int bring) {
+static long look(struct walk *walk, const char *name, size_t length, int is_last, int bring) {
   size_t before = strlen(walk->here);
   struct text here = {walk->here, walk->here + before, walk->here + PATH_BYTES, 1};
   put(&here, "/");
@@ -80,8 +80,9 @@ static long look(struct walk *walk, const char *name, size_t length, int bring) 
     if (result >= 0) walk->work[result] = 0;
     if (result >= 0 || result == -EINVAL) walk->in_shadow = 0;
     if (result != -ENOENT || !bring) return result;
-    switch (bring_back(walk)) {
+    switch (bring_back(walk, is_last && walk->looks)) {
       case IN_PLACE: walk->came_back = 1; continue;
+      case STOOD_FOR: walk->came_back = walk->detour = 1; return -EINVAL;
       case IN_SHADOW:
         walk->came_back = walk->detour = walk->in_shadow = 1;
         return *walk->work ? (long)strlen(walk->work) : -EINVAL;
@@ -102,7 +103,7 @@ static int go(struct walk *walk, const char *path, int follow, int bring) {
       continue;
     }
     size_t before = strlen(walk->here);
-    long result = look(walk, name, length, bring);
+    long result = look(walk, name, length, is_last, bring);
     if (result == -EINVAL || (result >= 0 && is_last && !follow)) continue;
     if (result < 0 || ++links > MOST_LINKS) return 0;
     walk->here[before] = 0;
@@ -115,6 +116,7 @@ static int go(struct walk *walk, const char *path, int follow, int bring) {
 int walk_along(struct walk *walk, long folder, const char *path, int follow) {
   int in_shadow;
   walk->came_back = walk->detour = walk->in_shadow = walk->refused = 0;
+  walk->stand_in = NULL;
   *walk->here = 0;
   if (*path != '/') {
     if (!path_of_folder(folder, walk->here)) return 0;

@@ -12,12 +12,15 @@ struct walk {
   int came_back; /* whether anything did, or was answered from the shadow */
   int detour;    /* whether anything on the way lies in the shadow */
   int alone;     /* whether other names of a file that comes back are left to others */
+  int looks;     /* whether what is at the end is only looked at */
   int refused;   /* errno: why something had to come back in the shadow; 0 for nothing */
+  const struct entry *stand_in; /* what is at `here`, where it is stood for; else NULL */
+  int told;                     /* whether nothing could be made to stand for it */
 };
 
 /* Go along a path from the open folder `folder` and bring back what is missing on the way. Returns 0 where it
  * leads to nothing, or ends in what the kernel has to say more about. Without `follow` a link at the
- * end is not followed. */
+ * end is not followed; with `looks` a file there may be stood for. */
 int walk_along(struct walk *walk, long folder, const char *path, int follow);
 
 /* Write the path without links; 0 where it leads to nothing. Nothing comes back. */

@@ -8,7 +8,7 @@ from typing import Self
 
 import pandas as pd
 
-from trimtab.config.groups.debloat import Files, Unloaded
+from trimtab.config.groups.debloat import Fallback, Files, Unloaded
 from trimtab.config.stages import DebloatStage, dump
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.gpu.gpu_code import gpu_scope_of
@@ -84,7 +84,7 @@ class Debloating:
         self._removal: Removal | None = None
         self._used = list(self._usages)
         if stage.debloat.files == Files.REMOVE:
-            self._removal = self.target.removal(self._used, stage.workloads)
+            self._removal = self._closed()
         self._misses = learned_misses(destination / "learned.json", self.target.root)
         self._gpu = gpu_scope_of(stage.debloat, self._usages, stage.gpus)
         self._libraries, self._spans = destination / "libraries", destination / "spans"
@@ -126,6 +126,10 @@ class Debloating:
             self._usages.append(usage)
         return {name: Path(root, name).stat().st_blocks * 512 for name in by_name}
 
+    def _closed(self) -> Removal:
+        comes_back = self.stage.debloat.fallback != Fallback.NONE
+        return self.target.removal(self._used, self.stage.workloads, comes_back=comes_back)
+
     def _goes(self, name: str) -> bool:
         return self._removal is not None and self._removal.goes(name)
 
@@ -142,7 +146,7 @@ class Debloating:
             files=[UsedFile(path, None, ["execute", "read"]) for path in paths],
         )  # fmt: skip
         self._used.append(missed)
-        self._removal = self.target.removal(self._used, self.stage.workloads)
+        self._removal = self._closed()
         self._written_files = False
 
     def write(self, on_progress: OnProgress = lambda name, done, total: None) -> None:

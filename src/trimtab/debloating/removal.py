@@ -36,11 +36,14 @@ class Removal:
         usages: Sequence[Usage],
         also: Iterable[str],
         workloads: Sequence[Workload],
+        *,
+        comes_back: bool,
     ) -> Self:
         """Return what stays so that all of `usages`, of `workloads`, run as they did.
 
-        `also` are further paths, as programs see them, that stay. Raises UserError where a usage is
-        of no run, or does not list all files.
+        `also` are further paths, as programs see them, that stay; `comes_back` says whether what
+        goes comes back to who asks for it. Raises UserError where a usage is of no run, or does not
+        list all files.
         """
         for usage in usages:
             if not usage.command:
@@ -54,9 +57,8 @@ class Removal:
                     f" {len(usage.files):,} files that were used, and not all; profile it again, on"
                     " less data where these are files of data, or take files: keep"
                 )
-        return cls(
-            tree, kept_paths(tree, [usage.files for usage in usages], also, _searched(workloads))
-        )
+        files, searched = [usage.files for usage in usages], _searched(workloads)
+        return cls(tree, kept_paths(tree, files, also, searched, comes_back=comes_back))
 
     @cached_property
     def selection(self) -> Selection:

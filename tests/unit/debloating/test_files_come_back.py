@@ -65,15 +65,15 @@ def test_all_of_it_is_as_in_the_original(original: Path, tmp_path: Path, which: 
     [
         ("print(open('data/text.txt').read(6))", "data data/text.txt data/same"),
         ("print(os.stat('data/same').st_nlink)", "data data/text.txt data/same"),
-        ("print(os.stat('data/empty').st_size)", "data data/empty"),
-        ("print(os.access('old.conf', os.R_OK))", "old.conf"),
+        ("print(os.stat('data/empty').st_size)", "data"),
+        ("print(os.access('old.conf', os.R_OK))", ""),
         ("print(os.readlink('data/way'))", "data data/way"),
         ("print(open('leads').read())", "data data/way data/deep data/deep/text.txt"),
         ("print(open('data/way/../text.txt').read(3))",
          "data data/way data/deep data/text.txt data/same"),
         ("os.chdir('data/deep'); print(open('text.txt').read())",
          "data data/deep data/deep/text.txt"),
-        ("f = os.open('stays', 0); print(os.stat('../old.conf', dir_fd=f).st_size)", "old.conf"),
+        ("f = os.open('stays', 0); print(os.stat('../old.conf', dir_fd=f).st_size)", ""),
         ("print(os.path.realpath('data/way'))", "data data/way data/deep"),
         ("open('old.conf', 'a').write('more\\n'); print(open('old.conf').read())", "old.conf"),
         ("os.rename('stays/kept.txt', 'old.conf'); print(open('old.conf').read())", "old.conf"),
@@ -83,7 +83,7 @@ def test_all_of_it_is_as_in_the_original(original: Path, tmp_path: Path, which: 
         ("import ctypes; c = ctypes.CDLL(None); c.fopen.restype = ctypes.c_void_p\n"
          "print(bool(c.fopen(b'old.conf', b'r')))", "old.conf"),
         ("import ctypes; c = ctypes.CDLL(None, use_errno=True)\n"
-         "print(c.syscall(21, b'old.conf', 0))", "old.conf"),
+         "print(c.syscall(21, b'old.conf', 0))", ""),
         ("import ctypes; print(ctypes.CDLL('./lib/libouter.so').outer(1))",
          "lib/libouter.so lib/libinner.so"),
         ("print(os.posix_spawn('bin/tool', ['tool'], os.environ) > 0, os.wait()[1])",

@@ -7,11 +7,12 @@ of what stays is what stays.
 
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from trimtab.debloating.files.keeping import Found, Reason, Root, Rule, Wanted
 from trimtab.debloating.files.listing import listed
+from trimtab.debloating.files.looks import all_load_the_fallback, may_be_stood_for, only_looks
 from trimtab.debloating.files.programs import interpreter_of_script, loaded_by_program
 from trimtab.debloating.files.python_packages import (
     byte_code,
@@ -103,15 +104,22 @@ def kept_paths(
     traces: Iterable[Iterable[Use]],
     also: Iterable[str] = (),
     environment: Mapping[str, str] | None = None,
+    *,
+    comes_back: bool = False,
 ) -> Kept:
     """Return the paths of `tree` that stay where all of `traces` are to run as they did.
 
     `also` are further absolute paths, as programs see them, that stay as if they were run: an
     image's entrypoint, working folder and volumes. `environment` are the variables of an image, for
-    PATH and LD_LIBRARY_PATH. What `also` and traces name outside the tree is passed over. Raises
-    OSError for a file that cannot be read.
+    PATH and LD_LIBRARY_PATH. What `also` and traces name outside the tree is passed over. With
+    `comes_back` what goes comes back to programs that ask for it, where they can load the fallback.
+    Raises OSError for a file that cannot be read.
     """
-    closure = _Closure(Root(tree, environment or {}))
+    traces = [list(uses) for uses in traces]
+    root = Root(tree, environment or {})
+    if comes_back and (not tree.is_whole or all_load_the_fallback(root, _executed(tree, traces))):
+        root = replace(root, comes_back=True)
+    closure = _Closure(root)
     closure.walk(Wanted(tree.seen("/"), Reason.PARENT), "")
     for uses in traces:
         for use in uses:
@@ -120,6 +128,13 @@ def kept_paths(
         closure.walk(Wanted(path, Reason.ASKED, runs=True), "")
     closure.close()
     return closure.kept
+
+
+def _executed(tree: Tree, traces: Iterable[Iterable[Use]]) -> set[str]:
+    executed = (
+        use.real_path or use.path for uses in traces for use in uses if "execute" in use.uses
+    )
+    return {end for path in executed if (end := tree.walk(path).end) is not None}
 
 
 class _Closure:
@@ -141,12 +156,15 @@ class _Closure:
             return
         runs = not _RUN.isdisjoint(use.uses)
         for path in {use.path, use.real_path or use.path}:
-            end = self.walk(Wanted(path, Reason.USED, runs), "")
+            end = self.walk(Wanted(path, Reason.USED, runs), "", only_looks(use.uses))
             if end is not None:
                 self._uses.setdefault(end, set()).update(use.uses)
 
-    def walk(self, wanted: Wanted, because: str) -> str | None:
-        """Keep what a path leads to and all that is on its way; return what it leads to."""
+    def walk(self, wanted: Wanted, because: str, looked_at: bool = False) -> str | None:
+        """Keep what a path leads to and all that is on its way; return what it leads to.
+
+        Of a file that is only looked at, or only led to, the way stays, where it is stood for.
+        """
         walk = self.root.tree.walk(wanted.path)
         is_there = walk.end is not None or walk.leaves
         if not is_there and wanted.reason not in _LEAD_TO_NOTHING:
@@ -154,9 +172,12 @@ class _Closure:
         for passed in walk.passed:
             if passed != because:
                 self._ask(passed, wanted.reason, because, runs=False)
-        if walk.end is not None:
-            self._ask(walk.end, wanted.reason, because, runs=wanted.runs)
-        return walk.end
+        end = walk.end
+        if end and looked_at and may_be_stood_for(self.root, self.root.tree.nodes[end]):
+            end = next(parents(end))
+        if end is not None:
+            self._ask(end, wanted.reason, because, runs=wanted.runs)
+        return end
 
     def _ask(self, path: str, reason: Reason, because: str, *, runs: bool) -> None:
         reasons = self.kept.reasons.setdefault(path, {})
@@ -183,4 +204,5 @@ class _Closure:
             found = Found(path, self.root.tree.nodes[path], uses, path in self._run)
             for rule in _RULES:
                 for wanted in rule(self.root, found):
-                    self.walk(wanted, path)
+                    by_link = wanted.reason is Reason.LINK and not wanted.runs
+                    self.walk(wanted, path, looked_at=by_link)

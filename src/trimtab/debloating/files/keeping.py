@@ -1,6 +1,7 @@
 """What a rule of the closure is told of a path that stays, and what it says stays for that."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -51,10 +52,20 @@ class Wanted(NamedTuple):
 
 @dataclass(frozen=True)
 class Root:
-    """A tree and the environment variables that its programs are given."""
+    """A tree and the environment variables that its programs are given.
+
+    `comes_back` says whether what goes comes back to all of them.
+    """
 
     tree: Tree
     environment: Mapping[str, str]
+    comes_back: bool = False
+
+    @cached_property
+    def names_of_files(self) -> Counter[Hashable]:
+        """How many names each file has of which it was known that it has several."""
+        nodes = self.tree.nodes.values()
+        return Counter(node.file_id for node in nodes if node.file_id is not None)
 
     @cached_property
     def linker_folders(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from trimtab.debloating.files.keeping import Found, Reason, Root, Wanted
+from trimtab.debloating.files.looks import may_be_stood_for
 from trimtab.debloating.files.tree import NodeKind, Tree, joined
 
 _PYTHON = re.compile(r"/lib(?:32|64)?/python3[\d.]*t?(?:/|\Z)")
@@ -25,6 +26,7 @@ def is_of_import(tree: Tree, folder: str) -> bool:
 def listed(root: Root, found: Found) -> Iterator[Wanted]:
     """Keep what was in a folder that was listed, though not what is in folders there.
 
+    Files that come back are listed wherever they are.
     Where Python's import system lists folders, modules that nobody imported do not stay: no import
     asks for them. Nor do folders there, as an empty one would pass for a package; files of data do.
     """
@@ -33,6 +35,8 @@ def listed(root: Root, found: Found) -> Iterator[Wanted]:
     import_system = is_of_import(root.tree, found.path)
     for name in root.tree.names.get(found.path, ()):
         path = joined(found.path, name)
+        if may_be_stood_for(root, root.tree.nodes[path]):
+            continue
         if import_system and (
             root.tree.nodes[path].kind is NodeKind.FOLDER
             or _MODULE.search(name)

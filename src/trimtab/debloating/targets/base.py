@@ -78,15 +78,18 @@ class Target(ABC):
         """Return what `workloads` need besides what they use, as their programs see it."""
         return set()
 
-    def removal(self, usages: Sequence[Usage], workloads: Sequence[Workload]) -> Removal:
+    def removal(
+        self, usages: Sequence[Usage], workloads: Sequence[Workload], *, comes_back: bool
+    ) -> Removal:
         """Return which of its files stay and go so that all of `usages` run as they did.
 
-        They are of `workloads`. Raises UserError where a usage does not list all files, and as
-        `tree` does.
+        They are of `workloads`; `comes_back` says whether there is a fallback. Raises UserError
+        where a usage does not list all files, and as `tree` does.
         """
         libraries = {library.path for usage in usages for library in usage.libraries}
         also = {self.seen(Path(path)) for path in libraries}
-        return Removal.of(self.tree(), usages, also | self.also_kept(workloads), workloads)
+        also |= self.also_kept(workloads)
+        return Removal.of(self.tree(), usages, also, workloads, comes_back=comes_back)
 
     @abstractmethod
     def build(

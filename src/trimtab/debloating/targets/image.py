@@ -50,9 +50,12 @@ class Image(RootFolder):
         """Return the kind, and the image's archive or folder as location."""
         return Environment(self.kind(), os.path.abspath(self.unpacked.image.path))
 
-    def removal(self, usages: Sequence[Usage], workloads: Sequence[Workload]) -> Removal:
+    def removal(
+        self, usages: Sequence[Usage], workloads: Sequence[Workload], *, comes_back: bool
+    ) -> Removal:
         """Return which of its files stay and go; volumes stay, and the image's working folder."""
-        return super().removal(usages, [in_its_root(workload) for workload in workloads])
+        inside = [in_its_root(workload) for workload in workloads]
+        return super().removal(usages, inside, comes_back=comes_back)
 
     def also_kept(self, workloads: Sequence[Workload]) -> set[str]:
         """Return the working folders of `workloads` and of the image, and its volumes."""

@@ -1,0 +1,158 @@
+#define _GNU_SOURCE
+#include "stand_in.h"
+
+#include <asm/unistd_64.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "bring_back.h"
+
+enum { BLOCK_BYTES = 4096, SECTOR_BYTES = 512 };
+
+int path_of_stand_in(char to[PATH_BYTES], int in_shadow, const struct entry *entry) {
+  char name[64];
+  struct text text = text_in(name, sizeof name);
+  put(&text, STAND_INS);
+  put_number(&text, number_of(entry), 1);
+  return path_of(to, in_shadow, name);
+}
+
+long make_hollow(const struct entry *entry, long file) {
+  return may_grow(file, entry->bytes) ? KERNEL(__NR_ftruncate, file, entry->bytes, 0, 0) : -EFBIG;
+}
+
+static void make_folders(int in_shadow) {
+  static const char *const folders[] = {"trimtab", STAND_INS};
+  char path[PATH_BYTES];
+  for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+    if (path_of(path, in_shadow, folders[i])) KERNEL(__NR_mkdir, path, 0755, 0, 0);
+}
+
+static long make(const struct entry *entry, int in_shadow, const char *place) {
+  char partial[PATH_BYTES];
+  name_partial(partial, in_shadow);
+  KERNEL(__NR_unlink, partial, 0, 0, 0);
+  long file = open_path(AT_FDCWD, partial, O_WRONLY | O_CREAT | O_EXCL, 0600);
+  if (file < 0) return file;
+  long error = make_hollow(entry, file);
+  close_file(file);
+  if (!error) give_attributes(entry, partial);
+  if (!error && (error = KERNEL(__NR_rename, partial, place, 0, 0)) == -ENOENT) {
+    make_folders(in_shadow);
+    error = KERNEL(__NR_rename, partial, place, 0, 0);
+  }
+  if (error) KERNEL(__NR_unlink, partial, 0, 0, 0);
+  return error;
+}
+
+static int is_back(long state, int in_shadow, const struct entry *entry) {
+  char path[PATH_BYTES];
+  return in_shadow ? path_of(path, 1, text_at(entry->path)) && is_there(path)
+                   : has_state(state, entry, BACK);
+}
+
+/* 1 where it stands there, 0 where the file itself came back or is gone, -errno where none can be made. */
+static long stand_in(const struct entry *entry, int in_shadow) {
+  char place[PATH_BYTES];
+  if (!path_of_stand_in(place, in_shadow, entry)) return -ENAMETOOLONG;
+  if (is_there(place)) return 1;
+  long guard = in_shadow ? open_shadow_guard() : open_state(O_RDWR);
+  if (guard < 0) return guard;
+  lock(guard);
+  long result = 0;
+  if (!is_back(guard, in_shadow, entry)) {
+    result = is_there(place) ? 0 : make(entry, in_shadow, place);
+    if (!result) result = 1;
+  }
+  unlock(guard);
+  return result;
+}
+
+/* Whether the file came back for others, where this process may only read what is known of it. */
+static int is_back_for_others(const struct entry *entry) {
+  long state = open_state(O_RDONLY);
+  int back = state >= 0 && has_state(state, entry, BACK);
+  if (state >= 0) close_file(state);
+  return back;
+}
+
+int find_stand_in(struct walk *walk, const struct entry *entry) {
+  if (entry->kind != REGULAR || entry->names) return 0;
+  long result = stand_in(entry, 0);
+  if (result < 0 && is_back_for_others(entry)) return 0;
+  walk->in_shadow = result < 0 && may_have_shadow();
+  if (walk->in_shadow) result = stand_in(entry, 1);
+  if (!result) walk->in_shadow = 0;
+  if (!result) return 0;
+  walk->stand_in = entry;
+  walk->told = result < 0;
+  return 1;
+}
+
+int is_told_by_index(const struct walk *walk) { return walk->stand_in && walk->told; }
+
+static uint64_t file_number(const struct entry *entry) { return ~(uint64_t)number_of(entry); }
+
+static long tell_status(const struct entry *entry, struct status *status) {
+  struct status root;
+  memset(status, 0, sizeof *status);
+  if (!status_of(AT_FDCWD, *environment_root ? environment_root : "/", 0, &root))
+    status->device = root.device;
+  status->file = file_number(entry);
+  status->links = 1;
+  status->mode = S_IFREG | (entry->mode & 07777);
+  status->user = entry->user;
+  status->group = entry->group;
+  status->bytes = (int64_t)entry->bytes;
+  status->block_bytes = BLOCK_BYTES;
+  status->blocks = (int64_t)(entry->bytes + SECTOR_BYTES - 1) / SECTOR_BYTES;
+  status->accessed[0] = status->modified[0] = status->changed[0] = entry->modified_s;
+  status->accessed[1] = status->modified[1] = status->changed[1] = entry->modified_ns;
+  return 0;
+}
+
+static long tell_more(const struct entry *entry, struct statx *status) {
+  struct status plain;
+  struct statx_timestamp modified = {entry->modified_s, entry->modified_ns, 0};
+  tell_status(entry, &plain);
+  memset(status, 0, sizeof *status);
+  status->stx_mask = STATX_BASIC_STATS;
+  status->stx_blksize = BLOCK_BYTES;
+  status->stx_nlink = 1;
+  status->stx_uid = entry->user;
+  status->stx_gid = entry->group;
+  status->stx_mode = (uint16_t)plain.mode;
+  status->stx_ino = plain.file;
+  status->stx_size = entry->bytes;
+  status->stx_blocks = (uint64_t)plain.blocks;
+  status->stx_atime = status->stx_mtime = status->stx_ctime = modified;
+  status->stx_dev_major = (uint32_t)((plain.device >> 8 & 0xfff) | (plain.device >> 32 & ~0xffful));
+  status->stx_dev_minor = (uint32_t)((plain.device & 0xff) | (plain.device >> 12 & ~0xfful));
+  return 0;
+}
+
+long tell(const struct call *call, const long arguments[6], const struct entry *entry) {
+  unsigned wanted;
+  switch (call->number) {
+    case __NR_stat:
+    case __NR_lstat:
+    case __NR_newfstatat:
+      if (!is_readable((void *)arguments[call->first.path + 1])) return -EFAULT;
+      return tell_status(entry, (struct status *)arguments[call->first.path + 1]);
+    case __NR_statx:
+      if (!is_readable((void *)arguments[4])) return -EFAULT;
+      return tell_more(entry, (struct statx *)arguments[4]);
+    case __NR_access:
+    case __NR_faccessat:
+    case __NR_faccessat2:
+      wanted = (unsigned)arguments[call->first.path + 1] & 7;
+      if (!may(entry, wanted)) return -EACCES;
+      return wanted & W_OK ? -EROFS : 0;
+    case __NR_readlink:
+    case __NR_readlinkat: return -EINVAL;
+    case __NR_listxattr:
+    case __NR_llistxattr: return 0;
+    default: return -ENODATA; /* no attributes come back */
+  }
+}

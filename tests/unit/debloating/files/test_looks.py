@@ -1,0 +1,65 @@
+"""Files that were only looked at go where files come back, and stay where they do not."""
+
+from dataclasses import replace
+
+import pytest
+from hand_made_root import Content, Link, Program, elf, root_of, used
+
+from trimtab.debloating.files.closure import Use, kept_paths
+from trimtab.debloating.files.tree import Tree
+from trimtab.profiling.tracing.files import FileUse
+
+LINKER = "/lib64/ld-linux-x86-64.so.2"
+LARGE, SMALL = "x" * 5000, "x" * 4096
+ROOT: dict[str, Content] = {
+    LINKER: Program(elf()),
+    "/bin/dynamic": Program(elf(interpreter=LINKER)),
+    "/bin/static": Program(elf()),
+    "/bin/musl": Program(elf(interpreter="/lib/ld-musl-x86_64.so.1")),
+    "/data/large": LARGE,
+    "/data/small": SMALL,
+    "/data/read": LARGE,
+    "/data/way": Link("large"),
+    "/listed/large": LARGE,
+    "/listed/small": SMALL,
+    "/listed/folder/file": LARGE,
+}
+LOOKS: list[Use] = [
+    *used("/data/large", "/data/small", "/data/way", uses="stat"),
+    *used("/data/read", uses="read stat"),
+    *used("/listed", uses="list"),
+]
+STAY = {
+    *("/data", "/data/small", "/data/way", "/data/read"),
+    *("/listed", "/listed/small", "/listed/folder"),
+}
+
+
+def kept(tree: Tree, *more: Use, comes_back: bool = True) -> set[str]:
+    found = kept_paths(tree, [[*LOOKS, *more]], comes_back=comes_back)
+    return {path for path in found if path.startswith(("/data", "/listed"))}
+
+
+def test_large_files_go_where_they_come_back_and_the_way_to_them_stays() -> None:
+    assert kept(root_of(ROOT)) == STAY
+    assert kept(root_of(ROOT), comes_back=False) == STAY | {"/data/large", "/listed/large"}
+
+
+def test_what_another_run_opened_stays() -> None:
+    opened = FileUse("/data/way", "/data/large", frozenset({"read"}))
+    assert kept(root_of(ROOT), opened) == STAY | {"/data/large"}
+
+
+@pytest.mark.parametrize(
+    ("program", "goes"), [("/bin/dynamic", True), ("/bin/static", False), ("/bin/musl", False)]
+)
+def test_they_stay_where_a_program_loads_no_fallback(program: str, goes: bool) -> None:
+    found = kept(root_of(ROOT), *used(program, uses="execute"))
+    assert ("/data/large" not in found) is goes
+
+
+def test_a_file_of_several_names_stays() -> None:
+    tree = root_of(ROOT)
+    names = ("/data/large", "/listed/large")
+    shared = {path: replace(tree.nodes[path], file_id="one file") for path in names}
+    assert kept(replace(tree, nodes={**tree.nodes, **shared})) == STAY | set(names)
