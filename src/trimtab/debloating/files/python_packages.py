@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 
 from trimtab.debloating.files.keeping import Found, Reason, Root, Wanted
+from trimtab.debloating.files.looks import only_looks
 from trimtab.debloating.files.tree import joined
 
 _INIT = re.compile(r"__init__\.(?:pyc?|cpython-\w+(?:-[\w-]+)?\.so|abi3\.so)\Z")
@@ -57,13 +58,20 @@ def package_of(root: Root, found: Found) -> Iterator[Wanted]:
 
 
 def byte_code(root: Root, found: Found) -> Iterator[Wanted]:
-    """Keep the byte code of a module that stays; and its source, without which none is believed."""
+    """Keep the byte code of a module that stays; and its source, without which none is believed.
+
+    Who imports a module opens its byte code. So where files come back, a source that was used has its
+    byte code only if that was opened itself, and byte code that was only looked at needs no source.
+    """
+    is_source = found.name.endswith(".py")
+    if root.comes_back and found.uses and (is_source or only_looks(found.uses)):
+        return
     folder, name = posixpath.split(found.path)
     if posixpath.basename(folder) == "__pycache__":
         if match := _BYTE_CODE.match(name):
             source = joined(posixpath.dirname(folder), f"{match['module']}.py")
             yield Wanted(root.tree.seen(source), Reason.BYTE_CODE)
-    elif name.endswith(".py"):
+    elif is_source:
         cache = joined(folder, "__pycache__")
         stem = name.removesuffix("py")
         for each in _starting_with(stem, root.tree.names.get(cache, [])):

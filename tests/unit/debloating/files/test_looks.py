@@ -63,3 +63,21 @@ def test_a_file_of_several_names_stays() -> None:
     names = ("/data/large", "/listed/large")
     shared = {path: replace(tree.nodes[path], file_id="one file") for path in names}
     assert kept(replace(tree, nodes={**tree.nodes, **shared})) == STAY | set(names)
+
+
+def test_a_module_that_was_read_and_not_imported_needs_no_byte_code() -> None:
+    package = "/usr/lib/python3.11/site-packages/p"
+    cache = f"{package}/__pycache__"
+    names = ("imported", "read", "seen")
+    root: dict[str, Content] = {f"{package}/{name}.py": LARGE for name in names}
+    root |= {f"{cache}/{name}.cpython-311.pyc": LARGE for name in names}
+    uses = [
+        *used(f"{package}/imported.py", f"{cache}/seen.cpython-311.pyc", uses="stat"),
+        *used(f"{package}/read.py", f"{cache}/imported.cpython-311.pyc"),
+    ]
+    found = set(kept_paths(root_of(root), [uses], comes_back=True))
+    assert {path for path in found if root.get(path) == LARGE} == {
+        *(f"{package}/imported.py", f"{package}/read.py", f"{cache}/imported.cpython-311.pyc"),
+    }
+    whole = set(kept_paths(root_of(root), [uses]))
+    assert whole >= root.keys()
