@@ -60,8 +60,8 @@ def package_of(root: Root, found: Found) -> Iterator[Wanted]:
 def byte_code(root: Root, found: Found) -> Iterator[Wanted]:
     """Keep the byte code of a module that stays; and its source, without which none is believed.
 
-    Who imports a module opens its byte code. So where files come back, a source that was used has its
-    byte code only if that was opened itself, and byte code that was only looked at needs no source.
+    Who imports a module opens its byte code. So where files come back, a source that was used has
+    its byte code only if that was opened itself, and byte code that was only looked at needs none.
     """
     is_source = found.name.endswith(".py")
     if root.comes_back and found.uses and (is_source or only_looks(found.uses)):
