@@ -282,10 +282,10 @@ _NEVER_NULL = {
 }
 
 
-# One row a year at each sample of a repository: its lines that came in that year.
+# One row a year at each sample of a code base: its lines that came in that year.
 LINES_BY_YEAR = pa.schema(
     [
-        ("repository", _text),
+        ("code_base", _text),
         ("commit", _text),
         ("at_s", _int),  # of the sample, since 1970
         ("year", _int),  # in which the lines came

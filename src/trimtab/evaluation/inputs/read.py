@@ -34,7 +34,7 @@ def load(inputs: Inputs) -> Measurements:
     if not (inputs.debloats or inputs.schedules or inputs.tunings or inputs.growths):
         raise UserError(
             f"experiment {inputs.experiment}: no debloated target, no schedule, nothing that was "
-            "tuned and no repository was given"
+            "tuned and no code base was given"
         )
     profiles = [_profile(folder) for folder in inputs.profiles]
     targets = [_target(folder) for folder in inputs.debloats]
@@ -60,7 +60,7 @@ def load(inputs: Inputs) -> Measurements:
     tunings = [_tuning(folder, inputs) for folder in inputs.tunings]
     _refuse_twice("tuning", [(*cell.setting, cell.tuner) for cell in tunings])
     growths = [_read_rows(path, tables.LINES_BY_YEAR) for path in inputs.growths]
-    _refuse_twice("repository", [(rows["repository"].iloc[0],) for rows in growths])
+    _refuse_twice("code base", [(rows["code_base"].iloc[0],) for rows in growths])
     return Measurements(
         inputs, tuple(targets), tuple(profiles), schedules, tuple(tunings), tuple(growths)
     )
