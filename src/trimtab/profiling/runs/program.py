@@ -101,7 +101,14 @@ class Program:
             return self
         if self.user is not None:  # folders above are the root's own, which anybody may enter
             self.user.own(*paths)
-        return replace(self, root=self.root.binding(*paths))
+        return self.binding(*paths)
+
+    def binding(self, *paths: Path) -> Self:
+        """Return the program, which sees files and folders where it has a root, as whose they are.
+
+        It may write to those that its user may write to.
+        """
+        return self if self.root is None else replace(self, root=self.root.binding(*paths))
 
     def seeing(self, *paths: Path) -> Self:
         """Return the program, which sees files and folders of ours, where it has a root.
