@@ -1,5 +1,6 @@
 """The shared libraries of an environment: what of each is used, and its slim version."""
 
+import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
@@ -7,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-import zstandard
 from numpy.typing import NDArray
 
 from trimtab.binaries.elf.functions import Functions, read_functions
@@ -33,10 +33,14 @@ from trimtab.debloating.gpu.gpu_code import (
 from trimtab.errors import UserError
 from trimtab.files import read_ahead, sha256_of, sha256_of_all
 from trimtab.records.usage import Usage, UsedLibrary
+from trimtab.zstd import zstd
 
 _LIBRARY = re.compile(r"\.so(\.\d+)*$")  # and no debugging information split off
 _CHUNK_BYTES = 1 << 20
-_COMPRESSION_LEVEL = 3  # zstd's default, as in image layers
+_COMPRESSION: dict[int, int] = {
+    zstd.CompressionParameter.compression_level: zstd.COMPRESSION_LEVEL_DEFAULT,
+    zstd.CompressionParameter.nb_workers: os.cpu_count() or 1,
+}
 
 
 @dataclass(frozen=True)
@@ -300,7 +304,7 @@ def size_of(path: Path) -> FileSize:
     """Measure the file at `path`; it is read in chunks of a MiB."""
     status = path.stat()
     compressed = 0
-    compressor = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL, threads=-1).compressobj()
+    compressor = zstd.ZstdCompressor(options=_COMPRESSION)
     with path.open("rb") as file:
         read_ahead(file)
         while chunk := file.read(_CHUNK_BYTES):
