@@ -8,7 +8,8 @@ import pytest
 from git_repository import BEGIN, YEAR_S, GitRepository, numbered
 from project import NOTHING_TO_DO, PROJECT, TINY, WORKFLOW, Project
 
-from trimtab.records.tables import LINES_BY_YEAR, read_table
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import LINES_BY_YEAR
 
 COMMAND = ("snakemake", "--cores", "1", "evaluate", "--config", 'overrides=["experiment=grown"]')
 EXPERIMENT = "name: grown\ntitle: How it grew\ngrowth: [it]\n"

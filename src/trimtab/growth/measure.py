@@ -14,7 +14,8 @@ from trimtab.config.groups.code_base import CodeBase
 from trimtab.growth.history import Sample, open_repository, samples_of, tip_of
 from trimtab.growth.lines import Lines
 from trimtab.growth.progress import Progress, Row
-from trimtab.records.tables import LINES_BY_YEAR, write_table
+from trimtab.records.parquet.files import write_table
+from trimtab.records.tables import LINES_BY_YEAR
 
 OnProgress = Callable[[int, int], None]  # samples that are done, of how many
 

@@ -12,7 +12,8 @@ from trimtab.config.groups.code_base import CodeBase
 from trimtab.errors import UserError
 from trimtab.growth.history import open_repository, tip_of
 from trimtab.growth.measure import measure_growth
-from trimtab.records.tables import LINES_BY_YEAR, read_table
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import LINES_BY_YEAR
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Self
 
-from trimtab.config.groups.workload import Marks, Output
+from trimtab.config.groups.output import Output
+from trimtab.config.groups.workload import Marks
 from trimtab.config.signals import signal_name
 from trimtab.errors import UserError
 from trimtab.profiling.as_user import User
