@@ -63,8 +63,8 @@ def usage_of(
     if files.witnessed_only:
         some = ", ".join(files.witnessed_only[:_MOST_NAMED])
         notes.append(
-            f"{len(files.witnessed_only):,} files were opened by the kernel, or by calls that cannot"
-            f" be followed, as only fanotify saw: {some}"
+            f"{len(files.witnessed_only):,} files were opened by the kernel, or by calls that"
+            f" cannot be followed, as only fanotify saw: {some}"
         )
     try:
         digests = _digests_of([each.path for each in functions.libraries])

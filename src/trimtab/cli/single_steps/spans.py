@@ -1,4 +1,4 @@
-"""`trimtab locate` and `trimtab reconstruct`: the spans of a library, and the library of its spans."""
+"""`trimtab locate` and `trimtab reconstruct`: a library's spans, and the library that they make."""
 
 from pathlib import Path
 from typing import Annotated
