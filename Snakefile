@@ -55,7 +55,7 @@ wildcard_constraints:
     tuner=r"[a-z0-9_]+",
     seed=r"[0-9]+",
     machine=r"[0-9]+",
-    repository=r"[a-z0-9_]+",
+    code_base=r"[a-z0-9_]+",
 
 
 include: "rules/common.smk"

@@ -15,13 +15,14 @@ from pathlib import Path
 
 import lz4.block
 import numpy as np
-import zstandard
 
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.reader import read_elf
+from trimtab.binaries.gpu.compression import zstd_header_bytes
 from trimtab.binaries.rewriting.locate import locate
 from trimtab.debloating.gpu.elements import ElementReason, GpuUse
 from trimtab.debloating.gpu.gpu_code import GpuScope, locate_gpu_code
+from trimtab.zstd import zstd
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/unit/binaries"))
 from fatbin_parts import cubin, region
@@ -31,11 +32,10 @@ ZSTD, LZ4 = 0x8000, 0x2000
 MIB = 1 << 20
 
 
-def zstd(content: bytes) -> bytes:
+def compressed(content: bytes) -> bytes:
     """Compress, small contents as fatbinary does and large ones in less time."""
     level = 19 if len(content) < 100 * MIB else 1
-    compressed: bytes = zstandard.ZstdCompressor(level=level).compress(content)
-    return compressed
+    return zstd.compress(content, level)
 
 
 def packed(stored: bytes, size: int, flag: int = 0, kind: int = 2) -> bytes:
@@ -47,7 +47,7 @@ def packed(stored: bytes, size: int, flag: int = 0, kind: int = 2) -> bytes:
 
 def of_one(times: int, content: bytes, flag: int = ZSTD, kind: int = 2) -> bytes:
     """A region of the same element many times."""
-    stored = zstd(content) if flag == ZSTD else lz4.block.compress(content, store_size=False)
+    stored = compressed(content) if flag == ZSTD else lz4.block.compress(content, store_size=False)
     return region(packed(stored, len(content), flag, kind) * times)
 
 
@@ -84,8 +84,8 @@ def nested() -> bytes:
 def damaged() -> bytes:
     """An element whose frame says that it is longer than itself, and a sound one."""
     content = cubin("sm_90", "kernel", code_bytes=4000)
-    sound = zstd(content)
-    at = zstandard.frame_header_size(sound)
+    sound = compressed(content)
+    at = zstd_header_bytes(sound)
     block = int.from_bytes(sound[at : at + 3], "little") + (5000 << 3)
     frame = sound[:at] + block.to_bytes(3, "little") + sound[at + 3 :]
     return region(packed(frame, len(content), ZSTD), packed(sound, len(content), ZSTD))
@@ -98,7 +98,7 @@ BOMBS: dict[str, Callable[[], bytes]] = {
     "one cubin of 1 GiB, zstd": lambda: of_one(1, cubin("sm_90", "k", code_bytes=1023 * MIB)),
     "PTX of 12,000,000 kernels": lambda: of_one(1, text(), kind=1),
     "a cubin of 8,000,000 symbols": lambda: of_one(1, symbols()),
-    "bare frames": lambda: (zstd(cubin("sm_90", "k", code_bytes=50_000)) + b"x") * 20_000,
+    "bare frames": lambda: (compressed(cubin("sm_90", "k", code_bytes=50_000)) + b"x") * 20_000,
     "a frame of empty blocks": lambda: b"\x28\xb5\x2f\xfd\xa0\xe8\x03\0\0" + bytes(8 * MIB),
     "regions within regions": nested,
     "one damaged element": damaged,

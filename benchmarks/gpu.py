@@ -39,7 +39,8 @@ from trimtab.profiling.runs.measured import runs_table
 from trimtab.profiling.runs.run import measure_run
 from trimtab.profiling.tracing.functions import tracing_environment
 from trimtab.profiling.tracing.kernels import kernel_tracing_environment
-from trimtab.records.tables import RUNS, write_table
+from trimtab.records.parquet.files import write_table
+from trimtab.records.tables import RUNS
 
 ACTIVITY = Path(__file__).parent / "native" / "cupti_activity.c"
 STAGES = ("profile", "debloat", "verify")

@@ -19,7 +19,8 @@ from trimtab.evaluation.evaluate import evaluate
 from trimtab.evaluation.inputs.measurements import Inputs, WorkloadFacts
 from trimtab.files import read_json, write_json
 from trimtab.records.manifest import Manifest
-from trimtab.records.tables import LIBRARIES, RUNS, read_table, write_table
+from trimtab.records.parquet.files import read_table, write_table
+from trimtab.records.tables import LIBRARIES, RUNS
 from trimtab.records.verdict import Verdict
 
 FIGURES = ("cpu_and_gpu_code", "reasons_of_removal")  # the others are megabytes

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from common import load, save
 
-from trimtab.config.groups.workload import Comparison, Marks, Output, Workload
+from trimtab.config.groups.output import Comparison, Output
+from trimtab.config.groups.workload import Marks, Workload
 from trimtab.errors import TrimtabError
 from trimtab.profiling.original import as_it_runs
 

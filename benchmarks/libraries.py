@@ -17,9 +17,11 @@ from trimtab.config.groups.debloat import Debloat, Mode
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.gpu.gpu_code import GpuScope
-from trimtab.debloating.libraries import ProfiledLibrary, locate_used
+from trimtab.debloating.libraries.located import locate_used
+from trimtab.debloating.libraries.profiled import ProfiledLibrary
 from trimtab.debloating.targets.registry import target_of
-from trimtab.records.tables import LIBRARIES, read_table
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import LIBRARIES
 from trimtab.records.usage import Usage
 
 USAGE = Path("results/profile/lenet5_train/this_machine/usage.json")

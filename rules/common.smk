@@ -229,19 +229,19 @@ def real_stage(wildcards):
 
 
 def growth_stage(wildcards):
-    """A repository, and the commit that its revision names now: a later one is counted anew."""
-    repository = CONFIG.option("repository", wildcards.repository)
+    """A code base, and the commit that its revision names now: a later one is counted anew."""
+    code_base = CONFIG.option("code_base", wildcards.code_base)
     try:
-        tip = tip_of(open_repository(Path(repository.location)), repository.revision)
+        tip = tip_of(open_repository(Path(code_base.location)), code_base.revision)
     except UserError as error:
         raise WorkflowError(visible(str(error)))
-    return stages.GrowthStage(repository=repository, tip=tip)
+    return stages.GrowthStage(code_base=code_base, tip=tip)
 
 
 def growths():
-    """The lines of the experiment's repositories."""
+    """The lines of the experiment's code bases."""
     return expand(
-        "results/growth/{repository}/lines.parquet", repository=EXPERIMENT.growth
+        "results/growth/{code_base}/lines.parquet", code_base=EXPERIMENT.growth
     )
 
 

@@ -2,11 +2,11 @@ rule measure_growth:
     input:
         code=code("scripts/measure_growth.py"),
     output:
-        lines="results/growth/{repository}/lines.parquet",
+        lines="results/growth/{code_base}/lines.parquet",
     log:
-        "logs/growth/{repository}.log",
+        "logs/growth/{code_base}.log",
     benchmark:
-        "results/benchmarks/growth/{repository}.tsv"
+        "results/benchmarks/growth/{code_base}.tsv"
     threads: 1
     resources:
         mem_mb=4000,

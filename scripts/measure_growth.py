@@ -1,4 +1,4 @@
-"""Rule measure_growth: the lines of a repository by the year in which they came."""
+"""Rule measure_growth: the lines of a code base by the year in which they came."""
 
 import argparse
 from pathlib import Path
@@ -16,7 +16,8 @@ with supervised():
 
     stage = load(arguments.config, GrowthStage)
     measure_growth(
-        stage.repository,
+        stage.code_base,
+        stage.tip,
         arguments.output,
         lambda done, total: print(f"{done} of {total} samples", flush=True),
     )

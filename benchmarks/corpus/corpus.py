@@ -25,7 +25,8 @@ from trimtab.debloating.risk import SlimHistory
 from trimtab.errors import UserError
 from trimtab.files import read_json, write_json
 from trimtab.records.misses.settling import Settling
-from trimtab.records.tables import LIBRARIES, read_table
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import LIBRARIES
 
 _OTHERS = 2
 _STATE = "corpus.json"  # in a workspace: how long debloat took; whether all has been measured

@@ -11,15 +11,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../kernel_call/kernel_call.h"
+
 static long call(long number, long a, long b, long c, long d, long e, long f) {
-  register long fourth __asm__("r10") = d;
-  register long fifth __asm__("r8") = e;
-  register long sixth __asm__("r9") = f;
-  long result;
-  __asm__ volatile("syscall"
-                   : "=a"(result)
-                   : "0"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth), "r"(sixth)
-                   : "rcx", "r11", "memory");
+  long result = kernel(number, a, b, c, d, e, f);
   if ((unsigned long)result <= -4096ul) return result;
   errno = (int)-result;
   return -1;

@@ -7,21 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../kernel_call/kernel_call.h"
+
 /* Of functions that change no vector register: the C library keeps values in these over a system call. */
 #define GENERAL __attribute__((target("general-regs-only")))
 
-/* The result of a system call: -errno where it failed. */
-static inline long kernel(long number, long a, long b, long c, long d, long e, long f) {
-  register long fourth __asm__("r10") = d;
-  register long fifth __asm__("r8") = e;
-  register long sixth __asm__("r9") = f;
-  long result;
-  __asm__ volatile("syscall"
-                   : "=a"(result)
-                   : "0"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth), "r"(sixth)
-                   : "rcx", "r11", "memory");
-  return result;
-}
 #define KERNEL(number, a, b, c, d) kernel(number, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 
 /* What kernel stat(2) fills in; glibc's structure is the same on x86-64. */

@@ -31,6 +31,7 @@
 #include "questions.h"
 #include "record.h"
 #include "signals.h"
+#include "witness.h"
 
 static void resume(const struct tracee *tracee, int signal) {
     /* Fails only when the thread was killed meanwhile, which waitpid tells. */
@@ -200,14 +201,16 @@ static void take_question(void) {
 }
 
 /* Trace until no process is left, those that outlive the command being killed after a while. */
-static void trace(struct run *run, int signals) {
-    enum { SIGNALS, QUESTIONS };
-    struct pollfd sources[] = {{.fd = signals, .events = POLLIN}, {.fd = -1, .events = POLLIN}};
+static void trace(struct run *run, int signals, int witness) {
+    enum { SIGNALS, QUESTIONS, WITNESS, SOURCES };
+    struct pollfd sources[SOURCES] = {{.fd = signals, .events = POLLIN},
+                                      {.fd = -1, .events = POLLIN},
+                                      {.fd = witness, .events = POLLIN}};
     /* The first may have come before signals were caught. */
     bool listening = false, stops = true;
     for (;;) {
         /* In turns, so that neither stops nor questions wait until there are none of the other. */
-        if (poll(sources, 2, stops ? 0 : -1) < 0) continue;
+        if (poll(sources, SOURCES, stops ? 0 : -1) < 0) continue;
         if (sources[SIGNALS].revents) {
             take_signals();
             pass_on_termination();
@@ -228,6 +231,8 @@ static void trace(struct run *run, int signals) {
             take_question();
         else if (sources[QUESTIONS].revents)
             sources[QUESTIONS].fd = -1; /* nobody is left who could ask */
+        else if (sources[WITNESS].revents)
+            hear_witness(); /* which waits, while others are waited for */
     }
 }
 
@@ -249,8 +254,10 @@ int main(int argc, char **argv) {
     if (!record_open(argv[1])) err(TRACER_FAILED, "%s", argv[1]);
     sigset_t signals;
     hold_signals(&signals);
+    int witness = call_witness();
     struct run run = {.command = launch(argv + 3, &signals)};
-    trace(&run, catch_signals(&signals));
+    trace(&run, catch_signals(&signals), witness);
+    record_witness();
     int status = run.status;
     int failure = launch_failure(argv[3]);
     if (given_up) {

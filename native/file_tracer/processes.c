@@ -14,13 +14,17 @@
 enum { MAXIMUM_PID = 1 << 22 }; /* PID_MAX_LIMIT of 64-bit Linux */
 
 static struct tracee *tracees[MAXIMUM_PID + 1];
+static bool ever[MAXIMUM_PID + 1]; /* what is told of them may come after their end */
 static bool started; /* the command's first exec is done */
 
 static struct tracee *add(pid_t tid, pid_t tgid) {
     struct tracee *tracee = new_zeroed(1, sizeof *tracee);
     *tracee = (struct tracee){.tid = tid, .tgid = tgid};
+    ever[tid] = ever[tgid] = true;
     return tracees[tid] = tracee;
 }
+
+bool was_traced(pid_t pid) { return pid > 0 && pid <= MAXIMUM_PID && ever[pid]; }
 
 void add_command(pid_t pid) { add(pid, pid); }
 

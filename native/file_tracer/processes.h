@@ -2,6 +2,7 @@
 #ifndef PROCESSES_H
 #define PROCESSES_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "accesses.h"
@@ -11,6 +12,9 @@ void add_command(pid_t pid);
 
 /* The thread `tid`, or NULL if it is not known. */
 struct tracee *tracee_of(pid_t tid);
+
+/* Whether `pid` is a thread or process of the run, or was one. */
+bool was_traced(pid_t pid);
 
 /* The thread `tid`, which is new if it is not known; a new process is recorded. */
 struct tracee *learn_of(pid_t tid);

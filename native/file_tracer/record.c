@@ -46,15 +46,8 @@ static void put_text(const char *text) {
     putc_unlocked('"', output);
 }
 
-void record_use(const char *path, unsigned uses, const char *real, bool followed) {
-    struct entry *entry = table_entry(&files, path);
-    bool better = real && (!entry->text || (followed && !(entry->bits & FOLLOWED)));
-    if (better && (!entry->text || strcmp(entry->text, real))) {
-        free(entry->text);
-        entry->text = copy_text(real);
-    } else {
-        if (!(uses & ~entry->bits)) return;
-    }
+/* The beginning of a line, with those of `uses` that the entry lacks. */
+static void put_use(const char *path, unsigned uses, const struct entry *entry) {
     fputs("{\"path\": ", output);
     put_text(path);
     fputs(", \"uses\": [", output);
@@ -66,8 +59,34 @@ void record_use(const char *path, unsigned uses, const char *real, bool followed
         }
     fputs("], \"real\": ", output);
     put_text(entry->text);
+}
+
+void record_use(const char *path, unsigned uses, const char *real, bool followed) {
+    struct entry *entry = table_entry(&files, path);
+    bool better = real && (!entry->text || (followed && !(entry->bits & FOLLOWED)));
+    if (better && (!entry->text || strcmp(entry->text, real))) {
+        free(entry->text);
+        entry->text = copy_text(real);
+    } else {
+        if (!(uses & ~entry->bits)) return;
+    }
+    put_use(path, uses, entry);
     fputs("}\n", output);
     entry->bits |= uses | (better && followed ? FOLLOWED : 0);
+}
+
+void record_witnessed(const char *path, unsigned uses) {
+    enum { CONTENTS = USE_READ | USE_WRITE | USE_EXECUTE | USE_MAP | USE_MAP_EXECUTE };
+    struct entry *entry = table_entry(&files, path);
+    if (entry->bits & CONTENTS) return;
+    if (!entry->text) entry->text = copy_text(path);
+    put_use(path, uses, entry);
+    fputs(", \"witness\": \"fanotify\"}\n", output);
+    entry->bits |= uses;
+}
+
+void record_witness_count(size_t seen) {
+    fprintf(output, "{\"witness\": \"fanotify\", \"files\": %zu}\n", seen);
 }
 
 /* Facts about processes are rare and are what a reader of a broken record needs: not buffered. */

@@ -1,6 +1,8 @@
 /* The record: a log of JSON lines, each written when its fact is first seen.
  *
  *   {"path": P, "uses": [...], "real": R}           uses not recorded before; R may be null
+ *   {"path": P, "uses": [...], "real": P, "witness": "fanotify"}    opened, by no call that was seen
+ *   {"witness": "fanotify", "files": N}             how many different files it saw being opened
  *   {"process": PID, "parent": PID, "executable": E}
  *   {"exec": PID, "executable": E}                  the process runs another program now
  *   {"ended": PID, "exit": N}  or  {"ended": PID, "signal": N}
@@ -14,6 +16,7 @@
 #define RECORD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 enum use {
@@ -35,6 +38,10 @@ bool record_open(const char *path);
 /* `real` is the path without symbolic links, or NULL when the look-up failed. `followed` says
  * that a link in the last component was followed too; such a real path replaces others. */
 void record_use(const char *path, unsigned uses, const char *real, bool followed);
+
+/* The second witness saw the real path `path` being opened: recorded where no call for it was. */
+void record_witnessed(const char *path, unsigned uses);
+void record_witness_count(size_t seen);
 
 void record_process(pid_t pid, pid_t parent, const char *executable);
 void record_exec(pid_t pid, const char *executable);

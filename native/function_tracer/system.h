@@ -7,20 +7,10 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
-static inline long system_call(long number, long a, long b, long c, long d, long e, long f) {
-  long result;
-  register long r10 __asm__("r10") = d;
-  register long r8 __asm__("r8") = e;
-  register long r9 __asm__("r9") = f;
-  __asm__ volatile("syscall"
-                   : "=a"(result)
-                   : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                   : "rcx", "r11", "memory");
-  return result; /* negative errno on failure */
-}
+#include "../kernel_call/kernel_call.h"
 
 #define SYSTEM_CALL(number, a, b, c, d, e, f) \
-  system_call(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+  kernel(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 static inline int failed(const void *address) { return (uintptr_t)address > (uintptr_t)-4096; }
 

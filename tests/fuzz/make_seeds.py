@@ -23,6 +23,7 @@ from targets import configuration, documents, roots, traces  # noqa: E402
 from trimtab.binaries.elf.reader import read_elf  # noqa: E402
 from trimtab.binaries.gpu.fatbin import find_gpu_code  # noqa: E402
 from trimtab.binaries.rewriting.spans import SpanReason  # noqa: E402
+from trimtab.debloating.file_index import Entry, EntryKind, index_of  # noqa: E402
 
 C_SOURCE = """
 int zeroed[3], one = 1; static __thread int own = 5;
@@ -78,6 +79,7 @@ def main() -> None:
         save("configuration", Path(place).stem, bytes([number]) + text)
     document_seeds()
     record_seeds()
+    index_seeds()
 
 
 def gpu_seeds(folder: Path) -> None:
@@ -191,6 +193,20 @@ def record_seeds() -> None:
     record(5, "files", ("\n".join(lines) + "\n").encode())
     line = {"pid": 7, "time_s": 1.5, "library": "lib/a.so", "address": 4096, "function": "f"}
     record(6, "fallback", (json.dumps(line) + "\n").encode())
+
+
+def index_seeds() -> None:
+    entries = [
+        Entry("", EntryKind.FOLDER, 0o755),
+        Entry("bin/tool", EntryKind.KEPT_PROGRAM, needs=("lib/liba.so.1", "lib/liba.so")),
+        Entry("lib", EntryKind.FOLDER, 0o755, modified_ns=10**18),
+        Entry("lib/liba.so", EntryKind.LINK, 0o777, target="liba.so.1"),
+        Entry("lib/liba.so.1", EntryKind.REGULAR, 0o644, size_bytes=9, names=("lib/other", "x")),
+        Entry("lib/other", EntryKind.REGULAR, 0o644, size_bytes=9, names=("lib/liba.so.1", "x")),
+    ]
+    save("file_index", "empty", b"\x00" + index_of([], 0, "/env", []))
+    for name, right in (("strict", 0), ("made_right", 3)):
+        save("file_index", name, bytes([right]) + index_of(entries, 1, "", ["tool", "lib"]))
 
 
 def root_seeds() -> None:

@@ -20,7 +20,7 @@ HARNESS = [sys.executable, str(HERE / "harness.py")]
 # Shares of the time: what is larger, and what code of ours believes more, has more.
 SHARES = {
     "elf": 6, "fatbin": 3, "cubin": 2, "traced_records": 2, "documents": 3, "traces": 3,
-    "configuration": 3,
+    "configuration": 3, "roots": 2, "file_index": 2,
 }  # fmt: skip
 _AT_ONCE = 2
 # Of one process: libFuzzer's own memory grows with every input.

@@ -20,8 +20,8 @@ MOST_OF_A_ROOM = 0.15
 MOST_MODULES = 15
 KNOWS_NOTHING_BUT = {
     "evaluation": {"config", "records", "files", "errors"},
-    "binaries": {"files", "errors"},
-    "images": {"files", "errors"},
+    "binaries": {"files", "zstd", "errors"},
+    "images": {"files", "zstd", "errors"},
     "queueing": {"errors"},
     "traces": {"records", "files", "errors"},
     "workloads": {"files", "errors"},

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from trimtab.files import read_json
-from trimtab.records.tables import RUNS, read_table
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import RUNS
 
 TRIMTAB = Path(sys.executable).parent / "trimtab"
 PACKAGES = ("markupsafe", "pytest", "pluggy", "iniconfig", "packaging", "pygments")

@@ -8,7 +8,8 @@ import pytest
 
 from trimtab.errors import UserError
 from trimtab.files import read_json
-from trimtab.records.tables import SCHEDULED, STAYS, read_table
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import SCHEDULED, STAYS
 from trimtab.spark.home import use_spark
 
 TRIMTAB = Path(sys.executable).parent / "trimtab"

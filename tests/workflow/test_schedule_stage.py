@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from project import Project
 
-from trimtab.records.tables import LIBRARIES, RUNS, SCHEDULED, read_table
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import LIBRARIES, RUNS, SCHEDULED
 from trimtab.records.trace_facts import TraceFacts
 
 

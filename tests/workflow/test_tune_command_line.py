@@ -9,7 +9,8 @@ from pathlib import Path
 
 import yaml
 
-from trimtab.records.tables import TRIALS, read_table
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import TRIALS
 from trimtab.tuning.outputs import result_in
 
 TRIMTAB = Path(sys.executable).parent / "trimtab"

@@ -5,7 +5,8 @@ import shutil
 
 from project import Project
 
-from trimtab.records.tables import TRIALS, read_table
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import TRIALS
 
 CELL = "tuned/test_machine/none/trials.parquet"
 WORK = """

@@ -31,8 +31,9 @@ from trimtab.cli.debloat_options import (
 from trimtab.cli.doctor import examine
 from trimtab.cli.image.command import image
 from trimtab.cli.learning import SlimFolder
+from trimtab.cli.single_steps.spans import locate, reconstruct
+from trimtab.cli.single_steps.trace import trace
 from trimtab.cli.steps import (
-    COMMAND_LINE,
     WORKSPACE,
     WorkspaceOption,
     console,
@@ -45,9 +46,7 @@ from trimtab.cli.summary import removed_files_in, summary_of
 from trimtab.cli.terminal import Terminal, prints_any_name, say_path
 from trimtab.cli.tuning.command import tune
 from trimtab.cli.words import risk_in_words
-from trimtab.config.fields import MistakeError
 from trimtab.config.groups.debloat import (
-    Debloat,
     Fallback,
     Files,
     Gpu,
@@ -59,7 +58,6 @@ from trimtab.config.groups.debloat import (
     Unloaded,
 )
 from trimtab.config.groups.workload import TargetConfig
-from trimtab.config.validate import checked
 from trimtab.errors import Stopped, UserError, check_working_folder, in_words
 from trimtab.native import survive_truncation
 from trimtab.records.verdict import Verdict
@@ -72,103 +70,17 @@ app.add_typer(queue_cli.schedule, name="schedule")
 app.add_typer(image, name="image")
 app.command()(queue_cli.probe)
 app.command()(tune)
+app.command()(trace)
+app.command()(locate)
+app.command()(reconstruct)
 
 
-def _target(text: str) -> TargetConfig:
-    kind, _, location = text.partition(":")
-    try:
-        return checked({"kind": kind, "location": location}, TargetConfig)
-    except MistakeError as error:
-        raise UserError(f"--target {text}: {error}") from None
-
-
-Command = Annotated[
-    list[str], typer.Argument(metavar="-- COMMAND", help="The program, as you run it.")
-]
 MaybeCommand = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="-- COMMAND", help="The program; without one only GPU code goes, by architecture."
     ),
 ]
-Python = Annotated[
-    Path | None,
-    typer.Option(help="The interpreter whose environment is debloated; by default the command's."),
-]
-Target = Annotated[
-    TargetConfig | None,
-    typer.Option(
-        parser=_target,
-        metavar="KIND:LOCATION",
-        help="What is debloated, where it is no Python environment: its kind, and where it is.",
-    ),
-]
-
-
-@app.command()
-@alone_in("folder")
-def trace(
-    command: Command,
-    folder: WorkspaceOption = WORKSPACE,
-    python: Python = None,
-    target: Target = None,
-    runs: Runs = 3,
-    output: given.Output = None,
-    compare: given.Compare = None,
-    relative_tolerance: given.RelativeTolerance = 0.0,
-    absolute_tolerance: given.AbsoluteTolerance = 0.0,
-    compare_command: given.CompareCommand = None,
-    ends_with: given.EndsWith = None,
-    timeout_s: given.TimeoutS = 3600.0,
-    drive: given.Drive = None,
-    ready: given.Ready = None,
-    address: given.Address = None,
-    stop: given.Stop = "SIGTERM",
-    user: given.User = None,
-) -> None:
-    """Run COMMAND and record the files, libraries and functions that it uses."""
-    program = given.ProgramOptions(
-        python=python, target=target, output=output, compare=compare,
-        relative_tolerance=relative_tolerance, absolute_tolerance=absolute_tolerance,
-        compare_command=compare_command, ends_with=ends_with, timeout_s=timeout_s,
-        drive=drive, ready=ready, address=address, stop=stop, user=user,
-    )  # fmt: skip
-    usage = traced(folder, command, program, runs)
-    used = sum(library.functions_used for library in usage.libraries)
-    total = sum(library.functions_total for library in usage.libraries)
-    console.print(
-        f"{len(usage.libraries)} libraries, {used:,} of {total:,} functions,"
-        f" {len(usage.files)} files used by {len(usage.processes)} processes"
-    )
-    if usage.kernels_traced:
-        kernels = {name for module in usage.modules for name in module.kernels}
-        console.print(f"{len(kernels):,} kernels of {len(usage.modules)} GPU modules used")
-    elif usage.kernels_not_traced_because:
-        console.print(f"kernels not traced: {usage.kernels_not_traced_because}")
-    for reason in usage.incomplete_because:
-        console.print(Text("incomplete:", "bold red"), reason, soft_wrap=True)
-    say_path(folder / "usage.json")
-
-
-@app.command()
-@alone_in("folder")
-def locate(
-    folder: WorkspaceOption = WORKSPACE,
-    symbols: SymbolsOption = Symbols.STRIP,
-    gpu: GpuOption = Gpu.USED,
-    start_up_only: StartUpOnlyOption = StartUpOnly.KEEP,
-    gpus: For = None,
-) -> None:
-    """Write which spans of each traced library are kept and removed, and why."""
-    with progress_bars() as progress:
-        task = progress.add_task("locating", total=None)
-        spans = workspace.locate(
-            folder,
-            Debloat(name=COMMAND_LINE, symbols=symbols, gpu=gpu, start_up_only=start_up_only),
-            gpus or [],
-            lambda name, done, total: progress.update(task, completed=done, total=total),
-        )
-    say_path(spans)
 
 
 @app.command()
@@ -176,8 +88,8 @@ def locate(
 def debloat(
     command: MaybeCommand = None,
     folder: WorkspaceOption = WORKSPACE,
-    python: Python = None,
-    target: Target = None,
+    python: given.Python = None,
+    target: given.Target = None,
     runs: Runs = 3,
     output: given.Output = None,
     compare: given.Compare = None,
@@ -245,17 +157,6 @@ def debloat(
         console.print(removed)
     console.print(summary_of(folder, settling))
     say_path(folder / "env")
-
-
-@app.command()
-@alone_in("output_dir")
-def reconstruct(
-    span_path: Annotated[Path, typer.Option(help="A spans/LIBRARY.json.")],
-    output_dir: Annotated[Path, typer.Option(help="Where the library is written.")],
-    mode: ModeOption = Mode.ZERO,
-) -> None:
-    """Rebuild one library from its spans; the original is only read."""
-    say_path(workspace.reconstruct(span_path, output_dir, mode))
 
 
 @app.command()

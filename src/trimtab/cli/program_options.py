@@ -8,13 +8,38 @@ from typing import Annotated
 import typer
 
 from trimtab.config.fields import MistakeError
-from trimtab.config.groups.workload import Comparison, TargetConfig, Workload
+from trimtab.config.groups.output import Comparison
+from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.config.validate import checked
 from trimtab.errors import UserError
 
 NAME = "program"
 _PANEL = "The program"
 
+
+def _target(text: str) -> TargetConfig:
+    kind, _, location = text.partition(":")
+    try:
+        return checked({"kind": kind, "location": location}, TargetConfig)
+    except MistakeError as error:
+        raise UserError(f"--target {text}: {error}") from None
+
+
+Command = Annotated[
+    list[str], typer.Argument(metavar="-- COMMAND", help="The program, as you run it.")
+]
+Python = Annotated[
+    Path | None,
+    typer.Option(help="The interpreter whose environment is debloated; by default the command's."),
+]
+Target = Annotated[
+    TargetConfig | None,
+    typer.Option(
+        parser=_target,
+        metavar="KIND:LOCATION",
+        help="What is debloated, where it is no Python environment: its kind, and where it is.",
+    ),
+]
 Output = Annotated[
     Path | None,
     typer.Option(

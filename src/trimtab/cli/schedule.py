@@ -15,7 +15,8 @@ from trimtab.config.groups.hardware import Hardware
 from trimtab.errors import UserError
 from trimtab.files import write_json
 from trimtab.profiling.profile import model_of
-from trimtab.records.tables import SCHEDULED, STAYS, write_table
+from trimtab.records.parquet.files import write_table
+from trimtab.records.tables import SCHEDULED, STAYS
 
 if TYPE_CHECKING:
     from trimtab.execution.history import JobOutcome

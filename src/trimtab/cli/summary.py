@@ -11,7 +11,8 @@ from trimtab.errors import visible
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.manifest import Manifest
 from trimtab.records.misses.settling import Settling
-from trimtab.records.tables import FILES, LIBRARIES, read_table
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import FILES, LIBRARIES
 
 _LARGEST = 10
 _LARGE_FILE_BYTES = 10_000_000

@@ -23,7 +23,7 @@ from trimtab.config.root import Settle
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import Debloating, complete_usages
 from trimtab.debloating.gpu.gpu_code import gpu_scope_of
-from trimtab.debloating.libraries import untraced_libraries
+from trimtab.debloating.libraries.profiled import untraced_libraries
 from trimtab.debloating.settling import ORIGINAL, OnTurn, settle, why_not_settled
 from trimtab.debloating.slimming import OnProgress, locate_in
 from trimtab.debloating.span_document import spans_of

@@ -106,6 +106,17 @@ NoNul = Annotated[
     satisfying(lambda text: not _NO_ARGUMENT.search(text), "a text that a program can be given"),
 ]
 Text = Annotated[NoNul, satisfying(str.strip, "a text that is not empty")]
+
+
+def _compiles(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        raise InvalidValueError("", pattern, f"a regular expression ({error})") from None
+    return pattern
+
+
+Pattern = Annotated[NoNul, AfterValidator(_compiles)]
 # What can name a file or a folder and be a Snakemake wildcard.
 Name = Annotated[
     str,

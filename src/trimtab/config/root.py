@@ -8,12 +8,12 @@ from pydantic.dataclasses import dataclass
 
 from trimtab.config.fields import CHECKED, Number, Runs, RunsOrNone, about
 from trimtab.config.groups.cluster import ClusterConfig
+from trimtab.config.groups.code_base import CodeBase
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.experiment import Experiment
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.policy import PolicyConfig
-from trimtab.config.groups.repository import Repository
 from trimtab.config.groups.trace import TraceConfig
 from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.workload import Workload
@@ -73,7 +73,7 @@ class Root:
     policy: PolicyConfig
     objective: Objective
     tuner: TunerConfig
-    repository: Repository
+    code_base: CodeBase
     experiment: Experiment
     profiling: Profiling = about("The measured runs.", factory=Profiling)
     settle: Settle = about("The runs that show what is missed.", factory=Settle)

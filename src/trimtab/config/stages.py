@@ -12,12 +12,12 @@ from pydantic.dataclasses import dataclass
 
 from trimtab.config.fields import CHECKED, ConfigError, Count, Name, Positive, Runs, satisfying
 from trimtab.config.groups.cluster import ClusterConfig
+from trimtab.config.groups.code_base import CodeBase
 from trimtab.config.groups.debloat import Debloat, Fallback, Share
 from trimtab.config.groups.experiment import Experiment, Platform
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.policy import PolicyConfig
-from trimtab.config.groups.repository import Repository
 from trimtab.config.groups.trace import TraceConfig
 from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.workload import Workload
@@ -121,9 +121,9 @@ class TuneStage:
 
 @dataclass(config=CHECKED)
 class GrowthStage:
-    """What counting the lines of a repository depends on; `tip` is the commit of its revision."""
+    """What counting the lines of a code base depends on; `tip` is the commit of its revision."""
 
-    repository: Repository
+    code_base: CodeBase
     tip: str
 
 

@@ -12,7 +12,7 @@ from trimtab.config.groups.debloat import Fallback, Files, Unloaded
 from trimtab.config.stages import DebloatStage, dump
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.gpu.gpu_code import gpu_scope_of
-from trimtab.debloating.libraries import unloaded_libraries, with_digests
+from trimtab.debloating.libraries.profiled import unloaded_libraries, with_digests
 from trimtab.debloating.misses import learned_misses, with_misses
 from trimtab.debloating.outcome import (
     files_of,
@@ -30,7 +30,8 @@ from trimtab.files import remove_tree, whole_file
 from trimtab.native import survive_truncation
 from trimtab.records.manifest import Manifest, Timings
 from trimtab.records.misses.removed_calls import RemovedCall
-from trimtab.records.tables import FILES, LIBRARIES, write_table
+from trimtab.records.parquet.files import write_table
+from trimtab.records.tables import FILES, LIBRARIES
 from trimtab.records.usage import Usage, UsedFile
 
 

@@ -8,7 +8,9 @@ from typing import Any
 from trimtab.binaries.rewriting.compact import RewriteResult
 from trimtab.debloating.gpu.elements import ElementReason
 from trimtab.debloating.gpu.gpu_code import GpuScope
-from trimtab.debloating.libraries import FileSize, Located, ProfiledLibrary
+from trimtab.debloating.libraries.file_size import FileSize
+from trimtab.debloating.libraries.located import Located
+from trimtab.debloating.libraries.profiled import ProfiledLibrary
 from trimtab.records.manifest import DebloatedFile, RunTimeModule, UnloadedLibrary
 from trimtab.records.usage import Usage, UsedGpu
 from trimtab.records.used import UsedCode, UsedCodeByLibrary

@@ -13,7 +13,8 @@ from trimtab.debloating.files.removed_files import CountedFile, Selection, selec
 from trimtab.debloating.files.tree import Tree
 from trimtab.errors import UserError
 from trimtab.records.manifest import RemovedFiles
-from trimtab.records.tables import FILES, read_table
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import FILES
 from trimtab.records.usage import Usage
 from trimtab.records.values import escaped, unescaped
 

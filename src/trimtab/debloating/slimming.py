@@ -17,15 +17,9 @@ from trimtab.binaries.rewriting.read_back import WrittenWronglyError, read_back
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
 from trimtab.debloating.gpu.gpu_code import GpuScope
-from trimtab.debloating.libraries import (
-    FileSize,
-    Located,
-    ProfiledLibrary,
-    changed_since,
-    check_unchanged,
-    locate_used,
-    size_of,
-)
+from trimtab.debloating.libraries.file_size import FileSize, size_of
+from trimtab.debloating.libraries.located import Located, locate_used
+from trimtab.debloating.libraries.profiled import ProfiledLibrary, changed_since, check_unchanged
 from trimtab.debloating.outcome import SlimLibrary
 from trimtab.debloating.span_document import document_of
 from trimtab.files import naming

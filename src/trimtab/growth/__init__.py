@@ -1,1 +1,1 @@
-"""How code grows: the lines of a repository by the year in which they came."""
+"""How code grows: the lines of a code base by the year in which they came."""

@@ -1,4 +1,4 @@
-"""The stage `growth`: the lines of a repository by year, at each of its samples.
+"""The stage `growth`: the lines of a code base by year, at each of its samples.
 
 What git-of-theseus tells by `git blame` of every file at every sample (the first seed, section 3.2
 and figures 1.1, 4.1 and 4.2) is told here by the differences between samples, so that a line is
@@ -10,27 +10,31 @@ from pathlib import Path
 
 import pandas as pd
 
-from trimtab.config.groups.repository import Repository
+from trimtab.config.groups.code_base import CodeBase
 from trimtab.growth.history import Sample, open_repository, samples_of, tip_of
 from trimtab.growth.lines import Lines
 from trimtab.growth.progress import Progress, Row
-from trimtab.records.tables import LINES_BY_YEAR, write_table
+from trimtab.records.parquet.files import write_table
+from trimtab.records.tables import LINES_BY_YEAR
 
 OnProgress = Callable[[int, int], None]  # samples that are done, of how many
 
 
 def measure_growth(
-    wanted: Repository, destination: Path, on_progress: OnProgress = lambda done, total: None
+    wanted: CodeBase,
+    tip: str,
+    destination: Path,
+    on_progress: OnProgress = lambda done, total: None,
 ) -> None:
-    """Write `lines.parquet` to `destination`: rows of LINES_BY_YEAR for every sample.
+    """Write `lines.parquet` to `destination`: rows of LINES_BY_YEAR for every sample until `tip`.
 
-    `progress.npz` there has what a later call goes on from, where the repository has grown; the
-    result is that of a call that began anew. Raises UserError for what is no repository, or none
-    with its whole history, and for a revision that it has not.
+    That is the commit which the revision of `wanted` named when the work was planned; by now it may
+    name a later one. `progress.npz` there has what a later call goes on from, where the repository
+    has grown; the result is that of a call that began anew. Raises UserError for what is no
+    repository, or none with its whole history, and for a tip that it has not.
     """
     repository = open_repository(Path(wanted.location))
-    tip = tip_of(repository, wanted.revision)
-    *complete, last = samples_of(repository, tip, wanted.interval_days)
+    *complete, last = samples_of(repository, tip_of(repository, tip), wanted.interval_days)
     progress = Progress.read(destination / "progress.npz", wanted)
     done = progress.done_of(complete)
     lines = Lines(wanted.files, dict(progress.by_file or {}) if done else {})
@@ -52,7 +56,7 @@ def measure_growth(
     count(last)
     on_progress(len(complete) + 1, len(complete) + 1)
     frame = pd.DataFrame(rows, columns=["commit", "at_s", "year", "lines"])
-    frame["repository"] = wanted.name
+    frame["code_base"] = wanted.name
     write_table(destination / "lines.parquet", LINES_BY_YEAR, frame)
 
 

@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 
-from trimtab.config.groups.repository import Repository
+from trimtab.config.groups.code_base import CodeBase
 from trimtab.files import whole_file
 from trimtab.growth.history import Sample
 from trimtab.growth.lines import Years
@@ -31,8 +31,8 @@ class Progress:
     by_file: Mapping[str, Years] | None = None
 
     @classmethod
-    def read(cls, path: Path, wanted: Repository) -> Self:
-        """Return what was written to `path` for the same repository; nothing where that is none."""
+    def read(cls, path: Path, wanted: CodeBase) -> Self:
+        """Return what was written to `path` for the same code base; nothing where that is none."""
         key = _key(wanted)
         try:
             with np.load(path, allow_pickle=False) as arrays:
@@ -68,5 +68,5 @@ class Progress:
         return commits.index(self.commit) + 1 if self.commit in commits else 0
 
 
-def _key(wanted: Repository) -> str:
+def _key(wanted: CodeBase) -> str:
     return json.dumps([wanted.interval_days, wanted.files])

@@ -4,18 +4,13 @@ A compressed layer may be several gzip members or zstd frames behind one another
 piece of what it holds is in memory.
 """
 
-import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Protocol
 
 from trimtab.images.errors import DamagedError
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from trimtab.zstd import zstd
 
 PIECE_BYTES = 1 << 18
 _MOST_WINDOW_LOG = 27  # 128 MiB, as far as `zstd` goes without being told to

@@ -26,7 +26,8 @@ from trimtab.profiling.tracing.c_library import untraced_functions, why_function
 from trimtab.profiling.tracing.files import read_file_trace, tracing_command
 from trimtab.profiling.tracing.kernels import KernelTrace, read_kernel_trace
 from trimtab.profiling.used import usage_of
-from trimtab.records.tables import EPOCHS, RUNS, write_table
+from trimtab.records.parquet.files import write_table
+from trimtab.records.tables import EPOCHS, RUNS
 from trimtab.records.usage import Usage
 
 _FILES = "files.jsonl"

@@ -18,6 +18,7 @@ from trimtab.untrusted import UntrustedFileError
 
 _CODE = frozenset({"execute", "map_execute"})
 _MOST_LISTED_CHARACTERS, _OF_AN_ENTRY = 1 << 25, 100  # half of what a usage.json may have
+_MOST_NAMED = 5
 _MOST_LIBRARY_BYTES = 1 << 36  # that a program loads, all together
 
 
@@ -58,6 +59,12 @@ def usage_of(
         notes.append(
             f"{len(files.files):,} files were used, and of those that are no code only"
             f" {len(listed):,} are listed in usage.json"
+        )
+    if files.witnessed_only:
+        some = ", ".join(files.witnessed_only[:_MOST_NAMED])
+        notes.append(
+            f"{len(files.witnessed_only):,} files were opened by the kernel, or by calls that"
+            f" cannot be followed, as only fanotify saw: {some}"
         )
     try:
         digests = _digests_of([each.path for each in functions.libraries])

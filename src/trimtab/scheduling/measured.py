@@ -11,7 +11,8 @@ from trimtab.config.groups.trace import TraceConfig
 from trimtab.config.stages import TraceStage
 from trimtab.errors import UserError
 from trimtab.records.measured_rounds import MeasuredRounds, RoundTimes
-from trimtab.records.tables import LIBRARIES, RUNS, read_table
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import LIBRARIES, RUNS
 from trimtab.records.trace_facts import MeasuredWorkload
 
 _CONDITIONS = {"original": "before", "debloated": "after"}

@@ -20,8 +20,9 @@ from trimtab.policies.base import Policy
 from trimtab.policies.facts import Facts
 from trimtab.policies.registry import build_policy
 from trimtab.records.figures import ClassFigures
+from trimtab.records.parquet.files import read_table, write_table
 from trimtab.records.summary import JobErrors, RealRun
-from trimtab.records.tables import SCHEDULED, read_table, write_table
+from trimtab.records.tables import SCHEDULED
 from trimtab.scheduling.setting import Setting, facts_of
 from trimtab.spark.program import warm_up
 from trimtab.spark.programs.prepare import prepare

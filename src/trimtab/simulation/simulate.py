@@ -15,8 +15,9 @@ from trimtab.clusters.cluster import Cluster, JobClass, check_classes
 from trimtab.clusters.layout import never
 from trimtab.errors import UserError
 from trimtab.policies.base import Policy
+from trimtab.records.parquet.files import write_table
 from trimtab.records.summary import Simulator
-from trimtab.records.tables import NODES, TRACE, write_table
+from trimtab.records.tables import NODES, TRACE
 from trimtab.simulation.ahead import Ahead
 from trimtab.simulation.arrivals import Arrivals
 from trimtab.simulation.batches import Demand, End, Maintain

@@ -22,7 +22,8 @@ from trimtab.config.groups.workload import Workload
 from trimtab.errors import TrimtabError
 from trimtab.files import whole_file
 from trimtab.profiling.runs.from_workload import command_line
-from trimtab.records.tables import INFERENCE, write_table
+from trimtab.records.parquet.files import write_table
+from trimtab.records.tables import INFERENCE
 from trimtab.records.tuning.inference import KnownArchitecture
 from trimtab.tuning.inference.alone import row_of
 from trimtab.tuning.inference.server import Outcome

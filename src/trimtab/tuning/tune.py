@@ -14,7 +14,8 @@ from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.tuning import Kind, Tuning
 from trimtab.errors import UserError
 from trimtab.files import remove_tree
-from trimtab.records.tables import TRIALS, write_table
+from trimtab.records.parquet.files import write_table
+from trimtab.records.tables import TRIALS
 from trimtab.tuning.inference.of_workload import inference_cpus, server_of
 from trimtab.tuning.inference.plan import InferencePlan
 from trimtab.tuning.inference.server import InferenceServer

@@ -12,7 +12,8 @@ from trimtab.binaries.rewriting.program_headers import unmap_headers
 from trimtab.binaries.rewriting.read_back import read_back
 from trimtab.config.groups.debloat import Debloat, Mode, StartUpOnly
 from trimtab.debloating.gpu.gpu_code import GpuScope
-from trimtab.debloating.libraries import ProfiledLibrary, locate_used
+from trimtab.debloating.libraries.located import locate_used
+from trimtab.debloating.libraries.profiled import ProfiledLibrary
 from trimtab.errors import TrimtabError, UserError
 
 ERRORS = UserError  # a library is refused; that it was written wrongly is a TrimtabError

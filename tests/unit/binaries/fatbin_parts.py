@@ -3,15 +3,15 @@
 import struct
 
 import lz4.block
-import zstandard
 
 from trimtab.binaries.gpu.architecture import parse_architecture
+from trimtab.zstd import zstd
 
 FLAGS = {"none": 0, "lz4": 0x2000, "zstd": 0x8000}
 _COMPRESS = {
     "none": lambda content: content,
     "lz4": lambda content: lz4.block.compress(content, store_size=False),
-    "zstd": zstandard.ZstdCompressor().compress,
+    "zstd": zstd.compress,
 }
 
 

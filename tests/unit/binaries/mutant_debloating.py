@@ -15,7 +15,8 @@ from trimtab.binaries.rewriting.program_headers import unmap_headers
 from trimtab.binaries.rewriting.read_back import read_back
 from trimtab.config.groups.debloat import Debloat, Mode
 from trimtab.debloating.gpu.gpu_code import GpuScope
-from trimtab.debloating.libraries import ProfiledLibrary, locate_used
+from trimtab.debloating.libraries.located import locate_used
+from trimtab.debloating.libraries.profiled import ProfiledLibrary
 
 COMPANION = "$ORIGIN/../trimtab/libtrimtab-fallback.so"
 _PAGE = 4096

@@ -8,7 +8,7 @@ import pytest
 
 from trimtab.cli import workspace
 from trimtab.cli.program_options import ProgramOptions
-from trimtab.config.groups.workload import Comparison
+from trimtab.config.groups.output import Comparison
 from trimtab.errors import TrimtabError, UserError
 
 PYTHON = Path("env/bin/python")

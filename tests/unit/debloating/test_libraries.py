@@ -13,7 +13,9 @@ from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.relations.resolvers import resolvers
 from trimtab.config.groups.debloat import Debloat, Symbols
 from trimtab.debloating.gpu.gpu_code import GpuScope
-from trimtab.debloating.libraries import ProfiledLibrary, locate_used, profiled_libraries, size_of
+from trimtab.debloating.libraries.file_size import size_of
+from trimtab.debloating.libraries.located import locate_used
+from trimtab.debloating.libraries.profiled import ProfiledLibrary, profiled_libraries
 from trimtab.errors import UserError
 from trimtab.files import sha256_of
 from trimtab.records.usage import Usage, UsedLibrary

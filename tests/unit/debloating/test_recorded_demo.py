@@ -22,7 +22,8 @@ from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.gpu.elements import ElementReason
 from trimtab.records.library_spans import LibrarySpans
 from trimtab.records.manifest import Manifest, RunTimeModule
-from trimtab.records.tables import LIBRARIES, read_table
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import LIBRARIES
 from trimtab.records.usage import Usage, UsedGpu, UsedModule
 from trimtab.records.used import UsedCodeByLibrary
 

@@ -14,7 +14,7 @@ import markupsafe
 import pytest
 
 from trimtab.binaries.errors import UnreadableError
-from trimtab.debloating.libraries import profiled_libraries, unloaded_libraries
+from trimtab.debloating.libraries.profiled import profiled_libraries, unloaded_libraries
 from trimtab.files import remove_tree, whole_file
 
 NOBODY = 65534

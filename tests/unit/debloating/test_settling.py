@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from trimtab.config.groups.debloat import Debloat
-from trimtab.config.groups.workload import Output, Workload
+from trimtab.config.groups.output import Output
+from trimtab.config.groups.workload import Workload
 from trimtab.config.root import Settle
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import Debloating

@@ -14,7 +14,7 @@ from trimtab.binaries.rewriting.read_back import WRITTEN_WRONGLY
 from trimtab.config.groups.debloat import Debloat
 from trimtab.debloating import slimming
 from trimtab.debloating.gpu.gpu_code import GpuScope
-from trimtab.debloating.libraries import ProfiledLibrary, profiled_libraries
+from trimtab.debloating.libraries.profiled import ProfiledLibrary, profiled_libraries
 from trimtab.debloating.slimming import Slimming
 from trimtab.files import sha256_of
 from trimtab.records.library_spans import LibrarySpans, spans_file

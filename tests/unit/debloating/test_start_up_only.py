@@ -22,11 +22,13 @@ from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.gpu.elements import ElementReason as GpuReason
 from trimtab.debloating.gpu.gpu_code import GpuScope
-from trimtab.debloating.libraries import ProfiledLibrary, locate_used
+from trimtab.debloating.libraries.located import locate_used
+from trimtab.debloating.libraries.profiled import ProfiledLibrary
 from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.files import sha256_of
 from trimtab.records.library_spans import LibrarySpans
-from trimtab.records.tables import LIBRARIES, read_table
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import LIBRARIES
 from trimtab.records.usage import Usage, UsedLibrary
 
 SOURCE = """

@@ -19,7 +19,8 @@ from trimtab.debloating.settling import settle
 from trimtab.profiling.profile import trace_workload
 from trimtab.records.manifest import Manifest
 from trimtab.records.misses.removed_calls import read_removed_calls
-from trimtab.records.tables import LIBRARIES, read_table
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import LIBRARIES
 
 # NumPy is imported where the file says so: later runs, never the traced one.
 TRACED = """

@@ -7,7 +7,8 @@ import pandas as pd
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget, Inputs, WorkloadFacts
 from trimtab.records.manifest import Environment, Manifest, Timings
-from trimtab.records.tables import EPOCHS, LIBRARIES, RUNS, write_table
+from trimtab.records.parquet.files import write_table
+from trimtab.records.tables import EPOCHS, LIBRARIES, RUNS
 from trimtab.records.usage import Usage, UsedGpu, UsedLibrary, UsedProcess
 from trimtab.records.used import UsedCode, UsedCodeByLibrary
 from trimtab.records.verdict import ResidentBytes, Verdict, VerifiedWorkload

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from trimtab.records.tables import INFERENCE, TRIALS, write_table
+from trimtab.records.parquet.files import write_table
+from trimtab.records.tables import INFERENCE, TRIALS
 
 RECORDED = Path(__file__).with_name("tuning") / "recorded"
 

@@ -20,8 +20,9 @@ from trimtab.evaluation.report.tables import Table
 from trimtab.evaluation.schedules.section import ScheduleSection
 from trimtab.records.deflator_search import Candidate, DeflatorSearch, SimulatedResponse
 from trimtab.records.figures import ClassFigures, JobFigures, ResponseFigures, TotalFigures
+from trimtab.records.parquet.files import write_table
 from trimtab.records.summary import FormulaResponse, JobErrors, RealRun, Summary
-from trimtab.records.tables import LOAD, NODES, SCHEDULED, STAYS, write_table
+from trimtab.records.tables import LOAD, NODES, SCHEDULED, STAYS
 from trimtab.records.trace_facts import ArrivalCounts, ClassFacts, ServiceSource, TraceFacts
 
 IDLE_W, BUSY_W = 10.0, 20.0  # BUSY_W comes on top of IDLE_W

@@ -15,7 +15,8 @@ from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.inputs.tunings import SeedSearch, TunedCell
 from trimtab.evaluation.tuning.found import Found, in_words
 from trimtab.evaluation.tuning.tuners import Tuners
-from trimtab.records.tables import TRIALS, write_table
+from trimtab.records.parquet.files import write_table
+from trimtab.records.tables import TRIALS
 
 
 def row(trial: int, rung: int, epochs: int, score: float | None, **keys: Any) -> dict[str, Any]:

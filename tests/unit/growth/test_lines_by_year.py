@@ -1,75 +1,31 @@
-"""The lines of a repository by year: `git blame` is the oracle."""
+"""The lines of a code base by year: `git blame` is the oracle."""
 
-import subprocess
 from collections import Counter
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from git_repository import BEGIN, YEAR_S, GitRepository, numbered
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from trimtab.config.groups.repository import Repository
+from trimtab.config.groups.code_base import CodeBase
 from trimtab.errors import UserError
+from trimtab.growth.history import open_repository, tip_of
 from trimtab.growth.measure import measure_growth
-from trimtab.records.tables import LINES_BY_YEAR, read_table
-
-YEAR_S = 31_557_600  # 365.25 days: never twice in one year, nor past one
-BEGIN = int(datetime(2001, 6, 1, tzinfo=UTC).timestamp())
-
-
-class Repo:
-    """A repository that a test makes."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        folder.mkdir()
-        self.git("init", "-q", "-b", "main")
-
-    def git(self, *words: str, at_s: int = BEGIN) -> str:
-        environment = {
-            "PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@a", "GIT_AUTHOR_DATE": f"{at_s} +0000",
-            "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@a",
-            "GIT_COMMITTER_DATE": f"{at_s} +0000",
-        }  # fmt: skip
-        return subprocess.run(
-            ["git", *words], cwd=self.folder, env=environment, check=True, capture_output=True,
-            text=True,
-        ).stdout  # fmt: skip
-
-    def commit(self, at_s: int, files: dict[str, str | bytes | None]) -> None:
-        for name, content in files.items():
-            path = self.folder / name
-            if content is None:
-                path.unlink()
-                continue
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        self.git("add", "-A", at_s=at_s)
-        self.git("commit", "-q", "--allow-empty", "-m", "more", at_s=at_s)
-
-    def blamed(self, *names: str) -> Counter[int]:
-        """The lines of files by year, as git blame says."""
-        found: Counter[int] = Counter()
-        for name in names:
-            for line in self.git("blame", "--line-porcelain", "HEAD", "--", name).splitlines():
-                key, _, value = line.partition(" ")
-                if key == "committer-time":
-                    found[datetime.fromtimestamp(int(value), UTC).year] += 1
-        return found
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import LINES_BY_YEAR
 
 
 @pytest.fixture
-def repo(tmp_path: Path) -> Repo:
-    return Repo(tmp_path / "repo")
+def repo(tmp_path: Path) -> GitRepository:
+    return GitRepository(tmp_path / "repo")
 
 
-def measured(repo: Repo, out: Path, **keys: object) -> list[tuple[str, int, int, int]]:
-    wanted = Repository("it", str(repo.folder), **keys)  # type: ignore[arg-type]
-    measure_growth(wanted, out)
+def measured(repo: GitRepository, out: Path, **keys: object) -> list[tuple[str, int, int, int]]:
+    wanted = CodeBase("it", str(repo.folder), **keys)  # type: ignore[arg-type]
+    measure_growth(wanted, tip_of(open_repository(repo.folder), wanted.revision), out)
     frame = read_table(out / "lines.parquet", LINES_BY_YEAR)
-    assert set(frame["repository"]) == {"it"}
+    assert set(frame["code_base"]) == {"it"}
     return list(frame[["commit", "at_s", "year", "lines"]].itertuples(index=False, name=None))
 
 
@@ -77,11 +33,9 @@ def last_of(rows: list[tuple[str, int, int, int]]) -> Counter[int]:
     return Counter({year: lines for commit, _, year, lines in rows if commit == rows[-1][0]})
 
 
-def numbered(*numbers: int) -> str:
-    return "".join(f"line {number}\n" for number in numbers)
-
-
-def test_lines_keep_their_year_through_changes_and_new_names(repo: Repo, tmp_path: Path) -> None:
+def test_lines_keep_their_year_through_changes_and_new_names(
+    repo: GitRepository, tmp_path: Path
+) -> None:
     repo.commit(BEGIN, {"a.py": numbered(*range(10)), "notes.txt": "not code\n"})
     repo.commit(BEGIN + YEAR_S, {"a.py": numbered(0, 1, 77, *range(3, 10)), "b.c": "int x;\n"})
     repo.git("mv", "a.py", "moved.py")
@@ -92,7 +46,7 @@ def test_lines_keep_their_year_through_changes_and_new_names(repo: Repo, tmp_pat
     assert last_of(rows) == repo.blamed("moved.py", "c.h")
 
 
-def test_what_is_no_line_of_code(repo: Repo, tmp_path: Path) -> None:
+def test_what_is_no_line_of_code(repo: GitRepository, tmp_path: Path) -> None:
     repo.commit(BEGIN, {"picture.py": b"\0\1\2\n\n", "empty.py": "", "a.md": "text\n"})
     (repo.folder / "link.py").symlink_to("a.md")
     repo.commit(BEGIN + 1, {})
@@ -102,7 +56,7 @@ def test_what_is_no_line_of_code(repo: Repo, tmp_path: Path) -> None:
     assert last_of(measured(repo, tmp_path / "md", files=["*.md"])) == Counter({2001: 1})
 
 
-def test_names_that_are_swapped(repo: Repo, tmp_path: Path) -> None:
+def test_names_that_are_swapped(repo: GitRepository, tmp_path: Path) -> None:
     repo.commit(BEGIN, {"a.py": numbered(*range(20))})
     repo.commit(BEGIN + YEAR_S, {"b.py": numbered(*range(100, 130))})
     (repo.folder / "a.py").rename(repo.folder / "c.py")
@@ -113,7 +67,7 @@ def test_names_that_are_swapped(repo: Repo, tmp_path: Path) -> None:
     assert total == 50
 
 
-def test_a_branch_comes_when_it_is_merged(repo: Repo, tmp_path: Path) -> None:
+def test_a_branch_comes_when_it_is_merged(repo: GitRepository, tmp_path: Path) -> None:
     repo.commit(BEGIN, {"a.py": "a\n"})
     repo.git("checkout", "-q", "-b", "side")
     repo.commit(BEGIN + 10, {"b.py": "b\n"})
@@ -123,7 +77,7 @@ def test_a_branch_comes_when_it_is_merged(repo: Repo, tmp_path: Path) -> None:
     assert last_of(measured(repo, tmp_path / "out")) == Counter({2001: 1, 2002: 1})
 
 
-def test_a_clock_that_goes_back(repo: Repo, tmp_path: Path) -> None:
+def test_a_clock_that_goes_back(repo: GitRepository, tmp_path: Path) -> None:
     repo.commit(BEGIN + YEAR_S, {"a.py": "a\n"})
     repo.commit(BEGIN, {"a.py": "a\nb\n"})
     rows = measured(repo, tmp_path / "out")
@@ -150,7 +104,7 @@ def test_any_history_as_blame_has_it_and_the_same_when_it_goes_on(
 ) -> None:
     """Every line is written once, so that there is one answer."""
     folder = tmp_path_factory.mktemp("any")
-    repo, at_s, number = Repo(folder / "repo"), BEGIN, 0
+    repo, at_s, number = GitRepository(folder / "repo"), BEGIN, 0
     contents: dict[str, list[str]] = {}
     for step, (days, edits) in enumerate(changes):
         at_s += days * 86_400
@@ -167,7 +121,7 @@ def test_any_history_as_blame_has_it_and_the_same_when_it_goes_on(
     assert +last_of(rows) == repo.blamed(*sorted(contents))
 
 
-def test_a_count_goes_on_only_from_one_of_the_same(repo: Repo, tmp_path: Path) -> None:
+def test_a_count_goes_on_only_from_one_of_the_same(repo: GitRepository, tmp_path: Path) -> None:
     for year in range(3):
         repo.commit(BEGIN + year * YEAR_S, {f"{year}.py": numbered(year)})
     out = tmp_path / "out"
@@ -181,14 +135,25 @@ def test_a_count_goes_on_only_from_one_of_the_same(repo: Repo, tmp_path: Path) -
     assert last_of(measured(repo, out)) == Counter({2001: 1, 2004: 1})
 
 
-def test_what_is_refused(repo: Repo, tmp_path: Path) -> None:
+def test_a_tip_is_counted_though_the_branch_went_on(repo: GitRepository, tmp_path: Path) -> None:
+    repo.commit(BEGIN, {"a.py": numbered(1)})
+    tip = repo.git("rev-parse", "HEAD").strip()
+    repo.commit(BEGIN + YEAR_S, {"a.py": numbered(1, 2)})
+    measure_growth(CodeBase("it", str(repo.folder)), tip, tmp_path / "out")
+    frame = read_table(tmp_path / "out/lines.parquet", LINES_BY_YEAR)
+    assert set(frame["commit"]) == {tip} and list(frame["lines"]) == [1]
+
+
+def test_what_is_refused(repo: GitRepository, tmp_path: Path) -> None:
     repo.commit(BEGIN, {"a.py": "a\n"})
     repo.commit(BEGIN + 1, {"a.py": "b\n"})
     with pytest.raises(UserError, match=r"not a git repository .* git clone --bare"):
-        measure_growth(Repository("it", str(tmp_path)), tmp_path / "out")
+        measure_growth(CodeBase("it", str(tmp_path)), "HEAD", tmp_path / "out")
     with pytest.raises(UserError, match="revision: 'nowhere' given"):
         measured(repo, tmp_path / "out", revision="nowhere")
-    shallow = Repo(tmp_path / "other")
+    with pytest.raises(UserError, match=f"revision: '{'0' * 40}' given"):
+        measure_growth(CodeBase("it", str(repo.folder)), "0" * 40, tmp_path / "out")
+    shallow = GitRepository(tmp_path / "other")
     shallow.git("fetch", "-q", "--depth", "1", f"file://{repo.folder}", "main")
     shallow.git("reset", "-q", "--hard", "FETCH_HEAD")
     with pytest.raises(UserError, match="git fetch --unshallow"):

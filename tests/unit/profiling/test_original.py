@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.config.groups.workload import Comparison, Output, Workload
+from trimtab.config.groups.output import Comparison, Output
+from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
 from trimtab.profiling.original import as_it_runs
 from trimtab.profiling.profile import trace_workload

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.config.groups.workload import Marks, Output, Workload
+from trimtab.config.groups.output import Output
+from trimtab.config.groups.workload import Marks, Workload
 from trimtab.profiling.profile import trace_workload
 from trimtab.records.usage import Usage
 

@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from trimtab.errors import TrimtabError, UserError
+from trimtab.records.parquet.files import read_table, write_table
 from trimtab.records.parquet.limits import opened
-from trimtab.records.tables import EPOCHS, LIBRARIES, RUNS, read_table, write_table
+from trimtab.records.tables import EPOCHS, LIBRARIES, RUNS
 
 SCHEMA = pa.schema([("name", pa.string()), ("wait_s", pa.float64()), ("count", pa.int64())])
 ROWS = pd.DataFrame({"name": ["a", "b"], "wait_s": [1.5, None], "count": [1, 2]})

@@ -11,7 +11,8 @@ from trimtab.config.groups.trace import ArrivalsConfig, JobClassConfig, TraceCon
 from trimtab.config.stages import TraceStage
 from trimtab.errors import UserError
 from trimtab.records.measured_rounds import MeasuredRounds, RoundTimes
-from trimtab.records.tables import LIBRARIES, RUNS, write_table
+from trimtab.records.parquet.files import write_table
+from trimtab.records.tables import LIBRARIES, RUNS
 from trimtab.scheduling.measured import measured_workload, read_measured
 
 

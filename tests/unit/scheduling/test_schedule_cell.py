@@ -20,8 +20,9 @@ from trimtab.errors import UserError
 from trimtab.policies.facts import Facts
 from trimtab.policies.heats.policy import Heats
 from trimtab.policies.registry import build_policy
+from trimtab.records.parquet.files import read_table
 from trimtab.records.summary import Summary
-from trimtab.records.tables import LOAD, NODES, SCHEDULED, STAYS, read_table
+from trimtab.records.tables import LOAD, NODES, SCHEDULED, STAYS
 from trimtab.scheduling.cell import simulate_cell
 from trimtab.scheduling.deflate import deflate
 from trimtab.scheduling.formula import calculate

@@ -15,7 +15,8 @@ from trimtab.policies.dias import Dias
 from trimtab.policies.fcfs import FirstComeFirstServed
 from trimtab.policies.heats.policy import Heats
 from trimtab.policies.priority import Priority
-from trimtab.records.tables import LOAD, NODES, SCHEDULED, STAYS, TRACE, read_table, write_table
+from trimtab.records.parquet.files import read_table, write_table
+from trimtab.records.tables import LOAD, NODES, SCHEDULED, STAYS, TRACE
 from trimtab.simulation.simulate import simulate
 
 NODE = NodeType("node", 2000, 8, 10.0, (Level(0.5, 15.0), Level(1.0, 40.0)), 0, (), 4.0)

@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from trimtab.errors import UserError
-from trimtab.records.tables import TRACE, read_table
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import TRACE
 from trimtab.traces.table import check_trace, read_trace, write_trace
 
 

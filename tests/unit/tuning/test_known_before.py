@@ -13,7 +13,8 @@ from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
-from trimtab.records.tables import TRIALS, read_table
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import TRIALS
 from trimtab.records.tuning.ground_truth import Cost, GroundTruthRecord, KnownJob, Profile
 from trimtab.records.tuning.inference import KnownArchitecture, KnownInferenceRecord, Measured
 from trimtab.tuning.inference.known import KnownInference, share_architectures

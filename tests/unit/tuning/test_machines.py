@@ -23,7 +23,8 @@ from trimtab.execution.local.executions import living
 from trimtab.files import read_json
 from trimtab.native import PROJECT
 from trimtab.profiling.profile import model_of
-from trimtab.records.tables import TRIALS, read_table
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import TRIALS
 from trimtab.tuning.trials.running import kill_left_over
 from trimtab.tuning.tune import Request, Results, tune
 

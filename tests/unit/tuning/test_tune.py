@@ -12,7 +12,8 @@ from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import TrimtabError, UserError
-from trimtab.records.tables import TRIALS, read_table
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import TRIALS
 from trimtab.tuning.fidelity import BudgetKind, Fidelity
 from trimtab.tuning.hyperband import brackets_of
 from trimtab.tuning.plan import plan_in_words

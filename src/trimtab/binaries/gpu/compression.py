@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Self
 
 import lz4.block
-import zstandard
+
+from trimtab.zstd import zstd
 
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 # The largest program in the libraries of CUDA 13 has 134 MB (NCCL), and all programs of one library
@@ -22,6 +23,9 @@ _ZSTD_HEADER_BYTES = 18
 _LEAST_BLOCK_WORK_BYTES = 64  # an empty block takes 3 bytes, and as long to read as many
 _FEW_BLOCKS_BYTES = 4096 * _LEAST_BLOCK_WORK_BYTES  # the largest program is 2,048 full blocks
 _RLE, _COMPRESSED = 1, 2
+_HAS_CHECKSUM, _CHECKSUM_BYTES = 1 << 2, 4
+# A frame of one segment has a window as large as its content, which is bounded already.
+_ANY_WINDOW: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 28}
 
 
 class CompressionError(ValueError):
@@ -97,14 +101,15 @@ def walk_zstd(data: memoryview, start: int, work: WorkLimit) -> ZstdFrame:
     """
     limit = len(data)
     head = bytes(data[start : min(start + _ZSTD_HEADER_BYTES, limit)])
+    if not head.startswith(ZSTD_MAGIC):  # a skippable frame has another one
+        raise CompressionError("is no zstd frame")
     try:
-        parameters = zstandard.get_frame_parameters(head)
-        position = start + zstandard.frame_header_size(head)
-    except zstandard.ZstdError as error:
-        raise CompressionError(f"is no zstd frame ({error})") from None
-    if parameters.dict_id:
+        declared = zstd.get_frame_info(head)
+    except zstd.ZstdError:
+        raise CompressionError("is no zstd frame") from None
+    if declared.dictionary_id:
         raise CompressionError("is a zstd frame that needs a dictionary")
-    content = parameters.content_size
+    position = start + zstd_header_bytes(head)
     most, first_block_end, last = 0, 0, False
     while not last:
         if position + 3 > limit:
@@ -120,20 +125,26 @@ def walk_zstd(data: memoryview, start: int, work: WorkLimit) -> ZstdFrame:
         position += block_bytes
         most += ZSTD_BLOCK_BYTES if kind == _COMPRESSED else size
         first_block_end = first_block_end or position
-    position += 4 if parameters.has_checksum else 0
+    position += _CHECKSUM_BYTES if head[len(ZSTD_MAGIC)] & _HAS_CHECKSUM else 0
     if position > limit:
         raise CompressionError("is a zstd frame cut off before its checksum")
-    # The binding reports an absent content size as -1 or as 2**64 - 1, by version.
-    declared = None if content in (-1, zstandard.CONTENTSIZE_UNKNOWN, (1 << 64) - 1) else content
-    return ZstdFrame(first_block_end, position, declared, most)
+    return ZstdFrame(first_block_end, position, declared.decompressed_size, most)
+
+
+def zstd_header_bytes(frame: bytes) -> int:
+    """Return the length of a frame's header, by its descriptor (RFC 8878, section 3.1.1.1)."""
+    descriptor = frame[len(ZSTD_MAGIC)]
+    size_flag, single_segment = descriptor >> 6, descriptor >> 5 & 1
+    content_size_bytes = 1 << size_flag if size_flag else single_segment
+    window_bytes = 1 - single_segment
+    return len(ZSTD_MAGIC) + 1 + window_bytes + (0, 1, 2, 4)[descriptor & 3] + content_size_bytes
 
 
 def zstd_beginning(data: memoryview, start: int, frame: ZstdFrame) -> bytes:
     """Return the content of the first block of the frame at `start`: at most 128 KiB."""
     try:
-        stream = zstandard.ZstdDecompressor().decompressobj()
-        return bytes(stream.decompress(bytes(data[start : frame.first_block_end])))
-    except zstandard.ZstdError as error:
+        return zstd.ZstdDecompressor().decompress(data[start : frame.first_block_end])
+    except zstd.ZstdError as error:
         raise CompressionError(f"does not decompress ({error})") from None
 
 
@@ -146,15 +157,13 @@ def decompress_zstd(stored: bytes, declared_bytes: int, expansion: Expansion) ->
         frame = walk_zstd(memoryview(stored), 0, WorkLimit(len(stored) + _FEW_BLOCKS_BYTES))
     except TooMuchWorkError:
         raise CompressionError("is a zstd frame of too many blocks for its length") from None
-    # The binding allocates what the frame itself declares.
     _check_bound(max(declared_bytes, frame.content_bytes or 0), frame.most_bytes, expansion)
     try:
-        content = zstandard.ZstdDecompressor().decompress(
-            stored[: frame.end], max_output_size=declared_bytes, allow_extra_data=False
-        )
-    except zstandard.ZstdError as error:
+        decoder = zstd.ZstdDecompressor(options=_ANY_WINDOW)
+        content = decoder.decompress(stored[: frame.end], declared_bytes + 1)
+    except zstd.ZstdError as error:
         raise CompressionError(f"does not decompress ({error})") from None
-    return _checked(bytes(content), declared_bytes)
+    return _checked(content, declared_bytes)
 
 
 def decompress_lz4(stored: bytes, declared_bytes: int, expansion: Expansion) -> bytes:

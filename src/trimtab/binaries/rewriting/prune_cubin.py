@@ -6,13 +6,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-import zstandard
 from numpy.typing import NDArray
 
 from trimtab.binaries.gpu.compression import Expansion
 from trimtab.binaries.gpu.cubin import Cubin, read_cubin
 from trimtab.binaries.gpu.cubin_reach import reachable_sections
 from trimtab.binaries.gpu.fatbin import Compression, Element, Kind, cubin_bytes
+from trimtab.zstd import zstd
 
 # The level at which fatbinary compresses: its frames have the very lengths that this one gives.
 _ZSTD_LEVEL = 19
@@ -68,8 +68,7 @@ def prune_element(
 
 def _compress(program: bytes, compression: Compression) -> bytes:
     if compression == "zstd":
-        compressed: bytes = zstandard.ZstdCompressor(level=_ZSTD_LEVEL).compress(program)
-        return compressed
+        return zstd.compress(program, _ZSTD_LEVEL)
     import lz4.block  # few libraries need it
 
     stored: bytes = lz4.block.compress(program, mode="high_compression", store_size=False)

@@ -202,7 +202,8 @@ def _search(request: "Request", folder: Path, ground_truth: Path) -> None:
 
 
 def _say_cost_of_inference(path: Path) -> None:
-    from trimtab.records.tables import TRIALS, read_table
+    from trimtab.records.parquet.files import read_table
+    from trimtab.records.tables import TRIALS
 
     trials = read_table(path, TRIALS)
     if trials["inference_tuning_s"].notna().any():

@@ -119,7 +119,7 @@ class Experiment:
     schedule: Schedule = about("The cells that are scheduled.", factory=Schedule)
     tune: Tune = about("The cells that are tuned.", factory=Tune)
     growth: Names = about(
-        "Names of files in `conf/repository/`: how many lines these have, and from when.",
+        "Names of files in `conf/code_base/`: how many lines these have, and from when.",
         factory=list,
     )
     title: str = about("Heading of the report.", default="", report_only=True)
@@ -129,7 +129,7 @@ class Experiment:
         if not (self.targets or self.schedule.policies or self.tune.tuners or self.growth):
             expected = (
                 "at least one target with its workloads, a schedule, something to tune, or a"
-                " repository whose growth is told"
+                " code base whose growth is told"
             )
             raise InvalidValueError("targets", {}, expected)
         if (self.targets or self.tune.tuners) and not self.hardware:

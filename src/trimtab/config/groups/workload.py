@@ -1,11 +1,10 @@
 """A program whose environment is to be debloated: one YAML in `conf/workload/`."""
 
-import re
 from enum import StrEnum
 from importlib.util import find_spec
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, model_validator
+from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.config.fields import (
@@ -13,54 +12,19 @@ from trimtab.config.fields import (
     InvalidValueError,
     Name,
     NoNul,
-    NotNegative,
     ParameterName,
+    Pattern,
     Positive,
     Scalar,
     Text,
     about,
     satisfying,
 )
+from trimtab.config.groups.output import Output
 from trimtab.config.groups.tuning import Tuning
 from trimtab.config.signals import signal_number
 
-
-class Comparison(StrEnum):
-    """What of a run is compared, besides its end."""
-
-    DIGEST_STDOUT = "digest_stdout"
-    DIGEST_FILE = "digest_file"
-    NUMERIC_STDOUT = "numeric_stdout"
-    NUMERIC_FILE = "numeric_file"
-    LINES = "lines"
-    COMMAND = "command"
-    EXIT_CODE = "exit_code"
-
-    @property
-    def needs_path(self) -> bool:
-        """Whether it is about a file that has to be named."""
-        return self in (Comparison.DIGEST_FILE, Comparison.NUMERIC_FILE)
-
-    @property
-    def takes_path(self) -> bool:
-        """Whether it can be about a file in place of standard output."""
-        return self.needs_path or self in (Comparison.LINES, Comparison.COMMAND)
-
-    @property
-    def is_numeric(self) -> bool:
-        """Whether it takes tolerances."""
-        return self in (Comparison.NUMERIC_STDOUT, Comparison.NUMERIC_FILE)
-
-
 Phase = StrEnum("Phase", "TRAIN INFERENCE")  # what a program does with its model
-
-
-def _compiles(pattern: str) -> str:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise InvalidValueError("", pattern, f"a regular expression ({error})") from None
-    return pattern
 
 
 def _is_end(text: str) -> bool:
@@ -76,7 +40,6 @@ def _is_address(text: str) -> bool:
     return host.isprintable() and host != "" and port.isdecimal() and 0 < int(port[:6]) < 65536
 
 
-Pattern = Annotated[NoNul, AfterValidator(_compiles)]
 End = Annotated[
     str, satisfying(_is_end, "an exit code from 0 to 255, or a signal's name such as SIGTERM")
 ]
@@ -89,62 +52,6 @@ Variable = Annotated[
         "names of environment variables, without `=`",
     ),
 ]
-
-
-@dataclass(config=CHECKED, frozen=True)
-class Output:
-    """What of a run's output has to stay the same in the slim environment."""
-
-    compare: Comparison = about(
-        "How the output is compared: `digest_stdout` (every byte of standard output), "
-        "`digest_file` (every byte of the file `path`), `numeric_stdout` and `numeric_file` (the "
-        "numbers in it within the tolerances, the rest exactly), `lines` (every line but those "
-        "that `changing` matches), `command` (a command of yours says) or `exit_code` (nothing "
-        "but how the program ends).",
-        default=Comparison.DIGEST_STDOUT,
-    )
-    path: NoNul | None = about(
-        "The file to compare, relative to `workdir`; `{output}` is the run's own folder. Needed "
-        "by `digest_file` and `numeric_file`; without it `lines` and `command` compare standard "
-        "output.",
-        default=None,
-    )
-    relative_tolerance: NotNegative = about(
-        "Allowed difference of a number, relative to its value; `numeric_*` only.", default=0.0
-    )
-    absolute_tolerance: NotNegative = about(
-        "Allowed difference of a number; `numeric_*` only. The larger of both tolerances counts.",
-        default=0.0,
-    )
-    changing: list[Pattern] = about(
-        "Regular expressions; a line in which one is found is not compared; `lines` only.",
-        factory=list,
-    )
-    command: list[Text] = about(
-        "A command that exits with 0 where two outputs count as equal, one word an item; "
-        "`{before}` and `{after}` are their files. Relative paths in it start where those of "
-        "`workdir` do. `command` only.",
-        factory=list,
-    )
-
-    @model_validator(mode="after")
-    def _fits_the_comparison(self) -> Self:
-        if self.path is not None and not self.compare.takes_path:
-            raise InvalidValueError("path", self.path, f"no path with compare: {self.compare}")
-        if self.compare.needs_path and not (self.path or "").strip():
-            raise InvalidValueError("path", self.path, f"a file, as compare is {self.compare}")
-        for key in ("relative_tolerance", "absolute_tolerance"):
-            given = getattr(self, key)
-            if given and not self.compare.is_numeric:
-                raise InvalidValueError(key, given, f"0, as compare is {self.compare}")
-        if self.changing and self.compare != Comparison.LINES:
-            raise InvalidValueError("changing", self.changing, f"none, as it is {self.compare}")
-        if bool(self.command) != (self.compare == Comparison.COMMAND):
-            expected = "a command" if not self.command else "none"
-            raise InvalidValueError(
-                "command", self.command, f"{expected}, as compare is {self.compare}"
-            )
-        return self
 
 
 @dataclass(config=CHECKED, frozen=True)

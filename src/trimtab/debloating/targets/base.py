@@ -13,7 +13,7 @@ from trimtab.config.groups.debloat import Share
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.files.tree import Tree
-from trimtab.debloating.libraries import ProfiledLibrary
+from trimtab.debloating.libraries.profiled import ProfiledLibrary
 from trimtab.debloating.removal import Removal
 from trimtab.errors import UserError
 from trimtab.profiling.runs.program import Program

@@ -16,7 +16,7 @@ from trimtab.debloating.fallback import Source, add_fallback, fallback_digests, 
 from trimtab.debloating.files.coming_back import add_file_fallback
 from trimtab.debloating.files.folder_tree import prefix_tree, spellings
 from trimtab.debloating.files.tree import Tree
-from trimtab.debloating.libraries import ProfiledLibrary, profiled_libraries
+from trimtab.debloating.libraries.profiled import ProfiledLibrary, profiled_libraries
 from trimtab.debloating.removal import removed_paths
 from trimtab.debloating.targets.base import Target
 from trimtab.errors import TrimtabError, UserError

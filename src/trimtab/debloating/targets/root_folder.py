@@ -21,7 +21,7 @@ from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY
 from trimtab.debloating.files.closure import kept_paths
 from trimtab.debloating.files.folder_tree import root_tree
 from trimtab.debloating.files.tree import Node, NodeKind, Tree
-from trimtab.debloating.libraries import ProfiledLibrary
+from trimtab.debloating.libraries.profiled import ProfiledLibrary
 from trimtab.debloating.targets.folder import Folder
 from trimtab.errors import UserError
 from trimtab.native import native_path

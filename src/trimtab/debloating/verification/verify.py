@@ -39,7 +39,8 @@ from trimtab.profiling.runs.program import Program
 from trimtab.records.manifest import Manifest
 from trimtab.records.misses.removed_calls import RemovedCall, united
 from trimtab.records.misses.settling import Settling
-from trimtab.records.tables import RUNS, write_table
+from trimtab.records.parquet.files import write_table
+from trimtab.records.tables import RUNS
 from trimtab.records.verdict import Crash, ResidentBytes, Verdict, VerifiedWorkload
 
 

@@ -1,4 +1,4 @@
-"""How the code of repositories grew, and how much of it is old (the first seed, RQ1)."""
+"""How code bases grew, and how much of it is old (the first seed, RQ1)."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -16,18 +16,18 @@ _PANEL = 320
 
 
 class CodeGrowth(Section):
-    """Lines of each repository by the year in which they came."""
+    """Lines of each code base by the year in which they came."""
 
     order = 900
     chapter = Chapter("growth", "Growth of code bases", "Growth")
 
     @property
     def applies(self) -> bool:
-        """Whether the lines of any repository were counted."""
+        """Whether the lines of any code base were counted."""
         return bool(self.measurements.growths)
 
     def make_tables(self) -> Iterator[Table]:
-        """Yield a row for each repository."""
+        """Yield a row for each code base."""
         yield Table(
             "code_growth",
             "Growth of code bases",
@@ -35,7 +35,7 @@ class CodeGrowth(Section):
             " the branch as it is; one that was changed is of the year of its change. What stayed"
             " of a year is told by the lines that were there at its end.",
             columns=(
-                Column("repository", "Repository"),
+                Column("code_base", "Code base"),
                 Column("since", "First year", 0),
                 Column("lines", "Lines", 0),
                 Column("lines_a_year", "More lines a year", 0),
@@ -46,7 +46,7 @@ class CodeGrowth(Section):
         )
 
     def make_figures(self) -> Iterator[Figure]:
-        """Yield the lines by year, a panel for each repository."""
+        """Yield the lines by year, a panel for each code base."""
         panels = [_panel(frame) for frame in self.measurements.growths]
         yield Figure(
             "code_growth",
@@ -57,8 +57,8 @@ class CodeGrowth(Section):
         )
 
     def metrics(self) -> dict[str, Any]:
-        """Return the lines of each repository."""
-        return {"code_lines": {row["repository"]: row["lines"] for row in map(_row, self._frames)}}
+        """Return the lines of each code base."""
+        return {"code_lines": {row["code_base"]: row["lines"] for row in map(_row, self._frames)}}
 
     @property
     def _frames(self) -> tuple[pd.DataFrame, ...]:
@@ -76,7 +76,7 @@ def _row(frame: pd.DataFrame) -> Row:
     then = int(of_then.loc[of_then["at_s"] == of_then["at_s"].max(), "lines"].sum())
     lines = int(by_sample.iloc[-1])
     return {
-        "repository": str(frame["repository"].iloc[0]),
+        "code_base": str(frame["code_base"].iloc[0]),
         "since": _year(first_s),
         "lines": lines,
         "lines_a_year": (lines - int(by_sample.iloc[0])) / years if years else None,
@@ -86,7 +86,7 @@ def _row(frame: pd.DataFrame) -> Row:
 
 
 def _panel(frame: pd.DataFrame) -> Any:
-    """Return the stacked lines of one repository; a year that has not come yet has none."""
+    """Return the stacked lines of one code base; a year that has not come yet has none."""
     table = frame.pivot_table("lines", "at_s", "year", fill_value=0)
     values = [
         {"at": at_s * 1000, "year": str(year), "thousand_lines": int(lines) / _MANY}
@@ -105,7 +105,7 @@ def _panel(frame: pd.DataFrame) -> Any:
             order=alt.Order("year:O"),
             tooltip=hover("year", thousand_lines=".1f"),
         )
-        .properties(width=2 * _PANEL, height=_PANEL // 2, title=str(frame["repository"].iloc[0]))
+        .properties(width=2 * _PANEL, height=_PANEL // 2, title=str(frame["code_base"].iloc[0]))
     )
 
 

@@ -125,7 +125,7 @@ class Measurements:
     profiles: tuple[Profile, ...]
     schedules: Schedules = field(default_factory=Schedules)
     tunings: tuple[TunedCell, ...] = ()
-    growths: tuple[pd.DataFrame, ...] = ()  # with the columns of LINES_BY_YEAR, by repository
+    growths: tuple[pd.DataFrame, ...] = ()  # with the columns of LINES_BY_YEAR, by code base
 
     @property
     def have_gpu_code(self) -> bool:

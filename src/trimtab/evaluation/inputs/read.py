@@ -17,6 +17,7 @@ from trimtab.records import tables
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.deflator_search import DeflatorSearch
 from trimtab.records.manifest import Manifest
+from trimtab.records.parquet.files import check_table, read_table
 from trimtab.records.summary import FormulaResponse, RealRun, Summary
 from trimtab.records.trace_facts import TraceFacts
 from trimtab.records.usage import Usage
@@ -34,7 +35,7 @@ def load(inputs: Inputs) -> Measurements:
     if not (inputs.debloats or inputs.schedules or inputs.tunings or inputs.growths):
         raise UserError(
             f"experiment {inputs.experiment}: no debloated target, no schedule, nothing that was "
-            "tuned and no repository was given"
+            "tuned and no code base was given"
         )
     profiles = [_profile(folder) for folder in inputs.profiles]
     targets = [_target(folder) for folder in inputs.debloats]
@@ -60,7 +61,7 @@ def load(inputs: Inputs) -> Measurements:
     tunings = [_tuning(folder, inputs) for folder in inputs.tunings]
     _refuse_twice("tuning", [(*cell.setting, cell.tuner) for cell in tunings])
     growths = [_read_rows(path, tables.LINES_BY_YEAR) for path in inputs.growths]
-    _refuse_twice("repository", [(rows["repository"].iloc[0],) for rows in growths])
+    _refuse_twice("code base", [(rows["code_base"].iloc[0],) for rows in growths])
     return Measurements(
         inputs, tuple(targets), tuple(profiles), schedules, tuple(tunings), tuple(growths)
     )
@@ -75,7 +76,7 @@ def _profile(folder: Path) -> Profile:
             "nothing is concluded from it: profile the workload again"
         )
     runs = _read_rows(folder / "runs.parquet", tables.RUNS)
-    epochs = tables.read_table(folder / "epochs.parquet", tables.EPOCHS)
+    epochs = read_table(folder / "epochs.parquet", tables.EPOCHS)
     workload, hardware = _only(runs, folder / "runs.parquet", ("workload", "hardware"))
     _refuse_twice(f"{folder / 'runs.parquet'}: run", _keys(runs, "condition", "repeat"))
     return Profile(workload, workload, hardware, usage, runs, epochs)
@@ -90,7 +91,7 @@ def _target(folder: Path) -> DebloatedTarget:
     unknown = set(map(escaped, used)) - set(libraries["library"])
     if unknown:
         raise TrimtabError(f"{folder / 'used.json'}: {min(unknown)}: not in libraries.parquet")
-    runs = tables.read_table(folder / "verify_runs.parquet", tables.RUNS)
+    runs = read_table(folder / "verify_runs.parquet", tables.RUNS)
     keys = _keys(runs, "workload", "condition", "repeat")
     _refuse_twice(f"{folder / 'verify_runs.parquet'}: run", keys)
     path = folder / "environment.json"
@@ -106,9 +107,9 @@ def _tuning(folder: Path, inputs: Inputs) -> TunedCell:
     label, after = inputs.tuners.get(tuner) or tuner, inputs.after.get(tuner, "")
     cell = TunedCell(tuner, workload, hardware, objective, label, trials, after=after)
     if (path := folder / "inference.parquet").is_file():
-        cell = replace(cell, inference=tables.read_table(path, tables.INFERENCE))
+        cell = replace(cell, inference=read_table(path, tables.INFERENCE))
     if (path := folder / "inference_alone.parquet").is_file():
-        cell = replace(cell, alone=tables.read_table(path, tables.INFERENCE))
+        cell = replace(cell, alone=read_table(path, tables.INFERENCE))
     return cell
 
 
@@ -166,19 +167,19 @@ def _cell(folder: Path) -> Cell:
     return Cell(
         label=summary.policy_label,
         summary=summary,
-        jobs=tables.check_table(folder / "jobs.parquet", tables.SCHEDULED),
-        stays=tables.check_table(folder / "stays.parquet", tables.STAYS),
+        jobs=check_table(folder / "jobs.parquet", tables.SCHEDULED),
+        stays=check_table(folder / "stays.parquet", tables.STAYS),
         nodes=_read_rows(folder / "nodes.parquet", tables.NODES),
-        load=tables.read_table(folder / "load.parquet", tables.LOAD),
+        load=read_table(folder / "load.parquet", tables.LOAD),
         formula=FormulaResponse.read(formula) if formula.is_file() else None,
         real=RealRun.read(real) if there else None,
-        real_jobs=tables.check_table(folder / "real.parquet", tables.SCHEDULED) if there else None,
+        real_jobs=check_table(folder / "real.parquet", tables.SCHEDULED) if there else None,
     )
 
 
 def _read_rows(path: Path, schema: pa.Schema) -> pd.DataFrame:
     """Return a table that has rows; raises as `read_table` does, and TrimtabError without any."""
-    frame = tables.read_table(path, schema)
+    frame = read_table(path, schema)
     if frame.empty:
         raise TrimtabError(f"{path}: no rows")
     return frame

@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 from itertools import takewhile, zip_longest
 from pathlib import Path
 
-from trimtab.config.groups.workload import Comparison, Output
+from trimtab.config.groups.output import Comparison, Output
 from trimtab.errors import UserError
 from trimtab.profiling.runs.compare import compare_outputs, steady_lines, whole_numbers
 from trimtab.profiling.runs.measured import MeasuredRun

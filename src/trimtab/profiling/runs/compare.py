@@ -13,7 +13,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from trimtab.config.groups.workload import Comparison, Output
+from trimtab.config.groups.output import Comparison, Output
 from trimtab.errors import UserError
 from trimtab.files import whole_file
 from trimtab.profiling.as_user import User, open_written

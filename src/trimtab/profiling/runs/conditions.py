@@ -42,7 +42,7 @@ class Condition:
         if self.caches is not None:
             variables |= caches_in(self.caches)
             if self.caches.exists():  # one that a run has had is the program's
-                program = replace(program, root=program.root and program.root.binding(self.caches))
+                program = program.binding(self.caches)
             else:
                 caches = make_caches(self.caches, program.environment, program.root)
                 program = program.with_access_to(self.caches, *caches)

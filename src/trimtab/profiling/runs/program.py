@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Self
 
-from trimtab.config.groups.workload import Marks, Output
+from trimtab.config.groups.output import Output
+from trimtab.config.groups.workload import Marks
 from trimtab.config.signals import signal_name
 from trimtab.errors import UserError
 from trimtab.profiling.as_user import User
@@ -101,7 +102,14 @@ class Program:
             return self
         if self.user is not None:  # folders above are the root's own, which anybody may enter
             self.user.own(*paths)
-        return replace(self, root=self.root.binding(*paths))
+        return self.binding(*paths)
+
+    def binding(self, *paths: Path) -> Self:
+        """Return the program, which sees files and folders where it has a root, as whose they are.
+
+        It may write to those that its user may write to.
+        """
+        return self if self.root is None else replace(self, root=self.root.binding(*paths))
 
     def seeing(self, *paths: Path) -> Self:
         """Return the program, which sees files and folders of ours, where it has a root.

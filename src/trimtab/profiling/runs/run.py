@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from trimtab.config.groups.workload import Comparison
+from trimtab.config.groups.output import Comparison
 from trimtab.errors import UserError
 from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.hardware_counters import HardwareCounters

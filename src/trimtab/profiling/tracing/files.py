@@ -29,6 +29,7 @@ USES = frozenset(
 _MOST_LINES = 3_000_000
 _MOST_BYTES = 1 << 30
 _LONGEST_REASON, _MOST_REASONS = 10_000, 100
+_WITNESS = "fanotify"
 _LARGEST_PID = 1 << 22  # PID_MAX_LIMIT of 64-bit Linux
 
 
@@ -69,6 +70,8 @@ class FileTrace:
     `complete` is false when something may be missing from `files`; `incomplete_because` says what,
     one reason an element, and `told` which of it the tracer noticed while it ran. `exit_status` is
     the command's as a shell gives it (128 + signal), None when the record has no end.
+    `witnessed` is how many files fanotify saw being opened, None where it may not be used, and
+    `witnessed_only` are the paths of those that no call was seen to open.
     """
 
     files: tuple[FileUse, ...]
@@ -77,6 +80,8 @@ class FileTrace:
     incomplete_because: tuple[str, ...]
     exit_status: int | None
     told: tuple[str, ...] = ()
+    witnessed: int | None = None
+    witnessed_only: tuple[str, ...] = ()
 
 
 def tracing_command(command: Sequence[str], record: Path) -> tuple[str, ...]:
@@ -140,6 +145,8 @@ class _Reading:
         self._processes: list[TracedProcess] = []
         self._running: dict[int, int] = {}  # pid -> its latest index in `_processes`
         self._exit_status: int | None = None
+        self._witnessed: int | None = None
+        self._witnessed_only: list[str] = []
         self._every_use: dict[frozenset[str], frozenset[str]] = {}  # each kept once
 
     def add(self, line: dict[str, Any]) -> None:
@@ -163,6 +170,8 @@ class _Reading:
             if not isinstance(reason, str) or not 0 < len(reason) <= _LONGEST_REASON:
                 raise _RecordError("a reason that is none")
             self.reasons.append(reason)
+        elif line.get("witness") == _WITNESS:
+            self._witnessed = _number(line, "files", _MOST_LINES)
         elif line.get("end") is True:
             self._exit_status = _number(line, "exit", 255)
         else:
@@ -188,6 +197,8 @@ class _Reading:
             tuple(reasons),
             self._exit_status,
             told,
+            self._witnessed,
+            tuple(self._witnessed_only),
         )
 
     def _add_use(self, line: dict[str, Any]) -> None:
@@ -201,6 +212,8 @@ class _Reading:
         united = self._uses.get(path, frozenset()).union(uses)
         self._uses[path] = self._every_use.setdefault(united, united)
         self._real_paths[path] = path if real_path == path else real_path
+        if line.get("witness") == _WITNESS:
+            self._witnessed_only.append(path)
 
     def _start(self, pid: int, parent_pid: int, line: dict[str, Any]) -> None:
         executable = line.get("executable")

@@ -13,7 +13,8 @@ from typing import Any
 import pandas as pd
 
 from trimtab.files import remove_tree
-from trimtab.records.tables import INFERENCE, read_table, write_table
+from trimtab.records.parquet.files import read_table, write_table
+from trimtab.records.tables import INFERENCE
 from trimtab.records.tuning.inference import Measured
 
 ROUNDS = 3  # of all configurations, one after the other: times vary from minute to minute

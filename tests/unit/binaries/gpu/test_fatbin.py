@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import zstandard
 from cuda_sources import KERNELS, cubin, library, needs_cuda_tools
 from fatbin_parts import FLAGS, element, region
 from hypothesis import HealthCheck, given, settings
@@ -25,6 +24,7 @@ from trimtab.binaries.gpu.fatbin import (
     cubin_bytes,
     find_gpu_code,
 )
+from trimtab.zstd import zstd
 
 Compiled = Callable[[str], Path]
 
@@ -127,7 +127,7 @@ def test_windows_hide_nothing(
         region(element(b"text", compression="lz4").replace(b"\5\0\0\0", b"\xff\xff\0\0", 1)),
         b"\x50\xed\x55\xba",
         b"\x28\xb5\x2f\xfd",
-        zstandard.ZstdCompressor().compress(b"no cubin" * 100),
+        zstd.compress(b"no cubin" * 100),
     ],
     ids=lambda damaged: f"{len(damaged)}_bytes",
 )
@@ -186,7 +186,7 @@ def test_a_frame_that_lies_about_its_content_costs_no_memory(
     """Its header declares 1 GiB, as the element may, but its one block holds 8 bytes."""
     frame = b"\x28\xb5\x2f\xfd\xa0" + struct.pack("<I", 1 << 30) + b"\x41\0\0" + b"12345678"
     lying = element(b"12345678", compression="zstd", declared_bytes=element_declares)
-    honest = zstandard.ZstdCompressor().compress(b"12345678")
+    honest = zstd.compress(b"12345678")
     padding = bytes(-len(honest) % 8)
     lying = lying[: -len(honest + padding)] + frame + bytes(-len(frame) % 8)
     lying = lying[:8] + struct.pack("<QI", len(lying) - 64, len(frame)) + lying[20:]
@@ -212,8 +212,14 @@ def test_bare_frames_are_cubins_alone(
     tmp_path: Path, code_after: Callable[[bytes], tuple[GpuCode, Path, int]]
 ) -> None:
     code = cubin(tmp_path / "kernels.cubin", KERNELS, "sm_90a")
-    compress = zstandard.ZstdCompressor(write_checksum=True).compress
-    unsized = zstandard.ZstdCompressor(write_content_size=False).compress
+    parameter = zstd.CompressionParameter
+
+    def compress(content: bytes) -> bytes:
+        return zstd.compress(content, options={parameter.checksum_flag: 1})
+
+    def unsized(content: bytes) -> bytes:
+        return zstd.compress(content, options={parameter.content_size_flag: 0})
+
     frame = compress(code)
     between = b"x" * 13
     parts = [

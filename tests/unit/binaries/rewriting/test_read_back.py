@@ -33,7 +33,8 @@ from trimtab.binaries.rewriting.read_back import read_back
 from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans
 from trimtab.config.groups.debloat import Debloat
 from trimtab.debloating.gpu.gpu_code import GpuScope
-from trimtab.debloating.libraries import ProfiledLibrary, locate_used
+from trimtab.debloating.libraries.located import locate_used
+from trimtab.debloating.libraries.profiled import ProfiledLibrary
 from trimtab.errors import TrimtabError
 
 Compiled = Callable[[str], Path]

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import zstandard
 from fatbin_parts import cubin
 
 from trimtab.binaries.gpu.architecture import Architecture, parse_architecture
@@ -16,6 +15,7 @@ from trimtab.debloating.gpu.elements import Decisions, ElementReason, GpuUse, de
 from trimtab.debloating.gpu.gpu_code import LocatedGpuCode
 from trimtab.debloating.span_document import document_of
 from trimtab.records.usage import UsedModule
+from trimtab.zstd import zstd
 
 
 def ptx(*entries: str) -> bytes:
@@ -242,7 +242,7 @@ def test_so_is_a_relocatable_cubin_without_kernels(linked: bool, expected: Eleme
 
 
 def test_a_bare_frame_is_decided_by_itself() -> None:
-    compress = zstandard.ZstdCompressor().compress
+    compress = zstd.compress
     programs = [cubin("sm_90", "a"), cubin("sm_90", "b"), cubin("sm_80", "a")]
     data, frames = b"", []
     for program, number in zip(programs, (90, 90, 80), strict=True):

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import zstandard
 from example_libraries import C_SOURCE, LAYOUTS, compile_library
 from fatbin_parts import cubin, element, region
 
@@ -22,6 +21,7 @@ from trimtab.debloating.gpu.gpu_code import GpuScope, LocatedGpuCode, has_gpu_co
 from trimtab.debloating.span_document import document_of
 from trimtab.files import sha256_of
 from trimtab.records.library_spans import LibrarySpans
+from trimtab.zstd import zstd
 
 SCOPE = GpuScope((90,), GpuUse.of([], [90]))
 LARGE = cubin("sm_90", "large", code_bytes=1 << 20)
@@ -58,7 +58,7 @@ def reasons(gpu: LocatedGpuCode) -> list[ElementReason]:
 
 def one_block_too_long(frame: bytes) -> bytes:
     """The frame with its last block's header saying that it is longer than the frame."""
-    header = zstandard.frame_header_size(frame)
+    header = compression.zstd_header_bytes(frame)
     block = int.from_bytes(frame[header : header + 3], "little")
     return frame[:header] + (block + (5000 << 3)).to_bytes(3, "little") + frame[header + 3 :]
 
@@ -66,7 +66,7 @@ def one_block_too_long(frame: bytes) -> bytes:
 def test_a_damaged_element_costs_itself_alone(located: Located) -> None:
     """TooMuchWorkError left the search where a block was longer than its element."""
     whole = element(SMALL, compression="zstd")
-    stored = zstandard.ZstdCompressor().compress(SMALL)
+    stored = zstd.compress(SMALL)
     damaged = whole.replace(stored, one_block_too_long(stored))
     assert damaged != whole
     gpu, document = located(region(whole, damaged, whole))
@@ -117,7 +117,7 @@ def test_a_size_that_cannot_be_takes_nothing_from_the_others(
 
 
 def test_bare_frames_count_too(located: Located, monkeypatch: pytest.MonkeyPatch) -> None:
-    frame = zstandard.ZstdCompressor().compress(cubin("sm_90", "bare", code_bytes=100_000))
+    frame = zstd.compress(cubin("sm_90", "bare", code_bytes=100_000))
     many = frame * 4
     assert len(located(many + bytes(4096))[0].code.frames) == 0  # no such ratio is real
     monkeypatch.setattr("trimtab.binaries.gpu.fatbin._MOST_FRAME_RATIO", 10_000)

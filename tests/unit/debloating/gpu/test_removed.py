@@ -17,7 +17,8 @@ from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.config.groups.debloat import Debloat
 from trimtab.debloating.gpu.elements import GpuUse
 from trimtab.debloating.gpu.gpu_code import GpuScope
-from trimtab.debloating.libraries import Located, ProfiledLibrary, locate_used
+from trimtab.debloating.libraries.located import Located, locate_used
+from trimtab.debloating.libraries.profiled import ProfiledLibrary
 from trimtab.debloating.removed import RemovedPages, removed_pages
 from trimtab.debloating.span_document import document_of
 from trimtab.records.usage import UsedModule

@@ -26,7 +26,8 @@ from trimtab.errors import UserError
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import trace_workload
 from trimtab.records.manifest import Manifest
-from trimtab.records.tables import FILES, read_table
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import FILES
 from trimtab.records.usage import Usage
 from trimtab.records.values import unescaped
 from trimtab.records.verdict import Verdict

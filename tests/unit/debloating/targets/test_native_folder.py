@@ -29,7 +29,8 @@ from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import trace_workload
 from trimtab.records.manifest import Manifest
 from trimtab.records.misses.settling import Settling
-from trimtab.records.tables import LIBRARIES, read_table
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import LIBRARIES
 from trimtab.records.verdict import Verdict
 
 PROJECT = Path(__file__).parents[4]

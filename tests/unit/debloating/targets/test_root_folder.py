@@ -13,7 +13,7 @@ from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.config.root import Settle
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import Debloating
-from trimtab.debloating.libraries import untraced_libraries
+from trimtab.debloating.libraries.profiled import untraced_libraries
 from trimtab.debloating.removal import removed_paths
 from trimtab.debloating.settling import settle
 from trimtab.debloating.slim_runs import restoring

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from trimtab.config.groups.debloat import Debloat, Fallback
-from trimtab.config.groups.workload import Marks, Output, Workload
+from trimtab.config.groups.output import Output
+from trimtab.config.groups.workload import Marks, Workload
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.fallback import Source
@@ -18,7 +19,8 @@ from trimtab.files import sha256_of
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.meters.rapl import Rapl
 from trimtab.profiling.profile import trace_workload
-from trimtab.records.tables import LIBRARIES, RUNS, read_table
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import LIBRARIES, RUNS
 from trimtab.records.usage import Usage
 from trimtab.records.verdict import Verdict
 

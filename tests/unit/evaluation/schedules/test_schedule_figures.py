@@ -19,7 +19,8 @@ from trimtab.evaluation.schedules.drop_ratios import series
 from trimtab.evaluation.schedules.section import PALETTE
 from trimtab.evaluation.schedules.traces import arrival_values
 from trimtab.files import read_json, write_json
-from trimtab.records.tables import LOAD, write_table
+from trimtab.records.parquet.files import write_table
+from trimtab.records.tables import LOAD
 from trimtab.records.trace_facts import ArrivalCounts
 
 ALL = (

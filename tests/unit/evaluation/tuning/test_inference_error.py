@@ -10,7 +10,8 @@ from test_tuned_report import row, written
 
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.tuning.inference_error import InferenceError
-from trimtab.records.tables import INFERENCE, write_table
+from trimtab.records.parquet.files import write_table
+from trimtab.records.tables import INFERENCE
 
 
 def measured(batch: int, seconds: float | None, joules: float | None = None) -> tuple[Any, ...]:

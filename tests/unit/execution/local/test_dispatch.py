@@ -26,7 +26,8 @@ from trimtab.policies.dias import Dias
 from trimtab.policies.priority import Priority
 from trimtab.profiling.meters.active_energy import ActiveEnergyMeter
 from trimtab.profiling.meters.power_model import HardwareModel
-from trimtab.records.tables import SCHEDULED, STAYS, read_table, write_table
+from trimtab.records.parquet.files import read_table, write_table
+from trimtab.records.tables import SCHEDULED, STAYS
 
 HARDWARE = HardwareModel("test_machine", 2, 2.0, 10.0, 0.5, 4.0, 0.2, "a test")
 NP, P = Priority(), Priority("repeat")

@@ -13,7 +13,8 @@ from trimtab.execution.sprinting.control_groups import group_of, make_group
 from trimtab.execution.sprinting.core_sprinting import AffinitySprinter, QuotaSprinter
 from trimtab.policies.dias import Dias
 from trimtab.policies.priority import Priority
-from trimtab.records.tables import SCHEDULED, STAYS, write_table
+from trimtab.records.parquet.files import write_table
+from trimtab.records.tables import SCHEDULED, STAYS
 from trimtab.spark.dropping import drop
 from trimtab.spark.program import SparkProgram
 from trimtab.spark.session import Session

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.config.groups.workload import Comparison, Output
+from trimtab.config.groups.output import Comparison, Output
 from trimtab.errors import UserError
 from trimtab.profiling.runs.compare import compare_outputs
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.config.groups.workload import Comparison, Output
+from trimtab.config.groups.output import Comparison, Output
 from trimtab.errors import UserError
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.runs.launch import followed

@@ -12,7 +12,8 @@ from pathlib import Path, PurePath
 import pytest
 from machine_root import root_of_programs
 
-from trimtab.config.groups.workload import Marks, Output
+from trimtab.config.groups.output import Output
+from trimtab.config.groups.workload import Marks
 from trimtab.errors import UserError
 from trimtab.native import native_path
 from trimtab.profiling.as_user import User

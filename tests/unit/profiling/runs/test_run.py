@@ -8,7 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from trimtab.config.groups.workload import Comparison, Marks, Output
+from trimtab.config.groups.output import Comparison, Output
+from trimtab.config.groups.workload import Marks
 from trimtab.errors import UserError
 from trimtab.profiling.meters.os_counters import OS_COUNTERS
 from trimtab.profiling.meters.power_model import HardwareModel
@@ -22,7 +23,8 @@ from trimtab.profiling.runs.measured import (
 )
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
-from trimtab.records.tables import EPOCHS, RUNS, read_table, write_table
+from trimtab.records.parquet.files import read_table, write_table
+from trimtab.records.tables import EPOCHS, RUNS
 
 HARDWARE = HardwareModel("test_machine", 2, 2.0, 10.0, 0.5, 4.0, 0.2, "a test")
 BURN = """

@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from trimtab.records.tables import INFERENCE, read_table, write_table
+from trimtab.records.parquet.files import read_table, write_table
+from trimtab.records.tables import INFERENCE
 from trimtab.records.tuning.inference import Measured
 from trimtab.tuning.inference.alone import ROUNDS, measure_alone
 

@@ -17,7 +17,8 @@ from trimtab.config.groups.objective import Goal, Objective
 from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.workload import Phase, Workload
 from trimtab.errors import UserError
-from trimtab.records.tables import INFERENCE, TRIALS, read_table
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import INFERENCE, TRIALS
 from trimtab.tuning.inference.emulation import Device
 from trimtab.tuning.inference.of_workload import inference_cpus
 from trimtab.tuning.outputs import result_in

@@ -14,7 +14,8 @@ from test_machines import HOST, LIMIT_S, started, trained_again
 
 from trimtab.config import dump, stages
 from trimtab.config.groups.tuner import TunerConfig
-from trimtab.records.tables import TRIALS, read_table
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import TRIALS
 from trimtab.tuning.request import Request
 from trimtab.tuning.tune import tune
 

@@ -1,4 +1,4 @@
-"""The shared libraries of an environment: what of each is used, and its slim version."""
+"""The shared libraries of an environment, and what of each was used."""
 
 import re
 import stat
@@ -7,36 +7,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-import zstandard
 from numpy.typing import NDArray
 
-from trimtab.binaries.elf.functions import Functions, read_functions
-from trimtab.binaries.elf.promises import broken_promise
 from trimtab.binaries.elf.reader import Elf, read_elf, read_loaded
 from trimtab.binaries.errors import ElfError, UnreadableError
-from trimtab.binaries.relations.likely import with_likely
-from trimtab.binaries.relations.resolvers import resolvers
-from trimtab.binaries.rewriting.locate import left_as_it_is, locate
-from trimtab.binaries.rewriting.not_started import stop_patches, without_start
-from trimtab.binaries.rewriting.regions import Patch
-from trimtab.binaries.rewriting.spans import Spans
-from trimtab.binaries.rewriting.start_up import why_started
-from trimtab.binaries.rewriting.whole_pages import whole_pages
-from trimtab.config.groups.debloat import Debloat, Mode, StartUpOnly, Symbols
 from trimtab.debloating.copies.layout import Layout
-from trimtab.debloating.gpu.gpu_code import (
-    GpuScope,
-    LocatedGpuCode,
-    has_gpu_code,
-    locate_gpu_code,
-)
 from trimtab.errors import UserError
-from trimtab.files import read_ahead, sha256_of, sha256_of_all
+from trimtab.files import sha256_of, sha256_of_all
 from trimtab.records.usage import Usage, UsedLibrary
 
 _LIBRARY = re.compile(r"\.so(\.\d+)*$")  # and no debugging information split off
-_CHUNK_BYTES = 1 << 20
-_COMPRESSION_LEVEL = 3  # zstd's default, as in image layers
 
 
 @dataclass(frozen=True)
@@ -185,125 +165,3 @@ def _unused(path: Path, elf: Elf, not_traced_because: str = "") -> UsedLibrary:
         sha256=None, traced=not not_traced_because, not_traced_because=not_traced_because,
         functions_total=0, functions_used=0,
     )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Located:
-    """Where in a library's file the used code is, and what it adds up to.
-
-    `started` is false where the library loses all code, its constructors too; `patches` are the
-    bytes that change.
-    """
-
-    elf: Elf
-    spans: Spans
-    gpu: LocatedGpuCode
-    started: bool
-    patches: tuple[Patch, ...]
-    functions_total: int
-    functions_used: int
-    function_bytes_total: int
-    function_bytes_kept: int
-
-
-def locate_used(library: ProfiledLibrary, options: Debloat, gpu: GpuScope) -> Located:
-    """Return the spans of the library's file that are kept and removed, with reasons."""
-    elf, unread = read_loaded(library.path)
-    with elf.staying_whole():
-        if unread:
-            nothing = np.empty(0, np.uint64)
-            return _whole(elf, Functions(nothing, nothing, reason=unread), unread)
-        return _locate_used(elf, library, options, gpu)
-
-
-def _locate_used(elf: Elf, library: ProfiledLibrary, options: Debloat, gpu: GpuScope) -> Located:
-    functions = read_functions(elf)
-    broken = library.written_wrongly or broken_promise(elf)
-    if broken:
-        return _whole(elf, functions, broken)
-    starts = functions.start.astype(np.int64)
-    used = np.isin(starts, library.used)
-    if library.why_not:
-        used[:] = True
-    # Where all GPU code is to be kept, its libraries are as well: it is nothing without them.
-    stopped = (
-        library.loaded
-        and options.start_up_only == StartUpOnly.REMOVE
-        and not library.why_not
-        and not why_started(elf, functions, used)
-        and (not gpu.keeps_all or not has_gpu_code(elf))
-    )
-    if not stopped:
-        used = with_likely(elf, functions, used | resolvers(elf, functions))
-    else:
-        used = np.zeros_like(used)
-    spans = locate(elf, functions, used, options.symbols == Symbols.KEEP)
-    spans = without_start(elf, spans) if stopped else spans
-    spans, gpu_code = locate_gpu_code(
-        elf,
-        spans,
-        gpu,
-        started=not stopped,
-        touched=elf.offsets_of(library.used_data).tolist(),
-    )
-    traps = options.mode == Mode.ZERO
-    spans = whole_pages(elf, spans, options.minimum_hole_bytes, traps)
-    kept = _kept_bytes(elf, functions, spans)
-    return Located(
-        elf=elf,
-        spans=spans,
-        gpu=gpu_code,
-        started=not stopped,
-        patches=stop_patches(elf) if stopped else gpu_code.patches,
-        functions_total=len(functions),
-        functions_used=int(used.sum()),
-        function_bytes_total=int(functions.size.sum()),
-        function_bytes_kept=kept,
-    )
-
-
-def _whole(elf: Elf, functions: Functions, why: str) -> Located:
-    """Return that a library is left as it is."""
-    spans, gpu_code = locate_gpu_code(elf, left_as_it_is(elf, why), GpuScope(why_all=why))
-    length = int(functions.size.sum())
-    return Located(elf, spans, gpu_code, True, (), len(functions), len(functions), length, length)
-
-
-def _kept_bytes(elf: Elf, functions: Functions, spans: Spans) -> int:
-    """The bytes of functions that lie in kept spans, whatever the reason they are kept for."""
-    starts = elf.offsets_of(functions.start.astype(np.int64))
-    ends = starts + functions.size.astype(np.int64)
-    lengths = np.where(spans.kept, spans.end - spans.start, 0)
-    kept_before = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
-
-    def kept_up_to(offset: NDArray[np.int64]) -> NDArray[np.int64]:
-        span = np.searchsorted(spans.end, offset, side="right").clip(max=spans.end.size - 1)
-        inside: NDArray[np.int64] = kept_before[span] + np.where(
-            spans.kept[span], offset - spans.start[span], 0
-        )
-        return inside
-
-    return int((kept_up_to(ends) - kept_up_to(starts)).sum())
-
-
-@dataclass(frozen=True)
-class FileSize:
-    """The size of a file: its length, the blocks it occupies, its length after zstd, its hash."""
-
-    length_bytes: int
-    disk_bytes: int
-    compressed_bytes: int
-    sha256: str
-
-
-def size_of(path: Path) -> FileSize:
-    """Measure the file at `path`; it is read in chunks of a MiB."""
-    status = path.stat()
-    compressed = 0
-    compressor = zstandard.ZstdCompressor(level=_COMPRESSION_LEVEL, threads=-1).compressobj()
-    with path.open("rb") as file:
-        read_ahead(file)
-        while chunk := file.read(_CHUNK_BYTES):
-            compressed += len(compressor.compress(chunk))
-    compressed += len(compressor.flush())
-    return FileSize(status.st_size, status.st_blocks * 512, compressed, sha256_of(path))

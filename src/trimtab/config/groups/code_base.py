@@ -1,4 +1,4 @@
-"""A repository whose growth is told: one YAML in `conf/repository/`."""
+"""A code base whose growth is told: one YAML in `conf/code_base/`."""
 
 from typing import Annotated
 
@@ -17,10 +17,10 @@ _SOURCE_CODE = (
 
 
 @dataclass(config=CHECKED)
-class Repository:
-    """A git repository, and what of it is counted."""
+class CodeBase:
+    """What is counted of a git repository."""
 
-    name: Name = about("Name of the repository: the stem of its file.")
+    name: Name = about("Name of the code base: the stem of its file.")
     location: Text = about(
         "The repository's folder, with or without a work tree; `git clone --bare --filter=tree:0` "
         "does not suffice, as contents are read."

@@ -1,0 +1,82 @@
+#define _GNU_SOURCE
+#include "witness.h"
+
+#include <fcntl.h>
+#include <mntent.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/fanotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "paths.h"
+#include "processes.h"
+#include "record.h"
+#include "table.h"
+
+/* Each event is a descriptor of ours, of which there may be a thousand only. */
+enum { EVENTS_AT_ONCE = 64 };
+
+static int witness = -1;
+static struct table opened;
+
+static bool begins_with(const char *path, const char *start) {
+    size_t length = strlen(start);
+    return !strncmp(path, start, length) && (path[length] == '/' || !path[length]);
+}
+
+/* Whether it holds files at all, and not the kernel's word or its devices. */
+static bool holds_files(const char *mount) {
+    return !begins_with(mount, "/proc") && !begins_with(mount, "/sys") &&
+           !begins_with(mount, "/dev");
+}
+
+int call_witness(void) {
+    unsigned how = FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK | FAN_UNLIMITED_QUEUE |
+                   FAN_UNLIMITED_MARKS;
+    /* What was opened is opened again for us: a pipe is not waited for. */
+    witness = fanotify_init(how, O_RDONLY | O_NONBLOCK | O_NOATIME | O_LARGEFILE | O_CLOEXEC);
+    FILE *mounts = witness < 0 ? NULL : setmntent("/proc/self/mounts", "re");
+    if (!mounts) return -1;
+    for (struct mntent *mount; (mount = getmntent(mounts));)
+        if (holds_files(mount->mnt_dir)) /* one that lies below another is none that we can name */
+            fanotify_mark(witness, FAN_MARK_ADD | FAN_MARK_MOUNT, FAN_OPEN | FAN_OPEN_EXEC,
+                          AT_FDCWD, mount->mnt_dir);
+    endmntent(mounts);
+    return witness;
+}
+
+static void hear(const struct fanotify_event_metadata *event) {
+    char path[PATH_BYTES], name[64];
+    struct stat status;
+    snprintf(name, sizeof name, "fd/%d", event->fd);
+    /* A file without a name is gone, and was the run's own. */
+    if (fstat(event->fd, &status) || !S_ISREG(status.st_mode) || !status.st_nlink) return;
+    if (!process_link(getpid(), name, path) || *path != '/') return;
+    table_entry(&opened, path)->bits |= event->mask & FAN_OPEN_EXEC ? USE_EXECUTE : USE_READ;
+}
+
+static bool hear_some(void) {
+    struct fanotify_event_metadata events[EVENTS_AT_ONCE];
+    ssize_t left = witness < 0 ? -1 : read(witness, events, sizeof events);
+    if (left <= 0) return false;
+    for (struct fanotify_event_metadata *event = events; FAN_EVENT_OK(event, left);
+         event = FAN_EVENT_NEXT(event, left)) {
+        if (event->fd < 0) continue;
+        if (was_traced(event->pid)) hear(event);
+        close(event->fd);
+    }
+    return true;
+}
+
+void hear_witness(void) { hear_some(); }
+
+void record_witness(void) {
+    while (hear_some()) continue;
+    if (witness < 0) return;
+    for (size_t i = 0; i < opened.capacity; i++)
+        if (opened.slots[i].key) record_witnessed(opened.slots[i].key, opened.slots[i].bits);
+    record_witness_count(opened.count);
+}

@@ -1,0 +1,1 @@
+"""The steps of `trimtab debloat`, each by itself."""
