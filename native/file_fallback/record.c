@@ -17,7 +17,7 @@ static char record_path[PATH_BYTES], hook[PATH_BYTES], **all_variables;
 static unsigned long misses;
 static long counting; /* the process that they are of */
 
-void start_record(char **variables) {
+int start_record(char **variables) {
   const char *chosen = variable(variables, "TRIMTAB_FALLBACK");
   const char *record = variable(variables, "TRIMTAB_FALLBACK_RECORD");
   const char *run_at_end = variable(variables, "TRIMTAB_FALLBACK_HOOK");
@@ -31,6 +31,7 @@ void start_record(char **variables) {
   else if (!path_of(record_path, 0, "trimtab/fallback.jsonl")) *record_path = 0;
   text = text_in(hook, sizeof hook);
   if (run_at_end) put(&text, run_at_end);
+  return behaviour == STRICT;
 }
 
 /* A process that writes beyond RLIMIT_FSIZE is sent SIGXFSZ. */
@@ -87,10 +88,9 @@ int note_miss(const char *path, uint32_t kind) {
   return 1;
 }
 
-__attribute__((destructor)) static void finish(void) {
-  char *buffer, *arguments[] = {hook, record_path, NULL};
-  if (!misses || KERNEL(__NR_getpid, 0, 0, 0, 0) != counting) return;
-  if (!(buffer = new_memory(LINE_BYTES))) return;
+static void append_count(void) {
+  char *buffer = new_memory(LINE_BYTES);
+  if (!buffer) return;
   struct text line = text_in(buffer, LINE_BYTES);
   begin_line(&line);
   put(&line, ", \"files\": ");
@@ -98,5 +98,41 @@ __attribute__((destructor)) static void finish(void) {
   put(&line, "}\n");
   append(&line);
   drop_memory(buffer, LINE_BYTES);
+}
+
+/* Each process that ends so has a line, for who waits for it in turn. */
+__attribute__((noreturn)) static void end_likewise(const char *child) {
+  misses = 0;
+  append_count();
+  give_up("process ", child, " of this program asked for what was removed; it ends as that did "
+          "(TRIMTAB_FALLBACK=strict)", "", "");
+}
+
+GENERAL void end_with_child(long child) {
+  enum { TAIL_BYTES = 1 << 16 };
+  struct status status;
+  char begin[64], number[32];
+  struct text text = text_in(number, sizeof number);
+  put_number(&text, (uint64_t)child, 1);
+  text = text_in(begin, sizeof begin);
+  put(&text, "{\"pid\": ");
+  put(&text, number);
+  put(&text, ",");
+  long file = KERNEL(__NR_openat, AT_FDCWD, record_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+  char *tail = file < 0 ? NULL : new_memory(TAIL_BYTES + 1);
+  if (tail && !KERNEL(__NR_fstat, file, &status, 0, 0)) {
+    long at = status.bytes > TAIL_BYTES ? status.bytes - TAIL_BYTES : 0;
+    long bytes = kernel(__NR_pread64, file, (long)tail, TAIL_BYTES, at, 0, 0);
+    for (long i = 0; i < bytes; i++)
+      if (begins_with(tail + i, begin)) end_likewise(number);
+  }
+  if (tail) drop_memory(tail, TAIL_BYTES + 1);
+  if (file >= 0) KERNEL(__NR_close, file, 0, 0, 0);
+}
+
+__attribute__((destructor)) static void finish(void) {
+  char *arguments[] = {hook, record_path, NULL};
+  if (!misses || KERNEL(__NR_getpid, 0, 0, 0, 0) != counting) return;
+  append_count();
   if (*hook) run(arguments, all_variables);
 }

@@ -13,6 +13,7 @@ from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.config.root import Settle
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import Debloating
+from trimtab.debloating.fallback import FILE_FALLBACK_LIBRARY
 from trimtab.debloating.libraries import untraced_libraries
 from trimtab.debloating.removal import removed_paths
 from trimtab.debloating.settling import settle
@@ -223,3 +224,25 @@ def test_this_machine_itself_is_no_root_folder(location: str) -> None:
 def test_a_slim_root_lies_elsewhere(folder: Path) -> None:
     with pytest.raises(UserError, match="cannot be in the environment"):
         RootFolder(folder / "root").check_place(folder / "root/env")
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "pipe"])
+def test_what_the_linker_loaded_before_it_still_loads(tmp_path: Path, kind: str) -> None:
+    """Whatever stands at its configuration's place; a pipe would have nobody write to it."""
+    root, copy = tmp_path / "root", tmp_path / "copy"
+    (root / "etc").mkdir(parents=True)
+    (root / "etc/real").write_text("/lib/own.so\n")
+    place = root / "etc/ld.so.preload"
+    if kind == "file":
+        (root / "etc/real").rename(place)
+    elif kind == "link":
+        place.symlink_to("/etc/real")
+    else:
+        os.mkfifo(place)
+    subprocess.run(["cp", "-a", root, copy], check=True)
+    (copy / "trimtab").mkdir()
+    (copy / FILE_FALLBACK_LIBRARY).touch()
+    RootFolder(root).adapt(copy, copy)
+    written = (copy / "etc/ld.so.preload").read_text().splitlines()
+    assert written == [f"/{FILE_FALLBACK_LIBRARY}", *["/lib/own.so"] * (kind != "pipe")]
+    assert place.is_symlink() == (kind == "link")
