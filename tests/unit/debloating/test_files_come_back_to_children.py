@@ -92,7 +92,7 @@ env -i cat {one}/data
 {one}/bin/python -S -c 'print(open("{one}/data").read())'
 cat {other}/data
 """
-    code = f"import subprocess; subprocess.run(['sh', '-c', {words!r}], env={{'PATH': '/usr/bin:/bin'}})"
+    code = f"import os; os.execve('/bin/sh', ['sh', '-c', {words!r}], {{'PATH': '/usr/bin:/bin'}})"
     command = [one / "bin/python", "-c", code]
     found = subprocess.run(command, env={}, capture_output=True, text=True, timeout=60, check=True)
     assert found.stdout.split("\n\n") == [
@@ -110,8 +110,10 @@ def test_a_child_that_does_not_see_the_environment_is_not_told_of_it(venvs: list
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder, "root")
         root_of_programs(root, ("sh", "env"))
-        code = f"import os; os.chroot({str(root)!r}); os.chdir('/'); os.execv('/bin/sh', ['sh', '-c', 'env'])"
-        command = [one / "bin/python", "-c", code]
+        code = (
+            "import os, sys; os.chroot(sys.argv[1]); os.chdir('/'); os.execv('/bin/env', ['env'])"
+        )
+        command = [one / "bin/python", "-c", code, root]
         found = subprocess.run(command, env={}, capture_output=True, text=True, timeout=60)
     assert found.returncode == 0 and found.stderr == "" and "trimtab" not in found.stdout
 
@@ -137,7 +139,7 @@ def test_many_children_take_no_more_memory(tmp_path: Path) -> None:
     slim = make_slim(make_original(tmp_path / "env"), tmp_path / "slim")
     code = """
 import os, subprocess
-def mapped_bytes(): return int(open("/proc/self/statm").read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+def mapped_bytes(): return int(open("/proc/self/statm").read().split()[0]) * 4096
 def start(times):
     for _ in range(times):
         for command in (["bin/stayed"], ["bin/tool"], ["sh", "-c", ":"], ["no-such-program"]):
@@ -154,8 +156,13 @@ def test_words_and_variables_arrive_as_they_were(tmp_path: Path) -> None:
     code = """
 import os, subprocess, sys
 def of_child(variables, *words):
-    code = "import os, sys; os.environ.pop('LC_CTYPE', 0)\\nprint(sorted(os.environ.items()), sys.argv[1:])"
-    return subprocess.check_output([sys.executable, "-I", "-c", code, *words], env=variables, text=True)
+    code = '''
+import os, sys
+os.environ.pop("LC_CTYPE", 0)  # Python's own
+print(sorted(os.environ.items()), sys.argv[1:])
+'''
+    command = [sys.executable, "-I", "-c", code, *words]
+    return subprocess.check_output(command, env=variables, text=True)
 many = {f"V{number}": "x" * 100 for number in range(2000)}
 words = ["y" * 1000] * 100
 own = os.environ["LD_PRELOAD"]
