@@ -19,6 +19,7 @@ from trimtab.debloating.outcome import (
     gpus_of,
     modules_made_at_run_time,
     rows_of,
+    saturation_of_workloads,
     unloaded_of,
     used_code,
 )
@@ -80,7 +81,8 @@ class Debloating:
         survive_truncation()
         self.stage, self.destination, self._libraries_stay = stage, destination, libraries_stay
         self.target = target_of(stage.target, stage.workloads)
-        self._usages = complete_usages(usages)
+        self._profiled = complete_usages(usages)
+        self._usages = list(self._profiled)
         self._removal: Removal | None = None
         self._used = list(self._usages)
         if stage.debloat.files == Files.REMOVE:
@@ -196,6 +198,7 @@ class Debloating:
             files=files_of(slim),
             unloaded=unloaded_of(self._unloaded, slim, self._goes),
             removed_files=None if self._removal is None else self._removal.totals(),
+            saturation=saturation_of_workloads(self._profiled),
         ).write(self.destination / "manifest.json")
 
     def _write_files(self) -> None:

@@ -19,9 +19,9 @@ class HeldOutRun:
     """A run of the input in the slim environment under one behaviour of its fallback.
 
     `missed` is how many pieces and files all processes together asked for; `calls` and `files` name
-    them. Of `report` it is how often that was, a large piece page by page. `ended` says in words how it ended where that was not as
-    in the original environment. `equal` is whether its output was the original's, None where it
-    ended before.
+    them. Of `report` it is how often that was, a large piece page by page. `ended` says in words
+    how it ended where that was not as in the original environment. `equal` is whether its output
+    was the original's, None where it ended before.
     """
 
     behaviour: Annotated[str, _BEHAVIOUR]
