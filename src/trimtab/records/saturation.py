@@ -14,10 +14,10 @@ class Saturation:
     """What `runs` used of `what`, each run being one sample: the numbers that estimates hang on.
 
     `seen` were used by any run, `once` by one alone and `twice` by two. `curve` is how many are
-    seen after 1, 2, ... runs, averaged over all orders of them. `next_run` is how many new ones one more
-    run is expected to use (Good and Turing), `unseen` how many there are at least that no run used
-    (Chao2), and `coverage` the share of what a run uses that was seen before; without a second run
-    nothing is known of these. `by` says what the runs are: of one workload, or one of each.
+    seen after 1, 2, ... runs, averaged over all orders of them. `next_run` is how many new ones one
+    more run is expected to use (Good and Turing), `unseen` how many there are at least that no run
+    used (Chao2), and `coverage` the share of what a run uses that was seen before; without a second
+    run nothing is known of these. `by` says what the runs are: of one workload, or one of each.
     """
 
     what: Annotated[str, one_of("functions", "files")]
