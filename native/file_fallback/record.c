@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "record.h"
 
 #include <asm/unistd_64.h>
@@ -16,6 +17,7 @@ static enum { RESTORE, STRICT, REPORT } behaviour;
 static char record_path[PATH_BYTES], hook[PATH_BYTES], **all_variables;
 static unsigned long misses;
 static long counting; /* the process that they are of */
+static int is_in_own_folder; /* the record, as the environment cannot be written */
 
 int start_record(char **variables) {
   const char *chosen = variable(variables, "TRIMTAB_FALLBACK");
@@ -28,7 +30,13 @@ int start_record(char **variables) {
     say("TRIMTAB_FALLBACK=", chosen, ": expected restore, strict or report; restore is taken", "", "");
   struct text text = text_in(record_path, sizeof record_path);
   if (record) put(&text, record);
-  else if (!path_of(record_path, 0, "trimtab/fallback.jsonl")) *record_path = 0;
+  else if (!(is_in_own_folder = !may_write_environment())) {
+    if (!path_of(record_path, 0, "trimtab/fallback.jsonl")) *record_path = 0;
+  } else {
+    name_own_folder(record_path);
+    text.at += strlen(record_path);
+    put(&text, "/fallback.jsonl");
+  }
   text = text_in(hook, sizeof hook);
   if (run_at_end) put(&text, run_at_end);
   return behaviour == STRICT;
@@ -57,9 +65,10 @@ static void begin_line(struct text *line) {
 /* One write a line, so that the lines of several processes do not mix. */
 static void append(const struct text *line) {
   size_t bytes = (size_t)(line->at - line->begin);
-  if (!line->whole || !*record_path) return;
-  long file = open_path(AT_FDCWD, record_path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK, 0644);
-  if (file < 0) return; /* an environment that cannot be written has no record */
+  if (!line->whole || !*record_path || (is_in_own_folder && !has_own_folder())) return;
+  int flags = O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | (is_in_own_folder ? O_NOFOLLOW : 0);
+  long file = open_path(AT_FDCWD, record_path, flags, 0644);
+  if (file < 0) return;
   if (may_grow(file, bytes)) KERNEL(__NR_write, file, line->begin, bytes, 0);
   close_file(file);
 }

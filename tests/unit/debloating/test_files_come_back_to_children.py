@@ -19,7 +19,8 @@ from trimtab.debloating.files.folder_tree import prefix_tree, root_tree
 from trimtab.debloating.targets.python_prefix import PythonPrefix
 
 INSIDE = """
-perl -e 'print 5 x 3, "\n"'; kept a b; lost 'c d'; cd /usr/bin; ./lost x; env -i /usr/bin/lost y; echo $LD_PRELOAD
+perl -e 'print 5 x 3, "\n"'; kept a b; lost 'c d'; cd /usr/bin
+./lost x; env -i /usr/bin/lost y; echo $LD_PRELOAD
 """
 POOL = """
 import multiprocessing, sys
