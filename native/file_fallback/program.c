@@ -162,6 +162,16 @@ static long read_head(long folder, const char *path, int flags, char head[HEAD_B
   return bytes;
 }
 
+/* A folder for temporary files often forbids it, as with `docker run --tmpfs`. */
+static void check_executable(const char *path) {
+  enum { FLAGS = 10, NO_EXECUTION = 8, WORDS = 16 }; /* of struct statfs; ST_NOEXEC */
+  uint64_t found[WORDS];
+  if (!KERNEL(__NR_statfs, shadow_root(), found, 0, 0) && found[FLAGS] & NO_EXECUTION)
+    give_up(path, ": it, or what it needs, was removed and came back in ", shadow_root(),
+            ", where nothing may be executed (noexec); name another folder with TRIMTAB_STORE_CACHE, "
+            "or profile the workload with what it does now", "");
+}
+
 void prepare_start(struct start *start, struct walk *walk, long folder, const char *path, int flags,
                    char *const *variables) {
   union {
@@ -188,6 +198,7 @@ void prepare_start(struct start *start, struct walk *walk, long folder, const ch
     }
     memset(&head, 0, sizeof head);
     if (read_head(folder, path, flags, head.bytes) <= 0) return;
+    if (in_shadow || *start->interpreter || *start->libraries) check_executable(path);
     if (!begins_with(head.bytes, "#!")) {
       choose_preload(start, scripts ? word : path, (const uint8_t *)head.bytes, variables);
       return;

@@ -13,7 +13,7 @@ from trimtab.config.stages import DebloatStage, dump
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.gpu.gpu_code import gpu_scope_of
 from trimtab.debloating.libraries import unloaded_libraries, with_digests
-from trimtab.debloating.misses import learned_misses, with_misses
+from trimtab.debloating.misses import learned_files, learned_misses, with_misses
 from trimtab.debloating.outcome import (
     files_of,
     gpus_of,
@@ -85,9 +85,10 @@ class Debloating:
         self._usages = list(self._profiled)
         self._removal: Removal | None = None
         self._used = list(self._usages)
+        learned, root = destination / "learned.json", self.target.root
         if stage.debloat.files == Files.REMOVE:
-            self._removal = self.target.removal(self._used, stage.workloads)
-        self._misses = learned_misses(destination / "learned.json", self.target.root)
+            self.keep_files(learned_files(learned, root))
+        self._misses = learned_misses(learned, root)
         self._gpu = gpu_scope_of(stage.debloat, self._usages, stage.gpus)
         self._libraries, self._spans = destination / "libraries", destination / "spans"
         self._slimming = Slimming(stage.debloat, self._gpu, self._libraries, self._spans)
@@ -137,13 +138,14 @@ class Debloating:
 
     def keep_files(self, names: Iterable[str]) -> None:
         """Have removed files stay, by their path in the target, with all that they lead to."""
-        tree = self.target.tree()
-        paths = [tree.seen(f"/{name}") for name in sorted(names)]
-        missed = Usage(
-            workload="missed", command=["missed"], complete=True, files_complete=True,
-            files=[UsedFile(path, None, ["execute", "read"]) for path in paths],
-        )  # fmt: skip
-        self._used.append(missed)
+        if names := sorted(names):
+            tree = self.target.tree()
+            paths = [tree.seen(f"/{name}") for name in names]
+            missed = Usage(
+                workload="missed", command=["missed"], complete=True, files_complete=True,
+                files=[UsedFile(path, None, ["execute", "read"]) for path in paths],
+            )  # fmt: skip
+            self._used.append(missed)
         self._removal = self.target.removal(self._used, self.stage.workloads)
         self._written_files = False
 
