@@ -27,7 +27,40 @@ static enum { RESTORE, STRICT, REPORT } behaviour;
 enum { NAME_BYTES = 4096, READABLE_BYTES = 400 };
 
 static char record_path[PATH_MAX];
+static int is_in_own_folder; /* the record, as the environment cannot be written */
 static unsigned long misses; /* of this process */
+
+/* In the environment, or where that cannot be written in a folder of the user's own, as
+ * ../file_fallback/place.c names it. */
+static void name_record(void) {
+  const char *cache = getenv("TRIMTAB_STORE_CACHE");
+  char own[64], ours[PATH_MAX + 16];
+  const char *folder = ours;
+  snprintf(own, sizeof own, "/tmp/trimtab-cache-%u", (unsigned)getuid());
+  snprintf(ours, sizeof ours, "%s/trimtab", environment_root);
+  is_in_own_folder = access(ours, W_OK) != 0;
+  if (is_in_own_folder) folder = cache && *cache ? cache : own;
+  if (snprintf(record_path, sizeof record_path, "%s/fallback.jsonl", folder) >=
+      (int)sizeof record_path)
+    *record_path = 0;
+}
+
+/* Open the record; in a folder of the user's own, only where nobody else may change that. */
+static int open_record(void) {
+  int flags = O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK;
+  if (is_in_own_folder) {
+    char folder[PATH_MAX];
+    struct stat status;
+    snprintf(folder, sizeof folder, "%s", record_path);
+    *strrchr(folder, '/') = 0;
+    mkdir(folder, S_IRWXU);
+    if (lstat(folder, &status) || !S_ISDIR(status.st_mode) || status.st_mode & (S_IWGRP | S_IWOTH) ||
+        status.st_uid != geteuid())
+      return -1;
+    flags |= O_NOFOLLOW;
+  }
+  return open_file(record_path, flags);
+}
 
 void start_events(void) {
   const char *chosen = getenv("TRIMTAB_FALLBACK"), *record = getenv("TRIMTAB_FALLBACK_RECORD");
@@ -36,10 +69,8 @@ void start_events(void) {
   else if (chosen && *chosen && strcmp(chosen, "restore"))
     fprintf(stderr, "trimtab: TRIMTAB_FALLBACK=%s: expected restore, strict or report; restore is "
                     "taken\n", chosen);
-  if (record) snprintf(record_path, sizeof record_path, "%s", record);
-  else if (snprintf(record_path, sizeof record_path, "%s/trimtab/fallback.jsonl",
-                    environment_root) >= (int)sizeof record_path)
-    *record_path = 0;
+  if (record && *record) snprintf(record_path, sizeof record_path, "%s", record);
+  else name_record();
 }
 
 /* A process that writes beyond RLIMIT_FSIZE is sent SIGXFSZ. */
@@ -62,8 +93,8 @@ __attribute__((format(printf, 1, 2))) static void append_line(const char *format
   length += vsnprintf(line + length, sizeof line - (size_t)length, format, arguments);
   va_end(arguments);
   if ((size_t)length >= sizeof line) return;
-  int file = open_file(record_path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK);
-  if (file < 0) return; /* an environment that cannot be written has no record */
+  int file = *record_path ? open_record() : -1;
+  if (file < 0) return;
   ssize_t written = may_grow(file, (size_t)length) ? write(file, line, (size_t)length) : 0;
   (void)written;
   close(file);

@@ -44,7 +44,7 @@ static enum location_kind location_of(const struct sidecar_header *header, const
 }
 
 static int read_file_chunk(const char *path, uint64_t number, size_t size) {
-  int file = open_file(path, O_RDONLY);
+  int file = open_file(path, O_RDONLY | O_NONBLOCK);
   if (file < 0) return 0;
   ssize_t length = pread(file, chunk.bytes, size, (off_t)(number * CHUNK_BYTES));
   close(file);

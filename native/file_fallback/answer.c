@@ -10,12 +10,15 @@
 #include "bring_back.h"
 #include "calls.h"
 #include "listing.h"
+#include "program.h"
+#include "record.h"
 #include "stand_in.h"
 
 /* What a slow answer takes: it has memory and a stack of its own, as a thread, a signal handler or a
  * child that is being spawned may have little. */
 struct slow {
   struct walk walk;
+  struct start start;
   char first[PATH_BYTES], second[PATH_BYTES];
   long arguments[6], result;
   const struct call *call;
@@ -99,17 +102,6 @@ static long refusal(const struct walk *walk, const struct call *call, const long
   return wanted & W_OK && walk->refused == EROFS ? -EROFS : 0;
 }
 
-static void answer_after(struct slow *slow) {
-  const struct call *call = slow->call;
-  int follow = follows(call, slow->arguments);
-  int came = reach(&slow->walk, call, call->first, follow, slow->arguments, slow->first);
-  long refused = came ? refusal(&slow->walk, call, slow->arguments) : 0;
-  if (refused) slow->result = refused;
-  else if (is_told_by_index(&slow->walk))
-    slow->result = tell(call, slow->arguments, slow->walk.stand_in);
-  else slow->again = came | reach(&slow->walk, call, call->second, 0, slow->arguments, slow->second);
-}
-
 /* The folder takes with it what was removed from it. */
 static void before_removal(struct slow *slow) {
   const struct call *call = slow->call;
@@ -123,21 +115,38 @@ static void before_removal(struct slow *slow) {
   else keep_from_removal(below);
 }
 
+static void answer_after(struct slow *slow) {
+  const struct call *call = slow->call;
+  int follow = follows(call, slow->arguments);
+  int came = reach(&slow->walk, call, call->first, follow, slow->arguments, slow->first);
+  long refused = came ? refusal(&slow->walk, call, slow->arguments) : 0;
+  if (came && !refused && removes_folder(call, slow->arguments)) before_removal(slow);
+  if (refused) slow->result = refused;
+  else if (is_told_by_index(&slow->walk))
+    slow->result = tell(call, slow->arguments, slow->walk.stand_in);
+  else slow->again = came | reach(&slow->walk, call, call->second, 0, slow->arguments, slow->second);
+}
+
+/* The words of a program that is started are the argument after its path, and its variables the next. */
+static void prepare(struct slow *slow) {
+  struct named program = slow->call->first;
+  int flags = slow->call->flags < 0 ? 0 : (int)slow->arguments[slow->call->flags];
+  const char *path = (const char *)slow->arguments[program.path];
+  if (length_of(path, PATH_BYTES) < 0) return;
+  prepare_start(&slow->start, &slow->walk, folder_of(program, slow->arguments), path, flags,
+                (char *const *)slow->arguments[program.path + 2]);
+}
+
 static void answer_before(struct slow *slow) {
   const struct call *call = slow->call;
   struct walk *walk = &slow->walk;
-  int in_shadow;
   if (removes_folder(call, slow->arguments)) before_removal(slow);
   struct named made = call->second.path >= 0 ? call->second : call->first;
   int came = reach(walk, call, made, follows(call, slow->arguments), slow->arguments, slow->second);
-  if (call->behaviour & EXECUTES && *walk->here && !walk->in_shadow && sees_environment()) {
-    const char *below = path_below(walk->here, &in_shadow);
-    const struct entry *entry = below ? entry_at(below) : NULL;
-    if (entry && entry->kind == KEPT_PROGRAM) bring_back_needs(entry);
-  }
   long refused = came ? refusal(walk, call, slow->arguments) : 0;
   slow->again = !refused;
   slow->result = refused;
+  if (call->behaviour & EXECUTES && !refused) prepare(slow);
 }
 
 static void list(struct slow *slow) {
@@ -150,6 +159,31 @@ static GENERAL void run_on(uint8_t *stack_end, void (*part)(struct slow *), stru
                    : "+r"(stack_end), "+r"(part), "+D"(slow)
                    :
                    : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
+}
+
+/* Who executes another program does not come back, and may share its memory with its parent: what it is
+ * started with lies on the stack, unless that is much. */
+static GENERAL long execute(struct slow *slow, const char *called) {
+  enum { MOST_ON_STACK = 16384 };
+  int at = slow->call->first.path, may_lay_out = is_readable((const void *)slow->arguments[at]);
+  long number = slow->call->number, arguments[6];
+  for (int i = 0; i < 6; i++) arguments[i] = slow->arguments[i];
+  const char *path = (const char *)arguments[at];
+  char *const *words = (char *const *)arguments[at + 1], *const *variables;
+  variables = (char *const *)arguments[at + 2];
+  size_t bytes = may_lay_out ? start_bytes(&slow->start, path, called, words, variables) : 0;
+  uint8_t *much = bytes > MOST_ON_STACK ? new_memory(bytes) : NULL;
+  uint8_t *room = much ? much : __builtin_alloca(bytes > MOST_ON_STACK ? 0 : bytes);
+  if (bytes && (much || bytes <= MOST_ON_STACK)) {
+    lay_out(&slow->start, room, called, &path, &words, &variables);
+    arguments[at] = (long)path;
+    arguments[at + 1] = (long)words;
+    arguments[at + 2] = (long)variables;
+  }
+  drop_memory(slow, sizeof *slow);
+  long result = make_call(number, arguments);
+  if (much) drop_memory(much, bytes);
+  return result;
 }
 
 /* With all signals held off: a handler that misses something would wait for what it interrupted. The
@@ -167,11 +201,12 @@ static GENERAL long slowly(void (*part)(struct slow *), const struct call *call,
   run_on(slow->stack + sizeof slow->stack, part, slow);
   KERNEL(__NR_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
   __asm__ volatile("fxrstor64 %0" : : "m"(slow->vectors));
+  if (slow->again && call && call->behaviour & EXECUTES)
+    return execute(slow, (const char *)(call->number == __NR_execve ? arguments : slow->arguments)[call->first.path]);
   long changed[6];
   for (int i = 0; i < 6; i++) changed[i] = slow->arguments[i];
   int again = slow->again, is_spelled = slow->walk.detour, stood_for = slow->walk.stand_in != NULL;
   result = slow->result;
-  /* Who executes another program does not come back, and may share its memory with its parent. */
   if (!is_spelled) drop_memory(slow, sizeof *slow);
   if (again && call) result = make_call(call->number, changed);
   if (is_spelled) drop_memory(slow, sizeof *slow);
@@ -192,13 +227,26 @@ static GENERAL int asks_before(const struct call *call, const long arguments[6])
   if (call->number == __NR_open) makes = arguments[1] & O_CREAT;
   if (call->number == __NR_openat) makes = arguments[2] & O_CREAT;
   if (removes_folder(call, arguments)) return 1;
+  if (call->behaviour & EXECUTES && looks_after_children()) return 1;
   return makes && length_of((const char *)arguments[made.path], PATH_BYTES) > 0 &&
          is_suspect(made, arguments);
+}
+
+/* Under strict, who waits for a process that missed something ends as that did: a pool would start its
+ * workers anew without end. */
+static GENERAL long wait_for_child(const long arguments[6]) {
+  int status = 0;
+  long changed[6] = {arguments[0], arguments[1], arguments[2], arguments[3], 0, 0};
+  if (!changed[1]) changed[1] = (long)&status;
+  long child = make_call(__NR_wait4, changed);
+  if (child > 0 && *(int *)changed[1] == STATUS_REMOVED << 8) end_with_child(child);
+  return child;
 }
 
 GENERAL long answer(long number, const long arguments[6]) {
   if (number == __NR_getdents64 && asks_for_removed(arguments[0]))
     return slowly(list, NULL, arguments, -ENOMEM);
+  if (number == __NR_wait4) return wait_for_child(arguments);
   const struct call *call = call_of(number);
   long result = call && asks_before(call, arguments)
                     ? slowly(answer_before, call, arguments, -ENOMEM)

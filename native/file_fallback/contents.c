@@ -63,7 +63,7 @@ static long write_object(struct buffers *buffers, const struct entry *entry, uin
   enum { OBJECT_BYTES = CHUNK_BYTES * OBJECT_CHUNKS };
   uint64_t left = entry->bytes - number * OBJECT_BYTES, chunk = number * OBJECT_CHUNKS;
   if (left > OBJECT_BYTES) left = OBJECT_BYTES;
-  long object = open_path(AT_FDCWD, buffers->path, O_RDONLY, 0), error = object < 0 ? MISSING : 0;
+  long object = open_path(AT_FDCWD, buffers->path, O_RDONLY | O_NONBLOCK, 0), error = object < 0 ? MISSING : 0;
   for (; !error && left; chunk++) {
     size_t bytes = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES;
     error = read_chunk(buffers, object, chunk, bytes) ? write_all(file, buffers->chunk, bytes) : MISSING;

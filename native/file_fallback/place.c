@@ -56,15 +56,17 @@ static void name_cache(char to[PATH_BYTES], int in_environment) {
   }
 }
 
+int may_write_environment(void) {
+  char path[PATH_BYTES];
+  return path_of(path, 0, "trimtab") && !KERNEL(__NR_access, path, W_OK, 0, 0);
+}
+
 const char *cache_folder(void) {
-  if (*cache) return cache;
-  struct text text = text_in(cache, sizeof cache);
-  put(&text, environment_root);
-  put(&text, "/trimtab");
-  int writable = !KERNEL(__NR_access, cache, W_OK, 0, 0);
-  name_cache(cache, writable);
+  if (!*cache) name_cache(cache, may_write_environment());
   return cache;
 }
+
+void name_own_folder(char to[PATH_BYTES]) { name_cache(to, 0); }
 
 /* A folder that nobody else may change. */
 static int is_own(const char *path) {
@@ -72,6 +74,12 @@ static int is_own(const char *path) {
   KERNEL(__NR_mkdir, path, 0700, 0, 0);
   return !status_of(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &status) && is_folder(&status) &&
          status.user == (uint32_t)KERNEL(__NR_geteuid, 0, 0, 0, 0) && !(status.mode & 022);
+}
+
+int has_own_folder(void) {
+  char named[PATH_BYTES];
+  name_cache(named, 0);
+  return is_own(named) || *chosen_cache;
 }
 
 static int find_shadow(char named[PATH_BYTES]) {

@@ -31,6 +31,12 @@ GENERAL const char *path_below(const char *path, int *in_shadow);
 /* Write where a path below the environment lies; 0 when it is too long. */
 int path_of(char to[PATH_BYTES], int in_shadow, const char *below);
 
+/* A folder of the user's own, in which what cannot be written in the environment is kept: its name; and
+ * whether it is there, made if need be, and nobody else may change it. */
+void name_own_folder(char to[PATH_BYTES]);
+int has_own_folder(void);
+int may_write_environment(void);
+
 /* The store that takes the place of the index's, or ""; and where fetched objects are kept. */
 extern char chosen_store[PATH_BYTES];
 const char *cache_folder(void);

@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "record.h"
 
 #include <asm/unistd_64.h>
@@ -15,8 +16,9 @@ static enum { RESTORE, STRICT, REPORT } behaviour;
 static char record_path[PATH_BYTES], hook[PATH_BYTES], **all_variables;
 static unsigned long misses;
 static long counting; /* the process that they are of */
+static int is_in_own_folder; /* the record, as the environment cannot be written */
 
-void start_record(char **variables) {
+int start_record(char **variables) {
   const char *chosen = variable(variables, "TRIMTAB_FALLBACK");
   const char *record = variable(variables, "TRIMTAB_FALLBACK_RECORD");
   const char *run_at_end = variable(variables, "TRIMTAB_FALLBACK_HOOK");
@@ -27,9 +29,16 @@ void start_record(char **variables) {
     say("TRIMTAB_FALLBACK=", chosen, ": expected restore, strict or report; restore is taken", "", "");
   struct text text = text_in(record_path, sizeof record_path);
   if (record) put(&text, record);
-  else if (!path_of(record_path, 0, "trimtab/fallback.jsonl")) *record_path = 0;
+  else if (!(is_in_own_folder = !may_write_environment())) {
+    if (!path_of(record_path, 0, "trimtab/fallback.jsonl")) *record_path = 0;
+  } else {
+    name_own_folder(record_path);
+    text.at += strlen(record_path);
+    put(&text, "/fallback.jsonl");
+  }
   text = text_in(hook, sizeof hook);
   if (run_at_end) put(&text, run_at_end);
+  return behaviour == STRICT;
 }
 
 static void begin_line(struct text *line) {
@@ -46,9 +55,10 @@ static void begin_line(struct text *line) {
 /* One write a line, so that the lines of several processes do not mix. */
 static void append(const struct text *line) {
   size_t bytes = (size_t)(line->at - line->begin);
-  if (!line->whole || !*record_path) return;
-  long file = open_path(AT_FDCWD, record_path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK, 0644);
-  if (file < 0) return; /* an environment that cannot be written has no record */
+  if (!line->whole || !*record_path || (is_in_own_folder && !has_own_folder())) return;
+  int flags = O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | (is_in_own_folder ? O_NOFOLLOW : 0);
+  long file = open_path(AT_FDCWD, record_path, flags, 0644);
+  if (file < 0) return;
   if (may_grow(file, bytes)) KERNEL(__NR_write, file, line->begin, bytes, 0);
   close_file(file);
 }
@@ -77,10 +87,9 @@ int note_miss(const char *path, uint32_t kind) {
   return 1;
 }
 
-__attribute__((destructor)) static void finish(void) {
-  char *buffer, *arguments[] = {hook, record_path, NULL};
-  if (!misses || KERNEL(__NR_getpid, 0, 0, 0, 0) != counting) return;
-  if (!(buffer = new_memory(LINE_BYTES))) return;
+static void append_count(void) {
+  char *buffer = new_memory(LINE_BYTES);
+  if (!buffer) return;
   struct text line = text_in(buffer, LINE_BYTES);
   begin_line(&line);
   put(&line, ", \"files\": ");
@@ -88,5 +97,41 @@ __attribute__((destructor)) static void finish(void) {
   put(&line, "}\n");
   append(&line);
   drop_memory(buffer, LINE_BYTES);
+}
+
+/* Each process that ends so has a line, for who waits for it in turn. */
+__attribute__((noreturn)) static void end_likewise(const char *child) {
+  misses = 0;
+  append_count();
+  give_up("process ", child, " of this program asked for what was removed; it ends as that did "
+          "(TRIMTAB_FALLBACK=strict)", "", "");
+}
+
+GENERAL void end_with_child(long child) {
+  enum { TAIL_BYTES = 1 << 16 };
+  struct status status;
+  char begin[64], number[32];
+  struct text text = text_in(number, sizeof number);
+  put_number(&text, (uint64_t)child, 1);
+  text = text_in(begin, sizeof begin);
+  put(&text, "{\"pid\": ");
+  put(&text, number);
+  put(&text, ",");
+  long file = KERNEL(__NR_openat, AT_FDCWD, record_path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+  char *tail = file < 0 ? NULL : new_memory(TAIL_BYTES + 1);
+  if (tail && !KERNEL(__NR_fstat, file, &status, 0, 0)) {
+    long at = status.bytes > TAIL_BYTES ? status.bytes - TAIL_BYTES : 0;
+    long bytes = kernel(__NR_pread64, file, (long)tail, TAIL_BYTES, at, 0, 0);
+    for (long i = 0; i < bytes; i++)
+      if (begins_with(tail + i, begin)) end_likewise(number);
+  }
+  if (tail) drop_memory(tail, TAIL_BYTES + 1);
+  if (file >= 0) KERNEL(__NR_close, file, 0, 0, 0);
+}
+
+__attribute__((destructor)) static void finish(void) {
+  char *arguments[] = {hook, record_path, NULL};
+  if (!misses || KERNEL(__NR_getpid, 0, 0, 0, 0) != counting) return;
+  append_count();
   if (*hook) run(arguments, all_variables);
 }

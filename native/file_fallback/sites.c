@@ -37,7 +37,8 @@ static const char *const functions[] = {
     "listxattr", "llistxattr", "removexattr", "lremovexattr", "inotify_add_watch",
     "name_to_handle_at", "mkdir", "mkdirat", "mknod", "__xmknodat", "mknodat", "symlink", "symlinkat",
     "link", "linkat", "unlink", "unlinkat", "rmdir", "rename", "renameat", "renameat2", "getdents64",
-    "syscall"};
+    "syscall", "wait4"};
+static int takes_waits;
 
 extern int dl_iterate_phdr(int (*)(struct dl_phdr_info *, size_t, void *), void *)
     __attribute__((weak));
@@ -113,6 +114,7 @@ static int loads_number(const uint8_t *call, const uint8_t *begin) {
     if (*from != 0xb8) continue;
     memcpy(&number, from + 1, sizeof number);
     if (call_of(number) || number == __NR_getdents64) return 1;
+    if (takes_waits && number == __NR_wait4) return 1;
   }
   return 0;
 }
@@ -314,9 +316,10 @@ static long protect_texts(int protection) {
   return error;
 }
 
-void take_over_calls(void) {
+void take_over_calls(int also_waits) {
   static const uint8_t jump = 0xe9;
   if (!dl_iterate_phdr) return;
+  takes_waits = also_waits;
   dl_iterate_phdr(find_in_object, NULL);
   if (!area || KERNEL(__NR_mprotect, area, AREA_BYTES, PROT_READ | PROT_EXEC, 0)) return;
   if (!protect_texts(PROT_READ | PROT_WRITE | PROT_EXEC))

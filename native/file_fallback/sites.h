@@ -2,9 +2,11 @@
 #ifndef TRIMTAB_SITES_H
 #define TRIMTAB_SITES_H
 
-/* Have the C library and the dynamic linker of this process ask us for calls that name files. Returns the
- * path by which this library was loaded, NULL where that is not known. */
+/* The path by which this library was loaded, NULL where that is not known. */
 const char *own_path(void);
-void take_over_calls(void);
+
+/* Have the C library and the dynamic linker of this process ask us for calls that name files, and for those
+ * that wait for a child. */
+void take_over_calls(int also_waits);
 
 #endif

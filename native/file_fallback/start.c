@@ -27,6 +27,5 @@ __attribute__((constructor)) static void start(int count, char **arguments, char
   if (has_more_rights()) variables = NULL;
   find_environment(path, variables);
   if (!is_in_environment) return;
-  start_record(variables);
-  take_over_calls();
+  take_over_calls(start_record(variables));
 }

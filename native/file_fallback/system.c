@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-enum { ROOM = 16, STATUS_REMOVED = 70, PAGE_BYTES = 4096, MESSAGE_BYTES = 20480 };
+enum { ROOM = 16, PAGE_BYTES = 4096, MESSAGE_BYTES = 20480 };
 
 GENERAL int is_folder(const struct status *status) { return S_ISDIR(status->mode); }
 int is_regular(const struct status *status) { return S_ISREG(status->mode); }

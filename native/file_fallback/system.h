@@ -68,8 +68,9 @@ void put_hexadecimal(struct text *text, const uint8_t *bytes, size_t count);
 /* The inside of a JSON string, as records/values.py has names of files. */
 void put_json(struct text *text, const char *part);
 
-/* Tell people something, in up to five parts; and end the process with that and
- * status 70 (EX_SOFTWARE). */
+enum { STATUS_REMOVED = 70 }; /* EX_SOFTWARE */
+
+/* Tell people something, in up to five parts; and end the process with that and STATUS_REMOVED. */
 void say(const char *a, const char *b, const char *c, const char *d, const char *e);
 __attribute__((noreturn)) void give_up(const char *a, const char *b, const char *c, const char *d,
                                        const char *e);

@@ -42,7 +42,7 @@ from trimtab.cli.steps import (
     settling_bar,
     traced,
 )
-from trimtab.cli.summary import removed_files_in, summary_of
+from trimtab.cli.summary import held_out_table, missed_in_words, removed_files_in, summary_of
 from trimtab.cli.terminal import Terminal, prints_any_name, say_path
 from trimtab.cli.tuning.command import tune
 from trimtab.cli.words import risk_in_words
@@ -58,7 +58,7 @@ from trimtab.config.groups.debloat import (
     Unloaded,
 )
 from trimtab.config.groups.workload import TargetConfig
-from trimtab.errors import Stopped, UserError, check_working_folder, in_words
+from trimtab.errors import Stopped, UserError, check_working_folder, in_words, visible
 from trimtab.native import survive_truncation
 from trimtab.records.verdict import Verdict
 from trimtab.supervision import supervise
@@ -194,10 +194,19 @@ def learn(
 def verify(
     folder: WorkspaceOption = WORKSPACE,
     repeats: Annotated[int, typer.Option(min=1, help="Runs in each environment.")] = 5,
+    held_out: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="A command with another input, which was not profiled (of a server: that drives"
+            " it): what it misses is told. May be given several times.",
+        ),
+    ] = None,
 ) -> None:
     """Run the debloated program again in both environments and compare what it does."""
+    commands = [given.words("--held-out", text) for text in held_out or []]
     with console.status(f"{repeats} runs in each environment"):
-        path = workspace.verify(folder, repeats)
+        path = workspace.verify(folder, repeats, commands)
     verdict = Verdict.read(path)
     [verified] = verdict.workloads
     console.print("equal output in every run", style="green")
@@ -206,6 +215,10 @@ def verify(
         console.print(f"{clean}; {risk_in_words(verified.risk)}")
     if missed := verdict.missed_files:
         console.print(f"{len(missed):,} removed files were looked for:", missed[0], soft_wrap=True)
+    if verdict.held_out:
+        console.print(held_out_table(verdict.held_out))
+        for words in missed_in_words(verdict.held_out):
+            console.print(Text(visible(words)), soft_wrap=True)
     say_path(path)
 
 

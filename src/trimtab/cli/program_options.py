@@ -161,13 +161,13 @@ class ProgramOptions:
                 "path": str(output) if output else None,
                 "relative_tolerance": self.relative_tolerance,
                 "absolute_tolerance": self.absolute_tolerance,
-                "command": _words("--compare-command", self.compare_command),
+                "command": words("--compare-command", self.compare_command),
             },
             "ends_with": self.ends_with,
             "user": self.user,
             "timeout_s": self.timeout_s,
             "server": {
-                "drive": _words("--drive", self.drive),
+                "drive": words("--drive", self.drive),
                 "ready": self.ready,
                 "address": self.address,
                 "stop": self.stop,
@@ -179,7 +179,8 @@ class ProgramOptions:
             raise UserError(f"the program's options: {error}") from None
 
 
-def _words(option: str, text: str | None) -> list[str]:
+def words(option: str, text: str | None) -> list[str]:
+    """Return the words of a command as a shell takes them. Raises UserError for an open quote."""
     try:
         return shlex.split(text or "")
     except ValueError as error:

@@ -43,6 +43,8 @@ def traced(
         usage = workspace.trace(folder, command, program, runs)
     for note in usage.notes:
         console.print(Text("note:", "bold"), note, soft_wrap=True)
+    for saturation in usage.saturation:
+        console.print(str(saturation), soft_wrap=True)
     return usage
 
 

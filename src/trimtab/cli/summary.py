@@ -1,5 +1,6 @@
 """What `trimtab debloat` says at its end: what went, of the libraries and of the whole."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.table import Table
@@ -10,6 +11,7 @@ from trimtab.cli.words import settling_in_words
 from trimtab.errors import visible
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.manifest import Manifest
+from trimtab.records.misses.held_out import HeldOutInput
 from trimtab.records.misses.settling import Settling
 from trimtab.records.parquet.files import read_table
 from trimtab.records.tables import FILES, LIBRARIES
@@ -74,6 +76,27 @@ def removed_files_in(folder: Path) -> Table | None:
     table.add_row("all that went", f"{totals.removed_files:,}", _mb(totals.removed_bytes))
     table.add_row("all that stay", f"{totals.kept_files:,}", _mb(totals.kept_bytes))
     return table
+
+
+def held_out_table(inputs: Sequence[HeldOutInput]) -> Table:
+    """Return what each input that was not profiled missed, under each behaviour."""
+    table = Table("held-out input", "behaviour", "missed", "ended")
+    for held in inputs:
+        for run in held.runs:
+            end = run.ended or ("with equal output" if run.equal else "with another output")
+            words = Text(visible(" ".join(held.command)))
+            table.add_row(words, run.behaviour, f"{run.missed:,}", end)
+        table.add_section()
+    return table
+
+
+def missed_in_words(inputs: Sequence[HeldOutInput]) -> Iterator[str]:
+    """Yield what each input missed, by name: the first ones, and how many more there are."""
+    for held in inputs:
+        first, more = held.names[:_LARGEST], len(held.names) - _LARGEST
+        rest = [f"{more:,} more in verify.json"] if more > 0 else []
+        if first:
+            yield f"{held.name} missed {', '.join([*first, *rest])}"
 
 
 def _change(before_bytes: float, after_bytes: float) -> tuple[str, str, str]:

@@ -3,6 +3,8 @@
 import os
 import shutil
 import stat
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from trimtab.binaries.elf.reader import read_loaded
@@ -17,10 +19,13 @@ from trimtab.cli.claimed import claim
 from trimtab.cli.documents import TracedProgram
 from trimtab.cli.program_options import NAME, ProgramOptions
 from trimtab.cli.unfinished import changing, check_finished
+from trimtab.config.fields import MistakeError
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode
+from trimtab.config.groups.held_out import HeldOut
 from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.config.root import Settle
 from trimtab.config.stages import DebloatStage
+from trimtab.config.validate import checked
 from trimtab.debloating.debloat import Debloating, complete_usages
 from trimtab.debloating.gpu.gpu_code import gpu_scope_of
 from trimtab.debloating.libraries.profiled import untraced_libraries
@@ -192,11 +197,25 @@ def _slim_environment(folder: Path) -> Path:
     return environment
 
 
-def verify(folder: Path, repeats: int) -> Path:
-    """Compare the program's output in both environments; returns the path of the verdict."""
+def verify(folder: Path, repeats: int, held_out: Sequence[Sequence[str]] = ()) -> Path:
+    """Compare the program's output in both environments; returns the path of the verdict.
+
+    The commands `held_out` are run beside it, to see what they miss. Raises UserError for one that
+    no workload can have.
+    """
     environment = _slim_environment(folder)
+    workload = _workload(folder)
+    key = "drive" if workload.server.drive else "command"
+    try:
+        inputs = {
+            f"input_{number}": checked({key: list(words)}, HeldOut)
+            for number, words in enumerate(held_out, 1)
+        }
+        workload = replace(workload, held_out={**workload.held_out, **inputs})
+    except MistakeError as error:
+        raise UserError(f"--held-out: {error}") from None
     verify_environment(
-        NAME, [_workload(folder)], NO_POWER_MODEL, environment, folder / "manifest.json", repeats,
+        NAME, [workload], NO_POWER_MODEL, environment, folder / "manifest.json", repeats,
         folder,
     )  # fmt: skip
     return folder / "verify.json"

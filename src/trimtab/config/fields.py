@@ -45,13 +45,15 @@ def about(
     report_only: bool = False,
     schedule_only: bool = False,
     tuning_only: bool = False,
+    verify_only: bool = False,
 ) -> Any:
     """Return the dataclass field of one YAML key, mandatory without a `default` or `factory`.
 
     `meaning` and `unit` go to the generated reference. A `report_only` key describes, and changes
     nothing that is measured: editing it makes nothing but the report again. A `schedule_only` key
     matters where jobs are scheduled: editing it profiles nothing again. A `tuning_only` key says
-    what is tuned: editing it profiles, debloats and schedules nothing again.
+    what is tuned: editing it profiles, debloats and schedules nothing again. A `verify_only` key
+    says what is run when all is made: editing it verifies again, and makes nothing else.
     """
     metadata = {
         "meaning": meaning,
@@ -59,6 +61,7 @@ def about(
         "report_only": report_only,
         "schedule_only": schedule_only,
         "tuning_only": tuning_only,
+        "verify_only": verify_only,
     }
     given: Any = dataclasses.field
     return given(default=default, default_factory=factory, metadata=metadata)

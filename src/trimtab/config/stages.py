@@ -156,7 +156,8 @@ def dump(stage: Any) -> str:
 
     Keys that only the report shows are left out of every stage but EvaluateStage, those that only
     tuning reads of all but that and TuneStage, those that only scheduling reads of all but that and
-    TraceStage: editing them measures nothing again.
+    TraceStage, and those that only verification reads of all but VerifyStage: editing them measures
+    nothing again.
     """
     left_out = set()
     if not isinstance(stage, EvaluateStage):
@@ -165,6 +166,8 @@ def dump(stage: Any) -> str:
             left_out.add("tuning_only")
         if not isinstance(stage, TraceStage):
             left_out.add("schedule_only")
+        if not isinstance(stage, VerifyStage | Resolved):
+            left_out.add("verify_only")
     return json.dumps(_plain(stage, left_out), sort_keys=True)
 
 

@@ -13,12 +13,13 @@ from trimtab.config.stages import DebloatStage, dump
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.gpu.gpu_code import gpu_scope_of
 from trimtab.debloating.libraries.profiled import unloaded_libraries, with_digests
-from trimtab.debloating.misses import learned_misses, with_misses
+from trimtab.debloating.misses import learned_files, learned_misses, with_misses
 from trimtab.debloating.outcome import (
     files_of,
     gpus_of,
     modules_made_at_run_time,
     rows_of,
+    saturation_of_workloads,
     unloaded_of,
     used_code,
 )
@@ -81,12 +82,14 @@ class Debloating:
         survive_truncation()
         self.stage, self.destination, self._libraries_stay = stage, destination, libraries_stay
         self.target = target_of(stage.target, stage.workloads)
-        self._usages = complete_usages(usages)
+        self._profiled = complete_usages(usages)
+        self._usages = list(self._profiled)
         self._removal: Removal | None = None
         self._used = list(self._usages)
+        learned, root = destination / "learned.json", self.target.root
         if stage.debloat.files == Files.REMOVE:
-            self._removal = self._closed()
-        self._misses = learned_misses(destination / "learned.json", self.target.root)
+            self.keep_files(learned_files(learned, root))
+        self._misses = learned_misses(learned, root)
         self._gpu = gpu_scope_of(stage.debloat, self._usages, stage.gpus)
         self._libraries, self._spans = destination / "libraries", destination / "spans"
         self._slimming = Slimming(stage.debloat, self._gpu, self._libraries, self._spans)
@@ -140,13 +143,14 @@ class Debloating:
 
     def keep_files(self, names: Iterable[str]) -> None:
         """Have removed files stay, by their path in the target, with all that they lead to."""
-        tree = self.target.tree()
-        paths = [tree.seen(f"/{name}") for name in sorted(names)]
-        missed = Usage(
-            workload="missed", command=["missed"], complete=True, files_complete=True,
-            files=[UsedFile(path, None, ["execute", "read"]) for path in paths],
-        )  # fmt: skip
-        self._used.append(missed)
+        if names := sorted(names):
+            tree = self.target.tree()
+            paths = [tree.seen(f"/{name}") for name in names]
+            missed = Usage(
+                workload="missed", command=["missed"], complete=True, files_complete=True,
+                files=[UsedFile(path, None, ["execute", "read"]) for path in paths],
+            )  # fmt: skip
+            self._used.append(missed)
         self._removal = self._closed()
         self._written_files = False
 
@@ -201,6 +205,7 @@ class Debloating:
             files=files_of(slim),
             unloaded=unloaded_of(self._unloaded, slim, self._goes),
             removed_files=None if self._removal is None else self._removal.totals(),
+            saturation=saturation_of_workloads(self._profiled),
         ).write(self.destination / "manifest.json")
 
     def _write_files(self) -> None:

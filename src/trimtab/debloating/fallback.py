@@ -38,6 +38,7 @@ class Behaviour(StrEnum):
 
     RESTORE = "restore"
     STRICT = "strict"
+    REPORT = "report"
 
 
 # In a slim environment: the library finds the folder by its own place.

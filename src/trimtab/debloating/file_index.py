@@ -17,6 +17,7 @@ from trimtab.errors import UserError
 
 _MAGIC = b"TRIMTABF"
 _LOCATION_BYTES = 4028
+_HEADER_BYTES, _FIRST_COUNT, _COUNTS = 4096, 32, 9
 _MOST_PATH_BYTES = 4096
 _ENTRY = np.dtype(
     [
@@ -102,13 +103,23 @@ def index_of(entries: Iterable[Entry], kind: int, location: str, names: Iterable
     header = b"".join(
         (
             _MAGIC,
-            (4096 + len(body)).to_bytes(8, "little"),
+            (_HEADER_BYTES + len(body)).to_bytes(8, "little"),
             hashlib.sha256(body).digest()[:16],
             *(count.to_bytes(4, "little") for count in counts),
             os.fsencode(location).ljust(_LOCATION_BYTES, b"\0"),
         )
     )
     return header + body
+
+
+def paths_of(index: bytes) -> list[str]:
+    """Return the paths of an index's entries, in their order. Raises ValueError for no index."""
+    counts = np.frombuffer(index, "<u4", _COUNTS, _FIRST_COUNT) if index[:8] == _MAGIC else None
+    if counts is None or len(index) < _HEADER_BYTES + counts[1] * _ENTRY.itemsize + counts[-1]:
+        raise ValueError("not an index of removed files")
+    rows = np.frombuffer(index, _ENTRY, int(counts[1]), _HEADER_BYTES)
+    texts = index[len(index) - int(counts[-1]) :]
+    return [os.fsdecode(texts[at : texts.index(b"\0", at)]) for at in rows["path"].tolist()]
 
 
 class _Texts:

@@ -11,7 +11,9 @@ from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries.file_size import FileSize
 from trimtab.debloating.libraries.located import Located
 from trimtab.debloating.libraries.profiled import ProfiledLibrary
+from trimtab.profiling.saturation import saturation_of
 from trimtab.records.manifest import DebloatedFile, RunTimeModule, UnloadedLibrary
+from trimtab.records.saturation import Saturation
 from trimtab.records.usage import Usage, UsedGpu
 from trimtab.records.used import UsedCode, UsedCodeByLibrary
 from trimtab.records.values import escaped
@@ -123,3 +125,22 @@ def _row(slim: SlimLibrary) -> dict[str, Any]:
         "removed_bytes": slim.rewritten.removed_bytes,
         "overhead_bytes": slim.rewritten.overhead_bytes,
     }
+
+
+def saturation_of_workloads(usages: Sequence[Usage]) -> list[Saturation]:
+    """Return how saturated the union of several workloads is; of one alone there is nothing."""
+    if len(usages) < 2:
+        return []
+    functions = [
+        {(library.path, start) for library in usage.libraries for start in library.used_functions}
+        for usage in usages
+    ]
+    files = [
+        {file.path for file in usage.files if file.uses != ["missing"]}
+        for usage in usages
+        if usage.files_complete
+    ]
+    found = [saturation_of("functions", "workload", functions)]
+    if len(files) == len(usages):
+        found.append(saturation_of("files", "workload", files))
+    return [each for each in found if each is not None]

@@ -24,14 +24,16 @@ from trimtab.untrusted import make_way
 _FIRST_VARIED = 5
 
 
-def restoring(program: Program, record: Path) -> Program:
+def restoring(program: Program, record: Path, behaviour: Behaviour = Behaviour.RESTORE) -> Program:
     """Return a slim environment's `program`, what it misses put back and written to `record`.
+
+    With another `behaviour` that is done which that says.
 
     That is in a folder of its own, as a program of another user may write there.
     """
     record.parent.mkdir(parents=True, exist_ok=True)
     program = program.with_access_to(record.parent)
-    environment = fallback_environment(program.environment, Behaviour.RESTORE, record)
+    environment = fallback_environment(program.environment, behaviour, record)
     return replace(program, environment=environment)
 
 

@@ -10,9 +10,11 @@ from trimtab.config.groups.workload import Workload
 from trimtab.files import sha256_of_all
 from trimtab.native import BUILD
 from trimtab.profiling.runs.program import Program
+from trimtab.profiling.saturation import saturation_of
 from trimtab.profiling.tracing.files import FileTrace, FileUse
 from trimtab.profiling.tracing.functions import FunctionTrace
 from trimtab.profiling.tracing.kernels import KernelTrace, asks_for_gpu
+from trimtab.records.saturation import Saturation
 from trimtab.records.usage import Usage, UsedFile, UsedLibrary, UsedProcess
 from trimtab.untrusted import UntrustedFileError
 
@@ -102,8 +104,18 @@ def usage_of(
         modules=kernels.modules,
         kernels_traced=kernels.traced,
         kernels_not_traced_because=kernels.not_traced_because,
+        saturation=_saturation(functions),
         trace_s=trace_s,
     )
+
+
+def _saturation(functions: FunctionTrace) -> list[Saturation]:
+    each_run = [
+        {use for use in run if not Path(use[0]).is_relative_to(BUILD)}
+        for run in functions.used_in_each
+    ]
+    found = saturation_of("functions", "run", each_run)
+    return [] if found is None else [found]
 
 
 def _is_of_environment(workload: Workload, program: Program) -> Callable[[str], bool]:

@@ -6,6 +6,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
+from trimtab.records.saturation import Saturation
 from trimtab.records.usage import UsedGpu
 from trimtab.records.values import (
     AbsolutePath,
@@ -84,7 +85,8 @@ class Manifest(Document):
 
     `gpus` are those that GPU code is kept for; without any all is where `gpu_code_kept_because`
     says why, else none. `unloaded` are libraries that no run loaded, those with removed code in
-    `files` too. `removed_files` is None where files stay that no run used.
+    `files` too. `removed_files` is None where files stay that no run used. `saturation` says how
+    many of several workloads were enough, each being one sample.
     """
 
     stage: ClassVar[str] = "debloat"
@@ -102,3 +104,4 @@ class Manifest(Document):
     files: dict[PathInside, DebloatedFile]
     unloaded: dict[PathInside, UnloadedLibrary] = Field(default_factory=dict)
     removed_files: RemovedFiles | None = None
+    saturation: list[Saturation] = Field(default_factory=list)

@@ -7,6 +7,7 @@ from pydantic import FailFast, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
+from trimtab.records.saturation import Saturation
 from trimtab.records.values import (
     AbsolutePath,
     Amount,
@@ -106,7 +107,8 @@ class Usage(Document):
     """What a workload used in the traced runs; `notes` are remarks that make nothing invalid.
 
     Of a workload in a root, libraries have their paths outside and files those inside. With
-    `files_complete` every file of its environment that was used is among `files`.
+    `files_complete` every file of its environment that was used is among `files`. `saturation` says
+    how many traced runs were enough.
     """
 
     stage: ClassVar[str] = "profile"
@@ -125,6 +127,7 @@ class Usage(Document):
     modules: Annotated[list[UsedModule], FailFast()] = Field(default_factory=list)
     kernels_traced: bool = False  # whether `modules` are all that were loaded
     kernels_not_traced_because: Text = ""
+    saturation: list[Saturation] = Field(default_factory=list)
     trace_s: Amount = 0.0  # wall time of the runs with functions traced
 
     @model_validator(mode="after")

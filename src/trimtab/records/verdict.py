@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
+from trimtab.records.misses.held_out import HeldOutInput
 from trimtab.records.misses.removed_calls import RemovedCall
 from trimtab.records.misses.settling import Risk
 from trimtab.records.values import AnyPath, PathInside, Text, Whole, Word
@@ -59,8 +60,9 @@ class Verdict(Document):
 
     `removed_calls` were put back in runs that went on and are no failure. `missed_files` are
     removed files that a run looked for, and got back where it could. `resident_bytes` are by
-    workload. Where it failed, `failed_workload` and `problem` say what was other than before, and
-    `crash` where the program died, if it did.
+    workload. `held_out` are inputs that were not profiled, and what they missed. Where it failed,
+    `failed_workload` and `problem` say what was other than before, and `crash` where the program
+    died, if it did.
     """
 
     stage: ClassVar[str] = "debloat"
@@ -73,6 +75,7 @@ class Verdict(Document):
     removed_calls: list[RemovedCall] = Field(default_factory=list)
     missed_files: list[PathInside] = Field(default_factory=list)
     resident_bytes: dict[Word, ResidentBytes] = Field(default_factory=dict)
+    held_out: list[HeldOutInput] = Field(default_factory=list)
     failed_workload: Word | None = None
     problem: Text | None = None
     crash: Crash | None = None

@@ -106,6 +106,22 @@ def test_all_of_it_is_as_in_the_original(original: Path, tmp_path: Path, which: 
          "lib/libinner.so lib/libouter.so"),
         ("import shutil; shutil.rmtree('data'); print(os.path.exists('data'), os.listdir('lib'))",
          "data data/deep data/deep/text.txt data/empty data/same data/text.txt data/way"),
+        ("os.rename('data', 'moved')\n"
+         "print(open('moved/deep/text.txt').read(), os.listdir('moved'))",
+         "data data/deep data/deep/text.txt data/empty data/same data/text.txt data/way"),
+        ("import mmap; print(mmap.mmap(os.open('old.conf', 0), 0, prot=1)[:])", "old.conf"),
+        ("import sys; sys.stdout.flush(); os.execve(os.open('bin/tool', os.O_PATH), ['t'], {})",
+         "bin/tool lib/libinner.so lib/libouter.so"),
+        ("print(open('/proc/self/root' + os.getcwd() + '/old.conf').read())", "old.conf"),
+        ("f = os.open('.', os.O_PATH); print(open(f'/proc/self/fd/{f}/old.conf').read())",
+         "old.conf"),
+        ("f = os.open('old.conf', os.O_PATH); print(open(f'/proc/self/fd/{f}').read())",
+         "old.conf"),
+        ("import glob; print(sorted(glob.glob('data/d*/*.txt')))", "data data/deep data/way"),
+        ("try: os.open('old.conf', os.O_DIRECTORY)\nexcept OSError as e: print(e.errno)",
+         "old.conf"),
+        ("try: os.open('data/way', os.O_NOFOLLOW)\nexcept OSError as e: print(e.errno)",
+         "data data/way"),
     ],
 )  # fmt: skip
 def test_a_call_has_the_results_that_it_has_in_the_original(
@@ -241,7 +257,7 @@ def test_a_damaged_index_is_refused(slim: Path, damage: str) -> None:
     assert not done.stdout and "files.index: damaged" in done.stderr
 
 
-@pytest.mark.parametrize("damage", ["wrong", "cut", "gone", "header"])
+@pytest.mark.parametrize("damage", ["wrong", "cut", "gone", "header", "pipe"])
 @pytest.mark.parametrize("kind", [Fallback.ORIGINAL, Fallback.PACKED])
 def test_other_contents_are_never_taken(
     original: Path, tmp_path: Path, damage: str, kind: Fallback
@@ -255,8 +271,10 @@ def test_other_contents_are_never_taken(
     for place in places:
         data = bytearray(place.read_bytes())
         data[0 if damage == "header" else len(data) - 10] ^= 1
-        if damage == "gone":
+        if damage in ("gone", "pipe"):
             place.unlink()
+            if damage == "pipe":
+                os.mkfifo(place)
         else:
             place.write_bytes(data[: len(data) // 2] if damage == "cut" else data)
     done = run(slim, "cat", slim / "data/text.txt", status=70)

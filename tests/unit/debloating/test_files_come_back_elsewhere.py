@@ -20,6 +20,7 @@ from trimtab.debloating.fallback import FILE_FALLBACK_LIBRARY, Source
 from trimtab.debloating.files.coming_back import add_file_fallback
 from trimtab.debloating.files.folder_tree import prefix_tree
 from trimtab.debloating.targets.python_prefix import PythonPrefix
+from trimtab.records.misses.removed_files import read_missed_files
 
 _NOBODY = 65534
 
@@ -183,3 +184,13 @@ def test_without_its_index_the_library_does_nothing(original: Path, tmp_path: Pa
     assert python(slim, "import os; print(os.path.exists('old.conf'))", variables=variables) == (
         "False\n"
     )
+
+
+def test_a_record_is_kept_where_the_environment_may_not_be_written(
+    unwritable: Path, open_folder: Path
+) -> None:
+    cache = open_folder / "cache"
+    run_in(unwritable, cache, "cat", "old.conf", preexec_fn=without_privileges)
+    record = cache / "fallback.jsonl"
+    assert [miss.path for miss in read_missed_files(record)] == ["old.conf"]
+    assert not (unwritable / "trimtab/fallback.jsonl").exists()

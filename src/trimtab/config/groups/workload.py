@@ -1,5 +1,6 @@
 """A program whose environment is to be debloated: one YAML in `conf/workload/`."""
 
+from dataclasses import replace
 from enum import StrEnum
 from importlib.util import find_spec
 from typing import Annotated, Self
@@ -20,6 +21,7 @@ from trimtab.config.fields import (
     about,
     satisfying,
 )
+from trimtab.config.groups.held_out import HeldOut
 from trimtab.config.groups.output import Output
 from trimtab.config.groups.tuning import Tuning
 from trimtab.config.signals import signal_number
@@ -217,6 +219,12 @@ class Workload:
         unit="GiB",
         report_only=True,  # no result depends on it
     )
+    held_out: dict[Name, HeldOut] = about(
+        "Inputs that are not profiled, by names of your own: verification runs each in both "
+        "environments, and tells what it missed.",
+        factory=dict,
+        verify_only=True,
+    )
     tuning: Tuning | None = about(
         "The parameters that are tuned; without it the program is not.",
         default=None,
@@ -254,6 +262,37 @@ class Workload:
                     expected = f"values, as a word of the command has {{{name}}}"
                     raise InvalidValueError(f"tuning.{full_name}.choices", None, expected)
         return self
+
+    @model_validator(mode="after")
+    def _held_out_inputs_are_its_own(self) -> Self:
+        for name, held in self.held_out.items():
+            if not (held.command or held.parameters or held.drive):
+                expected = "what is another than in the workload"
+                raise InvalidValueError(f"held_out.{name}", {}, expected)
+            if held.drive and not self.server.drive:
+                expected = "none, as the workload is no server"
+                raise InvalidValueError(f"held_out.{name}.drive", held.drive, expected)
+        return self
+
+    def holding_out(self, name: str) -> "Workload":
+        """Return the workload with the input that is held out under `name`.
+
+        Raises InvalidValueError for a command that needs a parameter without a value.
+        """
+        held = self.held_out[name]
+        words = " ".join([*held.command, *held.drive])
+        own = {
+            name: value
+            for name, value in self.parameters.items()
+            if not held.command or f"{{{name}}}" in words
+        }
+        return replace(
+            self,
+            command=held.command or self.command,
+            parameters={**own, **held.parameters},
+            server=replace(self.server, drive=held.drive or self.server.drive),
+            held_out={},
+        )
 
     @property
     def placed_parameters(self) -> list[str]:

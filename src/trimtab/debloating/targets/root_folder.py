@@ -140,8 +140,9 @@ class RootFolder(Folder):
         if not (copy / FILE_FALLBACK_LIBRARY).is_file():
             return
         with HeldFolder.at(copy) as top, top.folder("etc", make=True) as etc:
-            before = etc.read(_PRELOADED) if etc.has(_PRELOADED) else b""
-            etc.write(_PRELOADED, b"/%b\n" % bytes(FILE_FALLBACK_LIBRARY) + before)
+            before = self.tree().lines_at(f"/etc/{_PRELOADED}") if etc.has(_PRELOADED) else []
+            lines = [f"/{FILE_FALLBACK_LIBRARY}", *before]
+            etc.write(_PRELOADED, os.fsencode("".join(f"{line}\n" for line in lines)))
 
 
 def _versions(library: Path) -> set[str]:

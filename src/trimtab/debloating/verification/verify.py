@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pandas as pd
 
@@ -24,6 +24,7 @@ from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.compare import DEBLOATED, ORIGINAL, equal_runs, problem_of
 from trimtab.debloating.verification.crash import find_crash
 from trimtab.debloating.verification.followed import FollowedRun, follow, problem_beside
+from trimtab.debloating.verification.held_out import HeldOutRuns, problem_of_held_out
 from trimtab.debloating.verification.intact import check_intact
 from trimtab.debloating.verification.linked import check_linked
 from trimtab.debloating.verification.mapped import LibraryFiles, and_more
@@ -37,6 +38,7 @@ from trimtab.profiling.runs.interleave import measure_interleaved
 from trimtab.profiling.runs.measured import MeasuredRun, runs_table
 from trimtab.profiling.runs.program import Program
 from trimtab.records.manifest import Manifest
+from trimtab.records.misses.held_out import HeldOutInput
 from trimtab.records.misses.removed_calls import RemovedCall, united
 from trimtab.records.misses.settling import Settling
 from trimtab.records.parquet.files import write_table
@@ -90,7 +92,8 @@ def verify_environment(
     Writes verify.json and verify_runs.parquet. All outputs in the slim `environment` have to equal
     the first one in the original, its runs have to end as those there, and must have used its own
     libraries. What they missed is put back and reported; with the settling.json beside `manifest`
-    it tells the risk that is left.
+    it tells the risk that is left. Inputs that workloads hold out are run then, under each
+    behaviour of the fallback; what they miss is reported, and has to come back.
 
     Otherwise `destination`/failure keeps the runs' output and logs, verify.json there says what was
     other, or where the program died, and VerificationError is raised. Raises UserError when a
@@ -113,7 +116,22 @@ def verify_environment(
     calls: list[RemovedCall] = []
     missed: set[str] = set()
     resident: dict[str, ResidentBytes] = {}
+    held_out: list[HeldOutInput] = []
     tables = []
+
+    def verdict(**failed: Any) -> Verdict:
+        return Verdict(
+            target=name,
+            hardware=hardware.name,
+            passed=not failed,
+            workloads=verified,
+            removed_calls=united(calls),
+            missed_files=sorted(missed),
+            resident_bytes=resident,
+            held_out=held_out,
+            **failed,
+        )
+
     for workload in workloads:
         ran = _Ran.of(verification, workload, hardware, repeats)
         calls += [call for each in ran.observed.calls for call in each]
@@ -123,18 +141,8 @@ def verify_environment(
             resident[workload.name] = ran.resident
         if ran.problem:
             crash, problem = _examine(verification, workload, ran)
-            Verdict(
-                target=name,
-                hardware=hardware.name,
-                passed=False,
-                workloads=verified,
-                removed_calls=united(calls),
-                missed_files=sorted(missed),
-                resident_bytes=resident,
-                failed_workload=workload.name,
-                problem=problem,
-                crash=crash,
-            ).write(verification.evidence / "verify.json")
+            failed = {"failed_workload": workload.name, "problem": problem, "crash": crash}
+            verdict(**failed).write(verification.evidence / "verify.json")
             where = f"; {crash}" if crash else ""
             if ran.missed_files:
                 first, *others = ran.missed_files
@@ -146,17 +154,21 @@ def verify_environment(
                 f" everything needed to look is in {verification.evidence}"
             )
         tables.append(runs_table(workload.name, ran.runs))
+    inputs = HeldOutRuns(target, slim, verification.runs / "held_out", hardware)
+    for workload in workloads:
+        for one in inputs.of(workload):
+            held_out.append(one)
+            if wrong := problem_of_held_out(one):
+                shutil.move(verification.runs, verification.evidence)
+                failed = {"failed_workload": workload.name, "problem": wrong}
+                verdict(**failed).write(verification.evidence / "verify.json")
+                raise VerificationError(
+                    f"target {name}, workload {workload.name}: {wrong};"
+                    f" everything needed to look is in {verification.evidence}"
+                )
     remove_tree(verification.runs)
     write_table(destination / "verify_runs.parquet", RUNS, pd.concat(tables, ignore_index=True))
-    Verdict(
-        target=name,
-        hardware=hardware.name,
-        passed=True,
-        workloads=verified,
-        removed_calls=united(calls),
-        missed_files=sorted(missed),
-        resident_bytes=resident,
-    ).write(destination / "verify.json")
+    verdict().write(destination / "verify.json")
 
 
 @dataclass(frozen=True)

@@ -96,4 +96,4 @@ def untraced_functions(files: FileTrace, root: Root, why: str) -> FunctionTrace:
         )
         for each in files.processes
     ]
-    return FunctionTrace(processes, libraries, [], [], set())
+    return FunctionTrace(processes, libraries, [], [], set(), [])

@@ -55,6 +55,7 @@ class FunctionTrace:
     """What traced runs used, and why the record is not whole where it is not.
 
     `killed_in_each` are the executables of which each run had a process that was killed.
+    `used_in_each` are the functions of each run, by library and ELF address.
     """
 
     processes: list[ProcessRecord]
@@ -62,6 +63,7 @@ class FunctionTrace:
     incomplete_because: list[str]
     killed: list[ProcessRecord]
     killed_in_each: set[str]
+    used_in_each: list[set[tuple[str, int]]]
 
 
 def tracing_environment(environment: Mapping[str, str], record: Path) -> dict[str, str]:
@@ -114,6 +116,10 @@ def read_function_trace(*folders: Path, root: Root | None = None) -> FunctionTra
         killed_in_each=set.intersection(
             *({process.executable for process in _killed(run)} for run in each_run or [records])
         ),
+        used_in_each=[
+            {(each.path, address) for each in run.objects for address in each.used.tolist()}
+            for run in each_run
+        ],
     )
 
 

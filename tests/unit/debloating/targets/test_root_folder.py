@@ -13,7 +13,9 @@ from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.config.root import Settle
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import Debloating
+from trimtab.debloating.fallback import FILE_FALLBACK_LIBRARY
 from trimtab.debloating.libraries.profiled import untraced_libraries
+from trimtab.debloating.misses import learn
 from trimtab.debloating.removal import removed_paths
 from trimtab.debloating.settling import settle
 from trimtab.debloating.slim_runs import restoring
@@ -27,6 +29,7 @@ from trimtab.profiling.runs.from_workload import program_of
 from trimtab.profiling.runs.run import measure_run
 from trimtab.profiling.tracing.files import read_file_trace
 from trimtab.records.misses.removed_calls import read_removed_calls
+from trimtab.records.misses.removed_files import MissedFile
 from trimtab.records.usage import Usage, UsedFile
 from trimtab.records.verdict import Verdict
 
@@ -223,3 +226,39 @@ def test_this_machine_itself_is_no_root_folder(location: str) -> None:
 def test_a_slim_root_lies_elsewhere(folder: Path) -> None:
     with pytest.raises(UserError, match="cannot be in the environment"):
         RootFolder(folder / "root").check_place(folder / "root/env")
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "pipe"])
+def test_what_the_linker_loaded_before_it_still_loads(tmp_path: Path, kind: str) -> None:
+    """Whatever stands at its configuration's place; a pipe would have nobody write to it."""
+    root, copy = tmp_path / "root", tmp_path / "copy"
+    (root / "etc").mkdir(parents=True)
+    (root / "etc/real").write_text("/lib/own.so\n")
+    place = root / "etc/ld.so.preload"
+    if kind == "file":
+        (root / "etc/real").rename(place)
+    elif kind == "link":
+        place.symlink_to("/etc/real")
+    else:
+        os.mkfifo(place)
+    subprocess.run(["cp", "-a", root, copy], check=True)
+    (copy / "trimtab").mkdir()
+    (copy / FILE_FALLBACK_LIBRARY).touch()
+    RootFolder(root).adapt(copy, copy)
+    written = (copy / "etc/ld.so.preload").read_text().splitlines()
+    assert written == [f"/{FILE_FALLBACK_LIBRARY}", *["/lib/own.so"] * (kind != "pipe")]
+    assert place.is_symlink() == (kind == "link")
+
+
+def test_files_that_were_learned_stay(folder: Path, tmp_path: Path) -> None:
+    """With all that a program among them needs, and what was learned of another root left out."""
+    root = folder / "root"
+    names = ["srv/folder/unread", "usr/bin/sort"]
+    learn(tmp_path / "learned.json", "program", root, [], [MissedFile(n, "file", 1) for n in names])
+    options = Debloat(name="x", files=Files.REMOVE, fallback=Fallback.NONE)
+    stage = DebloatStage("program", "here", [], [workload_in(root, "/run.sh")], options)
+    with Debloating(stage, [folder / "usage.json"], tmp_path) as debloating:
+        debloating.write()
+    gone = removed_paths(tmp_path)
+    assert gone.isdisjoint(names) and "opt/unused/data" in gone
+    assert not any("libcrypto" in name for name in gone)  # of sort alone

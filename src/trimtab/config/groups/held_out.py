@@ -1,0 +1,20 @@
+"""Inputs of a workload that are not profiled: verification runs them, and says what they miss."""
+
+from pydantic.dataclasses import dataclass
+
+from trimtab.config.fields import CHECKED, NoNul, ParameterName, Scalar, Text, about
+
+
+@dataclass(config=CHECKED, frozen=True)
+class HeldOut:
+    """What of a workload is another in an input that is held out; all else is as it is."""
+
+    command: list[NoNul] = about(
+        "The whole command in place of the workload's `command`, one word an item. Of the "
+        "workload's `parameters` it has those that a word of it has in braces.",
+        factory=list,
+    )
+    parameters: dict[ParameterName, Scalar] = about(
+        "Parameters in place of those of the same names, or more of them.", factory=dict
+    )
+    drive: list[Text] = about("Of a server: the command in place of `server.drive`.", factory=list)

@@ -1,0 +1,110 @@
+"""The hold-out check: inputs that were not profiled, in both environments, and what they miss."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from trimtab.config.groups.workload import Workload
+from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY, Behaviour
+from trimtab.debloating.files.as_delivered import as_delivered
+from trimtab.debloating.slim_runs import restoring
+from trimtab.debloating.targets.base import Target
+from trimtab.errors import UserError
+from trimtab.profiling.meters.power_model import HardwareModel
+from trimtab.profiling.runs.compare import compare_outputs
+from trimtab.profiling.runs.from_workload import command_line
+from trimtab.profiling.runs.measured import MeasuredRun
+from trimtab.profiling.runs.program import Program, ended
+from trimtab.profiling.runs.run import measure_run
+from trimtab.records.misses.held_out import HeldOutInput, HeldOutRun
+from trimtab.records.misses.record_lines import CallCount, FileCount, lines_of_record
+from trimtab.records.misses.removed_calls import read_removed_calls
+from trimtab.records.misses.removed_files import read_missed_files
+from trimtab.untrusted import make_way
+
+_BEHAVIOURS = (Behaviour.STRICT, Behaviour.REPORT, Behaviour.RESTORE)
+# A program whose workers are ended one after the other may wait for them without end.
+_MOST_TIMES, _LEAST_S = 10.0, 60.0
+
+
+class HeldOutRuns:
+    """Runs of the inputs that workloads hold out, in the original and in the `slim` environment.
+
+    Each runs once in the original, and in the slim one once under each behaviour of the fallback,
+    beginning with the environment as it was delivered. Logs are in `folder`.
+    """
+
+    def __init__(self, target: Target, slim: Path, folder: Path, hardware: HardwareModel) -> None:
+        self.target, self.slim, self.folder, self.hardware = target, slim, folder, hardware
+
+    def of(self, workload: Workload) -> Iterator[HeldOutInput]:
+        """Yield what became of each input of a workload.
+
+        Raises UserError for one that fails in the original environment.
+        """
+        for name in workload.held_out:
+            yield self._input(workload.holding_out(name), name)
+
+    def _input(self, workload: Workload, name: str) -> HeldOutInput:
+        folder = self.folder / workload.name / name
+        program = self.target.program(workload, folder / "original")
+        original = self._measured(program, "original", folder)
+        if original.failure:
+            raise UserError(f"workload {workload.name}: held_out.{name}: {original.failure}")
+        limit_s = min(program.timeout_s, max(_LEAST_S, _MOST_TIMES * original.wall_s))
+        runs = []
+        for behaviour in _BEHAVIOURS if self._has_fallback else (None,):
+            slim = self.target.program(workload, folder / "slim", self.slim)
+            slim = replace(slim, timeout_s=limit_s, ends_with=original.exit_code)
+            with as_delivered(self.slim):
+                runs.append(self._slim_run(slim, behaviour, original, folder))
+        return HeldOutInput(workload.name, name, command_line(workload), runs)
+
+    @property
+    def _has_fallback(self) -> bool:
+        libraries = (FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY)
+        return any((self.slim / library).is_file() for library in libraries)
+
+    def _slim_run(
+        self, program: Program, behaviour: Behaviour | None, original: MeasuredRun, folder: Path
+    ) -> HeldOutRun:
+        record = folder.absolute() / "records" / f"{behaviour or 'none'}.jsonl"
+        make_way(record)
+        if behaviour is not None:
+            program = restoring(program, record, behaviour)
+        run = self._measured(program, behaviour or "none", folder)
+        calls, files = read_removed_calls(record), read_missed_files(record)
+        equal = None
+        if not run.failure and run.output and original.output:
+            equal = compare_outputs(original.output, run.output, program.output) is None
+        counted = sum(
+            line.functions if isinstance(line, CallCount) else line.files
+            for line in lines_of_record(record)
+            if isinstance(line, CallCount | FileCount)
+        )
+        return HeldOutRun(
+            behaviour="none" if behaviour is None else behaviour.value,
+            missed=counted if behaviour is Behaviour.REPORT else len(calls) + len(files),
+            calls=calls,
+            files=files,
+            ended="" if equal is not None else _end_of(run),
+            equal=equal,
+        )
+
+    def _measured(self, program: Program, condition: str, folder: Path) -> MeasuredRun:
+        return measure_run(
+            program, condition=condition, repeat=0, hardware=self.hardware, log_dir=folder / "logs"
+        )
+
+
+def _end_of(run: MeasuredRun) -> str:
+    return "took too long" if run.timed_out else ended(run.exit_code)
+
+
+def problem_of_held_out(held: HeldOutInput) -> str | None:
+    """Return in words what an input did under a behaviour that this does not promise, or None."""
+    for run in held.runs:
+        if not run.is_right:
+            what = run.ended or "another output"
+            return f"held-out input {held.name}, behaviour {run.behaviour}: {what}"
+    return None

@@ -1,0 +1,66 @@
+"""Inputs that were not profiled: what they missed, and whether it came back."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from trimtab.evaluation.inputs.measurements import DebloatedTarget
+from trimtab.evaluation.report.section import UNSEEN, TargetSection
+from trimtab.evaluation.report.tables import Column, Row, Table
+
+_NAMED = 5  # in a cell; all are in verify.json
+
+
+class HeldOutInputs(TargetSection):
+    """What each input that was held out did in the slim environment, under each behaviour."""
+
+    order = 510
+    chapter = UNSEEN
+
+    @property
+    def applies(self) -> bool:
+        """Whether any target was verified with such an input."""
+        return any(target.verdict.held_out for target in self.measurements.targets)
+
+    def make_tables(self) -> Iterator[Table]:
+        """A row for each input and behaviour."""
+        yield Table(
+            "held_out",
+            "Inputs that were not profiled",
+            "Each ran once in the original environment, and in the slim one under each behaviour: "
+            "strict ends where something removed is asked for, restore and report put it back. "
+            "Strict names the first miss, restore all.",
+            (
+                Column("target", "Target"),
+                Column("workload", "Workload"),
+                Column("input", "Input"),
+                Column("behaviour", "Behaviour"),
+                Column("missed", "Missed", 0),
+                Column("equal", "Output equal"),
+                Column("ended", "Ended otherwise"),
+                Column("names", "What was missed"),
+            ),
+            tuple(row for target in self.measurements.targets for row in _rows(target)),
+        )
+
+    def metrics(self) -> dict[str, Any]:
+        """Return how many inputs there were, and of how many everything came back."""
+        inputs = [held for target in self.measurements.targets for held in target.verdict.held_out]
+        right = sum(all(run.is_right for run in held.runs) for held in inputs)
+        return {"held_out": {"inputs": len(inputs), "right": right}}
+
+
+def _rows(target: DebloatedTarget) -> Iterator[Row]:
+    for held in target.verdict.held_out:
+        for run in held.runs:
+            names = held.names if run.behaviour == "restore" else []
+            more = [f"and {len(names) - _NAMED} more"] if len(names) > _NAMED else []
+            yield {
+                "target": target.label,
+                "workload": held.workload,
+                "input": held.name,
+                "behaviour": run.behaviour,
+                "missed": run.missed,
+                "equal": run.equal,
+                "ended": run.ended,
+                "names": "; ".join([*names[:_NAMED], *more]),
+            }

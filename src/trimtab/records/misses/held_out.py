@@ -1,0 +1,77 @@
+"""What inputs that were not profiled asked for of what was removed, in `verify.json`."""
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+from pydantic.dataclasses import dataclass
+
+from trimtab.records.document import PART
+from trimtab.records.misses.removed_calls import RemovedCall
+from trimtab.records.misses.removed_files import MissedFile
+from trimtab.records.values import Text, Whole, Word, one_of
+
+# What became of the program when it missed something; `none` where the environment has no fallback.
+_BEHAVIOUR = one_of("strict", "report", "restore", "none")
+
+
+@dataclass(frozen=True, config=PART)
+class HeldOutRun:
+    """A run of the input in the slim environment under one behaviour of its fallback.
+
+    `missed` is how many pieces and files all processes together asked for; `calls` and `files` name
+    them. Of `report` it is how often that was, a large piece page by page. `ended` says in words
+    how it ended where that was not as in the original environment. `equal` is whether its output
+    was the original's, None where it ended before.
+    """
+
+    behaviour: Annotated[str, _BEHAVIOUR]
+    missed: Whole
+    calls: list[RemovedCall] = Field(default_factory=list)
+    files: list[MissedFile] = Field(default_factory=list)
+    ended: Text = ""
+    equal: bool | None = None
+
+    @model_validator(mode="after")
+    def _agrees_with_itself(self) -> Self:
+        if self.behaviour in ("strict", "restore") and bool(self.missed) != self.has_names:
+            raise ValueError("missed: expected calls or files where it is not 0, and only then")
+        if bool(self.ended) == (self.equal is not None):
+            raise ValueError(
+                "equal: expected where the run ended as in the original, and only then"
+            )
+        return self
+
+    @property
+    def has_names(self) -> bool:
+        """Whether anything that was missed is named."""
+        return bool(self.calls or self.files)
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it did what the behaviour promises."""
+        if self.behaviour == "none":
+            return True
+        return self.equal is True or (self.behaviour == "strict" and self.has_names)
+
+
+@dataclass(frozen=True, config=PART)
+class HeldOutInput:
+    """An input of a workload by its name, and its runs, one under each behaviour."""
+
+    workload: Word
+    name: Word
+    command: list[Text]
+    runs: list[HeldOutRun]
+
+    @property
+    def names(self) -> list[str]:
+        """Each removed piece and file that any run asked for, in words, once."""
+        named = {
+            **{f"file {file.path}": None for run in self.runs for file in run.files},
+            **{
+                f"{call.library}: {call.name or hex(call.address)}": None
+                for run in self.runs
+                for call in run.calls
+            },
+        }
+        return list(named)

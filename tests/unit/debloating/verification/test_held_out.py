@@ -1,0 +1,157 @@
+"""Inputs that were not profiled: what they miss is told under each behaviour, and comes back."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from trimtab.config.fields import MistakeError
+from trimtab.config.groups.debloat import Debloat, Fallback, Files
+from trimtab.config.groups.hardware import Hardware
+from trimtab.config.groups.held_out import HeldOut
+from trimtab.config.groups.workload import Workload
+from trimtab.config.root import Profiling, Verify
+from trimtab.config.stages import DebloatStage, ProfileStage, VerifyStage, dump
+from trimtab.config.validate import checked
+from trimtab.debloating.debloat import debloat_target
+from trimtab.debloating.fallback import Source
+from trimtab.debloating.targets.registry import target_of
+from trimtab.debloating.verification.verify import VerificationError, verify_environment
+from trimtab.errors import UserError
+from trimtab.profiling.meters.power_model import NO_POWER_MODEL
+from trimtab.profiling.profile import trace_workload
+from trimtab.records.misses.held_out import HeldOutInput
+from trimtab.records.verdict import Verdict
+
+LIBRARY = r"""
+#define PAGES __attribute__((noinline, aligned(4096)))
+PAGES int used(int x) { return x * 3 + 1; }
+PAGES int unused(int x) { __asm__ volatile(".fill 65536, 1, 0x90"); return x + 2; }
+"""
+PROGRAM = """
+import ctypes, os, sys
+name = sys.argv[2]
+if name == "pool":
+    import multiprocessing
+    data = sys.prefix + "/share/data"
+    with multiprocessing.Pool(2) as pool: print(pool.map(os.path.getsize, [data]))
+elif name == "fails": sys.exit(3)
+elif name == "where": print(sys.prefix)
+else:
+    library = ctypes.CDLL(os.path.join(sys.prefix, "lib", "libmine.so"))
+    print(getattr(library, name)(int(sys.argv[1])))
+    if name == "unused": print(open(os.path.join(sys.prefix, "share/data")).read())
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A venv, and beside it its slim environment for what `used` needs."""
+    folder = tmp_path_factory.mktemp("held_out")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"], check=True)
+    (folder / "mine.c").write_text(LIBRARY)
+    command = ["gcc", "-O1", "-shared", "-fPIC", "-o", folder / "venv/lib/libmine.so"]
+    subprocess.run([*command, folder / "mine.c"], check=True)
+    (folder / "venv/share").mkdir()
+    (folder / "venv/share/data").write_text("data\n")
+    (folder / "program.py").write_text(PROGRAM)
+    mine = workload(folder)
+    trace_workload(mine, folder / "trace", 2).write(folder / "usage.json")
+    options = Debloat(name="remove", minimum_hole_bytes=4096, files=Files.REMOVE)
+    stage = DebloatStage(target="mine", hardware="here", gpus=[], workloads=[mine], debloat=options)
+    debloat_target(stage, [folder / "usage.json"], folder)
+    target_of("mine", [mine]).build(folder, "copy", Source(Fallback.ORIGINAL), folder / "env")
+    return folder
+
+
+def workload(folder: Path, **held_out: HeldOut) -> Workload:
+    return Workload(
+        name="mine", command=["python", "program.py", "2", "{name}"], workdir=str(folder),
+        python=str(folder / "venv/bin/python"), parameters={"name": "used"}, held_out=held_out,
+    )  # fmt: skip
+
+
+def named(name: str) -> HeldOut:
+    return HeldOut(parameters={"name": name})
+
+
+def verified(folder: Path, **held_out: HeldOut) -> list[HeldOutInput]:
+    mine = workload(folder, **held_out)
+    manifest, results = folder / "manifest.json", folder / "results"
+    verify_environment("mine", [mine], NO_POWER_MODEL, folder / "env", manifest, 1, results)
+    return Verdict.read(results / "verify.json").held_out
+
+
+def test_each_miss_is_named_and_comes_back(folder: Path) -> None:
+    """Each behaviour begins with the environment as it was delivered."""
+    env = folder / "env"
+    before = {path: path.lstat().st_mtime_ns for path in [env, *env.rglob("*")]}
+    other = HeldOut(command=["python", "program.py", "7", "used"])
+    same, gone, pool = verified(folder, same=other, gone=named("unused"), pool=named("pool"))
+    assert [(run.behaviour, run.missed, run.equal) for run in same.runs] == [
+        ("strict", 0, True), ("report", 0, True), ("restore", 0, True),
+    ]  # fmt: skip
+    assert same.command[-2:] == ["7", "used"] and not same.names
+    strict, report, restore = gone.runs
+    assert [call.name for call in strict.calls] == ["unused"] and not strict.files
+    assert (strict.ended, strict.equal) == ("ended with exit code 70", None)
+    assert [call.name for call in restore.calls] == ["unused"]
+    assert [file.path for file in restore.files] == ["share", "share/data"]
+    assert restore.equal and report.equal and report.missed >= restore.missed == 3
+    assert gone.names == ["file share", "file share/data", "lib/libmine.so: unused"]
+    assert {run.behaviour: run.equal for run in pool.runs} == {
+        "strict": None, "report": True, "restore": True,
+    }  # fmt: skip
+    assert "file share" in pool.names
+    after = {path: path.lstat().st_mtime_ns for path in [env, *env.rglob("*")]}
+    state = env / "trimtab/files.state"
+    assert {
+        path for path in before.keys() | after.keys() if before.get(path) != after.get(path)
+    } <= {state}
+    assert not any(state.read_bytes())
+
+
+def test_another_output_fails_and_says_which_input(folder: Path) -> None:
+    with pytest.raises(VerificationError, match=r"held-out input where, behaviour strict: another"):
+        verified(folder, where=named("where"))
+    verdict = Verdict.read(folder / "results/failure/verify.json")
+    assert verdict.problem and not verdict.passed and verdict.held_out[-1].name == "where"
+
+
+def test_an_input_that_fails_in_the_original_is_the_users_mistake(folder: Path) -> None:
+    mine = replace(workload(folder, bad=named("fails")), ends_with="0")
+    with pytest.raises(UserError, match=r"workload mine: held_out.bad: .*exit code 3"):
+        verify_environment(
+            "mine", [mine], NO_POWER_MODEL, folder / "env", folder / "manifest.json", 1,
+            folder / "results",
+        )  # fmt: skip
+
+
+def test_only_verification_depends_on_it(folder: Path) -> None:
+    plain, held = workload(folder), workload(folder, other=named("unused"))
+
+    hardware = Hardware(
+        name="here", cores=2, idle_w=1, busy_w=2, memory_w_per_gib=1, memory_gib=8,
+        power_source="modelled",
+    )  # fmt: skip
+    stages = [ProfileStage(each, hardware, Profiling()) for each in (plain, held)]
+    assert len(set(map(dump, stages))) == 1
+    texts = {
+        dump(VerifyStage(target="t", workloads=[each], hardware=hardware, verify=Verify()))
+        for each in (plain, held)
+    }
+    assert len(texts) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "key"),
+    [({"a": {}}, "held_out.a"), ({"a": {"drive": ["x"]}}, "held_out.a.drive"),
+     ({"A": {"command": ["x"]}}, "held_out"), ({"a": {"comand": ["x"]}}, "held_out.a.comand")],
+)  # fmt: skip
+def test_mistakes_name_the_key(given: object, key: str) -> None:
+    plain = {"name": "w", "command": ["x"], "python": "p", "held_out": given}
+    with pytest.raises(MistakeError) as error:
+        checked(plain, Workload)
+    assert error.value.key.startswith(key)
