@@ -8,7 +8,7 @@ from typing import Self
 
 import pandas as pd
 
-from trimtab.config.groups.debloat import Fallback, Files, Unloaded
+from trimtab.config.groups.debloat import Files, Unloaded
 from trimtab.config.stages import DebloatStage, dump
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.gpu.gpu_code import gpu_scope_of
@@ -127,8 +127,7 @@ class Debloating:
         return {name: Path(root, name).stat().st_blocks * 512 for name in by_name}
 
     def _closed(self) -> Removal:
-        comes_back = self.stage.debloat.fallback != Fallback.NONE
-        return self.target.removal(self._used, self.stage.workloads, comes_back=comes_back)
+        return self.target.removal(self._used, self.stage.workloads, self.stage.debloat)
 
     def _goes(self, name: str) -> bool:
         return self._removal is not None and self._removal.goes(name)

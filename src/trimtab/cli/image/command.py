@@ -9,12 +9,16 @@ from trimtab.cli import program_options as given
 from trimtab.cli import workspace
 from trimtab.cli.alone import alone_in
 from trimtab.cli.debloat_options import (
+    CompressionOption,
     FallbackOption,
     FilesOption,
     For,
     GpuOption,
+    KeepOption,
+    KeepPathsOption,
     KernelsOption,
     ModeOption,
+    PackageDatabaseOption,
     Runs,
     SettleOption,
     ShareOption,
@@ -34,14 +38,16 @@ from trimtab.cli.steps import (
     settling_bar,
     traced,
 )
-from trimtab.cli.summary import removed_files_in, summary_of
+from trimtab.cli.summary import removed_files_in, scanners_in_words, summary_of
 from trimtab.cli.terminal import Terminal, say_path
 from trimtab.config.groups.debloat import (
+    Compression,
     Fallback,
     Files,
     Gpu,
     Kernels,
     Mode,
+    PackageDatabase,
     Share,
     StartUpOnly,
     Symbols,
@@ -89,6 +95,10 @@ def slim(
     stop: given.Stop = "SIGTERM",
     user: given.User = None,
     files: FilesOption = Files.REMOVE,
+    keep: KeepOption = None,
+    keep_paths: KeepPathsOption = None,
+    package_database: PackageDatabaseOption = PackageDatabase.KEEP,
+    compression: CompressionOption = Compression.GZIP,
     mode: ModeOption = Mode.COMPACT,
     symbols: SymbolsOption = Symbols.STRIP,
     gpu: GpuOption = Gpu.USED,
@@ -123,7 +133,9 @@ def slim(
         timeout_s=timeout_s, drive=drive, ready=ready, address=address, stop=stop, user=user,
     )  # fmt: skip
     options = debloat_options(
-        files=files, mode=mode, symbols=symbols, gpu=gpu, kernels=kernels,
+        files=files, keep=keep or [], keep_paths=keep_paths or [],
+        package_database=package_database, compression=compression, mode=mode,
+        symbols=symbols, gpu=gpu, kernels=kernels,
         start_up_only=start_up_only, unloaded=unloaded, share=share, fallback=fallback,
         store=store, store_address=store_address,
     )  # fmt: skip
@@ -147,6 +159,7 @@ def slim(
         console.print(f"the engine has it as {name}")
     if (removed := removed_files_in(folder)) is not None:
         console.print(removed)
+        console.print(scanners_in_words(folder, package_database), soft_wrap=True)
     console.print(summary_of(folder, settling))
     say_path(folder / SLIM_IMAGE)
 

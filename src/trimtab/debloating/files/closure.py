@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from trimtab.debloating.files.chosen.databases import package_databases
 from trimtab.debloating.files.keeping import Found, Reason, Root, Rule, Wanted
 from trimtab.debloating.files.listing import listed
 from trimtab.debloating.files.looks import all_load_the_fallback, may_be_stood_for, only_looks
@@ -92,6 +93,7 @@ _RULES: tuple[Rule, ...] = (
     terminals_for,
     certificates_for,
     time_zone,
+    package_databases,
     start_of_python,
     package_of,
     distribution_of,
@@ -106,17 +108,19 @@ def kept_paths(
     environment: Mapping[str, str] | None = None,
     *,
     comes_back: bool = False,
+    databases: bool = True,
 ) -> Kept:
     """Return the paths of `tree` that stay where all of `traces` are to run as they did.
 
     `also` are further absolute paths, as programs see them, that stay as if they were run: an
     image's entrypoint, working folder and volumes. `environment` are the variables of an image, for
     PATH and LD_LIBRARY_PATH. What `also` and traces name outside the tree is passed over. With
-    `comes_back` what goes comes back to programs that ask for it, where they can load the fallback.
-    Raises OSError for a file that cannot be read.
+    `comes_back` what goes comes back to programs that ask for it, where they can load the fallback,
+    and with `databases` what scanners read of packages stays with their files. Raises OSError for a
+    file that cannot be read.
     """
     traces = [list(uses) for uses in traces]
-    root = Root(tree, environment or {})
+    root = Root(tree, environment or {}, keeps_databases=databases)
     if comes_back and (not tree.is_whole or all_load_the_fallback(root, _executed(tree, traces))):
         root = replace(root, comes_back=True)
     closure = _Closure(root)

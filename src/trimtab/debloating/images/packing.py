@@ -40,13 +40,18 @@ def slim_name(original: Unpacked) -> str:
     return f"{_UNNAMED}:{_TAG}"
 
 
-def pack(original: Unpacked, slim: Path, changed: set[str], destination: Path) -> WrittenImage:
+def pack(
+    original: Unpacked,
+    slim: Path,
+    changed: set[str],
+    destination: Path,
+    compression: Compression = Compression.GZIP,
+) -> WrittenImage:
     """Write the image `destination` of what the folder `slim` still has of `original`.
 
     Owners, modes, times, attributes and hard links are the original's, as its layers say. Contents
     are too, but for the paths `changed`, what has another size or time, and what is new: these come
-    from `slim`. The layer is compressed with gzip, which every engine reads. Raises TrimtabError
-    for what is new and no file.
+    from `slim`. Raises TrimtabError for what is new and no file.
     """
     image = original.image
     view = merged_view(image)
@@ -68,7 +73,7 @@ def pack(original: Unpacked, slim: Path, changed: set[str], destination: Path) -
         view,
         destination,
         name=slim_name(original),
-        compression=Compression.GZIP,
+        compression=compression,
         kept=kept,
     )
 

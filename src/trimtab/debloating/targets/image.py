@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from trimtab.config.groups.debloat import Fallback, Share
+from trimtab.config.groups.debloat import Debloat, Fallback, Share
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.images.packing import pack
-from trimtab.debloating.removal import Removal
+from trimtab.debloating.removal import Removal, options_of
 from trimtab.debloating.targets.root_folder import RootFolder
 from trimtab.errors import UserError
+from trimtab.images.compression import Compression
 from trimtab.profiling.images.image_workload import in_its_root
 from trimtab.profiling.images.unpacked import Unpacked, unpacked_image
 from trimtab.profiling.runs.from_workload import absolute
@@ -51,11 +52,14 @@ class Image(RootFolder):
         return Environment(self.kind(), os.path.abspath(self.unpacked.image.path))
 
     def removal(
-        self, usages: Sequence[Usage], workloads: Sequence[Workload], *, comes_back: bool
+        self,
+        usages: Sequence[Usage],
+        workloads: Sequence[Workload],
+        options: Debloat,
     ) -> Removal:
         """Return which of its files stay and go; volumes stay, and the image's working folder."""
         inside = [in_its_root(workload) for workload in workloads]
-        return super().removal(usages, inside, comes_back=comes_back)
+        return super().removal(usages, inside, options)
 
     def also_kept(self, workloads: Sequence[Workload]) -> set[str]:
         """Return the working folders of `workloads` and of the image, and its volumes."""
@@ -103,4 +107,5 @@ class Image(RootFolder):
         super().build(debloated, share, source, destination, again=again)
         if source.kind != Fallback.ORIGINAL:
             files = Manifest.read(debloated / "manifest.json").files
-            pack(self.unpacked, destination, set(files), debloated / SLIM_IMAGE)
+            compression = Compression(options_of(debloated).compression)
+            pack(self.unpacked, destination, set(files), debloated / SLIM_IMAGE, compression)
