@@ -136,6 +136,10 @@ class Debloating:
         """Have `misses` kept when the libraries are written next."""
         self._misses += misses
 
+    def stays(self) -> set[str]:
+        """Return the paths of the target's tree that stay; all where no file goes."""
+        return set(self.target.tree().nodes if self._removal is None else self._removal.kept)
+
     def keep_files(self, names: Iterable[str]) -> None:
         """Have removed files stay, by their path in the target, with all that they lead to."""
         tree = self.target.tree()

@@ -28,6 +28,7 @@ from trimtab.cli.debloat_options import (
     SymbolsOption,
     UnloadedOption,
 )
+from trimtab.cli.image.share import share
 from trimtab.cli.image.tables import large_files_table, removed_table, sides_table
 from trimtab.cli.steps import (
     WORKSPACE,
@@ -61,7 +62,11 @@ from trimtab.errors import UserError
 from trimtab.images.engine import Engine
 from trimtab.profiling.images.unpacked import image_at, unpacked_image
 
-image = typer.Typer(help="Container images: make them slim, and compare two.", no_args_is_help=True)
+image = typer.Typer(
+    help="Container images: make them slim, compare two, have several share a layer.",
+    no_args_is_help=True,
+)
+image.command()(share)
 EndsWith = Annotated[
     str | None,
     typer.Option(help="The exit code, or signal, that COMMAND has to end with; 0 by default."),

@@ -71,12 +71,21 @@ class Image(RootFolder):
 
         A store beside that is the one that it asks for what was removed.
         """
-        program = super().program(in_its_root(workload), run_folder, slim)
+        try:
+            program = super().program(in_its_root(workload), run_folder, slim)
+        except UserError as error:  # where it was unpacked says nothing to its user
+            raise UserError(str(error).replace(str(self.root), self.location)) from None
         store = None if slim is None else absolute(slim).parent / STORE
         if store is None or not store.is_dir():
             return program
         environment = {**program.environment, "TRIMTAB_STORE": str(store)}
         return replace(program.seeing(store), environment=environment)
+
+    def build_file_system(
+        self, debloated: Path, share: Share, source: Source, destination: Path, *, again: bool
+    ) -> None:
+        """Make `destination` the slim file system, as RootFolder.build does."""
+        super().build(debloated, share, source, destination, again=again)
 
     def check_place(self, destination: Path) -> None:
         """Raise UserError where results at `destination` would take the place of the image."""
@@ -104,7 +113,7 @@ class Image(RootFolder):
         """
         self.check_place(debloated / destination.name)
         (debloated / SLIM_IMAGE).unlink(missing_ok=True)
-        super().build(debloated, share, source, destination, again=again)
+        self.build_file_system(debloated, share, source, destination, again=again)
         if source.kind != Fallback.ORIGINAL:
             files = Manifest.read(debloated / "manifest.json").files
             compression = Compression(options_of(debloated).compression)

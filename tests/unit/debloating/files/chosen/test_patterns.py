@@ -53,7 +53,7 @@ def test_of_an_environment_paths_are_those_of_any_of_its_names() -> None:
     tree = root_of({"/lib/x.py": "x"}, "/real/env", "/link/env")
     for pattern in ("lib/*.py", "/real/env/lib/x.py", "/link/env/**/x.py", "/real/env"):
         assert "/real/env/lib/x.py" in paths_matching(tree, pattern)
-    with pytest.raises(UserError, match="'/lib/x.py' given"):
+    with pytest.raises(UserError, match=r"'/lib/x\.py' given"):
         paths_matching(tree, "/lib/x.py")
 
 
