@@ -63,11 +63,8 @@ class CommonBase:
         paths = set(base) - {"/"}
         for image in self._images:
             found = dict(merged_view(image).walk())
-            paths = {
-                path
-                for path in paths
-                if path in found and _facts(found[path]) == _facts(base[path])
-            }
+            paths &= found.keys()
+            paths = {path for path in paths if _facts(found[path]) == _facts(base[path])}
         return frozenset(paths)
 
 

@@ -26,6 +26,7 @@ from trimtab.profiling.runs.program import Program
 from trimtab.records.manifest import Environment, Manifest
 from trimtab.records.usage import Usage
 
+_RUN_HERE = ("amd64", "386", "")  # that x86-64 runs; some configs say none
 SLIM_IMAGE, STORE = "slim.tar", "store"  # beside the slim file system
 
 
@@ -43,8 +44,17 @@ class Image(RootFolder):
 
     @classmethod
     def at(cls, location: str) -> Self:
-        """Return the image that `location` names; raises as `unpacked_image` does."""
+        """Return the image that `location` names.
+
+        Raises UserError for one whose programs cannot run here, and as `unpacked_image` does.
+        """
         unpacked = unpacked_image(location)
+        found = unpacked.image.config.platform()
+        if found.architecture not in _RUN_HERE:
+            raise UserError(
+                f"{location}: is for {found}; expected an image for linux/amd64, as its programs"
+                " are run and traced here"
+            )
         return cls(unpacked.root, location, unpacked)
 
     def describe(self) -> Environment:

@@ -56,10 +56,11 @@ def write_image(
     """Write an image `name` of one layer, with the paths `kept` of `view`, or with all.
 
     Under it are layers of the selections `below`, the lowest first, from other views of the same
-    image, which other images may have too. `destination` becomes a tar file where it ends in `.tar`, else a folder, whole or not at all;
-    what was there goes. What the image runs, its user, labels and all else of its config stay. The
-    same input gives the same digests. Raises UserError for a name that is none, or a destination in
-    the place of the original, and as `select`, `contents_of` and writing do.
+    image, which other images may have too. `destination` becomes a tar file where it ends in
+    `.tar`, else a folder, whole or not at all; what was there goes. What the image runs, its user,
+    labels and all else of its config stay. The same input gives the same digests. Raises UserError
+    for a name that is none, or a destination in the place of the original, and as `select`,
+    `contents_of` and writing do.
     """
     reference = Reference.parse(name)
     _check_place(image.path, destination)

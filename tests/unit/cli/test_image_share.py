@@ -1,0 +1,166 @@
+"""`trimtab image share`: images of one base, made slim, have one layer of it and run as before."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from handmade import entry, layer, oci_image
+from machine_root import root_of_programs
+from real_engine import address, needs_engine, running_engine
+
+from trimtab.cli.main import app
+from trimtab.errors import UserError
+from trimtab.images.archives.opening import open_image
+from trimtab.images.merging import merged_view
+from trimtab.images.node import Folder, Kind
+from trimtab.images.view import View
+from trimtab.profiling.runs.root import Root
+
+ONCE = ("--runs", "1", "--settle", "1", "--fallback", "none")
+# Both use the base's shell; each another program of it, and a file of its own.
+COMMANDS = {
+    "sorted": 'printf "b\\na\\n" | sort; cat /srv/own',
+    "counted": 'printf "b\\na\\n" | wc -l; cat /srv/own',
+}
+OUTPUTS = {"sorted": b"a\nb\nof sorted\n", "counted": b"2\nof counted\n"}
+
+
+def trimtab(*words: str | Path) -> None:
+    app(list(map(str, words)), standalone_mode=False)
+
+
+def config(name: str) -> dict[str, Any]:
+    return {"Entrypoint": ["/bin/sh", "-c"], "Cmd": [COMMANDS[name]], "Labels": {"name": name}}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two images of one base, and a workspace of each, `sorted` and `counted`."""
+    place = tmp_path_factory.mktemp("fleet")
+    root = place / "root"
+    root_of_programs(root, ["sh", "sort", "wc", "cat", "tar"])
+    (root / "srv").mkdir()
+    (root / "srv/of_the_base").write_text("changed by one of them")
+    try:
+        Root(root).start(["/bin/sh", "-c", ":"], Path("/"), None).wait()
+    except UserError as error:
+        pytest.skip(f"no root can be entered: {error}")
+    tar = ["tar", "--create", "--sort=name", "--directory", root, "."]
+    base = subprocess.run(tar, check=True, stdout=subprocess.PIPE).stdout
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(place / "cache"))
+        for name in COMMANDS:
+            own = [entry("srv/own", f"of {name}\n".encode())]
+            if name == "counted":
+                own.append(entry("srv/of_the_base", b"another"))
+            image = oci_image(place / f"{name}.tar", base, layer(*own), config=config(name))
+            trimtab("image", "slim", image, "--workspace", place / name, *ONCE)
+    return place
+
+
+@pytest.fixture(autouse=True)
+def cache(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache"))
+
+
+@pytest.fixture(scope="module")
+def fleet(place: Path) -> Path:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(place / "cache"))
+        trimtab("image", "share", place / "sorted", place / "counted", "--output", place / "fleet")
+    return place / "fleet"
+
+
+def files_of(view: View) -> set[str]:
+    return {path for path, node in view.walk() if not isinstance(node, Folder)}
+
+
+def test_they_share_a_layer_of_what_any_needs(place: Path, fleet: Path) -> None:
+    images = {name: open_image(fleet / name / "slim.tar") for name in COMMANDS}
+    common, own = zip(*(image.config.diff_ids for image in images.values()), strict=True)
+    assert len(set(common)) == 1 and len(set(own)) == 2
+    assert len({image.layers[0].digest for image in images.values()}) == 1
+    for name, image in images.items():
+        alone = merged_view(open_image(place / name / "slim.tar"))
+        view = merged_view(image)
+        assert files_of(alone) <= files_of(view)
+        for program in ("sort", "wc", "cat"):
+            found = view.find(f"/bin/{program}")
+            assert found and found.node.layer == 0, program
+        [library] = [path for path in files_of(view) if path.endswith("/libc.so.6")]
+        found = view.find(library)
+        assert found and found.node.layer == 0, "libraries came out alike"
+        assert view.find("/bin/tar") is None
+        own_file = view.find("/srv/own")
+        assert own_file and own_file.node.layer == 1
+        assert image.config.run() == open_image(place / f"{name}.tar").config.run()
+        assert len([step for step in image.config.history() if not step.get("empty_layer")]) == 2
+    alone = merged_view(open_image(place / "sorted/slim.tar"))
+    assert alone.find("/bin/wc") is None
+
+
+def test_each_is_what_was_built(fleet: Path) -> None:
+    """Layers put on one another are the slim file system, owners and modes among it."""
+    for name in COMMANDS:
+        view = merged_view(open_image(fleet / name / "slim.tar"))
+        for path, node in view.walk():
+            at = fleet / name / "env" / path[1:]
+            assert (at.is_symlink(), at.is_dir() and not at.is_symlink()) == (
+                node.kind is Kind.LINK,
+                node.kind is Kind.FOLDER,
+            )
+        inside = {
+            f"/{path.relative_to(fleet / name / 'env')}"
+            for path in (fleet / name / "env").rglob("*")
+        }
+        assert inside == {path for path, _ in view.walk()} - {"/"}
+
+
+def test_the_workspaces_stay_and_the_same_again_is_the_same(
+    place: Path, fleet: Path, tmp_path: Path
+) -> None:
+    before = (place / "sorted/slim.tar").read_bytes()
+    trimtab("image", "share", place / "sorted", place / "counted", "--output", tmp_path / "again")
+    assert (place / "sorted/slim.tar").read_bytes() == before
+    for name in COMMANDS:
+        again = open_image(tmp_path / "again" / name / "slim.tar")
+        assert again.config.diff_ids == open_image(fleet / name / "slim.tar").config.diff_ids
+
+
+@needs_engine
+def test_an_engine_has_the_layer_once(fleet: Path) -> None:
+    with running_engine() as engine:
+        docker = ["docker", "--host", address(engine)]
+        layers = []
+        for name, output in OUTPUTS.items():
+            load = [*docker, "load", "--input", fleet / name / "slim.tar"]
+            subprocess.run(load, check=True, capture_output=True, timeout=100)
+            inspect = [*docker, "image", "inspect", "--format", "{{json .RootFS.Layers}}"]
+            found = subprocess.run([*inspect, "image:slim"], check=True, capture_output=True)
+            layers.append(json.loads(found.stdout))
+            run = [*docker, "run", "--rm", "--network", "none", "image:slim"]
+            assert (
+                subprocess.run(run, check=True, capture_output=True, timeout=100).stdout == output
+            )
+    assert layers[0][0] == layers[1][0] and layers[0][1] != layers[1][1]
+
+
+def test_what_is_no_fleet(place: Path, tmp_path: Path) -> None:
+    output = ("--output", tmp_path / "fleet")
+    with pytest.raises(UserError, match=r"no workspace of a slim image, .* is missing"):
+        trimtab("image", "share", place / "sorted", tmp_path, *output)
+    with pytest.raises(UserError, match="expected at least two images"):
+        trimtab("image", "share", place / "sorted", *output)
+    with pytest.raises(UserError, match="expected workspaces of different names"):
+        trimtab("image", "share", place / "sorted", place / "sorted", *output)
+    other = tmp_path / "other"
+    shutil.copytree(place / "sorted", other, symlinks=True)
+    stage = json.loads((other / "stage.json").read_text())
+    stage["debloat"]["symbols"] = "keep"
+    (other / "stage.json").write_text(json.dumps(stage))
+    with pytest.raises(UserError, match="was made slim with other options"):
+        trimtab("image", "share", place / "sorted", other, *output)
+    assert not list((tmp_path / "fleet").glob("*/slim.tar"))
