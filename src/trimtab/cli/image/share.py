@@ -34,7 +34,7 @@ def share(
     images that are written have that as one layer, which engines and registries have once.
     """
     with writing_in(output), console.status("") as status:
-        before = [Member.of(folder).target.unpacked.image for folder in workspaces]
+        before = [Member.of(folder, output).target.unpacked.image for folder in workspaces]
         alone = [open_image(folder / "slim.tar") for folder in workspaces]
         archives = slim_together(workspaces, output, status.update)
         status.update("weighing what a fleet of them pulls and stores")

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from trimtab.config.groups.debloat import Fallback
 from trimtab.config.stages import DebloatStage, load
 from trimtab.debloating.debloat import Debloating
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.images.sharing import CommonBase, SlimFileSystem, write_sharing
-from trimtab.debloating.targets.image import SLIM_IMAGE, Image
+from trimtab.debloating.targets.image import SLIM_IMAGE, STORE, Image
 from trimtab.errors import UserError
 from trimtab.files import read_limited
 from trimtab.images.compression import Compression
@@ -38,8 +39,11 @@ class Member:
     settling: Settling
 
     @classmethod
-    def of(cls, folder: Path) -> Self:
-        """Return what `folder` has. Raises UserError where no slim image was made in it."""
+    def of(cls, folder: Path, destination: Path) -> Self:
+        """Return what `folder` has, for a fleet that is made, with its store, at `destination`.
+
+        Raises UserError where no slim image was made in it.
+        """
         needed = [folder / name for name in ("stage.json", "usage.json", "settling.json")]
         slim = folder / SLIM_IMAGE
         if missing := next((path for path in (*needed, slim) if not path.is_file()), None):
@@ -48,6 +52,9 @@ class Member:
                 " in which `trimtab image slim` came to its end"
             )
         stage = load(read_limited(needed[0], _MOST_BYTES), DebloatStage, str(needed[0]))
+        if stage.debloat.fallback == Fallback.STORE:
+            store = str(destination / STORE)
+            stage = replace(stage, debloat=replace(stage.debloat, store=store))
         return cls(
             folder,
             stage,
@@ -84,11 +91,12 @@ def slim_together(
 ) -> list[Path]:
     """Make the images of the workspaces `folders` slim again, so that they share a layer.
 
-    Returned are the archives, `destination`/WORKSPACE/slim.tar. The workspaces stay as they are.
+    Returned are the archives, `destination`/WORKSPACE/slim.tar. Where their fallback is a store, it
+    is `destination`/store, with what was removed from any. The workspaces stay as they are.
     Raises UserError where two have one name, or other options, where their images have no layer in
     common, and as Debloating does.
     """
-    members = [Member.of(folder) for folder in folders]
+    members = [Member.of(folder, destination) for folder in folders]
     names = [folder.resolve().name for folder in folders]
     if len(set(names)) < len(names):
         raise UserError(f"{', '.join(names)}: expected workspaces of different names")
