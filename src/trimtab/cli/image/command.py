@@ -59,7 +59,7 @@ from trimtab.debloating.images.comparing import compare_images
 from trimtab.debloating.images.packing import slim_name
 from trimtab.debloating.targets.image import SLIM_IMAGE, STORE
 from trimtab.errors import UserError
-from trimtab.images.engine import Engine
+from trimtab.images.engine import Engine, EngineError
 from trimtab.profiling.images.unpacked import image_at, unpacked_image
 
 image = typer.Typer(
@@ -158,15 +158,25 @@ def slim(
             lambda name, done, total: progress.update(task, completed=done, total=total),
             settling_bar(progress, settle),
         )
-    if original.engine_name is not None:
-        with console.status(f"loading {name}"), Engine.connect() as engine:
-            engine.load(folder / SLIM_IMAGE)
-        console.print(f"the engine has it as {name}")
     if (removed := removed_files_in(folder)) is not None:
         console.print(removed)
         console.print(scanners_in_words(folder, package_database), soft_wrap=True)
     console.print(summary_of(folder, settling))
     say_path(folder / SLIM_IMAGE)
+    if original.engine_name is not None:
+        with console.status(f"loading {name}"):
+            _load(folder / SLIM_IMAGE)
+        console.print(f"the engine has it as {name}")
+
+
+def _load(archive: Path) -> None:
+    try:
+        with Engine.connect() as engine:
+            engine.load(archive)
+    except EngineError as error:
+        raise EngineError(
+            f"{error}. The slim image is whole: `docker load --input {archive}`"
+        ) from None
 
 
 @image.command()
