@@ -147,7 +147,10 @@ def slim(
     with console.status("unpacking the image"):
         original = unpacked_image(location)
     name = slim_name(original)
-    traced(folder, command or [], program, runs)
+    try:
+        traced(folder, command or [], program, runs)
+    except UserError as error:  # where it was unpacked says nothing to its user
+        raise UserError(str(error).replace(str(original.root), location)) from None
     with progress_bars() as progress:
         task = progress.add_task("libraries", total=None)
         settling = workspace.debloat(
@@ -165,17 +168,18 @@ def slim(
     say_path(folder / SLIM_IMAGE)
     if original.engine_name is not None:
         with console.status(f"loading {name}"):
-            _load(folder / SLIM_IMAGE)
+            _load(folder / SLIM_IMAGE, compression)
         console.print(f"the engine has it as {name}")
 
 
-def _load(archive: Path) -> None:
+def _load(archive: Path, compression: Compression) -> None:
     try:
         with Engine.connect() as engine:
             engine.load(archive)
     except EngineError as error:
+        reads = "" if compression == Compression.GZIP else " (of Docker version 23 on reads zstd)"
         raise EngineError(
-            f"{error}. The slim image is whole: `docker load --input {archive}`"
+            f"{error}{reads}. The slim image is whole: `docker load --input {archive}`"
         ) from None
 
 

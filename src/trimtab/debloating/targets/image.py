@@ -81,10 +81,7 @@ class Image(RootFolder):
 
         A store beside that is the one that it asks for what was removed.
         """
-        try:
-            program = super().program(in_its_root(workload), run_folder, slim)
-        except UserError as error:  # where it was unpacked says nothing to its user
-            raise UserError(str(error).replace(str(self.root), self.location)) from None
+        program = super().program(in_its_root(workload), run_folder, slim)
         store = None if slim is None else absolute(slim).parent / STORE
         if store is None or not store.is_dir():
             return program
