@@ -10,13 +10,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from trimtab.debloating.files.chosen.databases import package_databases
 from trimtab.debloating.files.keeping import Found, Reason, Root, Rule, Wanted
 from trimtab.debloating.files.listing import listed
 from trimtab.debloating.files.looks import all_load_the_fallback, may_be_stood_for, only_looks
 from trimtab.debloating.files.programs import interpreter_of_script, loaded_by_program
 from trimtab.debloating.files.python_packages import (
     byte_code,
+    conda_record_of,
     distribution_of,
     package_of,
     start_of_python,
@@ -32,6 +32,7 @@ from trimtab.debloating.files.system import (
     linker_configuration,
     loaded_by_c_library,
     mount_points,
+    package_databases,
     users,
 )
 from trimtab.debloating.files.tree import NodeKind, Tree, parents
@@ -97,6 +98,7 @@ _RULES: tuple[Rule, ...] = (
     start_of_python,
     package_of,
     distribution_of,
+    conda_record_of,
     byte_code,
 )
 

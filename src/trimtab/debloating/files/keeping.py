@@ -56,8 +56,8 @@ class Wanted(NamedTuple):
 class Root:
     """A tree and the environment variables that its programs are given.
 
-    `comes_back` says whether what goes comes back to all of them, and `keeps_databases` whether what
-    scanners read of packages stays where a file of the package does.
+    `comes_back` says whether what goes comes back to all of them, and `keeps_databases` whether
+    what scanners read of packages stays where a file of the package does.
     """
 
     tree: Tree

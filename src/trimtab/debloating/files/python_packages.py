@@ -102,3 +102,11 @@ def distribution_of(root: Root, found: Found) -> Iterator[Wanted]:
         yield Wanted(root.tree.seen(metadata), Reason.METADATA)
     for name in _METADATA if root.keeps_databases else _NOT_FOR_SCANNERS:
         yield Wanted(root.tree.seen(joined(metadata, name)), Reason.METADATA)
+
+
+def conda_record_of(root: Root, found: Found) -> Iterator[Wanted]:
+    """Keep, with a file of a conda package, what conda has about that, for scanners."""
+    if not root.keeps_databases or not found.is_file:
+        return
+    if (record := root.conda_records.get(found.path)) is not None:
+        yield Wanted(root.tree.seen(record), Reason.DATABASE)
