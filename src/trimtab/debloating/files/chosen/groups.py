@@ -52,15 +52,16 @@ _PATTERNS = (
         r"|/libapt-\w+\.so",
     ),
     (
+        Group.SHELL,
+        rf"{_BIN}(?:{_SHELLS})\Z|\A/etc/(?:profile|bash\.bashrc|shells|inputrc|environment)\Z"
+        r"|\A/etc/(?:profile\.d|alternatives)/"
+        r"|\A/(?:root|home/[^/]+|etc/skel)/\.(?:profile|inputrc|(?:ba|z|k)sh[^/]*|\w*login|z\w+)\Z",
+    ),
+    (
         Group.USERS,
         rf"{_BIN}(?:{_USERS})\Z|\A/etc/(?:passwd|group|g?shadow|sub[ug]id)-?\Z"
         r"|\A/etc/(?:login\.defs|nsswitch\.conf|pam\.conf|pam\.d/|security/|default/useradd|skel/)"
         r"|\A/(?:home|root)/|/libnss_[^/]*\.so|/security/pam_[^/]*\.so|/libpam\w*\.so",
-    ),
-    (
-        Group.SHELL,
-        rf"{_BIN}(?:{_SHELLS})\Z|\A/etc/(?:profile|bash\.bashrc|shells|inputrc|environment)\Z"
-        r"|\A/etc/(?:profile\.d|alternatives)/",
     ),
 )
 _COMPILED = tuple((group, re.compile(pattern)) for group, pattern in _PATTERNS)

@@ -28,7 +28,8 @@ def _translated(token: str) -> str:
         return "[^/]"
     if token[0] == "[" and len(token) > 1:
         negated = token[1] == "!"
-        members = token[1 + negated : -1].replace("\\", "\\\\").replace("[", "\\[")
+        # What `re` may give a meaning in a set, now or later.
+        members = re.sub(r"[\\\[&~|]|(?<=-)-", r"\\\g<0>", token[1 + negated : -1])
         return f"(?!/)[{'^' if negated else ''}{members.replace('^', chr(92) + '^')}]"
     return re.escape(token)
 

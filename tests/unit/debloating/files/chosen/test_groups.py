@@ -28,6 +28,7 @@ ROOT: dict[str, Content] = {
     "/etc/shadow": "root:*:",
     "/etc/apt/sources.list": "deb",
     "/home/someone/.profile": "p",
+    "/home/someone/mail": "m",
     "/srv/data": "d",
     "/var/lib/dpkg/info/server.list": (
         "/usr/bin/server\n/usr/lib/server/module.so\n/usr/share/man/man8/server.8\n"
@@ -57,7 +58,7 @@ def removal(*groups: Group, **options: object) -> Removal:
         (Group.CERTIFICATES, {"/usr/share/ca-certificates/mozilla/one.crt"}),
         (Group.DOCUMENTATION, {"/usr/share/man/man8/server.8"}),
         (Group.LICENCES, {"/usr/share/doc/server/copyright"}),
-        (Group.USERS, {"/etc/shadow", "/home/someone/.profile"}),
+        (Group.USERS, {"/etc/shadow", "/home/someone/mail"}),
         (Group.PACKAGE_MANAGERS, {"/usr/bin/dpkg", "/etc/apt/sources.list",
                                   "/var/lib/dpkg/info/server.list"}),
         (Group.OPTIONS, {"/usr/lib/server/module.so", "/usr/share/man/man8/server.8"}),
@@ -73,6 +74,7 @@ def test_a_group_brings_its_files_and_no_others(group: Group, brings: set[str]) 
 def test_a_shell_comes_with_what_it_needs_to_start() -> None:
     kept = removal(Group.SHELL).kept
     assert {"/usr/bin/bash", "/usr/bin/sh", "/usr/lib/libtinfo.so.6"} <= set(kept)
+    assert "/home/someone/.profile" in kept and "/home/someone/mail" not in kept
     assert "/usr/bin/dpkg" not in kept
 
 
