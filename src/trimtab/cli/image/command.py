@@ -28,6 +28,7 @@ from trimtab.cli.debloat_options import (
     SymbolsOption,
     UnloadedOption,
 )
+from trimtab.cli.image.partition import partition
 from trimtab.cli.image.share import share
 from trimtab.cli.image.tables import large_files_table, removed_table, sides_table
 from trimtab.cli.steps import (
@@ -63,10 +64,12 @@ from trimtab.images.engine import Engine, EngineError
 from trimtab.profiling.images.unpacked import image_at, unpacked_image
 
 image = typer.Typer(
-    help="Container images: make them slim, compare two, have several share a layer.",
+    help="Container images: make them slim, compare two, have several share a layer, or partition"
+    " one.",
     no_args_is_help=True,
 )
 image.command()(share)
+image.command()(partition)
 EndsWith = Annotated[
     str | None,
     typer.Option(help="The exit code, or signal, that COMMAND has to end with; 0 by default."),

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from trimtab.cli.steps import console
 from trimtab.cli.terminal import Terminal, say_path
-from trimtab.debloating.fleet import Member, slim_together
+from trimtab.debloating.several_images.fleet import Member, slim_together
 from trimtab.errors import visible
 from trimtab.images.archives.image import Image
 from trimtab.images.archives.opening import open_image

@@ -15,7 +15,7 @@ from trimtab.config.groups.debloat import Fallback
 from trimtab.config.stages import DebloatStage, load
 from trimtab.debloating.debloat import Debloating
 from trimtab.debloating.fallback import Source
-from trimtab.debloating.images.sharing import CommonBase, SlimFileSystem, write_sharing
+from trimtab.debloating.several_images.sharing import CommonBase, SlimFileSystem, write_sharing
 from trimtab.debloating.targets.image import SLIM_IMAGE, STORE, Image
 from trimtab.errors import UserError
 from trimtab.files import read_limited

@@ -1,4 +1,4 @@
-"""`trimtab image share`: images of one base, made slim, have one layer of it and run as before."""
+"""`trimtab image share` and `partition`: a layer of several images, several images of one."""
 
 import json
 import shutil
@@ -182,3 +182,47 @@ def test_what_is_no_fleet(place: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="was made slim with other options"):
         trimtab("image", "share", place / "sorted", other, *output)
     assert not list((tmp_path / "fleet").glob("*/slim.tar"))
+
+
+@pytest.fixture(scope="module")
+def parts(place: Path) -> Path:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(place / "cache"))
+        trimtab("image", "partition", place / "sorted", "--output", place / "parts")
+    return place / "parts"
+
+
+def test_a_program_has_what_it_needs_and_no_other(place: Path, parts: Path) -> None:
+    names = {path.parent.name for path in parts.glob("*/slim.tar")}
+    assert names == {"dash", "sort", "grep", "cat"}
+    whole = files_of(merged_view(open_image(place / "sorted/slim.tar")))
+    for name in names:
+        image = open_image(parts / name / "slim.tar")
+        assert set(image.names) == {f"docker.io/library/image:slim-{name}"}
+        run, before = image.config.run(), open_image(place / "sorted.tar").config.run()
+        assert (run.entrypoint, run.command) == ((f"/usr/bin/{name}",), ())
+        assert (run.labels, run.environment) == (before.labels, before.environment)
+        found = files_of(merged_view(image))
+        assert {path for path in found if path.startswith("/usr/bin/")} == {
+            f"/usr/bin/{name}",
+            *(["/usr/bin/sh"] if name == "dash" else []),
+        }
+        assert {path for path in found if not path.startswith("/trimtab/")} <= whole
+        assert any("libpcre2" in path for path in found) == (name == "grep")
+        assert "/srv/own" in found, "who of them read it is not known"
+
+
+@needs_engine
+def test_parts_run_alone_and_find_the_others_in_the_store(parts: Path) -> None:
+    with running_engine() as engine:
+        docker = ["docker", "--host", address(engine)]
+        for name in ("sort", "dash"):
+            load = [*docker, "load", "--input", parts / name / "slim.tar"]
+            subprocess.run(load, check=True, capture_output=True, timeout=100)
+        alone = [*docker, "run", "--rm", "--interactive", "--network", "none"]
+        ended = subprocess.run([*alone, "image:slim-sort"], input=b"b\na\n", capture_output=True)
+        assert ended.stdout == b"a\nb\n", ended.stderr
+        store = ["--volume", f"{parts}/store:/trimtab/store:ro"]
+        script = ["image:slim-dash", "-c", COMMANDS["sorted"]]
+        ended = subprocess.run([*alone, *store, *script], capture_output=True)
+        assert ended.stdout == OUTPUTS["sorted"], ended.stderr
