@@ -114,6 +114,8 @@ def _opened(path: Path) -> int:
             return descriptor
         os.close(descriptor)
     except OSError as error:
+        if error.errno == errno.ENOTDIR:
+            raise UserError(f"{path.parent}: not a folder; name another") from None
         if error.errno not in {errno.ELOOP, errno.EISDIR, errno.ENXIO}:
             raise
     raise UserError(f"{path}: not a file of trimtab's, but in the place of its lock; remove it")

@@ -5,11 +5,14 @@ from typing import Annotated
 import typer
 
 from trimtab.config.groups.debloat import (
+    Compression,
     Fallback,
     Files,
     Gpu,
+    Group,
     Kernels,
     Mode,
+    PackageDatabase,
     Share,
     StartUpOnly,
     Symbols,
@@ -73,6 +76,35 @@ FilesOption = Annotated[
     typer.Option(
         help="Files that no traced run used, nor what they lead to: keep them, or remove them, so"
         " that they come back when a program asks for them."
+    ),
+]
+KeepOption = Annotated[
+    list[Group] | None,
+    typer.Option(
+        "--keep",
+        help="A group of files that stays though no run used it; once for each.",
+    ),
+]
+KeepPathsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keep-paths",
+        metavar="PATTERN",
+        help="Paths that stay as well, such as '/app/**'; once for each pattern.",
+    ),
+]
+PackageDatabaseOption = Annotated[
+    PackageDatabase,
+    typer.Option(
+        help="What scanners read of packages: keep it where a file of the package stays, or drop"
+        " it, so that they find no packages and no vulnerabilities."
+    ),
+]
+CompressionOption = Annotated[
+    Compression,
+    typer.Option(
+        help="Of the slim image's layer: gzip, which all engines read, or zstd, which is smaller"
+        " (Docker from version 23 on)."
     ),
 ]
 SettleOption = Annotated[

@@ -17,8 +17,11 @@ from trimtab.cli.debloat_options import (
     FilesOption,
     For,
     GpuOption,
+    KeepOption,
+    KeepPathsOption,
     KernelsOption,
     ModeOption,
+    PackageDatabaseOption,
     Runs,
     SettleOption,
     ShareOption,
@@ -42,7 +45,13 @@ from trimtab.cli.steps import (
     settling_bar,
     traced,
 )
-from trimtab.cli.summary import held_out_table, missed_in_words, removed_files_in, summary_of
+from trimtab.cli.summary import (
+    held_out_table,
+    missed_in_words,
+    removed_files_in,
+    scanners_in_words,
+    summary_of,
+)
 from trimtab.cli.terminal import Terminal, prints_any_name, say_path
 from trimtab.cli.tuning.command import tune
 from trimtab.cli.words import risk_in_words
@@ -52,6 +61,7 @@ from trimtab.config.groups.debloat import (
     Gpu,
     Kernels,
     Mode,
+    PackageDatabase,
     Share,
     StartUpOnly,
     Symbols,
@@ -111,6 +121,9 @@ def debloat(
     gpus: For = None,
     unloaded: UnloadedOption = Unloaded.KEEP,
     files: FilesOption = Files.KEEP,
+    keep: KeepOption = None,
+    keep_paths: KeepPathsOption = None,
+    package_database: PackageDatabaseOption = PackageDatabase.KEEP,
     share: ShareOption = Share.AUTO,
     fallback: FallbackOption = Fallback.ORIGINAL,
     store: StoreOption = None,
@@ -132,7 +145,8 @@ def debloat(
     )  # fmt: skip
     options = debloat_options(
         mode=mode, symbols=symbols, gpu=gpu, kernels=kernels, start_up_only=start_up_only,
-        unloaded=unloaded, files=files, share=share, fallback=fallback, store=store,
+        unloaded=unloaded, files=files, keep=keep or [], keep_paths=keep_paths or [],
+        package_database=package_database, share=share, fallback=fallback, store=store,
         store_address=store_address,
     )  # fmt: skip
     if command:
@@ -155,6 +169,7 @@ def debloat(
         console.print("no fallback with mode punch: a call into removed code is a crash")
     if (removed := removed_files_in(folder)) is not None:
         console.print(removed)
+        console.print(scanners_in_words(folder, package_database), soft_wrap=True)
     console.print(summary_of(folder, settling))
     say_path(folder / "env")
 

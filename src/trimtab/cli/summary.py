@@ -8,6 +8,7 @@ from rich.text import Text
 
 from trimtab.binaries.rewriting.read_back import WRITTEN_WRONGLY
 from trimtab.cli.words import settling_in_words
+from trimtab.config.groups.debloat import PackageDatabase
 from trimtab.errors import visible
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.manifest import Manifest
@@ -67,6 +68,10 @@ def removed_files_in(folder: Path) -> Table | None:
             number, size_bytes = groups[_LARGEST:].sum()
             table.add_row(f"{len(groups) - _LARGEST} smaller", f"{number:,}", _mb(size_bytes))
         table.add_section()
+    groups = removed[removed["group"] != ""].groupby("group")["size_bytes"].agg(["count", "sum"])
+    for name, number, size_bytes in groups.sort_values("sum", ascending=False).itertuples():
+        table.add_row(f"--keep {name}", f"{number:,}", _mb(size_bytes))
+    table.add_section()
     large = removed[removed["size_bytes"] > _LARGE_FILE_BYTES]
     for path, size_bytes in large.nlargest(_LARGEST, "size_bytes")[["path", "size_bytes"]].values:
         table.add_row(Text(visible(path)), "", _mb(size_bytes))
@@ -97,6 +102,20 @@ def missed_in_words(inputs: Sequence[HeldOutInput]) -> Iterator[str]:
         rest = [f"{more:,} more in verify.json"] if more > 0 else []
         if first:
             yield f"{held.name} missed {', '.join([*first, *rest])}"
+
+
+def scanners_in_words(folder: Path, choice: PackageDatabase) -> str:
+    """Return what scanners of packages find in the slim environment of a workspace."""
+    files = read_table(folder / "files.parquet", FILES)
+    packages = files[files["package"] != ""]
+    kept, every = packages[packages["kept"]]["package"].nunique(), packages["package"].nunique()
+    here = f"files of {kept:,} of {every:,} packages stay"
+    if choice == PackageDatabase.KEEP:
+        return f"{here}: these are what scanners find"
+    return (
+        f"{here}, but scanners find none, and report no vulnerabilities whatever is there: the"
+        " package database is dropped"
+    )
 
 
 def _change(before_bytes: float, after_bytes: float) -> tuple[str, str, str]:

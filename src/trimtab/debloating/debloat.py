@@ -8,7 +8,7 @@ from typing import Self
 
 import pandas as pd
 
-from trimtab.config.groups.debloat import Fallback, Files, Unloaded
+from trimtab.config.groups.debloat import Files, Unloaded
 from trimtab.config.stages import DebloatStage, dump
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.gpu.gpu_code import gpu_scope_of
@@ -131,8 +131,7 @@ class Debloating:
         return {name: Path(root, name).stat().st_blocks * 512 for name in by_name}
 
     def _closed(self) -> Removal:
-        comes_back = self.stage.debloat.fallback != Fallback.NONE
-        return self.target.removal(self._used, self.stage.workloads, comes_back=comes_back)
+        return self.target.removal(self._used, self.stage.workloads, self.stage.debloat)
 
     def _goes(self, name: str) -> bool:
         return self._removal is not None and self._removal.goes(name)
@@ -140,6 +139,10 @@ class Debloating:
     def keep(self, misses: Sequence[RemovedCall]) -> None:
         """Have `misses` kept when the libraries are written next."""
         self._misses += misses
+
+    def stays(self) -> set[str]:
+        """Return the paths of the target's tree that stay; all where no file goes."""
+        return set(self.target.tree().nodes if self._removal is None else self._removal.kept)
 
     def keep_files(self, names: Iterable[str]) -> None:
         """Have removed files stay, by their path in the target, with all that they lead to."""

@@ -6,12 +6,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
+from trimtab.config.groups.debloat import Debloat, Fallback, PackageDatabase
 from trimtab.config.groups.workload import Workload
+from trimtab.config.stages import DebloatStage, load
+from trimtab.debloating.files.chosen.groups import executed_in, groups_of, paths_of_groups
+from trimtab.debloating.files.chosen.patterns import paths_matching
 from trimtab.debloating.files.closure import Kept, kept_paths
 from trimtab.debloating.files.keeping import Reason
 from trimtab.debloating.files.removed_files import CountedFile, Selection, selection
-from trimtab.debloating.files.tree import Tree
+from trimtab.debloating.files.tree import NodeKind, Tree
 from trimtab.errors import UserError
+from trimtab.files import read_limited
 from trimtab.records.manifest import RemovedFiles
 from trimtab.records.parquet.files import read_table
 from trimtab.records.tables import FILES
@@ -19,16 +24,21 @@ from trimtab.records.usage import Usage
 from trimtab.records.values import escaped, unescaped
 
 _ORDER = list(Reason)
+_MOST_BYTES = 1 << 24  # of a stage.json
 # Where programs and libraries are looked for: folders between colons.
 _SEARCHED = ("PATH", "LD_LIBRARY_PATH")
 
 
 @dataclass(frozen=True)
 class Removal:
-    """What stays and what goes of the tree of an environment."""
+    """What stays and what goes of the tree of an environment.
+
+    `executed` are its programs that ran.
+    """
 
     tree: Tree
     kept: Kept
+    executed: frozenset[str]
 
     @classmethod
     def of(
@@ -37,14 +47,13 @@ class Removal:
         usages: Sequence[Usage],
         also: Iterable[str],
         workloads: Sequence[Workload],
-        *,
-        comes_back: bool,
+        options: Debloat,
     ) -> Self:
         """Return what stays so that all of `usages`, of `workloads`, run as they did.
 
-        `also` are further paths, as programs see them, that stay; `comes_back` says whether what
-        goes comes back to who asks for it. Raises UserError where a usage is of no run, or does not
-        list all files.
+        `also` are further paths, as programs see them, that stay, and so do those that `options`
+        name. Raises UserError where a usage is of no run, or does not list all files, and for a
+        pattern of paths that nothing matches.
         """
         for usage in usages:
             if not usage.command:
@@ -58,8 +67,21 @@ class Removal:
                     f" {len(usage.files):,} files that were used, and not all; profile it again, on"
                     " less data where these are files of data, or take files: keep"
                 )
-        files, searched = [usage.files for usage in usages], _searched(workloads)
-        return cls(tree, kept_paths(tree, files, also, searched, comes_back=comes_back))
+        executed = executed_in(tree, usages)
+        chosen = set(also)
+        for pattern in options.keep_paths:
+            chosen |= paths_matching(tree, pattern)
+        if options.keep:
+            chosen.update(paths_of_groups(tree, set(options.keep), executed))
+        kept = kept_paths(
+            tree,
+            [usage.files for usage in usages],
+            chosen,
+            _searched(workloads),
+            comes_back=options.fallback != Fallback.NONE,
+            databases=options.package_database == PackageDatabase.KEEP,
+        )
+        return cls(tree, kept, executed)
 
     @cached_property
     def selection(self) -> Selection:
@@ -84,6 +106,7 @@ class Removal:
         """Return a row of FILES for each path but the top, by path."""
         chosen = self.selection
         files = {file.path: file for file in (*chosen.kept, *chosen.removed)}
+        groups = groups_of(files.values(), self.executed)
         return [
             {
                 "target": target,
@@ -91,6 +114,7 @@ class Removal:
                 "path": escaped(path.removeprefix("/")),
                 "type": node.kind.value,
                 **_of_file(files.get(path)),
+                "group": groups.get(path, ""),
                 "kept": path in self.kept,
                 "reason": min(self.kept.reasons[path], key=_ORDER.index)
                 if path in self.kept
@@ -99,6 +123,19 @@ class Removal:
             for path, node in sorted(self.tree.nodes.items())
             if path != "/"
         ]
+
+
+def packages_that_stay(debloated: Path) -> set[str]:
+    """Return the packages, as `dpkg:libc6`, of which a file stays by files.parquet there."""
+    table = read_table(debloated / "files.parquet", FILES)
+    stays = table[table["kept"] & (table["type"] == NodeKind.FILE.value)]
+    return set(map(unescaped, stays["package"])) - {""}
+
+
+def options_of(debloated: Path) -> Debloat:
+    """Return the options that stage.json in the folder `debloated` has."""
+    path = debloated / "stage.json"
+    return load(read_limited(path, _MOST_BYTES), DebloatStage, str(path)).debloat
 
 
 def removed_paths(debloated: Path) -> set[str]:

@@ -17,6 +17,7 @@ from trimtab.errors import UserError
 from trimtab.files import open_regular, whole_file
 from trimtab.images.archives.opening import open_image
 from trimtab.images.errors import ImageError
+from trimtab.images.writing.reference import Reference
 
 _DEFAULT_ADDRESS = "unix:///var/run/docker.sock"
 _FIRST_ANSWER_S = 20.0
@@ -99,7 +100,9 @@ class Engine:
         Raises OSError where that cannot be written.
         """
         failed = f"{name}: cannot be saved"
-        self.inspect(name)
+        identity = self.inspect(name).image_id
+        if "@" not in name and not identity.rpartition(":")[2].startswith(name.rpartition(":")[2]):
+            name = str(Reference.parse(name))  # with a tag: without one engines save all of them
         with whole_file(archive) as temporary:
             with temporary.open("wb") as file, self._asked(failed, name):
                 for chunk in self._client.api.get_image(name):

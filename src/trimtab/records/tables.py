@@ -111,6 +111,7 @@ FILES = pa.schema(
         ("type", _text),  # file | folder | link | other
         ("package", _text),  # as `pip:numpy`; empty where none claims it
         ("kind", _text),  # of a file, as `byte code`; empty for others
+        ("group", _text),  # of a file, by which `keep` would have it stay; empty if none
         ("size_bytes", _int),  # of a file; 0 where another name of it counts
         ("kept", _bool),
         ("reason", _text),  # why it stays, or empty

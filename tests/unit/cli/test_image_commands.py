@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 from failing_engine import engine_that
-from handmade import config_of, entry, layer, oci_image
+from handmade import Blobs, config_of, entry, layer, oci_image, save
 from machine_root import root_of_programs
+from real_engine import SCRIPT, address, import_root, needs_engine, running_engine
 
 from trimtab.cli.main import app
 from trimtab.errors import TrimtabError, UserError
 from trimtab.images.archives.opening import open_image
+from trimtab.images.compression import Compression, compression_of
 from trimtab.images.engine import EngineError
 from trimtab.images.merging import merged_view
 from trimtab.locks import writing_in
@@ -106,6 +108,9 @@ def test_an_image_without_any_engine(image: Callable[..., str], here: Path) -> N
         ({"Entrypoint": None, "Cmd": None}, (), "neither an entrypoint nor a command"),
         ({"Entrypoint": ["/bin/missing"]}, (), "/bin/missing was not found as a program"),
         ({"WorkingDir": "/missing"}, (), "/missing is not a folder"),
+        ({}, ("--workspace", "demo.tar"), "demo.tar: not a folder; name another"),
+        ({}, ("--keep-paths", "/nothing/**"), "keep_paths: '/nothing/.*' given, expected a path"),
+        ({}, ("--files", "keep", "--keep", "shell"), "--keep: .* given, expected none with files"),
         ({"Cmd": ["echo no >&2; exit 3"]}, ONCE, "exit code 3"),
         ({"Cmd": ["kill -9 $$"]}, ONCE, "signal 9"),
         ({"Cmd": ["sleep() { while :; do :; done; }; sleep"]}, ("--timeout-s", "0.3"), "0.3"),
@@ -117,6 +122,35 @@ def test_what_is_refused(
     config: dict[str, Any], words: tuple[str, ...], match: str, image: Callable[..., str]
 ) -> None:
     refused(match, UserError, *words, original=image(**config))
+
+
+def test_an_image_for_another_processor(data: bytes, here: Path) -> None:
+    other = oci_image(here / "demo.tar", data, architecture="arm64", config=CONFIG)
+    refused(r"demo\.tar: is for linux/arm64; expected an image", UserError, original=str(other))
+
+
+def test_an_archive_of_two_images(data: bytes, here: Path) -> None:
+    blobs = Blobs()
+    names = "io.containerd.image.name"
+    every = [
+        blobs.manifest([data], config=config_of([data], author=name), annotations={names: name})
+        for name in ("one:1", "two:1")
+    ]
+    blobs.index(*every)
+    both = save(here / "both.tar", blobs.files)
+    refused(
+        r"both\.tar: has 2 images \(one:1, two:1\); expected one", UserError, original=str(both)
+    )
+
+
+def test_what_is_kept_by_choice(image: Callable[..., str], here: Path) -> None:
+    words = ("--keep-paths", "/usr/bin/ta?", "--compression", "zstd", "--package-database", "drop")
+    trimtab("image", "slim", image(), *ONCE, *words)
+    slim = open_image(here / "trimtab_workspace/slim.tar")
+    assert merged_view(slim).find("/usr/bin/tar")
+    with slim.layers[0].region.open() as file:
+        file.seek(slim.layers[0].region.offset)
+        assert compression_of(file.read(8)) is Compression.ZSTD
 
 
 def test_no_image(here: Path) -> None:
@@ -139,6 +173,22 @@ def test_an_engine_that_is_full(
             trimtab("image", "slim", "demo:1", *ONCE)
     slim = open_image(here / "trimtab_workspace/slim.tar")  # which is whole
     assert set(slim.names) == {"docker.io/library/demo:slim"}
+
+
+@needs_engine
+def test_an_engine_that_is_gone_when_the_slim_image_is_there(
+    data: bytes, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is stopped by what compares the runs' outputs."""
+    (here / "root").mkdir()
+    subprocess.run(["tar", "--extract", "--directory", here / "root"], input=data, check=True)
+    with running_engine() as own:
+        import_root(own, here / "root", "small:1", 'ENTRYPOINT ["/bin/sh", "-c"]')
+        monkeypatch.setenv("DOCKER_HOST", address(own))
+        gone = ("--compare-command", f"{SCRIPT} stop {own}")
+        with pytest.raises(EngineError, match=r"no engine answers .* whole: `docker load --input"):
+            trimtab("image", "slim", "small:1", *ONCE, *gone, "--", "echo b; echo a | sort")
+    assert merged_view(open_image(here / "trimtab_workspace/slim.tar")).find("/bin/sort")
 
 
 def test_a_workspace_where_another_is_at_work(image: Callable[..., str], here: Path) -> None:

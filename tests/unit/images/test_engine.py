@@ -14,8 +14,10 @@ from machine_root import root_of_programs
 from real_engine import address, import_root, needs_engine, running_engine, stop
 
 from trimtab.images.archives.opening import open_image
+from trimtab.images.compression import Compression
 from trimtab.images.engine import Ended, Engine, EngineError, Limits
 from trimtab.images.merging import merged_view
+from trimtab.images.writing.image import write_image
 
 pytest.importorskip("docker", reason="the docker SDK is not installed")
 
@@ -58,6 +60,40 @@ def test_an_image_goes_out_and_comes_back(engine: Engine, real: Path, tmp_path: 
     assert engine.load(tmp_path / "small.tar") == (facts.image_id,)
     assert engine.run("small").output == b"hello\n"
     assert containers(real) == ""
+
+
+@needs_engine
+@pytest.mark.parametrize("compression", Compression)
+def test_what_is_written_is_what_an_engine_has(
+    engine: Engine, real: Path, tmp_path: Path, compression: Compression
+) -> None:
+    docker = ["docker", "--host", address(real)]
+    engine.save("small", tmp_path / "small.tar")
+    image = open_image(tmp_path / "small.tar")
+    name = f"again:{compression}"
+    written = write_image(
+        image, merged_view(image), tmp_path / "again.tar", name=name, compression=compression
+    )
+    assert engine.load(tmp_path / "again.tar") == (written.config_digest,)
+    inspect = [*docker, "image", "inspect", "--format", "{{json .RootFS.Layers}}", name]
+    found = subprocess.run(inspect, check=True, capture_output=True, text=True).stdout
+    assert found == f'["{written.layers[0].diff_id}"]\n'
+    assert engine.run(name).output == b"hello\n"
+
+
+@needs_engine
+def test_of_several_tags_the_one_that_is_meant(engine: Engine, real: Path, tmp_path: Path) -> None:
+    image = oci_image(tmp_path / "other.tar", layer(entry("file", b"other")))
+    write_image(
+        open_image(image), merged_view(open_image(image)), tmp_path / "tagged.tar",
+        name="small:slim", compression=Compression.GZIP,
+    )  # fmt: skip
+    engine.load(tmp_path / "tagged.tar")
+    for name in ("small", "small:latest", engine.inspect("small").image_id):
+        engine.save(name, tmp_path / "small.tar")
+        assert merged_view(open_image(tmp_path / "small.tar")).find("/etc/passwd"), name
+    engine.save("small:slim", tmp_path / "small.tar")
+    assert merged_view(open_image(tmp_path / "small.tar")).find("/file")
 
 
 @needs_engine

@@ -133,7 +133,7 @@ def test_several_images_need_a_name(tmp_path: Path) -> None:
     path = save(tmp_path / "image", blobs.files)
     assert names(path, name="a:1") == ["/", "/one"]
     assert names(path, name="b") == names(path, name="c:1") == ["/", "/two"]
-    with pytest.raises(ImageError, match="has 2 images; name one of: a:1, b:latest, c:1"):
+    with pytest.raises(ImageError, match=r"has 2 images \(a:1, b:latest, c:1\); expected one"):
         open_image(path)
 
 
@@ -284,3 +284,10 @@ def test_an_archive_that_is_cut_off(tmp_path: Path) -> None:
         path.write_bytes(data[:length])
         with pytest.raises(ImageError):
             merged_view(open_image(path))
+
+
+def test_an_image_of_apptainer_says_what_to_do(tmp_path: Path) -> None:
+    launcher = b"#!/usr/bin/env run-singularity\n"
+    (tmp_path / "x.sif").write_bytes(launcher.ljust(32, b"\0") + b"SIF_MAGIC\0" + b"01" * 500)
+    with pytest.raises(ImageError, match="apptainer build --sandbox FOLDER"):
+        open_image(tmp_path / "x.sif")

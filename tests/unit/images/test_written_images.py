@@ -89,9 +89,9 @@ def test_nothing_changes_but_the_layers(
     kept = {key: value for key, value in image.config.document.values.items()
             if key not in ("rootfs", "history")}  # fmt: skip
     assert kept.items() <= slim.config.document.values.items()
-    assert slim.layers[0].diff_id == written.layer.diff_id
-    assert slim.layers[0].digest == written.layer.digest
-    assert slim.layers[0].region.size_bytes == written.layer.size_bytes
+    assert slim.layers[0].diff_id == written.layers[0].diff_id
+    assert slim.layers[0].digest == written.layers[0].digest
+    assert slim.layers[0].region.size_bytes == written.layers[0].size_bytes
 
 
 def blob(folder: Path, digest: str) -> bytes:
@@ -100,10 +100,10 @@ def blob(folder: Path, digest: str) -> bytes:
 
 def test_digests_are_of_what_they_say(tmp_path: Path) -> None:
     written = write(tmp_path, compression=Compression.GZIP)
-    packed = blob(tmp_path / "slim", written.layer.digest)
+    packed = blob(tmp_path / "slim", written.layers[0].digest)
     plain = subprocess.run(["gzip", "-dc"], input=packed, check=True, stdout=-1, timeout=60).stdout
-    assert (sha256(packed), sha256(plain)) == (written.layer.digest, written.layer.diff_id)
-    assert written.layer.uncompressed_bytes == len(plain)
+    assert (sha256(packed), sha256(plain)) == (written.layers[0].digest, written.layers[0].diff_id)
+    assert written.layers[0].uncompressed_bytes == len(plain)
     for path in (tmp_path / "slim/blobs/sha256").iterdir():
         assert hashlib.sha256(path.read_bytes()).hexdigest() == path.name
     manifest = json.loads(blob(tmp_path / "slim", written.manifest_digest))
@@ -123,12 +123,12 @@ def test_the_history_is_honest(tmp_path: Path) -> None:
     assert [entry["created_by"] for entry in earlier] == ["step 0", "step 1"]
     assert all(entry["empty_layer"] for entry in earlier) and "empty_layer" not in last
     assert "the 2 layers above" in last["comment"] and last["created"] == config["created"]
-    assert config["rootfs"]["diff_ids"] == [written.layer.diff_id]
+    assert config["rootfs"]["diff_ids"] == [written.layers[0].diff_id]
 
 
 def test_gnu_tar_reads_the_layer(tmp_path: Path) -> None:
     written = write(tmp_path, compression=Compression.NONE)
-    path = tmp_path / "slim/blobs" / written.layer.digest.replace(":", "/")
+    path = tmp_path / "slim/blobs" / written.layers[0].digest.replace(":", "/")
     listed = gnu_tar("--numeric-owner", "--full-time", "-tvf", path).decode()
     assert "drwxr-x--x 3/0" in listed and "crw-r--r-- 0/0" in listed and "3000000000/0" in listed
     assert "2001-09-09 01:46:40.125 usr/bin/python" in listed
@@ -193,7 +193,7 @@ def test_the_same_every_time(tmp_path: Path, compression: Compression) -> None:
     image = open_image(tmp_path / "image")
     again = write_image(image, merged_view(image), tmp_path / "four", name="x",
                         compression=compression)  # fmt: skip
-    assert again.layer == first.layer
+    assert again.layers == first.layers
 
 
 def test_a_part(tmp_path: Path) -> None:
@@ -239,10 +239,10 @@ def test_sparse_files_stay_small(tmp_path: Path) -> None:
     image = open_image(oci_image(tmp_path / "image", data))
     written = write_image(image, merged_view(image), tmp_path / "slim", name="a",
                           compression=Compression.NONE)  # fmt: skip
-    assert written.layer.uncompressed_bytes < 20_000
+    assert written.layers[0].uncompressed_bytes < 20_000
     out = tmp_path / "out"
     out.mkdir()
-    path = tmp_path / "slim/blobs" / written.layer.digest.replace(":", "/")
+    path = tmp_path / "slim/blobs" / written.layers[0].digest.replace(":", "/")
     gnu_tar("-C", out, "-xf", path)
     assert (out / "sparse").stat().st_size == (1 << 34) + 3
     with (out / "sparse").open("rb") as file:

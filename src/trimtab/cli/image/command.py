@@ -9,12 +9,16 @@ from trimtab.cli import program_options as given
 from trimtab.cli import workspace
 from trimtab.cli.alone import alone_in
 from trimtab.cli.debloat_options import (
+    CompressionOption,
     FallbackOption,
     FilesOption,
     For,
     GpuOption,
+    KeepOption,
+    KeepPathsOption,
     KernelsOption,
     ModeOption,
+    PackageDatabaseOption,
     Runs,
     SettleOption,
     ShareOption,
@@ -24,6 +28,8 @@ from trimtab.cli.debloat_options import (
     SymbolsOption,
     UnloadedOption,
 )
+from trimtab.cli.image.partition import partition
+from trimtab.cli.image.share import share
 from trimtab.cli.image.tables import large_files_table, removed_table, sides_table
 from trimtab.cli.steps import (
     WORKSPACE,
@@ -34,14 +40,16 @@ from trimtab.cli.steps import (
     settling_bar,
     traced,
 )
-from trimtab.cli.summary import removed_files_in, summary_of
+from trimtab.cli.summary import removed_files_in, scanners_in_words, summary_of
 from trimtab.cli.terminal import Terminal, say_path
 from trimtab.config.groups.debloat import (
+    Compression,
     Fallback,
     Files,
     Gpu,
     Kernels,
     Mode,
+    PackageDatabase,
     Share,
     StartUpOnly,
     Symbols,
@@ -52,10 +60,16 @@ from trimtab.debloating.images.comparing import compare_images
 from trimtab.debloating.images.packing import slim_name
 from trimtab.debloating.targets.image import SLIM_IMAGE, STORE
 from trimtab.errors import UserError
-from trimtab.images.engine import Engine
+from trimtab.images.engine import Engine, EngineError
 from trimtab.profiling.images.unpacked import image_at, unpacked_image
 
-image = typer.Typer(help="Container images: make them slim, and compare two.", no_args_is_help=True)
+image = typer.Typer(
+    help="Container images: make them slim, compare two, have several share a layer, or partition"
+    " one.",
+    no_args_is_help=True,
+)
+image.command()(share)
+image.command()(partition)
 EndsWith = Annotated[
     str | None,
     typer.Option(help="The exit code, or signal, that COMMAND has to end with; 0 by default."),
@@ -89,6 +103,10 @@ def slim(
     stop: given.Stop = "SIGTERM",
     user: given.User = None,
     files: FilesOption = Files.REMOVE,
+    keep: KeepOption = None,
+    keep_paths: KeepPathsOption = None,
+    package_database: PackageDatabaseOption = PackageDatabase.KEEP,
+    compression: CompressionOption = Compression.GZIP,
     mode: ModeOption = Mode.COMPACT,
     symbols: SymbolsOption = Symbols.STRIP,
     gpu: GpuOption = Gpu.USED,
@@ -123,14 +141,19 @@ def slim(
         timeout_s=timeout_s, drive=drive, ready=ready, address=address, stop=stop, user=user,
     )  # fmt: skip
     options = debloat_options(
-        files=files, mode=mode, symbols=symbols, gpu=gpu, kernels=kernels,
+        files=files, keep=keep or [], keep_paths=keep_paths or [],
+        package_database=package_database, compression=compression, mode=mode,
+        symbols=symbols, gpu=gpu, kernels=kernels,
         start_up_only=start_up_only, unloaded=unloaded, share=share, fallback=fallback,
         store=store, store_address=store_address,
     )  # fmt: skip
     with console.status("unpacking the image"):
         original = unpacked_image(location)
     name = slim_name(original)
-    traced(folder, command or [], program, runs)
+    try:
+        traced(folder, command or [], program, runs)
+    except UserError as error:  # where it was unpacked says nothing to its user
+        raise UserError(str(error).replace(str(original.root), location)) from None
     with progress_bars() as progress:
         task = progress.add_task("libraries", total=None)
         settling = workspace.debloat(
@@ -141,14 +164,26 @@ def slim(
             lambda name, done, total: progress.update(task, completed=done, total=total),
             settling_bar(progress, settle),
         )
-    if original.engine_name is not None:
-        with console.status(f"loading {name}"), Engine.connect() as engine:
-            engine.load(folder / SLIM_IMAGE)
-        console.print(f"the engine has it as {name}")
     if (removed := removed_files_in(folder)) is not None:
         console.print(removed)
+        console.print(scanners_in_words(folder, package_database), soft_wrap=True)
     console.print(summary_of(folder, settling))
     say_path(folder / SLIM_IMAGE)
+    if original.engine_name is not None:
+        with console.status(f"loading {name}"):
+            _load(folder / SLIM_IMAGE, compression)
+        console.print(f"the engine has it as {name}")
+
+
+def _load(archive: Path, compression: Compression) -> None:
+    try:
+        with Engine.connect() as engine:
+            engine.load(archive)
+    except EngineError as error:
+        reads = "" if compression == Compression.GZIP else " (of Docker version 23 on reads zstd)"
+        raise EngineError(
+            f"{error}{reads}. The slim image is whole: `docker load --input {archive}`"
+        ) from None
 
 
 @image.command()

@@ -18,6 +18,13 @@ Share = StrEnum("Share", "AUTO REFLINK COPY")
 Unloaded = StrEnum("Unloaded", "KEEP REMOVE")
 Files = StrEnum("Files", "KEEP REMOVE")
 Fallback = StrEnum("Fallback", "ORIGINAL PACKED STORE NONE")
+PackageDatabase = StrEnum("PackageDatabase", "KEEP DROP")
+Compression = StrEnum("Compression", "GZIP ZSTD")
+Group = StrEnum(
+    "Group",
+    "OPTIONS LOCALES TIME_ZONES TERMINALS CERTIFICATES USERS SHELL PACKAGE_MANAGERS DOCUMENTATION"
+    " LICENCES",
+)
 
 
 @dataclass(config=CHECKED)
@@ -78,6 +85,30 @@ class Debloat:
         "go whole. Not with mode `punch`, which has no fallback, unless `fallback` is `none`.",
         default=Files.KEEP,
     )
+    keep: list[Group] = about(
+        "[Groups of files](../methods/file-closure.md#groups) that stay though no run used them, "
+        "with what they need: what other `options` of the programs may ask for (all of their "
+        "packages), `locales`, `time_zones`, `terminals`, `certificates`, other `users`, an "
+        "interactive `shell`, `package_managers`, `documentation`, `licences`.",
+        factory=list,
+    )
+    keep_paths: list[Text] = about(
+        "Patterns of paths that stay as well, with all that is below folders among them: `*` and "
+        "`?` are within a name, `**` any number of folders. They begin at the top of the "
+        "environment, as programs inside see it.",
+        factory=list,
+    )
+    package_database: PackageDatabase = about(
+        "What [scanners read of packages](../methods/file-closure.md#package-databases): `keep` it "
+        "for packages of which a file stays, or `drop` it, which blinds scanners: they find no "
+        "packages, and no vulnerabilities whatever is there.",
+        default=PackageDatabase.KEEP,
+    )
+    compression: Compression = about(
+        "How the layer of a slim image is compressed: `gzip`, which all engines read, or `zstd`, "
+        "which is smaller and unpacks faster (Docker reads it from version 23 on).",
+        default=Compression.GZIP,
+    )
     fallback: Fallback = about(
         "Where a program finds what was removed and is missed, so that it goes on as in the "
         "original: `original` (in the original environment, which has to stay where it is), "
@@ -119,4 +150,7 @@ class Debloat:
         ):
             expected = "keep with mode punch, which brings nothing back, or fallback: none"
             raise InvalidValueError("files", self.files.value, expected)
+        for key in ("keep", "keep_paths"):
+            if self.files == Files.KEEP and (given := getattr(self, key)):
+                raise InvalidValueError(key, given, "none with files: keep, as all stay")
         return self

@@ -16,6 +16,7 @@ from trimtab.debloating.files.looks import all_load_the_fallback, may_be_stood_f
 from trimtab.debloating.files.programs import interpreter_of_script, loaded_by_program
 from trimtab.debloating.files.python_packages import (
     byte_code,
+    conda_record_of,
     distribution_of,
     package_of,
     start_of_python,
@@ -31,6 +32,7 @@ from trimtab.debloating.files.system import (
     linker_configuration,
     loaded_by_c_library,
     mount_points,
+    package_databases,
     users,
 )
 from trimtab.debloating.files.tree import NodeKind, Tree, parents
@@ -92,9 +94,11 @@ _RULES: tuple[Rule, ...] = (
     terminals_for,
     certificates_for,
     time_zone,
+    package_databases,
     start_of_python,
     package_of,
     distribution_of,
+    conda_record_of,
     byte_code,
 )
 
@@ -106,17 +110,19 @@ def kept_paths(
     environment: Mapping[str, str] | None = None,
     *,
     comes_back: bool = False,
+    databases: bool = True,
 ) -> Kept:
     """Return the paths of `tree` that stay where all of `traces` are to run as they did.
 
     `also` are further absolute paths, as programs see them, that stay as if they were run: an
     image's entrypoint, working folder and volumes. `environment` are the variables of an image, for
     PATH and LD_LIBRARY_PATH. What `also` and traces name outside the tree is passed over. With
-    `comes_back` what goes comes back to programs that ask for it, where they can load the fallback.
-    Raises OSError for a file that cannot be read.
+    `comes_back` what goes comes back to programs that ask for it, where they can load the fallback,
+    and with `databases` what scanners read of packages stays with their files. Raises OSError for a
+    file that cannot be read.
     """
     traces = [list(uses) for uses in traces]
-    root = Root(tree, environment or {})
+    root = Root(tree, environment or {}, keeps_databases=databases)
     if comes_back and (not tree.is_whole or all_load_the_fallback(root, _executed(tree, traces))):
         root = replace(root, comes_back=True)
     closure = _Closure(root)

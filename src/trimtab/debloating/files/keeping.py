@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from trimtab.binaries.elf.loading import Loading, read_loading
 from trimtab.debloating.files.linker import folders_of_linker
+from trimtab.debloating.files.packages import conda_files
 from trimtab.debloating.files.python_distributions import Distributions
 from trimtab.debloating.files.tree import Node, NodeKind, Tree
 
@@ -29,6 +30,7 @@ class Reason(StrEnum):
     USERS = "users and groups"
     IDENTITY = "names the system"
     MOUNT_POINT = "mount point"
+    DATABASE = "package database"
     LOCALE = "locale"
     TERMINAL = "description of terminals"
     CERTIFICATES = "certificates"
@@ -54,12 +56,14 @@ class Wanted(NamedTuple):
 class Root:
     """A tree and the environment variables that its programs are given.
 
-    `comes_back` says whether what goes comes back to all of them.
+    `comes_back` says whether what goes comes back to all of them, and `keeps_databases` whether
+    what scanners read of packages stays where a file of the package does.
     """
 
     tree: Tree
     environment: Mapping[str, str]
     comes_back: bool = False
+    keeps_databases: bool = True
 
     @cached_property
     def names_of_files(self) -> Counter[Hashable]:
@@ -76,6 +80,11 @@ class Root:
     def distributions(self) -> Distributions:
         """The Python distributions that are installed."""
         return Distributions.of(self.tree)
+
+    @cached_property
+    def conda_records(self) -> dict[str, str]:
+        """For each file of a conda package what conda has about that package."""
+        return {path: record for path, record, _ in conda_files(self.tree)}
 
     @cached_property
     def _loadings(self) -> dict[str, Loading | None]:

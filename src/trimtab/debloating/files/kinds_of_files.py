@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class FileKind(StrEnum):
-    """A kind of file; a group of those that go can be kept by its name."""
+    """A kind of file, in words."""
 
     DOCUMENTATION = "documentation"
     LOCALE = "locale"

@@ -20,7 +20,8 @@ def packages_of(tree: Tree) -> dict[str, str]:
     pip's, then dpkg's. A file that no package claims is left out; what is damaged claims none.
     """
     owners: dict[str, str] = {}
-    for path, package in (*_of_dpkg(tree), *_of_pip(tree), *_of_conda(tree)):
+    conda = ((path, f"conda:{name}") for path, _, name in conda_files(tree))
+    for path, package in (*_of_dpkg(tree), *_of_pip(tree), *conda):
         owners[path] = package
     for path in tree.nodes:
         if path not in owners and (match := _BYTE_CODE.match(path)):
@@ -61,7 +62,8 @@ def _is_of_conda(path: str) -> bool:
     return name.endswith(".json") and posixpath.basename(folder) == "conda-meta"
 
 
-def _of_conda(tree: Tree) -> Iterator[tuple[str, str]]:
+def conda_files(tree: Tree) -> Iterator[tuple[str, str, str]]:
+    """Yield each path of a conda package, the file that conda has about it, and its name."""
     for path in sorted(filter(_is_of_conda, tree.nodes)):
         if tree.nodes[path].kind is not NodeKind.FILE:
             continue
@@ -74,4 +76,4 @@ def _of_conda(tree: Tree) -> Iterator[tuple[str, str]]:
         prefix = posixpath.dirname(posixpath.dirname(path))
         for file in document["files"]:
             if isinstance(file, str) and (at := joined(prefix, file)) in tree.nodes:
-                yield at, f"conda:{document.get('name')}"
+                yield at, path, str(document.get("name"))

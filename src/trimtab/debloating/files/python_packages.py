@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from trimtab.debloating.files.keeping import Found, Reason, Root, Wanted
 from trimtab.debloating.files.looks import only_looks
-from trimtab.debloating.files.tree import joined
+from trimtab.debloating.files.tree import NodeKind, joined
 
 _INIT = re.compile(r"__init__\.(?:pyc?|cpython-\w+(?:-[\w-]+)?\.so|abi3\.so)\Z")
 _BYTE_CODE = re.compile(r"(?P<module>.+)\.(?:cpython|pypy)-?\d+t?(?:\.opt-\w+)?\.pyc\Z")
@@ -17,6 +17,8 @@ _METADATA = (
     *("entry_points.txt", "top_level.txt", "namespace_packages.txt", "requires.txt"),
     "installed-files.txt",
 )
+# Of these those that name no package, version or file to a scanner.
+_NOT_FOR_SCANNERS = ("entry_points.txt", "top_level.txt", "namespace_packages.txt")
 
 
 _CODECS = re.compile(r"/lib(?:32|64)?/python3[\d.]*t?/encodings\Z")
@@ -96,6 +98,15 @@ def distribution_of(root: Root, found: Found) -> Iterator[Wanted]:
     metadata = root.distributions.metadata_of.get(found.path)
     if metadata is None or found.path == metadata or found.path.startswith(f"{metadata}/"):
         return
-    yield Wanted(root.tree.seen(metadata), Reason.METADATA)
-    for name in _METADATA:
+    if root.keeps_databases or root.tree.nodes[metadata].kind is NodeKind.FOLDER:
+        yield Wanted(root.tree.seen(metadata), Reason.METADATA)
+    for name in _METADATA if root.keeps_databases else _NOT_FOR_SCANNERS:
         yield Wanted(root.tree.seen(joined(metadata, name)), Reason.METADATA)
+
+
+def conda_record_of(root: Root, found: Found) -> Iterator[Wanted]:
+    """Keep, with a file of a conda package, what conda has about that, for scanners."""
+    if not root.keeps_databases or not found.is_file:
+        return
+    if (record := root.conda_records.get(found.path)) is not None:
+        yield Wanted(root.tree.seen(record), Reason.DATABASE)

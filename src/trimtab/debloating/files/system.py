@@ -12,6 +12,13 @@ _MOUNT_POINTS = (
     # Engines mount files of their own over these.
     *("/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/mtab"),
 )
+# Of apk and rpm one file, or one database, is about all packages; distroless images have a file for
+# each. Those of dpkg are made anew, of the packages that stay (`chosen.dpkg_list`).
+_DATABASES = (
+    *("/lib/apk/db/installed", "/usr/lib/apk/db/installed", "/etc/alpine-release"),
+    *("/etc/apk/repositories", "/etc/apk/world"),
+    *("/var/lib/rpm", "/usr/lib/sysimage/rpm", "/var/lib/dpkg/status.d"),
+)
 # What glibc loads when a thread is cancelled, or asks for its call stack.
 _LOADED_LATE = ("libgcc_s.so.1",)
 
@@ -74,6 +81,15 @@ def mount_points(root: Root, found: Found) -> Iterator[Wanted]:
     for name in root.tree.names["/"]:
         if root.tree.nodes[f"/{name}"].kind is NodeKind.LINK:
             yield Wanted(f"/{name}", Reason.LINK)
+
+
+def package_databases(root: Root, found: Found) -> Iterator[Wanted]:
+    """Keep, where they are to stay, the databases by which scanners learn what is installed."""
+    if root.keeps_databases and _is_top(root, found):
+        for path in _DATABASES:
+            yield Wanted(path, Reason.DATABASE)
+            for below in root.tree.below(root.tree.walk(path).end or ""):
+                yield Wanted(below, Reason.DATABASE)
 
 
 def _is_top(root: Root, found: Found) -> bool:

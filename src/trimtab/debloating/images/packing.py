@@ -9,6 +9,7 @@ from trimtab.debloating.fallback import FALLBACK_LIBRARY
 from trimtab.errors import TrimtabError, UserError
 from trimtab.images.compression import Compression
 from trimtab.images.merging import merged_view
+from trimtab.images.view import View
 from trimtab.images.writing.image import WrittenImage, write_image
 from trimtab.images.writing.reference import Reference
 from trimtab.profiling.images.unpacked import Unpacked
@@ -40,16 +41,36 @@ def slim_name(original: Unpacked) -> str:
     return f"{_UNNAMED}:{_TAG}"
 
 
-def pack(original: Unpacked, slim: Path, changed: set[str], destination: Path) -> WrittenImage:
+def pack(
+    original: Unpacked,
+    slim: Path,
+    changed: set[str],
+    destination: Path,
+    compression: Compression = Compression.GZIP,
+) -> WrittenImage:
     """Write the image `destination` of what the folder `slim` still has of `original`.
+
+    Raises TrimtabError for what is new and no file.
+    """
+    view, kept = slim_view(original, slim, changed)
+    return write_image(
+        original.image,
+        view,
+        destination,
+        name=slim_name(original),
+        compression=compression,
+        kept=kept,
+    )
+
+
+def slim_view(original: Unpacked, slim: Path, changed: set[str]) -> tuple[View, list[str]]:
+    """Return a view that has what the folder `slim` has of `original`, and the paths of that.
 
     Owners, modes, times, attributes and hard links are the original's, as its layers say. Contents
     are too, but for the paths `changed`, what has another size or time, and what is new: these come
-    from `slim`. The layer is compressed with gzip, which every engine reads. Raises TrimtabError
-    for what is new and no file.
+    from `slim`. Raises TrimtabError for what is new and no file.
     """
-    image = original.image
-    view = merged_view(image)
+    view = merged_view(original.image)
     kept = []
     for path, entry in _entries(slim):
         there = view.find(path, follow=False)
@@ -63,14 +84,7 @@ def pack(original: Unpacked, slim: Path, changed: set[str], destination: Path) -
         elif path[1:] in changed or _was_written(entry, original.root / path[1:]):
             view.put_file(path, Path(entry.path))
         kept.append(path)
-    return write_image(
-        image,
-        view,
-        destination,
-        name=slim_name(original),
-        compression=Compression.GZIP,
-        kept=kept,
-    )
+    return view, kept
 
 
 def _was_written(entry: "os.DirEntry[str]", original: Path) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
-from trimtab.config.groups.debloat import Share
+from trimtab.config.groups.debloat import Debloat, Share
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.files.tree import Tree
@@ -79,17 +79,20 @@ class Target(ABC):
         return set()
 
     def removal(
-        self, usages: Sequence[Usage], workloads: Sequence[Workload], *, comes_back: bool
+        self,
+        usages: Sequence[Usage],
+        workloads: Sequence[Workload],
+        options: Debloat,
     ) -> Removal:
         """Return which of its files stay and go so that all of `usages` run as they did.
 
-        They are of `workloads`; `comes_back` says whether there is a fallback. Raises UserError
-        where a usage does not list all files, and as `tree` does.
+        They are of `workloads`; `options` name what stays besides. Raises UserError where a usage
+        does not list all files, and as `tree` and Removal.of do.
         """
         libraries = {library.path for usage in usages for library in usage.libraries}
         also = {self.seen(Path(path)) for path in libraries}
         also |= self.also_kept(workloads)
-        return Removal.of(self.tree(), usages, also, workloads, comes_back=comes_back)
+        return Removal.of(self.tree(), usages, also, workloads, options)
 
     @abstractmethod
     def build(

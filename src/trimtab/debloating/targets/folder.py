@@ -107,7 +107,7 @@ class Folder(Target):
                 tree = self.tree()
                 gone = {f"/{name}" for name in removed} & tree.nodes.keys()
                 add_file_fallback(partial, self.root, tree, gone, source)
-            self.adapt(partial, destination)
+            self.adapt(partial, destination, debloated)
             fallback = fallback_digests(partial)
             before, after = disk_use(layout.folders), disk_use([partial])
             replace_folder(partial, destination)
@@ -125,8 +125,11 @@ class Folder(Target):
         ).write(debloated / "environment.json")
 
     @abstractmethod
-    def adapt(self, copy: Path, destination: Path) -> None:
-        """Make `copy` fit to run as `destination`, and have its programs load the fallback."""
+    def adapt(self, copy: Path, destination: Path, debloated: Path) -> None:
+        """Make `copy` fit to run as `destination`, and have its programs load the fallback.
+
+        `debloated` is the folder that Debloating writes.
+        """
 
     def _check_place(self, layout: Layout, destination: Path) -> None:
         place = destination.parent.resolve() / destination.name

@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from trimtab.config.groups.debloat import Fallback, Share
+from trimtab.config.groups.debloat import Debloat, Fallback, Share
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.images.packing import pack
-from trimtab.debloating.removal import Removal
+from trimtab.debloating.removal import Removal, options_of
 from trimtab.debloating.targets.root_folder import RootFolder
 from trimtab.errors import UserError
+from trimtab.images.compression import Compression
 from trimtab.profiling.images.image_workload import in_its_root
 from trimtab.profiling.images.unpacked import Unpacked, unpacked_image
 from trimtab.profiling.runs.from_workload import absolute
@@ -25,6 +26,7 @@ from trimtab.profiling.runs.program import Program
 from trimtab.records.manifest import Environment, Manifest
 from trimtab.records.usage import Usage
 
+_RUN_HERE = ("amd64", "386", "")  # that x86-64 runs; some configs say none
 SLIM_IMAGE, STORE = "slim.tar", "store"  # beside the slim file system
 
 
@@ -42,8 +44,17 @@ class Image(RootFolder):
 
     @classmethod
     def at(cls, location: str) -> Self:
-        """Return the image that `location` names; raises as `unpacked_image` does."""
+        """Return the image that `location` names.
+
+        Raises UserError for one whose programs cannot run here, and as `unpacked_image` does.
+        """
         unpacked = unpacked_image(location)
+        found = unpacked.image.config.platform()
+        if found.architecture not in _RUN_HERE:
+            raise UserError(
+                f"{location}: is for {found}; expected an image for linux/amd64, as its programs"
+                " are run and traced here"
+            )
         return cls(unpacked.root, location, unpacked)
 
     def describe(self) -> Environment:
@@ -51,11 +62,14 @@ class Image(RootFolder):
         return Environment(self.kind(), os.path.abspath(self.unpacked.image.path))
 
     def removal(
-        self, usages: Sequence[Usage], workloads: Sequence[Workload], *, comes_back: bool
+        self,
+        usages: Sequence[Usage],
+        workloads: Sequence[Workload],
+        options: Debloat,
     ) -> Removal:
         """Return which of its files stay and go; volumes stay, and the image's working folder."""
         inside = [in_its_root(workload) for workload in workloads]
-        return super().removal(usages, inside, comes_back=comes_back)
+        return super().removal(usages, inside, options)
 
     def also_kept(self, workloads: Sequence[Workload]) -> set[str]:
         """Return the working folders of `workloads` and of the image, and its volumes."""
@@ -73,6 +87,12 @@ class Image(RootFolder):
             return program
         environment = {**program.environment, "TRIMTAB_STORE": str(store)}
         return replace(program.seeing(store), environment=environment)
+
+    def build_file_system(
+        self, debloated: Path, share: Share, source: Source, destination: Path, *, again: bool
+    ) -> None:
+        """Make `destination` the slim file system, as RootFolder.build does."""
+        super().build(debloated, share, source, destination, again=again)
 
     def check_place(self, destination: Path) -> None:
         """Raise UserError where results at `destination` would take the place of the image."""
@@ -100,7 +120,8 @@ class Image(RootFolder):
         """
         self.check_place(debloated / destination.name)
         (debloated / SLIM_IMAGE).unlink(missing_ok=True)
-        super().build(debloated, share, source, destination, again=again)
+        self.build_file_system(debloated, share, source, destination, again=again)
         if source.kind != Fallback.ORIGINAL:
             files = Manifest.read(debloated / "manifest.json").files
-            pack(self.unpacked, destination, set(files), debloated / SLIM_IMAGE)
+            compression = Compression(options_of(debloated).compression)
+            pack(self.unpacked, destination, set(files), debloated / SLIM_IMAGE, compression)

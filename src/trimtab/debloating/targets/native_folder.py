@@ -59,7 +59,7 @@ class NativeFolder(Folder):
                 program = replace(program, environment=environment)
         return program
 
-    def adapt(self, copy: Path, destination: Path) -> None:
+    def adapt(self, copy: Path, destination: Path, debloated: Path) -> None:
         """Leave the copy as it is: `program` names it, and preloads the fallback."""
 
 

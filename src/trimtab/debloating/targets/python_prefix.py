@@ -96,7 +96,7 @@ class PythonPrefix(Folder):
         """Return whether it is of a package: Python loads others before, and other programs do."""
         return "site-packages" in Path(name).parts
 
-    def adapt(self, copy: Path, destination: Path) -> None:
+    def adapt(self, copy: Path, destination: Path, debloated: Path) -> None:
         """Rename the environment where it names itself, and let Python load the fallback first.
 
         Raises UserError when there is a fallback and no `site-packages`.

@@ -14,25 +14,30 @@ from typing import Self
 
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.errors import ElfError
+from trimtab.config.groups.debloat import PackageDatabase
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.copies.held_folder import HeldFolder
 from trimtab.debloating.copies.layout import OF_THE_SYSTEM, Layout
 from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY
+from trimtab.debloating.files.chosen.dpkg_list import add_package_list
 from trimtab.debloating.files.closure import kept_paths
 from trimtab.debloating.files.folder_tree import root_tree
 from trimtab.debloating.files.tree import Node, NodeKind, Tree
 from trimtab.debloating.libraries.profiled import ProfiledLibrary
+from trimtab.debloating.removal import options_of, packages_that_stay
 from trimtab.debloating.targets.folder import Folder
 from trimtab.errors import UserError
 from trimtab.native import native_path
 from trimtab.profiling.runs.from_workload import absolute, program_in
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.root import Root
+from trimtab.records.manifest import Manifest
 from trimtab.records.usage import Usage
 
 # Before, glibc starts too early what a slim library names (binaries.rewriting.companion).
 _SOUND = "GLIBC_2.32"
 _VERSION = re.compile(rb"GLIBC_2\.\d+(?:\.\d+)?\Z")
+_PACKED = FALLBACK_LIBRARY.parent / "store"
 _PRELOADED = "ld.so.preload"  # in /etc, of glibc's dynamic linker: for setuid programs too
 _PRIVILEGED = "a program with privileges of its own (setuid, capabilities) may load it"
 _MODULE = re.compile(r"/security/pam_\w+\.so\Z")  # of PAM: such programs load them by these names
@@ -135,14 +140,27 @@ class RootFolder(Folder):
             return program_in(Root(self.root), workload, run_folder)
         return program_in(Root(absolute(slim)), workload, run_folder).seeing(self.root)
 
-    def adapt(self, copy: Path, destination: Path) -> None:
-        """Have every program of glibc's load what brings files back; all else is as it was."""
+    def adapt(self, copy: Path, destination: Path, debloated: Path) -> None:
+        """Have every program of glibc's load what brings files back; all else is as it was.
+
+        Packages of which a file stays are listed for scanners.
+        """
+        self._list_packages(copy, debloated)
         if not (copy / FILE_FALLBACK_LIBRARY).is_file():
             return
         with HeldFolder.at(copy) as top, top.folder("etc", make=True) as etc:
             before = self.tree().lines_at(f"/etc/{_PRELOADED}") if etc.has(_PRELOADED) else []
             lines = [f"/{FILE_FALLBACK_LIBRARY}", *before]
             etc.write(_PRELOADED, os.fsencode("".join(f"{line}\n" for line in lines)))
+
+    def _list_packages(self, copy: Path, debloated: Path) -> None:
+        if Manifest.read(debloated / "manifest.json").removed_files is None:
+            return
+        if options_of(debloated).package_database == PackageDatabase.KEEP:
+            # A packed store has all that was removed in the slim environment itself.
+            packed = (copy / _PACKED).is_dir()
+            stay = {name.removeprefix("dpkg:") for name in packages_that_stay(debloated)}
+            add_package_list(copy, self.tree(), None if packed else stay)
 
 
 def _versions(library: Path) -> set[str]:

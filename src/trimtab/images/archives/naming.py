@@ -30,7 +30,9 @@ def one_of(path: Path, named: Sequence[tuple[tuple[str, ...], _Found]], name: st
         raise ImageError(path, "has no image")
     if name is None:
         raise ImageError(
-            path, f"has {len(named)} images; name one of: {shown or 'none has a name'}"
+            path,
+            f"has {len(named)} images ({shown or 'none has a name'}); expected one, as `docker save"
+            " NAME` writes it",
         )
     count = "no image" if not fitting else f"{len(fitting)} images"
     raise ImageError(path, f"has {count} of the name {name!r}, but {shown or 'only unnamed ones'}")

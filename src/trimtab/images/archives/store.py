@@ -13,6 +13,7 @@ from trimtab.images.tar.reader import read_members
 from trimtab.images.tar.stream import FileStream
 
 _MOST_MEMBERS = 100_000
+_SIF_START, _SIF_MAGIC = 32, b"SIF_MAGIC\0"  # behind what a shell starts it by
 _MOST_LINKS = 8  # from one name to the next
 
 
@@ -75,7 +76,14 @@ class _TarStore(Store):
         self._links: dict[str, str] = {}
         with opened(path) as file, damage_of(path, "not an image as engines save it"):
             self._identity = identity_of(file)
-            if (found := compression_of(file.read(8))) is not Compression.NONE:
+            head = file.read(_SIF_START + len(_SIF_MAGIC))
+            if head[_SIF_START:] == _SIF_MAGIC:
+                raise DamagedError(
+                    "an image of Apptainer's or Singularity's (SIF): have `apptainer build"
+                    " --sandbox FOLDER IMAGE.sif` unpack it, and make that slim with --target"
+                    " root_folder:FOLDER"
+                )
+            if (found := compression_of(head)) is not Compression.NONE:
                 raise DamagedError(f"a file compressed with {found}; decompress it first")
             self._read_names(FileStream(file, 0, os.fstat(file.fileno()).st_size))
 

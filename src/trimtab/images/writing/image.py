@@ -6,7 +6,7 @@ manifest.json that older versions read. So one archive is for all of them, and f
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -33,11 +33,14 @@ _CREATED_BY = "trimtab image slim"
 
 @dataclass(frozen=True)
 class WrittenImage:
-    """A new image: `config_digest` is its ID for engines, `manifest_digest` that for registries."""
+    """A new image: `config_digest` is its ID for engines, `manifest_digest` that for registries.
+
+    The lowest of its `layers` comes first.
+    """
 
     manifest_digest: str
     config_digest: str
-    layer: WrittenLayer
+    layers: tuple[WrittenLayer, ...]
 
 
 def write_image(
@@ -48,27 +51,30 @@ def write_image(
     name: str,
     compression: Compression,
     kept: Iterable[str] | None = None,
+    below: Sequence[Selection] = (),
 ) -> WrittenImage:
     """Write an image `name` of one layer, with the paths `kept` of `view`, or with all.
 
-    `destination` becomes a tar file where it ends in `.tar`, else a folder, whole or not at all;
-    what was there goes. What the image runs, its user, labels and all else of its config stay. The
-    same input gives the same digests. Raises UserError for a name that is none, or a destination in
-    the place of the original, and as `select`, `contents_of` and writing do.
+    Under it are layers of the selections `below`, the lowest first, from other views of the same
+    image, which other images may have too. `destination` becomes a tar file where it ends in
+    `.tar`, else a folder, whole or not at all; what was there goes. What the image runs, its user,
+    labels and all else of its config stay. The same input gives the same digests. Raises UserError
+    for a name that is none, or a destination in the place of the original, and as `select`,
+    `contents_of` and writing do.
     """
     reference = Reference.parse(name)
     _check_place(image.path, destination)
-    selection = select(view, kept)
+    selections = [*below, select(view, kept)]
     with new_layout(destination) as layout:
-        layer = _add_layer(layout, image, selection, compression)
-        config = _json(_slim_config(image, layer, selection.paths))
-        manifest = _json(_manifest(image, layer, _described(descriptor.CONFIG, config)))
-        written = WrittenImage(layout.add_blob(manifest), layout.add_blob(config), layer)
+        layers = [_add_layer(layout, image, each, compression) for each in selections]
+        config = _json(_slim_config(image, layers, selections))
+        manifest = _json(_manifest(image, layers, _described(descriptor.CONFIG, config)))
+        written = WrittenImage(layout.add_blob(manifest), layout.add_blob(config), tuple(layers))
         index = _index(image, _described(descriptor.MANIFEST, manifest), reference)
         archive = {
             "Config": blob_name(written.config_digest),
             "RepoTags": [str(reference)],
-            "Layers": [blob_name(layer.digest)],
+            "Layers": [blob_name(layer.digest) for layer in layers],
         }
         layout.add_data(oci_layout.LAYOUT_NAME, _json({"imageLayoutVersion": "1.0.0"}))
         layout.add_data(oci_layout.INDEX_NAME, _json(index))
@@ -98,30 +104,44 @@ def _add_layer(
     return written[0]
 
 
-def _slim_config(image: Image, layer: WrittenLayer, paths: int) -> dict[str, Any]:
+def _slim_config(
+    image: Image, layers: Sequence[WrittenLayer], selections: Sequence[Selection]
+) -> dict[str, Any]:
     """Its history still tells how the files came about, but of no layer that is not there."""
     document = dict(image.config.document.values)
     earlier = image.config.history()
     for entry in earlier:
         entry["empty_layer"] = True
-    last: dict[str, Any] = {
-        "created_by": _CREATED_BY,
-        "comment": f"{paths} paths of the {len(image.layers)} layers above, in one",
-    }
-    if "created" in document:  # no other date would be the same next time
-        last["created"] = document["created"]
-    document["history"] = [*earlier, last]
-    document["rootfs"] = {"type": "layers", "diff_ids": [layer.diff_id]}
+    # No other date would be the same next time.
+    date = {"created": document["created"]} if "created" in document else {}
+    new = [
+        {
+            "created_by": _CREATED_BY,
+            "comment": f"{selection.paths} paths of the {len(image.layers)} layers above, in one",
+            **date,
+        }
+        for selection in selections
+    ]
+    document["history"] = [*earlier, *new]
+    document["rootfs"] = {"type": "layers", "diff_ids": [layer.diff_id for layer in layers]}
     return document
 
 
-def _manifest(image: Image, layer: WrittenLayer, config: dict[str, Any]) -> dict[str, Any]:
-    kind = _LAYER_TYPES[layer.compression]
+def _manifest(
+    image: Image, layers: Sequence[WrittenLayer], config: dict[str, Any]
+) -> dict[str, Any]:
     manifest = {
         "schemaVersion": 2,
         "mediaType": descriptor.MANIFEST,
         "config": config,
-        "layers": [{"mediaType": kind, "digest": layer.digest, "size": layer.size_bytes}],
+        "layers": [
+            {
+                "mediaType": _LAYER_TYPES[layer.compression],
+                "digest": layer.digest,
+                "size": layer.size_bytes,
+            }
+            for layer in layers
+        ],
     }
     annotations = {
         key: value

@@ -1,0 +1,39 @@
+"""`trimtab image partition`: an image for each program that a run executed."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from trimtab.cli.steps import console
+from trimtab.cli.terminal import Terminal, say_path
+from trimtab.debloating.several_images.partition import partition as partition_image
+from trimtab.errors import visible
+from trimtab.locks import writing_in
+
+
+def partition(
+    workspace: Annotated[
+        Path, typer.Argument(help="In which `trimtab image slim` made an image.")
+    ] = Path("trimtab_workspace"),
+    output: Annotated[
+        Path, typer.Option(help="The folder for PROGRAM/slim.tar of each of them.")
+    ] = Path("trimtab_partition"),
+) -> None:
+    """Write an image for each program that the traced runs executed, with it as the entrypoint.
+
+    Each is without the others, and what only these need. No program is run.
+    """
+    with writing_in(output), console.status("") as status:
+        written = partition_image(
+            workspace,
+            output,
+            lambda path, done, total: status.update(f"{done + 1} of {total}: {visible(path)}"),
+        )
+    table = Table("program", "image", "MB")
+    for program, archive in written.items():
+        table.add_row(visible(program), archive.parent.name, f"{archive.stat().st_size / 1e6:,.1f}")
+    Terminal().print(table)
+    for archive in written.values():
+        say_path(archive)

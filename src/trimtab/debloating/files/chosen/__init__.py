@@ -1,0 +1,1 @@
+"""Which files of an environment stay by its user's choice, and not because a run used them."""

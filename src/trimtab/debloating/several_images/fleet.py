@@ -1,0 +1,170 @@
+"""Slim images made again as a fleet: what one of them needs of their common base, all of them have.
+
+Each was made slim by itself, and another part of the base went from each. So its files and
+libraries are chosen again by what the programs of all of them used, as far as that is of the base,
+and come out alike. Whoever needs less has a little more, once for all.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from trimtab.config.groups.debloat import Fallback
+from trimtab.config.stages import DebloatStage, load
+from trimtab.debloating.debloat import Debloating
+from trimtab.debloating.fallback import Source
+from trimtab.debloating.several_images.sharing import CommonBase, SlimFileSystem, write_sharing
+from trimtab.debloating.targets.image import SLIM_IMAGE, STORE, Image
+from trimtab.errors import UserError
+from trimtab.files import read_limited
+from trimtab.images.compression import Compression
+from trimtab.records.manifest import Manifest
+from trimtab.records.misses.settling import Settling
+from trimtab.records.usage import Usage
+
+_MOST_BYTES = 1 << 24  # of a stage.json
+OnStep = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Member:
+    """A workspace in which an image was made slim."""
+
+    folder: Path
+    stage: DebloatStage
+    target: Image
+    usage: Usage
+    settling: Settling
+
+    @classmethod
+    def of(cls, folder: Path, destination: Path) -> Self:
+        """Return what `folder` has, for a fleet that is made, with its store, at `destination`.
+
+        Raises UserError where no slim image was made in it.
+        """
+        needed = [folder / name for name in ("stage.json", "usage.json", "settling.json")]
+        slim = folder / SLIM_IMAGE
+        if missing := next((path for path in (*needed, slim) if not path.is_file()), None):
+            raise UserError(
+                f"{folder}: no workspace of a slim image, {missing.name} is missing; expected one"
+                " in which `trimtab image slim` came to its end"
+            )
+        stage = load(read_limited(needed[0], _MOST_BYTES), DebloatStage, str(needed[0]))
+        if stage.debloat.fallback == Fallback.STORE:
+            store = str(destination / STORE)
+            stage = replace(stage, debloat=replace(stage.debloat, store=store))
+        return cls(
+            folder,
+            stage,
+            Image.of(stage.workloads[0]),
+            Usage.read(needed[1]),
+            Settling.read(needed[2]),
+        )
+
+    def usage_for(self, other: "Member", base: CommonBase) -> Usage:
+        """Return what its programs used of the base, as if it were of the image of `other`."""
+        ours, theirs = self.target.root.resolve(), other.target.root.resolve()
+        return self.usage.model_copy(
+            update={
+                "libraries": [
+                    replace(library, path=str(theirs / Path(library.path).relative_to(ours)))
+                    for library in self.usage.libraries
+                    if self._is_below(library.path, ours, base)
+                ],
+                "files": [
+                    file
+                    for file in self.usage.files
+                    if "missing" not in file.uses and (file.real_path or file.path) in base.paths
+                ],
+            }
+        )
+
+    def _is_below(self, path: str, root: Path, base: CommonBase) -> bool:
+        place = Path(path)
+        return place.is_relative_to(root) and f"/{place.relative_to(root)}" in base.paths
+
+
+def slim_together(
+    folders: Sequence[Path], destination: Path, on_step: OnStep = lambda words: None
+) -> list[Path]:
+    """Make the images of the workspaces `folders` slim again, so that they share a layer.
+
+    Returned are the archives, `destination`/WORKSPACE/slim.tar. Where their fallback is a store, it
+    is `destination`/store, with what was removed from any. The workspaces stay as they are.
+    Raises UserError where two have one name, or other options, where their images have no layer in
+    common, and as Debloating does.
+    """
+    members = [Member.of(folder, destination) for folder in folders]
+    names = [folder.resolve().name for folder in folders]
+    if len(set(names)) < len(names):
+        raise UserError(f"{', '.join(names)}: expected workspaces of different names")
+    options = members[0].stage.debloat
+    for member in members:
+        if member.stage.debloat != options:
+            raise UserError(
+                f"{member.folder}: was made slim with other options than {members[0].folder}; make"
+                " both slim with the same ones"
+            )
+    base = CommonBase([member.target.unpacked.image for member in members])
+    places = [destination / name for name in names]
+    with ExitStack() as stack:
+        every = [
+            stack.enter_context(_debloating(member, members, base, place))
+            for member, place in zip(members, places, strict=True)
+        ]
+        on_step("choosing what all of them keep of the base")
+        _agree(every, base)
+        for name, member, debloating, place in zip(names, members, every, places, strict=True):
+            on_step(f"{name}: libraries and files")
+            debloating.write()
+            member.target.build_file_system(
+                place, options.share, Source.of(options), place / "env", again=False
+            )
+    on_step("writing the images")
+    slim = [
+        SlimFileSystem(
+            member.target.unpacked,
+            place / "env",
+            frozenset(Manifest.read(place / "manifest.json").files),
+        )
+        for member, place in zip(members, places, strict=True)
+    ]
+    archives = [place / SLIM_IMAGE for place in places]
+    write_sharing(base, slim, archives, Compression(options.compression))
+    return archives
+
+
+def _debloating(
+    member: Member, members: Sequence[Member], base: CommonBase, place: Path
+) -> Debloating:
+    """Return what makes `member` slim at `place` for what all of `members` used of the base."""
+    member.target.check_place(place / "env")
+    usages = [member.folder / "usage.json"]
+    for number, other in enumerate(members):
+        if other is not member:
+            usages.append(place / "usages" / f"{number}.json")
+            other.usage_for(member, base).write(usages[-1])
+    debloating = Debloating(member.stage, usages, place)
+    for other in members:
+        debloating.keep(
+            [
+                miss
+                for miss in other.settling.missed
+                if other is member or f"/{miss.library}" in base.paths
+            ]
+        )
+    return debloating
+
+
+def _agree(every: Sequence[Debloating], base: CommonBase) -> None:
+    """Have all of them keep what any keeps of the base, with what that leads to in each."""
+    while True:
+        kept = [debloating.stays() & base.paths for debloating in every]
+        union = frozenset().union(*kept)
+        if all(each == union for each in kept):
+            return
+        for debloating, each in zip(every, kept, strict=True):
+            if each != union:
+                debloating.keep_files(path.removeprefix("/") for path in union - each)
