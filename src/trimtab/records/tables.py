@@ -123,6 +123,7 @@ FILES = pa.schema(
         ("package", _text),  # as `pip:numpy`; empty where none claims it
         ("kind", _text),  # of a file, as `byte code`; empty for others
         ("size_bytes", _int),  # of a file; 0 where another name of it counts
+        ("counts", _bool),  # as a file: not a link or folder, nor a further name of a file
         ("kept", _bool),
         ("reason", _text),  # why it stays, or empty
     ]
