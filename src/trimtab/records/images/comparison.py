@@ -38,11 +38,7 @@ class GadgetCount:
 
 @dataclass(frozen=True, config=PART)
 class KnownVulnerability:
-    """A vulnerability of a package: its CVE number, or else the name of its advisory.
-
-    The package is named as advisories of its ecosystem name it: of Debian, Ubuntu and Alpine it is
-    the source package.
-    """
+    """A vulnerability of an installed package: its CVE number, or else the name of its advisory."""
 
     name: Text
     advisories: list[Text]

@@ -3,7 +3,7 @@
 import struct
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -95,10 +95,15 @@ class GadgetCounter:
 @contextmanager
 def gadget_counter() -> Iterator[GadgetCounter]:
     """Start a counter for the block. Raises UserError where it was not built."""
-    command = [native_path(COUNTER)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        try:
-            yield GadgetCounter(process)
-        except BaseException:
-            process.kill()
-            raise
+    process = subprocess.Popen(
+        [native_path(COUNTER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        yield GadgetCounter(process)
+    finally:
+        process.kill()  # it has nothing to finish
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+        process.stdout.close()
+        process.wait()

@@ -18,12 +18,12 @@ def known_vulnerabilities(
     """
     wanted = defaultdict(list)
     for package in packages:
-        wanted[package.ecosystem.partition(":")[0], package.name].append(package)
+        wanted[package.ecosystem.partition(":")[0], package.source].append(package)
     found: dict[tuple[str, str, str], dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for advisory in advisories:
         for affected in advisory.affected:
             for package in wanted.get((affected.ecosystem.partition(":")[0], affected.package), ()):
-                if _is_for(affected, package) and affected.has(package.version):
+                if _is_for(affected, package) and affected.has(package.source_version):
                     for name in advisory.vulnerabilities:
                         found[package.identity][name].add(advisory.name)
     return {

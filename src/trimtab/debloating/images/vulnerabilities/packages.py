@@ -20,14 +20,17 @@ _ECOSYSTEMS = {"debian": "Debian", "ubuntu": "Ubuntu", "alpine": "Alpine"}
 
 @dataclass(frozen=True)
 class Package:
-    """A package: of the distributions' ecosystems the source package, as `Debian:12`, `openssl`.
+    """A package as it is installed: its ecosystem, as `Debian:12`, its name and its version.
 
+    `source` and `source_version` are what advisories name, of a distribution the source package.
     `paths` are its files in the tree, none where nothing lists them.
     """
 
     ecosystem: str
     name: str
     version: str
+    source: str
+    source_version: str
     paths: frozenset[str]
 
     @property
@@ -108,10 +111,8 @@ def _of_dpkg(tree: Tree, release: str) -> Iterator[Package]:
             continue
         source = _SOURCE.match(fields.get("Source", package))
         paths = frozenset(paths_of[f"dpkg:{package}"])
-        if source is None:
-            yield Package(release, package, version, paths)
-        else:
-            yield Package(release, source[1], source[2] or version, paths)
+        name, of_source = (source[1], source[2]) if source else (package, None)
+        yield Package(release, package, version, name, of_source or version, paths)
 
 
 def _of_apk(tree: Tree, release: str) -> Iterator[Package]:
@@ -127,7 +128,8 @@ def _of_apk(tree: Tree, release: str) -> Iterator[Package]:
             else:
                 said.setdefault(key, value)
         if "P" in said and "V" in said:
-            yield Package(release, said.get("o", said["P"]), said["V"], frozenset(paths))
+            name, version = said["P"], said["V"]
+            yield Package(release, name, version, said.get("o", name), version, frozenset(paths))
 
 
 def _of_pip(tree: Tree) -> Iterator[Package]:
@@ -145,8 +147,9 @@ def _of_pip(tree: Tree) -> Iterator[Package]:
         if "Name" in fields and "Version" in fields:
             name = re.sub(r"[-_.]+", "-", fields["Name"]).lower()  # PEP 503
             # A local version (`+cpu`) is a build of the public one, which advisories name.
-            version = fields["Version"].partition("+")[0]
-            yield Package("PyPI", name, version, frozenset(paths_of[metadata]))
+            version = fields["Version"]
+            public = version.partition("+")[0]
+            yield Package("PyPI", name, version, name, public, frozenset(paths_of[metadata]))
 
 
 def _of_npm(tree: Tree) -> Iterator[Package]:
@@ -162,7 +165,7 @@ def _of_npm(tree: Tree) -> Iterator[Package]:
         if isinstance(document, dict):
             name, version = document.get("name"), document.get("version")
             if isinstance(name, str) and isinstance(version, str):
-                yield Package("npm", name, version, frozenset(paths))
+                yield Package("npm", name, version, name, version, frozenset(paths))
 
 
 def _text(tree: Tree, path: str) -> str:
