@@ -19,7 +19,7 @@ PART_BYTES = 24_000
 MOST_BYTES = 9
 # Far transfers, and what user mode does not execute: no part of a gadget here.
 NONE = re.compile(
-    r"\(bad\)|lock|in |out |ins|outs|hlt|cli|sti|int3|int1|iret|sys(exit|ret)|[lr]jmp|l?call +\*?.*far"
+    r"\(bad\)|lock|(rex\S* )?(in|out) |ins|outs|hlt|cli|sti|int3|int1|iret|sys(exit|ret)|[lr]jmp"
     r"|wrmsr|rdmsr|rdpmc|ud\d|[ls][gil]dt|lmsw|smsw|[ls]tr|ver[rw]|lar|lsl|inv|wbinvd|clts|rsm|clac|stac"
     r"|mov +%[cd]r|mov +.*,%[cd]r|data16 +(call|jmp)"
 )
