@@ -3,15 +3,14 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from trimtab.debloating.files.packages import packages_of
+from trimtab.debloating.files.packages import APK, packages_of
 from trimtab.debloating.files.python_distributions import Distributions
 from trimtab.debloating.files.tree import NodeKind, Tree, joined
 
 _DPKG, _DISTROLESS = "/var/lib/dpkg/status", "/var/lib/dpkg/status.d"
-_APK = ("/lib/apk/db/installed", "/usr/lib/apk/db/installed")
 _OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
 _SOURCE = re.compile(r"(\S+)(?: \((\S+)\))?")
 _NODE_PACKAGE = re.compile(r".*/node_modules/(?:@[^/]+/)?[^/@.][^/]*(?=/)")
@@ -44,11 +43,11 @@ def packages_in(tree: Tree) -> list[Package]:
 
     Packages of a distribution are named by the release that os-release tells.
     """
-    release = _release(tree)
+    release, owners = _release(tree), packages_of(tree)
     return [
-        *_of_dpkg(tree, release),
-        *_of_apk(tree, release),
-        *_of_pip(tree),
+        *_of_dpkg(tree, owners, release),
+        *_of_apk(tree, owners, release),
+        *_of_pip(tree, owners),
         *_of_npm(tree),
     ]
 
@@ -86,10 +85,8 @@ def _release(tree: Tree) -> str:
     return f"{ecosystem}:{version}"
 
 
-def _of_dpkg(tree: Tree, release: str) -> Iterator[Package]:
-    paths_of = defaultdict(set)
-    for path, owner in packages_of(tree).items():
-        paths_of[owner].add(path)
+def _of_dpkg(tree: Tree, owners: Mapping[str, str], release: str) -> Iterator[Package]:
+    paths_of = _paths_of(owners)
     texts = [_text(tree, _DPKG)]
     for name in tree.names.get(_DISTROLESS, ()):
         text = _text(tree, joined(_DISTROLESS, name))
@@ -115,32 +112,25 @@ def _of_dpkg(tree: Tree, release: str) -> Iterator[Package]:
         yield Package(release, package, version, name, of_source or version, paths)
 
 
-def _of_apk(tree: Tree, release: str) -> Iterator[Package]:
-    """Read apk's database: a letter a field, `F` a folder and `R` a file in it."""
-    for stanza in "\n\n".join(_text(tree, path) for path in _APK).split("\n\n"):
-        said: dict[str, str] = {}
-        paths, folder = set(), ""
-        for key, _, value in (line.partition(":") for line in stanza.splitlines()):
-            if key == "F":
-                folder = value
-            elif key == "R" and (path := f"/{folder}/{value}".replace("//", "/")) in tree.nodes:
-                paths.add(path)
-            else:
-                said.setdefault(key, value)
-        if "P" in said and "V" in said:
-            name, version = said["P"], said["V"]
-            yield Package(release, name, version, said.get("o", name), version, frozenset(paths))
+def _of_apk(tree: Tree, owners: Mapping[str, str], release: str) -> Iterator[Package]:
+    """Read apk's database, whose fields have a letter each."""
+    paths_of = _paths_of(owners)
+    for stanza in "\n\n".join(_text(tree, path) for path in APK).split("\n\n"):
+        fields = _fields(stanza)
+        if "P" in fields and "V" in fields:
+            name, version = fields["P"], fields["V"]
+            paths = frozenset(paths_of[f"apk:{name}"])
+            yield Package(release, name, version, fields.get("o", name), version, paths)
 
 
-def _of_pip(tree: Tree) -> Iterator[Package]:
+def _of_pip(tree: Tree, owners: Mapping[str, str]) -> Iterator[Package]:
     distributions = Distributions.of(tree)
     paths_of = defaultdict(set)
     for path, metadata in distributions.metadata_of.items():
         if tree.nodes[path].kind is NodeKind.FILE:
             paths_of[metadata].add(path)
-    for metadata in distributions.names:
-        if metadata.startswith("/usr/lib/python3/"):  # Debian's packages have advisories of theirs
-            continue
+    # Packages of the system have advisories of their own.
+    for metadata in sorted(distributions.names.keys() - distributions.of_others(owners)):
         places = (joined(metadata, "METADATA"), joined(metadata, "PKG-INFO"), metadata)
         text = next((text for place in places if (text := _text(tree, place))), "")
         fields = _fields(text.partition("\n\n")[0])
@@ -166,6 +156,13 @@ def _of_npm(tree: Tree) -> Iterator[Package]:
             name, version = document.get("name"), document.get("version")
             if isinstance(name, str) and isinstance(version, str):
                 yield Package("npm", name, version, name, version, frozenset(paths))
+
+
+def _paths_of(owners: Mapping[str, str]) -> dict[str, set[str]]:
+    paths_of = defaultdict(set)
+    for path, owner in owners.items():
+        paths_of[owner].add(path)
+    return paths_of
 
 
 def _text(tree: Tree, path: str) -> str:
