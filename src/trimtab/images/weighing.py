@@ -1,7 +1,7 @@
 """What the layers of an image weigh, as a registry stores and sends them."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from trimtab.images.archives.image import Image
@@ -20,7 +20,7 @@ class Weight:
 
     uncompressed_bytes: int
     compressed_bytes: int
-    compress_s: float
+    compress_s: float = field(compare=False)
 
 
 def weigh(image: Image, compression: Compression) -> Weight:

@@ -42,7 +42,7 @@ class Distributions:
         return cls(metadata_of, names)
 
     def of_others(self, owners: Mapping[str, str]) -> set[str]:
-        """Return the folders of metadata that packages of the system installed, who own their files.
+        """Return the folders of metadata that packages of the system installed, which own them.
 
         `owners` has for each path that is of one its package, as `dpkg:python3-numpy`.
         """

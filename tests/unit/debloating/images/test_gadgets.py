@@ -177,9 +177,8 @@ def test_of_no_use(assembly: str, tmp_path: Path) -> None:
     [
         ("dec rdi; ret", 0), ("inc rax; ret", 1), ("pop rdi; ret", 2), ("pop rsi; ret", 3),
         ("xchg rax, rdi; ret", 4), ("push rsi; ret", 5), ("add rax, rsi; ret", 6),
-@pytest.mark.parametrize(
-    "given", [b"\1\0\0", struct.pack("<Q", 1 << 60), struct.pack("<Q", 9) + b"x"]
-)
+        ("mov [rdi], rax; ret", 7), ("mov rax, [rsi]; ret", 8), ("leave; ret", 9),
+        ("pop rbp; ret", 10),
     ],
 )  # fmt: skip
 def test_practical_classes(assembly: str, number: int, tmp_path: Path) -> None:
