@@ -69,8 +69,8 @@ class FilesByGroup(TargetSection):
         yield self._grouped(
             "files_kept_because",
             "Why files stay",
-            "What would bring more: the files that stay, by the rule that keeps them; `used` are"
-            " those that a run used.",
+            "What would bring more: the files that stay, each by the first of the reasons that"
+            " keep it.",
             "reason",
         )
         yield self._large()
