@@ -49,7 +49,8 @@ class Distributions:
         return {
             metadata
             for path, metadata in self.metadata_of.items()
-            if path.startswith(metadata) and owners.get(path, "").startswith(("dpkg:", "apk:"))
+            if owners.get(path, "").startswith(("dpkg:", "apk:"))
+            and path.startswith(posixpath.dirname(metadata))
         }
 
 
