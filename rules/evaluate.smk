@@ -42,6 +42,7 @@ rule evaluate_experiment:
         manifests=targets("manifest.json"),
         libraries=targets("libraries.parquet"),
         used=targets("used.json"),
+        files=targets("files.parquet"),
         weights=targets("environment.json"),
         verdicts=targets("verify.json"),
         verify_runs=targets("verify_runs.parquet"),

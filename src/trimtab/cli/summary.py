@@ -57,7 +57,7 @@ def removed_files_in(folder: Path) -> Table | None:
     if totals is None:
         return None
     paths = read_table(folder / "files.parquet", FILES)
-    removed = paths[(paths["type"] == "file") & ~paths["kept"]]
+    removed = paths[paths["counts"] & ~paths["kept"]]
     table = Table("files that went", "files", "bytes")
     for column, of_none in (("package", "of no package"), ("kind", "")):
         groups = removed.groupby(column)["size_bytes"].agg(["count", "sum"])

@@ -146,11 +146,12 @@ def removed_paths(debloated: Path) -> set[str]:
 
 def _of_file(file: CountedFile | None) -> dict[str, Any]:
     if file is None:
-        return {"package": "", "kind": "", "size_bytes": 0}
+        return {"package": "", "kind": "", "size_bytes": 0, "counts": False}
     return {
         "package": escaped(file.package),
         "kind": file.kind.value,
         "size_bytes": file.size_bytes,
+        "counts": file.counts,
     }
 
 

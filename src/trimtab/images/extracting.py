@@ -87,7 +87,7 @@ class _Extracting:
     def _write(self, name: str, node: Node, pieces: Iterator[bytes]) -> None:
         path = self._path(name)
         with open(os.open(path, _NEW, 0o600), "wb") as file:
-            for piece in _placed(file, node, pieces):
+            for piece in placed(file, node, pieces):
                 file.write(piece)
             file.truncate(node.size_bytes)
         self._describe(name, node, path)
@@ -140,7 +140,7 @@ class _Extracting:
                 refused.append(f"/{name}")
 
 
-def _placed(file: IO[bytes], node: Node, pieces: Iterator[bytes]) -> Iterator[bytes]:
+def placed(file: IO[bytes], node: Node, pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Yield pieces, the file being where each belongs: those of a sparse one lie apart."""
     if node.segments is None:
         yield from pieces

@@ -1,9 +1,12 @@
 """What the layers of an image weigh, as a registry stores and sends them."""
 
+import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from trimtab.images.archives.image import Image
+from trimtab.images.archives.region import Region, identity_of, opened
 from trimtab.images.compression import Compression, compressor
 from trimtab.images.layers import open_layer
 from trimtab.images.tar.stream import CHUNK_BYTES
@@ -11,10 +14,14 @@ from trimtab.images.tar.stream import CHUNK_BYTES
 
 @dataclass(frozen=True)
 class Weight:
-    """Bytes of all layers, each once: as tar archives, and compressed one by one."""
+    """Bytes of all layers, each once: as tar archives, and compressed one by one.
+
+    `compress_s` is the wall time of compressing them, without that of reading them.
+    """
 
     uncompressed_bytes: int
     compressed_bytes: int
+    compress_s: float = field(compare=False)
 
 
 def weigh(image: Image, compression: Compression) -> Weight:
@@ -28,6 +35,7 @@ def total_weight(weights: Iterable[Weight]) -> Weight:
     return Weight(
         sum(weight.uncompressed_bytes for weight in every),
         sum(weight.compressed_bytes for weight in every),
+        sum(weight.compress_s for weight in every),
     )
 
 
@@ -40,15 +48,51 @@ def layer_weights(
     view has been made, which checks its digests. Raises ImageError where it was changed since.
     """
     weights = dict(known or {})
-    for number, layer in enumerate(image.layers):
-        if layer.diff_id in weights:
-            continue
-        packing = compressor(compression)
-        before_bytes = after_bytes = 0
-        with open_layer(image, number) as stream:
-            while piece := stream.take(CHUNK_BYTES):
-                before_bytes += len(piece)
-                after_bytes += len(packing.compress(piece))
-        after_bytes += len(packing.flush())
-        weights[layer.diff_id] = Weight(before_bytes, after_bytes)
+    for layer in image.layers:
+        if layer.diff_id not in weights:
+            number = _numbers(image)[layer.diff_id]
+            weights[layer.diff_id] = _compressed(image, number, compression, None)
     return {layer.diff_id: weights[layer.diff_id] for layer in image.layers}
+
+
+def recompressed(image: Image, compression: Compression, folder: Path) -> tuple[Image, Weight]:
+    """Return `image` with its layers compressed anew, as files in `folder`, and what they weigh.
+
+    Its view, made before, is the new one's too. Raises as `weigh` does, and OSError where the files
+    cannot be written.
+    """
+    numbers = _numbers(image)
+    weights = [
+        _compressed(image, number, compression, folder / str(number)) for number in numbers.values()
+    ]
+    layers = [
+        replace(layer, region=_whole(folder / str(numbers[layer.diff_id])), digest=None)
+        for layer in image.layers
+    ]
+    return replace(image, layers=tuple(layers)), total_weight(weights)
+
+
+def _numbers(image: Image) -> dict[str, int]:
+    return {layer.diff_id: number for number, layer in enumerate(image.layers)}
+
+
+def _compressed(image: Image, number: int, compression: Compression, path: Path | None) -> Weight:
+    before_bytes = after_bytes = 0
+    compress_s = 0.0
+    packing = compressor(compression)
+    with open_layer(image, number) as stream, (path or Path("/dev/null")).open("wb") as file:
+        while True:
+            piece = stream.take(CHUNK_BYTES)
+            before_bytes += len(piece)
+            began_s = time.perf_counter()
+            packed = packing.compress(piece) if piece else packing.flush()
+            compress_s += time.perf_counter() - began_s
+            after_bytes += len(packed)
+            file.write(packed)
+            if not piece:
+                return Weight(before_bytes, after_bytes, compress_s)
+
+
+def _whole(path: Path) -> Region:
+    with opened(path) as file:
+        return Region(path, 0, path.stat().st_size, identity_of(file))

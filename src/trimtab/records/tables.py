@@ -113,6 +113,7 @@ FILES = pa.schema(
         ("kind", _text),  # of a file, as `byte code`; empty for others
         ("group", _text),  # of a file, by which `keep` would have it stay; empty if none
         ("size_bytes", _int),  # of a file; 0 where another name of it counts
+        ("counts", _bool),  # as a file: not a link or folder, nor a further name of a file
         ("kept", _bool),
         ("reason", _text),  # why it stays, or empty
     ]

@@ -8,7 +8,7 @@ import pandas as pd
 from trimtab.evaluation.inputs.measurements import DebloatedTarget, Inputs, WorkloadFacts
 from trimtab.records.manifest import Environment, Manifest, Timings
 from trimtab.records.parquet.files import write_table
-from trimtab.records.tables import EPOCHS, LIBRARIES, RUNS
+from trimtab.records.tables import EPOCHS, FILES, LIBRARIES, RUNS
 from trimtab.records.usage import Usage, UsedGpu, UsedLibrary, UsedProcess
 from trimtab.records.used import UsedCode, UsedCodeByLibrary
 from trimtab.records.verdict import ResidentBytes, Verdict, VerifiedWorkload
@@ -202,6 +202,7 @@ def write_debloat(
     gpus: list[UsedGpu] | None = None,
     used: dict[str, UsedCode] | None = None,
     verified: list[VerifiedWorkload] | None = None,
+    files: list[dict[str, Any]] | None = None,
     **verdict: Any,
 ) -> Path:
     """Write a debloated target whose verification passed, unless `verdict` says otherwise."""
@@ -210,6 +211,7 @@ def write_debloat(
     rows = [row | {"target": target} for row in libraries]
     write_table(folder / "libraries.parquet", LIBRARIES, pd.DataFrame(rows))
     write_table(folder / "verify_runs.parquet", RUNS, pd.DataFrame(runs, columns=RUNS.names))
+    write_table(folder / "files.parquet", FILES, pd.DataFrame(files or [], columns=FILES.names))
     Manifest(
         target=target,
         hardware=HARDWARE,

@@ -57,6 +57,7 @@ from trimtab.config.groups.debloat import (
 )
 from trimtab.config.groups.workload import TargetConfig
 from trimtab.debloating.images.comparing import compare_images
+from trimtab.debloating.images.comparison_record import comparison_record
 from trimtab.debloating.images.packing import slim_name
 from trimtab.debloating.targets.image import SLIM_IMAGE, STORE
 from trimtab.errors import UserError
@@ -193,22 +194,35 @@ def compare(
     gbit_per_s: Annotated[
         float, typer.Option(min=0.001, help="The bandwidth of the transfer that is modelled.")
     ] = 1.0,
+    gadgets: Annotated[
+        bool, typer.Option(help="Count gadgets in machine code; half a minute for a GB of it.")
+    ] = False,
+    advisories: Annotated[
+        Path | None,
+        typer.Option(help="Known vulnerabilities as OSV JSON: a file, a folder, or a ZIP archive."),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option(help="A JSON file with all of it, also the lists of files.")
     ] = None,
 ) -> None:
     """Tell what AFTER no longer has of BEFORE, and what that is worth.
 
-    Files count once: links are none, and names of one file one. All layers are compressed anew,
-    with zstd. Seconds are modelled, of one core: save, transfer and unpack.
+    Files count once: links are none, and names of one file one. Both are compressed anew, with
+    zstd, and unpacked into TMPDIR, for the time that it takes; the transfer is modelled.
     """
-    with console.status("reading and compressing both images"):
-        compared = compare_images(image_at(before), image_at(after), gbit_per_s)
+    with console.status("reading, compressing and unpacking both images"):
+        compared = compare_images(
+            image_at(before),
+            image_at(after),
+            gbit_per_s,
+            count_gadgets=gadgets,
+            advisories=advisories,
+        )
     terminal = Terminal()
     terminal.print(sides_table(compared))
     terminal.print(removed_table(compared))
     if (large := large_files_table(compared)) is not None:
         terminal.print(large)
     if output is not None:
-        compared.record(before, after, gbit_per_s).write(output)
+        comparison_record(compared, before, after, gbit_per_s).write(output)
         say_path(output)

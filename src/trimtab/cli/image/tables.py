@@ -1,16 +1,39 @@
 """What `trimtab image compare` shows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from rich.table import Table
 from rich.text import Text
 
+from trimtab.debloating.files.kinds_of_files import FileKind
 from trimtab.debloating.images.comparing import Compared, Side
+from trimtab.debloating.images.exposure.gadgets import (
+    KINDS,
+    PRACTICAL,
+    PRACTICAL_WITH_ASLR,
+    TURING_COMPLETE,
+)
 from trimtab.errors import visible
+from trimtab.records.images.comparison import Step
 
+UNKNOWN = "\N{EN DASH}"
 _LARGEST = 15
 _LARGE_BYTES = 10_000_000
 _MOST_SHOWN = 6
+_CLASSES = (
+    ("practical", PRACTICAL, "practical"),
+    ("practical with ASLR", PRACTICAL_WITH_ASLR, "practical_with_aslr"),
+    ("Turing-complete", TURING_COMPLETE, "turing_complete"),
+)
+_PATHS: dict[str, Callable[[Side], Sequence[str]]] = {
+    "setuid and the like": lambda side: side.surface.setuid,
+    "shells": lambda side: side.surface.shells,
+    "interpreters": lambda side: side.surface.interpreters,
+    "that listen": lambda side: side.binaries.listening,
+    "that connect": lambda side: side.binaries.connecting,
+    "that speak TLS": lambda side: side.binaries.encrypting,
+    "binaries not understood": lambda side: side.binaries.others,
+}
 
 
 def sides_table(compared: Compared) -> Table:
@@ -21,40 +44,48 @@ def sides_table(compared: Compared) -> Table:
     _add_bytes(table, "layers", sides, lambda side: side.weight.uncompressed_bytes)
     _add_bytes(table, "layers, compressed", sides, lambda side: side.weight.compressed_bytes)
     table.add_section()
-    for words, part in (("save", "save_s"), ("transfer", "transfer_s"), ("unpack", "unpack_s"),
-                        ("provisioning", "total_s")):  # fmt: skip
-        before, after = (getattr(side.provisioning, part) for side in sides)
-        table.add_row(f"{words}, modelled", f"{before:.1f} s", f"{after:.1f} s",
-                      _less(before, after))  # fmt: skip
+    for words in ("save", "transfer", "unpack"):
+        steps: list[Step] = [getattr(side.provisioning, words) for side in sides]
+        sources = " and ".join(dict.fromkeys(step.source for step in steps))
+        _add_seconds(table, f"{words}, {sources}", [step.wall_s for step in steps])
+    _add_seconds(table, "provisioning", [side.provisioning.total_s for side in sides])
     table.add_section()
     _add_number(table, "files", [side.files for side in sides])
-    for words, part in (("executables", "executables"), ("setuid and the like", "setuid"),
-                        ("shells", "shells"), ("interpreters", "interpreters")):  # fmt: skip
-        paths = [getattr(side.surface, part) for side in sides]
+    _add_number(table, "packages", [len(side.packages) for side in sides])
+    _add_number(table, "executables", [len(side.surface.executables) for side in sides])
+    for words, listed in _PATHS.items():
+        paths = [listed(side) for side in sides]
         _add_number(table, words, [len(each) for each in paths])
-        if part != "executables" and 0 < len(paths[1]) <= _MOST_SHOWN:
+        if 0 < len(paths[1]) <= _MOST_SHOWN:
             table.add_row(Text(f"  left: {visible(' '.join(paths[1]))}", "dim"))
+    _add_gadgets(table, sides)
+    _add_vulnerabilities(table, sides)
     return table
 
 
 def removed_table(compared: Compared) -> Table:
-    """Return a table of what went: by package, by kind, and all."""
+    """Return a table of what went: by package, by kind, by reason, and all."""
     gone = compared.gone
-    table = Table("files that went", "MB", "")
-    for sizes, of_none in (
-        (gone.bytes_by_package(), "of no package"),
-        (gone.bytes_by_kind(), ""),
+    table = Table("files that went", "files", "MB")
+    by_reason: dict[str, tuple[int, int]] = {}
+    for file in gone.removed:
+        number, size_bytes = by_reason.get(reason := compared.reason(file), (0, 0))
+        by_reason[reason] = number + file.counts, size_bytes + file.size_bytes
+    for totals, of_none in (
+        (gone.removed_by_package(), "of no package"),
+        (gone.removed_by_kind(), ""),
+        (by_reason, ""),
     ):
-        rows = list(sizes.items())
-        for name, size_bytes in rows[:_LARGEST]:
-            table.add_row(visible(str(name) or of_none), _mb(size_bytes), "")
+        rows = list(totals.items())
+        for name, (number, size_bytes) in rows[:_LARGEST]:
+            table.add_row(visible(str(name) or of_none), f"{number:,}", _mb(size_bytes))
         if rest := rows[_LARGEST:]:
-            size_bytes = sum(size for _, size in rest)
-            table.add_row(f"{len(rest)} smaller", _mb(size_bytes), "")
+            number, size_bytes = (sum(part) for part in zip(*dict(rest).values(), strict=True))
+            table.add_row(f"{len(rest)} smaller", f"{number:,}", _mb(size_bytes))
         table.add_section()
-    table.add_row("all that went", _mb(gone.removed_bytes), f"{gone.removed_files:,} files")
+    table.add_row("all that went", f"{gone.removed_files:,}", _mb(gone.removed_bytes))
     table.add_row(
-        "of files that stayed", _mb(compared.smaller_bytes), f"{compared.smaller_files:,} files"
+        "of files that stayed", f"{compared.smaller_files:,}", _mb(compared.smaller_bytes)
     )
     return table
 
@@ -67,7 +98,45 @@ def large_files_table(compared: Compared) -> Table | None:
     table = Table("above 10 MB", "MB", "package")
     for file in sorted(large, key=lambda file: -file.size_bytes):
         table.add_row(visible(file.path), _mb(file.size_bytes), visible(file.package))
+    table.add_section()
+    libraries = [file for file in large if file.kind is FileKind.SHARED_LIBRARY]
+    for words, files in (("all of these", large), ("shared libraries", libraries)):
+        table.add_row(words, _mb(sum(file.size_bytes for file in files)), f"{len(files):,} files")
     return table
+
+
+def _add_gadgets(table: Table, sides: tuple[Side, Side]) -> None:
+    before, after = (side.gadgets for side in sides)
+    if before is None or after is None:
+        return
+    table.add_section()
+    for place, kind in enumerate(KINDS):
+        _add_number(table, f"gadgets, {kind}", [before.usable[place], after.usable[place]])
+    scores = [
+        UNKNOWN if it.mean_score is None else f"{it.mean_score:.2f}" for it in (before, after)
+    ]
+    table.add_row("their mean score, low is good", *scores, "")
+    for words, number, part in _CLASSES:
+        classes = [getattr(it, part).bit_count() for it in (before, after)]
+        table.add_row(f"classes, {words}", *(f"{count} of {number}" for count in classes), "")
+    files = [(side.binaries.gadgets or {}).values() for side in sides]
+    _add_number(table, "files with all practical ones",
+                [sum(it.is_sufficient for it in of_side) for of_side in files])  # fmt: skip
+
+
+def _add_vulnerabilities(table: Table, sides: tuple[Side, Side]) -> None:
+    before, after = (side.vulnerabilities for side in sides)
+    if before is None or after is None:
+        return
+    table.add_section()
+    found = before, after
+    _add_number(table, "known vulnerabilities", [len({it.name for it in each}) for each in found])
+    packages = [{(it.ecosystem, it.package, it.version) for it in each} for each in found]
+    _add_number(table, "packages that have some", [len(some) for some in packages])
+
+
+def _add_seconds(table: Table, words: str, seconds: list[float]) -> None:
+    table.add_row(words, *(f"{each:.1f} s" for each in seconds), _less(*seconds))
 
 
 def _add_bytes(

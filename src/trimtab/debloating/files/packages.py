@@ -1,14 +1,15 @@
-"""Which package each path of a tree is of, by the databases of dpkg, conda and pip."""
+"""Which package each path of a tree is of, by the databases of dpkg, apk, conda and pip."""
 
 import json
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from trimtab.debloating.files.python_distributions import Distributions
 from trimtab.debloating.files.tree import NodeKind, Tree, joined
 
 _DPKG = "/var/lib/dpkg/info"
+APK = ("/lib/apk/db/installed", "/usr/lib/apk/db/installed")
 _BYTE_CODE = re.compile(r"(.*)/__pycache__/([^/.]+)\.[^/]*\.pyc\Z")
 _MOST_CONDA_BYTES = 1 << 26
 
@@ -17,11 +18,14 @@ def packages_of(tree: Tree) -> dict[str, str]:
     """Return for each path that a package installed its package, as `dpkg:libc6`.
 
     Where several claim a path the one that was installed last as a whole counts: conda's, then
-    pip's, then dpkg's. A file that no package claims is left out; what is damaged claims none.
+    pip's, then dpkg's and apk's. Python modules of Debian's packages, which have metadata as well,
+    are dpkg's. A file that no package claims is left out; what is damaged claims none.
     """
     owners: dict[str, str] = {}
+    for path, package in (*_of_dpkg(tree), *_of_apk(tree)):
+        owners[path] = package
     conda = ((path, f"conda:{name}") for path, _, name in conda_files(tree))
-    for path, package in (*_of_dpkg(tree), *_of_pip(tree), *conda):
+    for path, package in (*_of_pip(tree, owners), *conda):
         owners[path] = package
     for path in tree.nodes:
         if path not in owners and (match := _BYTE_CODE.match(path)):
@@ -49,11 +53,26 @@ def _of_dpkg(tree: Tree) -> Iterator[tuple[str, str]]:
                 yield at, f"dpkg:{package}"
 
 
-def _of_pip(tree: Tree) -> Iterator[tuple[str, str]]:
+def _of_apk(tree: Tree) -> Iterator[tuple[str, str]]:
+    """Read apk's database: a letter a field, `P` a package, `F` a folder and `R` a file in it."""
+    for database in APK:
+        if database in tree.nodes and tree.nodes[database].kind is NodeKind.FILE:
+            package = folder = ""
+            for line in tree.text(database).splitlines():
+                key, _, value = line.partition(":")
+                if key == "P":
+                    package = value
+                elif key == "F":
+                    folder = f"/{value}" if value else ""
+                elif key == "R" and (path := f"{folder}/{value}") in tree.nodes:
+                    yield path, f"apk:{package}"
+
+
+def _of_pip(tree: Tree, owners: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     distributions = Distributions.of(tree)
+    of_debian = distributions.of_others(owners)
     for path, metadata in distributions.metadata_of.items():
-        # Debian's packages of Python modules have metadata as well: they are dpkg's.
-        if not path.startswith("/usr/lib/python3/"):
+        if metadata not in of_debian:
             yield path, f"pip:{distributions.names[metadata]}"
 
 

@@ -3,7 +3,7 @@
 import csv
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -40,6 +40,18 @@ class Distributions:
                 for file in _files(tree, path, match["name"], claimed):
                     metadata_of.setdefault(file, path)
         return cls(metadata_of, names)
+
+    def of_others(self, owners: Mapping[str, str]) -> set[str]:
+        """Return the folders of metadata that packages of the system installed, which own them.
+
+        `owners` has for each path that is of one its package, as `dpkg:python3-numpy`.
+        """
+        return {
+            metadata
+            for path, metadata in self.metadata_of.items()
+            if owners.get(path, "").startswith(("dpkg:", "apk:"))
+            and path.startswith(posixpath.dirname(metadata))
+        }
 
 
 def _files(tree: Tree, metadata: str, name: str, claimed: set[str]) -> Iterator[str]:

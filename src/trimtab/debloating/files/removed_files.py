@@ -18,13 +18,14 @@ class CountedFile:
     """A regular file: of which package ("" where none claims it) and which kind.
 
     `size_bytes` are those that stay or go with it: none where another name of the file stays, or is
-    listed before. Links and folders are no files.
+    listed before, which `counts` says. Links and folders are no files.
     """
 
     path: str
     package: str
     kind: FileKind
     size_bytes: int
+    counts: bool = True
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,13 @@ class Selection:
         """What is saved."""
         return sum(file.size_bytes for file in self.removed)
 
-    def bytes_by_kind(self) -> dict[FileKind, int]:
-        """Return what goes of each kind, the largest first."""
-        return _largest_first((file.kind, file.size_bytes) for file in self.removed)
+    def removed_by_kind(self) -> dict[FileKind, tuple[int, int]]:
+        """Return the files and bytes that go of each kind, the largest first."""
+        return _largest_first((file.kind, file) for file in self.removed)
 
-    def bytes_by_package(self) -> dict[str, int]:
-        """Return what goes of each package, the largest first."""
-        return _largest_first((file.package, file.size_bytes) for file in self.removed)
+    def removed_by_package(self) -> dict[str, tuple[int, int]]:
+        """Return the files and bytes that go of each package, the largest first."""
+        return _largest_first((file.package, file) for file in self.removed)
 
 
 def selection(tree: Tree, kept: Kept) -> Selection:
@@ -67,7 +68,8 @@ def selection(tree: Tree, kept: Kept) -> Selection:
         is_new = node.file_id is None or node.file_id not in counted
         counted.add(node.file_id)
         size_bytes = node.size_bytes if is_new else 0
-        file = CountedFile(path, packages.get(path, ""), kind_of_file(path), size_bytes)
+        package = packages.get(path, "")
+        file = CountedFile(path, package, kind_of_file(path), size_bytes, is_new)
         if path in kept:
             kept_files += is_new
             kept_bytes += size_bytes
@@ -78,8 +80,11 @@ def selection(tree: Tree, kept: Kept) -> Selection:
     return Selection(kept_files, kept_bytes, removed_files, tuple(stays), tuple(goes))
 
 
-def _largest_first(sizes: Iterable[tuple[_Key, int]]) -> dict[_Key, int]:
-    total: dict[_Key, int] = defaultdict(int)
-    for key, size_bytes in sizes:
-        total[key] += size_bytes
-    return dict(sorted(total.items(), key=lambda item: (-item[1], str(item[0]))))
+def _largest_first(files: Iterable[tuple[_Key, CountedFile]]) -> dict[_Key, tuple[int, int]]:
+    numbers: dict[_Key, int] = defaultdict(int)
+    sizes: dict[_Key, int] = defaultdict(int)
+    for key, file in files:
+        numbers[key] += file.counts
+        sizes[key] += file.size_bytes
+    order = sorted(sizes, key=lambda key: (-sizes[key], str(key)))
+    return {key: (numbers[key], sizes[key]) for key in order}

@@ -1,105 +1,99 @@
 """Two images side by side: what the second one no longer has, and what that is worth."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Self
+from functools import reduce
+from operator import add
+from pathlib import Path
 
 from trimtab.debloating.files.closure import Kept
-from trimtab.debloating.files.removed_files import Selection, selection
-from trimtab.debloating.files.tree import NodeKind
-from trimtab.debloating.images.provisioning import Provisioning, provisioning_of
+from trimtab.debloating.files.removed_files import CountedFile, Selection, selection
+from trimtab.debloating.files.tree import NodeKind, Tree
+from trimtab.debloating.images.exposure.binaries import Binaries, binaries_of
+from trimtab.debloating.images.exposure.gadgets import Gadgets
+from trimtab.debloating.images.provisioning import Provisioning, provisioned
 from trimtab.debloating.images.surface import Surface, surface_of
 from trimtab.debloating.images.view_tree import view_tree
+from trimtab.debloating.images.vulnerabilities.advisories import read_advisories
+from trimtab.debloating.images.vulnerabilities.known import known_vulnerabilities
+from trimtab.debloating.images.vulnerabilities.packages import Package, packages_in, packages_left
 from trimtab.images.archives.image import Image
-from trimtab.images.compression import Compression
 from trimtab.images.merging import merged_view
 from trimtab.images.node import Kind, Node
 from trimtab.images.view import View
-from trimtab.images.weighing import Weight, weigh
-from trimtab.records.images.comparison import GoneFile, ImageComparison, ImageSide
+from trimtab.images.weighing import Weight
+from trimtab.records.images.comparison import KnownVulnerability
+
+_Found = Mapping[tuple[str, str, str], list[KnownVulnerability]]
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two: `file_bytes` are those of its regular files, each once, links not at all."""
+    """One of the two: `file_bytes` are those of its regular files, each once, links not at all.
+
+    `packages` are those of which a file is there. `vulnerabilities` are None where no advisories
+    were given.
+    """
 
     files: int
     file_bytes: int
     weight: Weight
     provisioning: Provisioning
     surface: Surface
+    binaries: Binaries
+    packages: list[Package]
+    vulnerabilities: list[KnownVulnerability] | None
 
-    @classmethod
-    def of(cls, image: Image, view: View, gbit_per_s: float) -> Self:
-        """Measure an image; all its layers are compressed anew."""
-        files = {node for _, node in view.walk() if node.kind is Kind.FILE}
-        weight = weigh(image, Compression.ZSTD)
-        return cls(
-            files=len(files),
-            file_bytes=sum(node.size_bytes for node in files),
-            weight=weight,
-            provisioning=provisioning_of(weight, gbit_per_s),
-            surface=surface_of(view),
-        )
-
-    def record(self, name: str) -> ImageSide:
-        """Return it as the document has it."""
-        return ImageSide(
-            name=name,
-            files=self.files,
-            file_bytes=self.file_bytes,
-            layer_bytes=self.weight.uncompressed_bytes,
-            compressed_bytes=self.weight.compressed_bytes,
-            save_s=self.provisioning.save_s,
-            transfer_s=self.provisioning.transfer_s,
-            unpack_s=self.provisioning.unpack_s,
-            executables=len(self.surface.executables),
-            setuid=list(self.surface.setuid),
-            shells=list(self.surface.shells),
-            interpreters=list(self.surface.interpreters),
-        )
+    @property
+    def gadgets(self) -> Gadgets | None:
+        """Those of all its programs and libraries; None where they were not counted."""
+        by_file = self.binaries.gadgets
+        return None if by_file is None else reduce(add, by_file.values(), Gadgets())
 
 
 @dataclass(frozen=True)
 class Compared:
     """Both sides, the files that went, and by how many bytes files that stayed became smaller.
 
-    `gone` says what of the first one's files stayed as well.
+    `gone` says what of the first one's files stayed as well; `replaced` are the paths of those that
+    went at which the second one has something else, a link or a folder.
     """
 
     before: Side
     after: Side
     gone: Selection
+    replaced: frozenset[str]
     smaller_files: int
     smaller_bytes: int
 
-    def record(self, before: str, after: str, gbit_per_s: float) -> ImageComparison:
-        """Return it as the document of images of these names, compared at that bandwidth."""
-        return ImageComparison(
-            gbit_per_s=gbit_per_s,
-            before=self.before.record(before),
-            after=self.after.record(after),
-            removed=[
-                GoneFile(file.path, file.package, file.kind.value, file.size_bytes)
-                for file in self.gone.removed
-            ],
-            removed_bytes=self.gone.removed_bytes,
-            smaller_files=self.smaller_files,
-            smaller_bytes=self.smaller_bytes,
-        )
+    def reason(self, file: CountedFile) -> str:
+        """Return what there is in place of a file that went."""
+        if file.path in self.replaced:
+            return "something else is at its path"
+        return "nothing is at its path" if file.counts else "another of its names stayed or counts"
 
 
-def compare_images(before: Image, after: Image, gbit_per_s: float) -> Compared:
-    """Compare an image with what was made of it.
+def compare_images(
+    before: Image,
+    after: Image,
+    gbit_per_s: float,
+    *,
+    count_gadgets: bool = False,
+    advisories: Path | None = None,
+) -> Compared:
+    """Compare an image with what was made of it; both are compressed and unpacked on the way.
 
-    A file has gone where the second image has no regular file of its path. Raises ImageError where
-    one of both is damaged.
+    A file has gone where the second image has no regular file of its path. `advisories` are a file,
+    folder or archive, as `read_advisories` takes it. Raises ImageError where one of the images is
+    damaged, UserError for what are no advisories, and OSError where temporary files have no room.
     """
+    images = before, after
     views = merged_view(before), merged_view(after)
     files = [_files(view) for view in views]
-    tree = view_tree(before, views[0])
+    trees = [view_tree(image, view) for image, view in zip(images, views, strict=True)]
     stayed = [
         path
-        for path, node in tree.nodes.items()
+        for path, node in trees[0].nodes.items()
         if node.kind is not NodeKind.FILE or path in files[1]
     ]
     shrunk = {
@@ -107,13 +101,55 @@ def compare_images(before: Image, after: Image, gbit_per_s: float) -> Compared:
         for path, node in files[0].items()
         if path in files[1] and files[1][path].size_bytes < node.size_bytes
     }
+    gone = selection(trees[0], Kept({path: {} for path in stayed}))
+    packages = _packages(*trees)
+    known = None
+    if advisories is not None:
+        known = known_vulnerabilities([*packages[0], *packages[1]], read_advisories(advisories))
+    sides = [
+        _side(image, view, gbit_per_s, binaries_of(image, view, count_gadgets), there, known)
+        for image, view, there in zip(images, views, packages, strict=True)
+    ]
     return Compared(
-        before=Side.of(before, views[0], gbit_per_s),
-        after=Side.of(after, views[1], gbit_per_s),
-        gone=selection(tree, Kept({path: {} for path in stayed})),
+        before=sides[0],
+        after=sides[1],
+        gone=gone,
+        replaced=frozenset(file.path for file in gone.removed if file.path in trees[1].nodes),
         smaller_files=len(shrunk),
         smaller_bytes=sum(shrunk.values()),
     )
+
+
+def _packages(before: Tree, after: Tree) -> tuple[list[Package], list[Package]]:
+    installed = packages_in(before)
+    return packages_left(installed, before), packages_left(installed, after)
+
+
+def _side(
+    image: Image,
+    view: View,
+    gbit_per_s: float,
+    binaries: Binaries,
+    packages: list[Package],
+    known: _Found | None,
+) -> Side:
+    files = set(_files(view).values())
+    weight, provisioning = provisioned(image, view, gbit_per_s)
+    return Side(
+        files=len(files),
+        file_bytes=sum(node.size_bytes for node in files),
+        weight=weight,
+        provisioning=provisioning,
+        surface=surface_of(view),
+        binaries=binaries,
+        packages=packages,
+        vulnerabilities=None if known is None else list(_of(packages, known)),
+    )
+
+
+def _of(packages: Iterable[Package], known: _Found) -> Iterable[KnownVulnerability]:
+    for package in packages:
+        yield from known.get(package.identity, ())
 
 
 def _files(view: View) -> dict[str, Node]:

@@ -17,10 +17,12 @@ _KINDS = {
     of_images.Kind.FOLDER: NodeKind.FOLDER,
     of_images.Kind.LINK: NodeKind.LINK,
 }
-# What `packages_of` reads: the lists of dpkg, pip and conda.
+# What `packages_of` and `packages_in` read: the databases of dpkg, apk, pip, conda and npm.
 _DATABASE = re.compile(
-    r"/var/lib/dpkg/info/[^/]*\.list\Z|/conda-meta/[^/]*\.json\Z"
-    r"|\.(?:dist|egg)-info/(?:RECORD|installed-files\.txt|top_level\.txt)\Z"
+    r"/var/lib/dpkg/(?:info/[^/]*\.list|status|status\.d/[^/]*)\Z|/lib/apk/db/installed\Z"
+    r"|/(?:etc|usr/lib)/os-release\Z|/conda-meta/[^/]*\.json\Z"
+    r"|\.(?:dist|egg)-info(?:/(?:RECORD|installed-files\.txt|top_level\.txt|METADATA|PKG-INFO))?\Z"
+    r"|/node_modules/(?:@[^/]+/)?[^/]+/package\.json\Z"
 )
 _MOST_BYTES = 1 << 28  # of all lists; those of a whole CUDA environment have 20 MB
 

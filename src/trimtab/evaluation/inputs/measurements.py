@@ -11,6 +11,7 @@ from trimtab.evaluation.inputs.schedules import Schedules
 from trimtab.evaluation.inputs.tunings import TunedCell
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.manifest import Manifest
+from trimtab.records.tables import FILES
 from trimtab.records.usage import Usage
 from trimtab.records.used import UsedCode
 from trimtab.records.verdict import Verdict
@@ -72,7 +73,7 @@ class DebloatedTarget:
     `libraries` has the columns of LIBRARIES, `runs` those of RUNS (conditions original and
     debloated). `used` is the code that its workloads used, by library. `label` is the target's
     name, with the hardware where the experiment has several. `built` is its slim environment, if it
-    has one.
+    has one. `files` has the columns of FILES, and no rows where all files stay.
     """
 
     label: str
@@ -82,6 +83,7 @@ class DebloatedTarget:
     runs: pd.DataFrame
     used: Mapping[str, UsedCode] = field(default_factory=dict)
     built: BuiltEnvironment | None = None
+    files: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=FILES.names))
 
     @property
     def hardware(self) -> str:

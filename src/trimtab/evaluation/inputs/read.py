@@ -96,7 +96,8 @@ def _target(folder: Path) -> DebloatedTarget:
     _refuse_twice(f"{folder / 'verify_runs.parquet'}: run", keys)
     path = folder / "environment.json"
     built = BuiltEnvironment.read(path) if path.is_file() else None
-    return DebloatedTarget(manifest.target, manifest, verdict, libraries, runs, used, built)
+    files = read_table(folder / "files.parquet", tables.FILES)
+    return DebloatedTarget(manifest.target, manifest, verdict, libraries, runs, used, built, files)
 
 
 def _tuning(folder: Path, inputs: Inputs) -> TunedCell:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget
-from trimtab.evaluation.report.section import SIZE, TargetSection
+from trimtab.evaluation.report.section import FILES, TargetSection
 from trimtab.evaluation.report.tables import HARDWARE_COLUMN, MB, Column, Row, Table, target_row
 from trimtab.records.built_environment import BuiltEnvironment
 
@@ -12,8 +12,8 @@ from trimtab.records.built_environment import BuiltEnvironment
 class WholeEnvironment(TargetSection):
     """The environments that were built, on disk."""
 
-    order = 130
-    chapter = SIZE
+    order = 40
+    chapter = FILES
 
     @property
     def applies(self) -> bool:

@@ -29,6 +29,7 @@ class Chapter:
 
 
 # The headings that sections share; a section may as well bring a heading of its own.
+FILES = Chapter("files", "The whole environment", "Files")
 SIZE = Chapter("sizes", "Size", "Size")
 GPU_CODE = Chapter("gpu", "GPU code", "GPU code")
 IN_COMMON = Chapter("common", "What the targets have in common", "In common")

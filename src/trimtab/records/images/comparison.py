@@ -1,19 +1,58 @@
 """What `trimtab image compare` found out about two images."""
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
-from trimtab.records.values import Amount, Text, Whole
+from trimtab.records.values import Amount, Text, Whole, one_of
+
+
+@dataclass(frozen=True, config=PART)
+class Step:
+    """A step of provisioning: its wall time here, or what it takes by a model."""
+
+    wall_s: Amount
+    source: Annotated[str, one_of("measured", "modelled")]
+
+
+@dataclass(frozen=True, config=PART)
+class GadgetCount:
+    """Gadgets: all places where one begins, and those that are of use, alike ones of a file once.
+
+    Of these `mean_score` says how much they do besides; None where there are none. The last three
+    say of how many classes there is one: of 11, of 35 and of 17.
+    """
+
+    all: Whole
+    returns: Whole
+    jumps: Whole
+    calls: Whole
+    system_calls: Whole
+    mean_score: Amount | None
+    practical: Whole
+    practical_with_aslr: Whole
+    turing_complete: Whole
+
+
+@dataclass(frozen=True, config=PART)
+class KnownVulnerability:
+    """A vulnerability of an installed package: its CVE number, or else the name of its advisory."""
+
+    name: Text
+    advisories: list[Text]
+    ecosystem: Text
+    package: Text
+    version: Text
 
 
 @dataclass(frozen=True, config=PART)
 class ImageSide:
     """One image: `file_bytes` count each regular file once; layers are compressed with zstd.
 
-    Seconds are modelled. The paths are those of regular files that may be run, each once.
+    Paths are those of regular files, each once. What was not asked for is None: `gadgets`, by
+    file and `gadgets_in_all`, and `vulnerabilities`.
     """
 
     name: Text
@@ -21,26 +60,37 @@ class ImageSide:
     file_bytes: Whole
     layer_bytes: Whole
     compressed_bytes: Whole
-    save_s: Amount
-    transfer_s: Amount
-    unpack_s: Amount
+    save: Step
+    transfer: Step
+    unpack: Step
     executables: Whole
     setuid: list[Text]
     shells: list[Text]
     interpreters: list[Text]
+    listening: list[Text]
+    connecting: list[Text]
+    encrypting: list[Text]
+    other_binaries: list[Text]
+    packages: list[Text]
+    gadgets: dict[Text, GadgetCount] | None = None
+    gadgets_in_all: GadgetCount | None = None
+    files_sufficient_for_exploits: Whole | None = None
+    vulnerabilities: list[KnownVulnerability] | None = None
 
 
 @dataclass(frozen=True, config=PART)
 class GoneFile:
     """A regular file of the first image at whose path the second one has none.
 
-    `size_bytes` are 0 where another name of it stayed, or counts.
+    `size_bytes` are 0 where another name of it stayed, or counts; `counts` says whether it does.
     """
 
     path: Text
     package: Text
     kind: Text
+    reason: Text
     size_bytes: Whole
+    counts: bool
 
 
 class ImageComparison(Document):
@@ -48,11 +98,12 @@ class ImageComparison(Document):
 
     stage: ClassVar[str] = "trimtab image compare"
     most_bytes: ClassVar[int] = 1 << 28  # an image has 100,000 files
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     gbit_per_s: Amount
     before: ImageSide
     after: ImageSide
     removed: list[GoneFile] = Field(default_factory=list)
+    removed_files: Whole
     removed_bytes: Whole
     smaller_files: Whole
     smaller_bytes: Whole

@@ -1,14 +1,19 @@
 """What goes, by package and kind, each size once."""
 
 import json
+from pathlib import Path
 
+import pandas as pd
 from hand_made_root import Content, Link, root_of, used
 
+from trimtab.cli.summary import removed_files_in
 from trimtab.debloating.files.closure import kept_paths
 from trimtab.debloating.files.kinds_of_files import FileKind, kind_of_file
 from trimtab.debloating.files.packages import packages_of
 from trimtab.debloating.files.removed_files import CountedFile, selection
 from trimtab.debloating.files.tree import Node, NodeKind, Tree
+from trimtab.records.manifest import Environment, Manifest, RemovedFiles, Timings
+from trimtab.records.tables import FILES, write_table
 
 SITE = "/opt/lib/python3.11/site-packages"
 ROOT: dict[str, Content] = {
@@ -45,6 +50,28 @@ def test_packages_are_those_of_their_databases() -> None:
     assert "/opt/conda-meta/bad.json" not in packages
 
 
+def test_packages_of_alpine_and_what_pip_put_beside_debian_s() -> None:
+    ours = "/usr/lib/python3/dist-packages"
+    packages = packages_of(
+        root_of(
+            ROOT
+            | {
+                f"{ours}/torch/__init__.py": "",
+                f"{ours}/torch-2.dist-info/RECORD": "torch/__init__.py,,\n",
+                "/bin/busybox": "",
+                "/top": "",
+                "/usr/lib/apk/db/installed": (
+                    "P:busybox\nV:1\nF:bin\nR:busybox\nR:gone\nF:\nR:top\n"
+                ),
+            }
+        )
+    )
+    assert packages[f"{ours}/torch/__init__.py"] == "pip:torch"
+    assert packages[f"{ours}/apt/__init__.py"] == "dpkg:python3-apt"
+    assert packages["/bin/busybox"] == packages["/top"] == "apk:busybox"
+    assert "/bin/gone" not in packages
+
+
 def test_a_file_with_several_names_goes_once_and_only_with_its_last() -> None:
     two, single = Node(NodeKind.FILE, 100, file_id=(1, 2)), Node(NodeKind.FILE, 7)
     nodes = {"/": Node(NodeKind.FOLDER), "/a": two, "/b": two, "/c": single}
@@ -54,10 +81,37 @@ def test_a_file_with_several_names_goes_once_and_only_with_its_last() -> None:
     assert (none.kept_files, none.kept_bytes, none.removed_bytes) == (0, 0, 107)
     one = selection(tree, kept_paths(tree, [used("/b")]))
     assert one.removed == (
-        CountedFile("/a", "", FileKind.OTHER, 0),
+        CountedFile("/a", "", FileKind.OTHER, 0, counts=False),
         CountedFile("/c", "", FileKind.OTHER, 7),
     )
     assert (one.kept_files, one.kept_bytes) == (1, 100)
+    assert none.removed_by_kind() == {FileKind.OTHER: (2, 107)}
+    assert one.removed_by_package() == {"": (1, 7)}
+
+
+def test_tables_count_files_and_not_their_names(tmp_path: Path) -> None:
+    """As the summary of a debloating shows them, from its documents."""
+    row = {
+        "target": "t", "hardware": "h", "type": "file", "package": "dpkg:git", "kind": "programs",
+        "group": "", "kept": False, "reason": "",
+    }  # fmt: skip
+    rows = [
+        row | {"path": name, "size_bytes": size, "counts": size > 0}
+        for name, size in (("a", 3_000_000), ("b", 0), ("c", 0))
+    ]
+    write_table(tmp_path / "files.parquet", FILES, pd.DataFrame(rows))
+    Manifest(
+        target="t", hardware="h", workloads=["w"], environment=Environment("root_folder", "/r"),
+        mode="compact", symbols="strip", timings=Timings(1, 1, 1), files={},
+        removed_files=RemovedFiles(0, 0, 1, 3_000_000),
+    ).write(tmp_path / "manifest.json")  # fmt: skip
+    table = removed_files_in(tmp_path)
+    assert table is not None
+    cells = [list(map(str, column.cells)) for column in table.columns]
+    assert list(zip(*cells, strict=True)) == [
+        ("dpkg:git", "1", "3.0 MB"), ("programs", "1", "3.0 MB"),
+        ("all that went", "1", "3.0 MB"), ("all that stay", "0", "0.0 MB"),
+    ]  # fmt: skip
 
 
 def test_kinds() -> None:

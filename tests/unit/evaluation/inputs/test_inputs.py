@@ -13,7 +13,7 @@ from trimtab.records.used import UsedCode
 FILES = [
     *(f"profile/{name}" for name in ("usage.json", "runs.parquet", "epochs.parquet")),
     *(f"debloat/{name}.json" for name in ("manifest", "verify", "used")),
-    *(f"debloat/{name}.parquet" for name in ("libraries", "verify_runs")),
+    *(f"debloat/{name}.parquet" for name in ("libraries", "verify_runs", "files")),
 ]
 
 

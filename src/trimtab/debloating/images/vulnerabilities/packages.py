@@ -1,0 +1,180 @@
+"""The packages of a tree with their versions, named as advisories name them (OSV schema)."""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from trimtab.debloating.files.packages import APK, packages_of
+from trimtab.debloating.files.python_distributions import Distributions
+from trimtab.debloating.files.tree import NodeKind, Tree, joined
+
+_DPKG, _DISTROLESS = "/var/lib/dpkg/status", "/var/lib/dpkg/status.d"
+_OS_RELEASE = ("/etc/os-release", "/usr/lib/os-release")
+_SOURCE = re.compile(r"(\S+)(?: \((\S+)\))?")
+_NODE_PACKAGE = re.compile(r".*/node_modules/(?:@[^/]+/)?[^/@.][^/]*(?=/)")
+_ECOSYSTEMS = {"debian": "Debian", "ubuntu": "Ubuntu", "alpine": "Alpine"}
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package as it is installed: its ecosystem, as `Debian:12`, its name and its version.
+
+    `source` and `source_version` are what advisories name, of a distribution the source package.
+    `paths` are its files in the tree, none where nothing lists them.
+    """
+
+    ecosystem: str
+    name: str
+    version: str
+    source: str
+    source_version: str
+    paths: frozenset[str]
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """What it is, wherever it lies."""
+        return self.ecosystem, self.name, self.version
+
+
+def packages_in(tree: Tree) -> list[Package]:
+    """Return what dpkg, apk, pip and npm say is installed; what is damaged says nothing.
+
+    Packages of a distribution are named by the release that os-release tells.
+    """
+    release, owners = _release(tree), packages_of(tree)
+    return [
+        *_of_dpkg(tree, owners, release),
+        *_of_apk(tree, owners, release),
+        *_of_pip(tree, owners),
+        *_of_npm(tree),
+    ]
+
+
+def packages_left(before: Iterable[Package], tree: Tree) -> list[Package]:
+    """Return the packages of `tree` of which a file is there, by its databases and those `before`.
+
+    A file that no database in `tree` lists is of the package that it was of before.
+    """
+    files = {path for path, node in tree.nodes.items() if node.kind is NodeKind.FILE}
+    own = packages_in(tree)
+    claimed = frozenset[str]().union(*(package.paths for package in own))
+    earlier = {package.identity: package.paths for package in before}
+    left = {
+        package.identity: package
+        for package in own
+        if not (paths := package.paths or earlier.get(package.identity, frozenset()))
+        or paths & files
+    }
+    for package in before:
+        if (package.paths - claimed) & files:
+            left.setdefault(package.identity, package)
+    return sorted(left.values(), key=lambda package: package.identity)
+
+
+def _release(tree: Tree) -> str:
+    """Return the ecosystem of the distribution, as `Debian:12`; empty where it is none of ours."""
+    lines = next((lines for path in _OS_RELEASE if (lines := tree.lines_at(path))), [])
+    told = {key: value.strip("\"'") for key, _, value in (line.partition("=") for line in lines)}
+    ecosystem, version = _ECOSYSTEMS.get(told.get("ID", "")), told.get("VERSION_ID", "")
+    if ecosystem is None or not version:
+        return ecosystem or ""
+    if ecosystem == "Alpine":
+        version = "v" + ".".join(version.split(".")[:2])
+    return f"{ecosystem}:{version}"
+
+
+def _of_dpkg(tree: Tree, owners: Mapping[str, str], release: str) -> Iterator[Package]:
+    paths_of = _paths_of(owners)
+    texts = [_text(tree, _DPKG)]
+    for name in tree.names.get(_DISTROLESS, ()):
+        text = _text(tree, joined(_DISTROLESS, name))
+        if name.endswith(".md5sums"):
+            listed = (f"/{line.partition('  ')[2]}" for line in text.splitlines())
+            paths_of[f"dpkg:{name.removesuffix('.md5sums')}"].update(
+                path for path in listed if path in tree.nodes
+            )
+        else:
+            texts.append(text)
+    for stanza in re.split(r"\n\s*\n", "\n\n".join(texts)):
+        fields = _fields(stanza)
+        package, version = fields.get("Package"), fields.get("Version")
+        if (
+            not package
+            or not version
+            or not fields.get("Status", " installed").endswith(" installed")
+        ):
+            continue
+        source = _SOURCE.match(fields.get("Source", package))
+        paths = frozenset(paths_of[f"dpkg:{package}"])
+        name, of_source = (source[1], source[2]) if source else (package, None)
+        yield Package(release, package, version, name, of_source or version, paths)
+
+
+def _of_apk(tree: Tree, owners: Mapping[str, str], release: str) -> Iterator[Package]:
+    """Read apk's database, whose fields have a letter each."""
+    paths_of = _paths_of(owners)
+    for stanza in "\n\n".join(_text(tree, path) for path in APK).split("\n\n"):
+        fields = _fields(stanza)
+        if "P" in fields and "V" in fields:
+            name, version = fields["P"], fields["V"]
+            paths = frozenset(paths_of[f"apk:{name}"])
+            yield Package(release, name, version, fields.get("o", name), version, paths)
+
+
+def _of_pip(tree: Tree, owners: Mapping[str, str]) -> Iterator[Package]:
+    distributions = Distributions.of(tree)
+    paths_of = defaultdict(set)
+    for path, metadata in distributions.metadata_of.items():
+        if tree.nodes[path].kind is NodeKind.FILE:
+            paths_of[metadata].add(path)
+    # Packages of the system have advisories of their own.
+    for metadata in sorted(distributions.names.keys() - distributions.of_others(owners)):
+        places = (joined(metadata, "METADATA"), joined(metadata, "PKG-INFO"), metadata)
+        text = next((text for place in places if (text := _text(tree, place))), "")
+        fields = _fields(text.partition("\n\n")[0])
+        if "Name" in fields and "Version" in fields:
+            name = re.sub(r"[-_.]+", "-", fields["Name"]).lower()  # PEP 503
+            # A local version (`+cpu`) is a build of the public one, which advisories name.
+            version = fields["Version"]
+            public = version.partition("+")[0]
+            yield Package("PyPI", name, version, name, public, frozenset(paths_of[metadata]))
+
+
+def _of_npm(tree: Tree) -> Iterator[Package]:
+    paths_of = defaultdict(set)
+    for path, node in tree.nodes.items():
+        if node.kind is NodeKind.FILE and (found := _NODE_PACKAGE.match(path)):
+            paths_of[found[0]].add(path)
+    for folder, paths in paths_of.items():
+        try:
+            document = json.loads(_text(tree, joined(folder, "package.json")))
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(document, dict):
+            name, version = document.get("name"), document.get("version")
+            if isinstance(name, str) and isinstance(version, str):
+                yield Package("npm", name, version, name, version, frozenset(paths))
+
+
+def _paths_of(owners: Mapping[str, str]) -> dict[str, set[str]]:
+    paths_of = defaultdict(set)
+    for path, owner in owners.items():
+        paths_of[owner].add(path)
+    return paths_of
+
+
+def _text(tree: Tree, path: str) -> str:
+    node = tree.nodes.get(path)
+    return tree.text(path) if node is not None and node.kind is NodeKind.FILE else ""
+
+
+def _fields(stanza: str) -> dict[str, str]:
+    """Return the fields of a stanza of `Key: value` by name, the first one of a name."""
+    fields: dict[str, str] = {}
+    for line in stanza.splitlines():
+        key, colon, value = line.partition(":")
+        if colon and not key[:1].isspace():
+            fields.setdefault(key, value.strip())
+    return fields

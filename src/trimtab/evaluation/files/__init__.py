@@ -1,0 +1,1 @@
+"""The files of environments: what stayed, what went, and what they are."""
