@@ -24,6 +24,7 @@ from trimtab.cli.debloat_options import (
     SymbolsOption,
     UnloadedOption,
 )
+from trimtab.cli.image.start import start
 from trimtab.cli.image.tables import large_files_table, removed_table, sides_table
 from trimtab.cli.steps import (
     WORKSPACE,
@@ -61,6 +62,7 @@ EndsWith = Annotated[
     typer.Option(help="The exit code, or signal, that COMMAND has to end with; 0 by default."),
 ]
 STORE_INSIDE = "/trimtab/store"  # where containers have what was removed, if anywhere
+image.command()(start)
 IMAGE = typer.Argument(
     help="An archive, an OCI folder, or the name by which an engine (DOCKER_HOST) has it."
 )

@@ -22,7 +22,7 @@ from trimtab.images.writing.layer import WrittenLayer, write_layer
 from trimtab.images.writing.layout import Layout, blob_name, new_layout
 from trimtab.images.writing.reference import Reference
 
-_LAYER_TYPES = {
+LAYER_TYPES = {
     Compression.NONE: "application/vnd.oci.image.layer.v1.tar",
     Compression.GZIP: "application/vnd.oci.image.layer.v1.tar+gzip",
     Compression.ZSTD: "application/vnd.oci.image.layer.v1.tar+zstd",
@@ -116,7 +116,7 @@ def _slim_config(image: Image, layer: WrittenLayer, paths: int) -> dict[str, Any
 
 
 def _manifest(image: Image, layer: WrittenLayer, config: dict[str, Any]) -> dict[str, Any]:
-    kind = _LAYER_TYPES[layer.compression]
+    kind = LAYER_TYPES[layer.compression]
     manifest = {
         "schemaVersion": 2,
         "mediaType": descriptor.MANIFEST,
