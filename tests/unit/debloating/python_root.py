@@ -1,13 +1,16 @@
 """A root with this machine's Python in it, and as much of its library as starts it."""
 
 import shutil
+import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 
 from machine_root import root_of_programs
 
-PACKAGES = ("collections", "encodings", "importlib", "json", "re", "urllib")
+_LOADED = """
+import encodings.idna, importlib.util, json, py_compile, site, sys
+print(*(module.__file__ for module in sys.modules.values() if getattr(module, '__file__', None)))
+"""
 
 
 def root_of_python(root: Path, *, byte_code: bool = False) -> str:
@@ -15,16 +18,16 @@ def root_of_python(root: Path, *, byte_code: bool = False) -> str:
     interpreter = Path(sys.executable).resolve()
     root_of_programs(root, ["sh", str(interpreter)])
     (root / "srv").mkdir()
-    library = Path(sysconfig.get_paths()["stdlib"])
-    inside = root / library.relative_to("/")
-    inside.mkdir(parents=True, exist_ok=True)
-    left_out = None if byte_code else shutil.ignore_patterns("__pycache__")
-    for path in [*library.glob("*.py"), *(library / name for name in PACKAGES)]:
-        if path.is_dir():
-            shutil.copytree(path, inside / path.name, ignore=left_out)
-        else:
-            shutil.copy2(path, inside / path.name)
-    if byte_code:
-        shutil.copytree(library / "__pycache__", inside / "__pycache__")
-    (inside / "lib-dynload").mkdir()
+    loaded = subprocess.run(
+        [interpreter, "-I", "-S", "-c", _LOADED], check=True, capture_output=True, text=True
+    )
+    for path in map(Path, loaded.stdout.split()):
+        if path.suffix in (".py", ".so"):
+            inside = root / path.relative_to("/")
+            inside.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, inside)
+            cached = path.parent / f"__pycache__/{path.stem}.{sys.implementation.cache_tag}.pyc"
+            if byte_code and cached.is_file():
+                (inside.parent / "__pycache__").mkdir(exist_ok=True)
+                shutil.copy2(cached, inside.parent / "__pycache__")
     return str(interpreter)

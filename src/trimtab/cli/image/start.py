@@ -9,7 +9,9 @@ from trimtab.cli import program_options as given
 from trimtab.cli.image.start_tables import left_table, steps_table
 from trimtab.cli.steps import console
 from trimtab.cli.terminal import Terminal, say_path
-from trimtab.config.groups.workload import TargetConfig
+from trimtab.config.fields import MistakeError
+from trimtab.config.groups.workload import Marks, TargetConfig
+from trimtab.config.validate import checked
 from trimtab.errors import UserError
 from trimtab.images.compression import Compression
 from trimtab.profiling.cold_start.measuring import Conditions, measure_cold_starts
@@ -70,6 +72,10 @@ def start(
         drive=drive, ready=ready, address=address, stop=stop, user=user,
     )  # fmt: skip
     workload = program.workload(command or [], None)
+    try:
+        checked({"first_iteration": first_output}, Marks)
+    except MistakeError as error:
+        raise UserError(f"--first-output: {error.problem}") from None
     conditions = Conditions(
         gbit_per_s=gbit_per_s, compression=compression, rounds=rounds, first_output=first_output,
         store=None if store is None else absolute(store), drop_caches=drop_caches,

@@ -35,20 +35,21 @@ def take_apart(program: Program, stem: Path, before_each: Callable[[], None]) ->
     before_each()
     telling = replace(program, environment={**program.environment, **_TELLING})
     start_s = first_output_s(telling, Path(f"{stem}-parts"), lines.append)
-    lines = [line for line in lines if line.time_s <= start_s]
     linked_s = next((line.time_s for line in lines if _LINKED.match(line.text)), None)
     own_s = _import_times(lines)
+    # Imports of several processes at once take longer than the start. When the linker was done was
+    # read from a pipe, perhaps later; Python's times are its own.
+    imports_s = min(sum(own_s.values()), start_s)
+    loader_s = None if linked_s is None else min(linked_s, start_s - imports_s)
     if not own_s:
-        return StartParts(start_s, linked_s, None)
+        return StartParts(start_s, loader_s, None)
     before_each()
     told = _told(program, Path(f"{stem}-calls"))
-    # Of several processes at once imports take longer than the start.
-    spent_s = min(sum(own_s.values()), start_s - (linked_s or 0.0))
     return StartParts(
         start_s,
-        linked_s,
+        loader_s,
         PythonStart(
-            spent_s,
+            imports_s,
             _packages(own_s, told),
             None if told is None else len(told["listed"]),
             None if told is None else len(told["compiled"]),
