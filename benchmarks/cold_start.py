@@ -2,7 +2,7 @@
 
     python benchmarks/cold_start.py [--case NAME]... [--rounds N] [--folder FOLDER]
 
-Needs root, debootstrap and an engine (`make deps-docker`), and 6 GB on a disk. Each image is built as
+Needs root, debootstrap and an engine (`make deps-docker`), and 6 GB on a disk. Images are built as
 `images.py` builds them and made slim; `trimtab image start` measures both in turns. The image of
 PyTorch inference is there with the byte code that pip makes and without, and once more with its
 layers compressed by zstd.
