@@ -45,7 +45,7 @@ def add_byte_code(original: Path, slim: Path) -> int:
     if len({Path(path).name for path in interpreters}) != 1 or not modules:
         return 0
     with TemporaryDirectory() as place:
-        made = Path(place)
+        made = Path(place).resolve()
         if not _compiled(Root(original, binds=(made,)), interpreters[0], modules, made):
             return 0
         return sum(_taken_over(made, slim, path) for path in modules)
@@ -86,13 +86,16 @@ def _compiled(root: Root, interpreter: str, modules: list[str], made: Path) -> b
 
 
 def _taken_over(made: Path, slim: Path, path: str) -> int:
-    """Move the byte code of one module to where Python looks for it; return its bytes."""
+    """Copy the byte code of one module to where Python looks for it; return its bytes."""
     size_bytes = 0
-    for found in _byte_code_in(_place(made, path), path):
-        place = _place(slim, path)
-        place.mkdir(exist_ok=True)
-        shutil.copyfile(found, place / found.name, follow_symlinks=False)
-        size_bytes += found.lstat().st_size
+    source, place = _place(made, path), _place(slim, path)
+    if source.resolve() != source:  # the image's interpreter wrote there, whatever that is
+        return 0
+    for found in _byte_code_in(source, path):
+        if found.is_file() and not found.is_symlink():
+            place.mkdir(exist_ok=True)
+            shutil.copyfile(found, place / found.name)
+            size_bytes += found.stat().st_size
     return size_bytes
 
 

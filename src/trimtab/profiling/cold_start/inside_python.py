@@ -76,8 +76,8 @@ class _Watcher:
 def watch(log: str) -> None:
     """Write to the file `log` from now on."""
     watcher = _Watcher(log)
-    sys.addaudithook(watcher.audit)
     sys.setprofile(watcher.profile)
+    sys.addaudithook(watcher.audit)
 
 
 if __name__ == "sitecustomize" and START_LOG in os.environ:

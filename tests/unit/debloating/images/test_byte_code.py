@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from python_root import root_of_python
 
+from trimtab.debloating.images import byte_code
 from trimtab.debloating.images.byte_code import add_byte_code
 from trimtab.errors import UserError
 from trimtab.profiling.runs.root import Root
@@ -117,3 +118,20 @@ def test_an_interpreter_that_does_not_run(original: Path, tmp_path: Path) -> Non
     interpreter.write_text("#!/bin/sh\nexit 1\n")
     interpreter.chmod(0o755)
     assert add_byte_code(broken, copied(broken, tmp_path / "slim")) == 0
+
+
+@pytest.mark.parametrize("level", ["srv", "srv/__pycache__", "srv/__pycache__/main.x.pyc"])
+def test_links_in_place_of_byte_code_lead_nowhere(
+    level: str, original: Path, tmp_path: Path
+) -> None:
+    """An interpreter of somebody else's image may write anything where byte code is expected."""
+    ours = tmp_path / "ours" / level
+    ours.parent.mkdir(parents=True)
+    secret = tmp_path / "ours/srv/__pycache__/main.x.pyc"
+    secret.parent.mkdir(parents=True, exist_ok=True)
+    secret.write_text("secret")
+    made, slim = (tmp_path / "made").resolve(), copied(original, tmp_path / "slim")
+    (made / level).parent.mkdir(parents=True)
+    (made / level).symlink_to(ours)
+    assert byte_code._taken_over(made, slim, "/srv/main.py") == 0
+    assert byte_code_of(slim) == {}
