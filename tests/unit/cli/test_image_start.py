@@ -138,6 +138,7 @@ def test_a_server_starts_until_a_request_was_answered(image: Image) -> None:
     ("words", "match"),
     [
         (("--gbit-per-s", "0"), "expected a bandwidth above 0"),
+        (("--store", "missing"), "missing: no such folder"),
         (("--compression", "none"), "expected gzip or zstd"),
         (("--first-output", "["), "--first-output: .* expected a regular expression"),
         (("--timeout-s", "0.2", "--", "exec sleep 1000"), "still running after 0.2 s"),

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Self
 
 from trimtab.config.groups.workload import Workload
+from trimtab.errors import UserError
 from trimtab.files import remove_tree
 from trimtab.images.archives.image import Image
 from trimtab.images.archives.opening import open_image
@@ -19,7 +20,7 @@ from trimtab.images.merging import merged_view
 from trimtab.images.view import View
 from trimtab.images.writing.repacking import repack
 from trimtab.profiling.cold_start import page_cache
-from trimtab.profiling.cold_start.pulling import pull, registry, transfer_s
+from trimtab.profiling.cold_start.pulling import paced_bytes_per_s, pull, registry, transfer_s
 from trimtab.profiling.cold_start.starting import first_output_s, to_first_output
 from trimtab.profiling.cold_start.taking_apart import take_apart
 from trimtab.profiling.images.image_workload import in_root_of
@@ -68,6 +69,9 @@ def measure_cold_starts(
     `image_cache()` meanwhile, which has to be on a disk. Raises UserError, TrimtabError and OSError
     as the steps do.
     """
+    paced_bytes_per_s(conditions.gbit_per_s)  # said before anything is compressed
+    if conditions.store is not None and not conditions.store.is_dir():
+        raise UserError(f"store: {conditions.store}: no such folder; expected a slim image's store")
     folder = image_cache()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with TemporaryDirectory(prefix="start-", dir=folder) as place:

@@ -36,12 +36,8 @@ def transfer_s(size_bytes: int, gbit_per_s: float) -> float:
     return size_bytes * _BITS_PER_BYTE / (gbit_per_s * _BITS_PER_GBIT)
 
 
-@contextmanager
-def registry(layout: Path, gbit_per_s: float) -> Iterator[tuple[str, int]]:
-    """Serve the image of the OCI layout `layout` meanwhile; yields host and port.
-
-    Raises UserError for a bandwidth that is none, and OSError where no port can be had.
-    """
+def paced_bytes_per_s(gbit_per_s: float) -> int:
+    """Return what a registry is paced to. Raises UserError for a bandwidth that is none."""
     bytes_per_s = gbit_per_s * _BITS_PER_GBIT / _BITS_PER_BYTE
     if not 1 <= bytes_per_s <= _LARGEST_RATE:
         most = _LARGEST_RATE * _BITS_PER_BYTE / _BITS_PER_GBIT
@@ -49,9 +45,18 @@ def registry(layout: Path, gbit_per_s: float) -> Iterator[tuple[str, int]]:
             f"gbit_per_s: {gbit_per_s:g} given, expected a bandwidth above 0 and up to {most:.0f}"
             " Gbit/s, which a registry can be paced to"
         )
+    return int(bytes_per_s)
+
+
+@contextmanager
+def registry(layout: Path, gbit_per_s: float) -> Iterator[tuple[str, int]]:
+    """Serve the image of the OCI layout `layout` meanwhile; yields host and port.
+
+    Raises as `paced_bytes_per_s` does, and OSError where no port can be had.
+    """
 
     class Handler(_Handler):
-        folder, rate = layout, int(bytes_per_s)
+        folder, rate = layout, paced_bytes_per_s(gbit_per_s)
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
