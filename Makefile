@@ -7,7 +7,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: all test test-bare test-skipped lint bench bench-images docs native lock deps-chromium deps-cuda deps-cuda-large deps-spark deps-slurm deps-postgresql deps-docker deps-fuzz fuzz clean
+.PHONY: all test test-bare test-skipped lint bench bench-images bench-starts docs native lock deps-chromium deps-cuda deps-cuda-large deps-spark deps-slurm deps-postgresql deps-docker deps-fuzz fuzz clean
 
 all: .venv/.installed native  ## the quickstart experiment; prints where its report is
 	$(SNAKEMAKE) all
@@ -38,6 +38,9 @@ bench: all  ## speed and memory, side by side
 
 bench-images: all  ## images of ordinary software made slim (root, deps-docker)
 	$(BIN)/python benchmarks/images.py && $(BIN)/python benchmarks/readme.py
+
+bench-starts: all  ## images from their pull to the first output (root, deps-docker)
+	$(BIN)/python benchmarks/cold_start.py && $(BIN)/python benchmarks/readme.py
 
 docs: .venv/.installed  ## the reference of every YAML key
 	$(BIN)/python scripts/reference.py docs/reference/configuration.md

@@ -42,6 +42,7 @@ class Case:
     held_out: tuple[str, ...] = ()  # a command that is not traced
     user: str = ""
     wheels: tuple[str, ...] = ()  # for Debian's Python
+    byte_code: bool = False  # of these, as pip makes it by default
     files: dict[str, str] = field(default_factory=dict)
 
     def drive(self, name: str, held_out: bool = False) -> tuple[str, ...]:
@@ -180,7 +181,8 @@ def built(address: str, name: str, case: Case, base: Path, folder: Path) -> str:
         run(["umount", root / "proc"])
     policy.unlink()
     if case.wheels:
-        pip = [sys.executable, "-m", "pip", "install", "-q", "--no-compile"]
+        pip = [sys.executable, "-m", "pip", "install", "-q"]
+        pip += [] if case.byte_code else ["--no-compile"]
         run([*pip, "--target", root / "usr/lib/python3/dist-packages", *case.wheels], timeout=900)
     clean(root)
     for path, text in case.files.items():

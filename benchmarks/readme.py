@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import cold_start_table
 import corpus_table
 import gpu_corpus_table
 import gpu_table
@@ -21,6 +22,7 @@ SCHEDULE_BEGIN = "<!-- scheduling figures: made by readme.py -->"
 SCHEDULE_END = "<!-- end of scheduling figures -->"
 TRUST = ("<!-- trust: made by readme.py -->", "<!-- end of trust -->")
 TUNING = ("<!-- tuning: made by readme.py -->", "<!-- end of tuning -->")
+STARTS = ("<!-- cold starts: made by readme.py -->", "<!-- end of cold starts -->")
 IMAGES = ("<!-- images: made by readme.py -->", "<!-- end of images -->")
 CPU_CORPUS = ("<!-- CPU corpus: made by readme.py -->", "<!-- end of CPU corpus -->")
 GPU_CORPUS = ("<!-- GPU corpus: made by readme.py -->", "<!-- end of GPU corpus -->")
@@ -180,6 +182,8 @@ def main() -> None:
     trust = _machines(trust_table.RESULTS)
     text = _replaced(text, *TRUST, trust, trust_table.rows())
     text = _replaced(text, *IMAGES, _machines(image_table.RESULTS), image_table.rows())
+    starts = _machines(cold_start_table.RESULTS)
+    text = _replaced(text, *STARTS, starts, cold_start_table.rows())
     tuning = _machines([f"tuning_{name}" for name in tuning_table.RESULTS])
     text = _replaced(text, *TUNING, tuning, tuning_table.rows())
     described = read_json(gpu_table.FOLDER / "machines.json")

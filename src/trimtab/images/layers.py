@@ -36,7 +36,7 @@ def open_layer(image: Image, number: int) -> Iterator[ByteStream]:
     """Open a layer that was read before, uncompressed, to take contents from it."""
     layer = image.layers[number]
     with damage_of(image.path, layer_name(image, number)):
-        compression = _compression(layer)
+        compression = compression_at(layer)
         if compression is Compression.NONE:
             with layer.region.open() as file:
                 yield FileStream(file, layer.region.offset, layer.region.size_bytes)
@@ -54,11 +54,12 @@ def _checked_pieces(layer: Layer, limit: ImageLimit) -> Iterator[bytes]:
     chunks = layer.region.chunks()
     if layer.digest not in (None, layer.diff_id):
         chunks = checked(chunks, layer.digest)
-    pieces = decompressed(chunks, _compression(layer))
+    pieces = decompressed(chunks, compression_at(layer))
     return checked(limit.bounded(pieces), layer.diff_id)
 
 
-def _compression(layer: Layer) -> Compression:
+def compression_at(layer: Layer) -> Compression:
+    """Return how a layer is compressed where it lies, by its first bytes."""
     with layer.region.open() as file:
         file.seek(layer.region.offset)
         return compression_of(file.read(min(CHUNK_BYTES, layer.region.size_bytes)))

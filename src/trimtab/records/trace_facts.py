@@ -26,7 +26,9 @@ class MeasuredWorkload:
 
     `work_s` are the service times of those runs, start-up excluded; `cold_start_s` is the mean
     time from a process' start to its first iteration. `image_bytes` are the environment's shared
-    libraries, compressed: what a pull moves of them. `active_w` is the mean power above idle.
+    libraries, compressed: what a pull moves of them. With `image_start` they are all layers of its
+    image, and `cold_start_s` the median time to unpack and to start that. `active_w` is the mean
+    power above idle.
     """
 
     workload: Text

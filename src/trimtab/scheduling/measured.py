@@ -3,13 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import pandas as pd
 
-from trimtab.config.groups.trace import TraceConfig
+from trimtab.config.groups.trace import JobClassConfig, TraceConfig
 from trimtab.config.stages import TraceStage
 from trimtab.errors import UserError
+from trimtab.records.images.cold_start import ColdStart
 from trimtab.records.measured_rounds import MeasuredRounds, RoundTimes
 from trimtab.records.parquet.files import read_table
 from trimtab.records.tables import LIBRARIES, RUNS
@@ -41,22 +43,34 @@ def read_measured(
     """Return what was measured of the classes of a stage's trace.
 
     `rounds` are files of MeasuredRounds, `verify_runs` (RUNS) and `libraries` (LIBRARIES) those
-    that the targets left. Raises UserError as measured_workload does.
+    that the targets left. Raises UserError as measured_workload does, and as documents are read.
     """
     idle_w = {machine.name: machine.idle_w for machine in stage.hardware}
     named = {name: facts for name, facts in stage.trace.classes.items() if facts.workload}
 
-    def workload(name: str, environment: str) -> MeasuredWorkload:
-        return measured_workload(verify_runs, libraries, name, environment, idle_w)
+    def workload(facts: JobClassConfig, environment: str) -> MeasuredWorkload:
+        found = measured_workload(verify_runs, libraries, facts.workload, environment, idle_w)
+        return with_image_start(found, Path(facts.image_start)) if facts.image_start else found
 
     return Measured(
-        {name: workload(facts.workload, facts.environment) for name, facts in named.items()},
-        {name: workload(facts.workload, "original") for name, facts in named.items()},
+        {name: workload(facts, facts.environment) for name, facts in named.items()},
+        {name: workload(facts, "original") for name, facts in named.items()},
         {
             name: times
             for path in rounds
             for name, times in MeasuredRounds.read(path).classes.items()
         },
+    )
+
+
+def with_image_start(measured: MeasuredWorkload, path: Path) -> MeasuredWorkload:
+    """Return a workload with the image and the cold start of the ColdStart in `path`."""
+    document = ColdStart.read(path)
+    side = document.before if measured.environment == "original" else document.after
+    return replace(
+        measured,
+        image_bytes=side.compressed_bytes,
+        cold_start_s=median(took.unpack_s + took.start_s for took in side.rounds),
     )
 
 

@@ -10,6 +10,13 @@ from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.trace import ArrivalsConfig, JobClassConfig, TraceConfig
 from trimtab.config.stages import TraceStage
 from trimtab.errors import UserError
+from trimtab.records.images.cold_start import (
+    ColdRound,
+    ColdSide,
+    ColdStart,
+    NeededFiles,
+    StartParts,
+)
 from trimtab.records.measured_rounds import MeasuredRounds, RoundTimes
 from trimtab.records.parquet.files import write_table
 from trimtab.records.tables import LIBRARIES, RUNS
@@ -82,6 +89,36 @@ def test_a_class_has_its_own_environment_the_original_one_and_its_rounds(
     assert (original.environment, original.work_s) == ("original", (4.0,))
     assert len(measured.workloads) == len(measured.original) == 1
     assert measured.rounds == {"own": times}
+
+
+def test_an_image_that_was_started_says_size_and_cold_start(
+    tmp_path: Path, libraries: Path
+) -> None:
+    table = runs(tmp_path / "runs.parquet", row("original", 5.0, 50.0), row("debloated", 3.0, 24.0))
+
+    def side(compressed_bytes: int, *unpack_s: float) -> ColdSide:
+        rounds = [ColdRound(9.0, each, 1.0, 8.0) for each in unpack_s]
+        parts, needed = StartParts(1.0, None, None), NeededFiles(1, 1, 1, 1, 1)
+        return ColdSide("image", compressed_bytes, 9.0, rounds, parts, needed)
+
+    ColdStart(
+        command=[], gbit_per_s=1.0, compression="gzip", emptied="files", processors=2,
+        before=side(1000, 4.0, 90.0, 3.0), after=side(100, 2.0),
+    ).write(tmp_path / "start.json")  # fmt: skip
+    facts = JobClassConfig(
+        workload="train", environment="debloated", image_start=str(tmp_path / "start.json")
+    )
+    trace = TraceConfig("drawn", 1, ArrivalsConfig("poisson", jobs=1, load=0.5), {"own": facts})
+    hardware = Hardware("small", 2, 5.0, 30.0, 0.0, 8.0, "test")
+    stage = TraceStage(ClusterConfig("c", {"small": 1}), [hardware], trace)
+    given = {"rounds": [], "verify_runs": [table], "libraries": [libraries]}
+    measured = read_measured(stage, **given)
+    slim, original = measured.workloads["own"], measured.original["own"]
+    assert (slim.cold_start_s, slim.image_bytes, slim.work_s) == (3.0, 100, (2.0,))
+    assert (original.cold_start_s, original.image_bytes) == (5.0, 1000)
+    (tmp_path / "start.json").unlink()
+    with pytest.raises(UserError, match="run the stage `trimtab image start` first"):
+        read_measured(stage, **given)
 
 
 def test_unknown_energy_stays_unknown(tmp_path: Path, libraries: Path) -> None:

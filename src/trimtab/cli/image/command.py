@@ -30,6 +30,7 @@ from trimtab.cli.debloat_options import (
 )
 from trimtab.cli.image.partition import partition
 from trimtab.cli.image.share import share
+from trimtab.cli.image.start import start
 from trimtab.cli.image.tables import large_files_table, removed_table, sides_table
 from trimtab.cli.steps import (
     WORKSPACE,
@@ -71,6 +72,7 @@ image = typer.Typer(
 )
 image.command()(share)
 image.command()(partition)
+image.command()(start)
 EndsWith = Annotated[
     str | None,
     typer.Option(help="The exit code, or signal, that COMMAND has to end with; 0 by default."),

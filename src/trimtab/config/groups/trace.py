@@ -139,6 +139,12 @@ class JobClassConfig:
         "With `workload`: `original`, or `debloated` as its target was.",
         default=JobEnvironment.ORIGINAL,
     )
+    image_start: str = about(
+        "With `workload`: a file of `trimtab image start --output`. The size of the image, and the "
+        "cold start (unpacking it, and its start), are then what that measured of its first image "
+        "with environment `original`, of its second one with `debloated`.",
+        default="",
+    )
     image_gb: NotNegative = about("Size of the image.", default=0.0, unit="GB")
     cold_start_s: NotNegative = about(
         "From the image's arrival to the first work.", default=0.0, unit="s"
@@ -156,6 +162,12 @@ class JobClassConfig:
     accuracy_loss: Matrix = about(
         "Pairs of drop ratio and loss of accuracy in per cent; linear between.", factory=list
     )
+
+    @model_validator(mode="after")
+    def _start_is_of_a_workload(self) -> Self:
+        if self.image_start and not self.workload:
+            raise InvalidValueError("image_start", self.image_start, "none without `workload`")
+        return self
 
     @model_validator(mode="after")
     def _losses_are_pairs(self) -> Self:

@@ -14,6 +14,7 @@ from typing import Self
 from trimtab.config.groups.debloat import Debloat, Fallback, Share
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import Source
+from trimtab.debloating.images.byte_code import add_byte_code
 from trimtab.debloating.images.packing import pack
 from trimtab.debloating.removal import Removal, options_of
 from trimtab.debloating.targets.root_folder import RootFolder
@@ -23,6 +24,7 @@ from trimtab.profiling.images.image_workload import in_its_root
 from trimtab.profiling.images.unpacked import Unpacked, unpacked_image
 from trimtab.profiling.runs.from_workload import absolute
 from trimtab.profiling.runs.program import Program
+from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.manifest import Environment, Manifest
 from trimtab.records.usage import Usage
 
@@ -114,7 +116,7 @@ class Image(RootFolder):
         again: bool = False,
     ) -> None:
         """Make `destination` the slim file system and, where it can do without the original, an
-        image of it, `debloated`/slim.tar.
+        image of it, `debloated`/slim.tar, with byte code where the original has none.
 
         Raises as RootFolder.build does, and ImageError where the image was changed since.
         """
@@ -122,6 +124,10 @@ class Image(RootFolder):
         (debloated / SLIM_IMAGE).unlink(missing_ok=True)
         self.build_file_system(debloated, share, source, destination, again=again)
         if source.kind != Fallback.ORIGINAL:
+            place = debloated / "environment.json"
+            built = BuiltEnvironment.read(place)
+            more_bytes = add_byte_code(self.root, destination)
+            built.model_copy(update={"after_bytes": built.after_bytes + more_bytes}).write(place)
             files = Manifest.read(debloated / "manifest.json").files
             compression = Compression(options_of(debloated).compression)
             pack(self.unpacked, destination, set(files), debloated / SLIM_IMAGE, compression)

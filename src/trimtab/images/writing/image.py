@@ -22,7 +22,7 @@ from trimtab.images.writing.layer import WrittenLayer, write_layer
 from trimtab.images.writing.layout import Layout, blob_name, new_layout
 from trimtab.images.writing.reference import Reference
 
-_LAYER_TYPES = {
+LAYER_TYPES = {
     Compression.NONE: "application/vnd.oci.image.layer.v1.tar",
     Compression.GZIP: "application/vnd.oci.image.layer.v1.tar+gzip",
     Compression.ZSTD: "application/vnd.oci.image.layer.v1.tar+zstd",
@@ -136,7 +136,7 @@ def _manifest(
         "config": config,
         "layers": [
             {
-                "mediaType": _LAYER_TYPES[layer.compression],
+                "mediaType": LAYER_TYPES[layer.compression],
                 "digest": layer.digest,
                 "size": layer.size_bytes,
             }

@@ -1,10 +1,11 @@
 """What a workload of an image runs: what the image says and the workload does not."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.errors import UserError
-from trimtab.images.archives.image import RunConfig
+from trimtab.images.archives.image import Image, RunConfig
 from trimtab.profiling.images.unpacked import unpacked_image
 
 _HERE = "."  # where a workload says nothing of its working directory
@@ -18,7 +19,15 @@ def in_its_root(workload: Workload) -> Workload:
     UserError where there is nothing to run, and as `unpacked_image` does.
     """
     unpacked = unpacked_image(workload.target.location or "")
-    run = unpacked.image.config.run()
+    return in_root_of(workload, unpacked.image, unpacked.root)
+
+
+def in_root_of(workload: Workload, image: Image, root: Path) -> Workload:
+    """Return a workload of `image` as one of the folder `root` that it was extracted to.
+
+    Raises UserError where there is nothing to run.
+    """
+    run = image.config.run()
     command = [*run.entrypoint, *(workload.command or run.command)]
     if not command or not command[0].strip():
         raise UserError(
@@ -31,7 +40,7 @@ def in_its_root(workload: Workload) -> Workload:
         env={**_variables(run), **workload.env},
         user=workload.user or run.user or None,
         workdir=workload.workdir if workload.workdir != _HERE else run.working_folder,
-        target=TargetConfig(kind="root_folder", location=str(unpacked.root)),
+        target=TargetConfig(kind="root_folder", location=str(root)),
     )
 
 

@@ -41,7 +41,11 @@ def unpacked_image(location: str) -> Unpacked:
     is no such image, and OSError where it cannot be read or unpacked.
     """
     image = image_at(location)
-    root = _cache() / hashlib.sha256("\n".join(image.config.diff_ids).encode()).hexdigest() / "root"
+    root = (
+        image_cache()
+        / hashlib.sha256("\n".join(image.config.diff_ids).encode()).hexdigest()
+        / "root"
+    )
     if not root.is_dir():
         with _alone_in(root.parent, location):
             if not root.is_dir():
@@ -62,7 +66,7 @@ def image_at(location: str) -> Image:
         return open_image(path)
     if path.suffix in (".tar", ".gz", ".zst") or location.startswith(("/", ".", "~")):
         raise UserError(f"{location}: no such file or folder")
-    return open_image(_saved(location, os.environ.get("DOCKER_HOST", ""), _cache()))
+    return open_image(_saved(location, os.environ.get("DOCKER_HOST", ""), image_cache()))
 
 
 @cache  # what the name means does not change half-way through a command
@@ -80,7 +84,8 @@ def _saved(name: str, address: str, folder: Path) -> Path:
         return archive
 
 
-def _cache() -> Path:
+def image_cache() -> Path:
+    """Return the folder where images are unpacked; anything in it may be removed at any time."""
     caches = os.environ.get("XDG_CACHE_HOME", "")
     try:
         top = Path(caches) if os.path.isabs(caches) else Path.home() / ".cache"  # noqa: PTH117

@@ -30,7 +30,8 @@ class Driving(threading.Thread):
 
     `logs` are the files that the server writes to, `stem` the path that the driver's own output
     and error have before `.driver.stdout` and `.driver.stderr`. `has_ended` says whether the
-    server has. When the thread is done, `problem` says what did not go well, or is None.
+    server has. When the thread is done, `problem` says what did not go well, or is None, and
+    `driven_at` when the driver ended, by time.monotonic, or is None where it was not started.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Driving(threading.Thread):
     ) -> None:
         super().__init__(daemon=True)
         self.problem: str | None = None
+        self.driven_at: float | None = None
         self._program, self._driver, self._pid = program, driver, pid
         self._logs, self._stem, self._has_ended = logs, stem, has_ended
         self._given_up = threading.Event()
@@ -126,6 +128,7 @@ class Driving(threading.Thread):
                     f" (see {err.name})"
                 )
             driver.wait()
+            self.driven_at = time.monotonic()
 
     def _stop(self) -> None:
         targets = children_of(self._pid) if self._program.by_tracer else [self._pid]

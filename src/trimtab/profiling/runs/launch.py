@@ -3,7 +3,7 @@
 import os
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Event
@@ -55,10 +55,16 @@ class Launched:
 
 
 @contextmanager
-def launched(program: Program, stdout: Path, stderr: Path) -> Iterator[Launched]:
+def launched(
+    program: Program,
+    stdout: Path,
+    stderr: Path,
+    on_errors: Callable[[bytes], None] | None = None,
+) -> Iterator[Launched]:
     """Start `program`; the block has to see to it that all its processes have ended.
 
-    Standard output and error go to the two files. The first process leads a new session; it is
+    Standard output and error go to the two files; `on_errors` is given what comes by the latter as
+    it comes. The first process leads a new session; it is
     left to be waited for. Where marks, or that a server is ready, are read from what it writes,
     PYTHONUNBUFFERED is set, so that Python's lines arrive when printed. A server is driven and
     stopped meanwhile; `driving` has told all when the block has been left.
@@ -82,7 +88,9 @@ def launched(program: Program, stdout: Path, stderr: Path) -> Iterator[Launched]
         run.started_at = time.monotonic()
         with _on_cpus(program.cpus):
             process = start_process(
-                program, subprocess.PIPE if from_pipe else out.fileno(), err.fileno()
+                program,
+                subprocess.PIPE if from_pipe else out.fileno(),
+                err.fileno() if on_errors is None else subprocess.PIPE,
             )
         process.returncode = 0  # whoever measures waits for it, with wait4
         run.pid = process.pid
@@ -91,6 +99,10 @@ def launched(program: Program, stdout: Path, stderr: Path) -> Iterator[Launched]
         reader = PipeReader(process.stdout, out, run.arrived) if process.stdout else follower
         if reader is not None:
             reader.start()
+        errors = None
+        if process.stderr is not None and on_errors is not None:
+            errors = PipeReader(process.stderr, err, on_errors)
+            errors.start()
         if program.driver is not None:
             run.driving = Driving(
                 program, program.driver, run.pid, (stdout, stderr), stdout.with_suffix(""),
@@ -105,8 +117,11 @@ def launched(program: Program, stdout: Path, stderr: Path) -> Iterator[Launched]
                 run.driving.close()
             if reader is not None:
                 reader.close()
-            if process.stdout is not None:
-                process.stdout.close()
+            if errors is not None:
+                errors.close()
+            for pipe in (process.stdout, process.stderr):
+                if pipe is not None:
+                    pipe.close()
 
 
 def followed(

@@ -13,7 +13,8 @@ from trimtab.debloating.files.packages import packages_of
 from trimtab.debloating.files.removed_files import CountedFile, selection
 from trimtab.debloating.files.tree import Node, NodeKind, Tree
 from trimtab.records.manifest import Environment, Manifest, RemovedFiles, Timings
-from trimtab.records.tables import FILES, write_table
+from trimtab.records.parquet.files import write_table
+from trimtab.records.tables import FILES
 
 SITE = "/opt/lib/python3.11/site-packages"
 ROOT: dict[str, Content] = {

@@ -1,0 +1,123 @@
+"""Byte code for the modules of a slim image that came without any.
+
+Python compiles a module that has none anew at every start of a container, as what it writes then
+is gone with that. The image's own interpreter compiles those that stay, as it would itself: byte
+code names its source's time and size, which the layer keeps, so that a source that is changed later
+is compiled again. Where the original has byte code, used or not, nothing is added.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from trimtab.errors import UserError
+from trimtab.profiling.runs.root import ENGINES_PATH, Root
+
+_INTERPRETER = re.compile(r"python3\.\d+")
+_PATIENCE_S = 600.0
+_COMPILE = """
+import importlib.util, os, py_compile, sys
+mode = py_compile.PycInvalidationMode.TIMESTAMP
+for line in sys.stdin.buffer:
+    path = os.fsdecode(line.rstrip(b"\\n"))
+    place = sys.argv[1] + importlib.util.cache_from_source(path)
+    try:
+        py_compile.compile(path, place, path, doraise=True, invalidation_mode=mode)
+    except (py_compile.PyCompileError, OSError, ValueError, RecursionError):
+        pass  # Python says what is wrong with it where it is imported
+"""
+# Else the order of sets in byte code would be another one each time.
+_ENVIRONMENT = {"PATH": ENGINES_PATH, "PYTHONHASHSEED": "0"}
+
+
+def add_byte_code(original: Path, slim: Path) -> int:
+    """Compile the modules in the root `slim` that have no byte code in `original` either.
+
+    Return the bytes of the new files. Nothing is added where not exactly one version of Python
+    stays, or that cannot run by itself. The same files give the same byte code.
+    """
+    interpreters = sorted(_interpreters(slim), key=lambda path: (path.count("/"), path))
+    modules = [path for path in _modules(slim) if not _is_compiled(original, path)]
+    if len({Path(path).name for path in interpreters}) != 1 or not modules:
+        return 0
+    with TemporaryDirectory() as place:
+        made = Path(place).resolve()
+        if not _compiled(Root(original, binds=(made,)), interpreters[0], modules, made):
+            return 0
+        return sum(_taken_over(made, slim, path) for path in modules)
+
+
+def _interpreters(slim: Path) -> Iterator[str]:
+    for path, entry in _files(slim):
+        if _INTERPRETER.fullmatch(entry.name) and entry.stat(follow_symlinks=False).st_mode & 0o111:
+            yield path
+
+
+def _modules(slim: Path) -> list[str]:
+    """Return the sources in the root, as programs inside see them."""
+    return sorted(path for path, _ in _files(slim) if path.endswith(".py") and "\n" not in path)
+
+
+def _is_compiled(original: Path, path: str) -> bool:
+    """Whether there is byte code of the module in the original, of any version."""
+    place = _place(original, path)
+    return place.is_symlink() or any(_byte_code_in(place, path))
+
+
+def _compiled(root: Root, interpreter: str, modules: list[str], made: Path) -> bool:
+    """Have the original's interpreter write byte code below `made`; return whether it did."""
+    command = [interpreter, "-I", "-S", "-B", "-c", _COMPILE, str(made)]
+    names = b"".join(os.fsencode(path) + b"\n" for path in modules)
+    options = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    try:
+        process = root.start(command, Path("/"), None, env=_ENVIRONMENT, **options)
+    except UserError:
+        return False
+    try:
+        process.communicate(names, timeout=_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+    return process.returncode == 0
+
+
+def _taken_over(made: Path, slim: Path, path: str) -> int:
+    """Copy the byte code of one module to where Python looks for it; return its bytes."""
+    size_bytes = 0
+    source, place = _place(made, path), _place(slim, path)
+    if source.resolve() != source:  # the image's interpreter wrote there, whatever that is
+        return 0
+    for found in _byte_code_in(source, path):
+        if found.is_file() and not found.is_symlink():
+            place.mkdir(exist_ok=True)
+            shutil.copyfile(found, place / found.name)
+            size_bytes += found.stat().st_size
+    return size_bytes
+
+
+def _place(top: Path, path: str) -> Path:
+    """Return the folder where the byte code of a module of the root `top` is, if any."""
+    return Path(f"{top}{path.rpartition('/')[0]}/__pycache__")
+
+
+def _byte_code_in(place: Path, path: str) -> list[Path]:
+    stem = path.rpartition("/")[2].removesuffix(".py")
+    names = sorted(os.listdir(place)) if place.is_dir() else []
+    return [place / name for name in names if re.fullmatch(rf"{re.escape(stem)}\..*pyc", name)]
+
+
+def _files(top: Path) -> Iterator[tuple[str, "os.DirEntry[str]"]]:
+    """Yield the regular files below `top`, each with its path as programs inside see it."""
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        with os.scandir(f"{top}{folder}") as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(f"{folder}/{entry.name}")
+                elif entry.is_file(follow_symlinks=False):
+                    yield f"{folder}/{entry.name}", entry

@@ -1,0 +1,138 @@
+"""What of files is in memory, and having none of it there.
+
+Files that the kernel still has in memory start fast. A cold start begins with none of them there:
+each is written to its disk, taken out of the page cache (posix_fadvise(2), POSIX_FADV_DONTNEED),
+and looked for there again (mincore(2)). This needs no privilege, and nothing of others leaves the
+cache; what the kernel knows of names and folders stays. `drop_caches` (proc_sys_vm(5)) takes all of
+that away too, from the whole machine, and is for root.
+"""
+
+import ctypes
+import mmap
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from trimtab.errors import TrimtabError, UserError
+
+PAGE_BYTES = mmap.PAGESIZE
+CHUNK_BYTES = 4 << 20  # of a file that eStargz and zstd:chunked fetch at a time, at most
+_DROP_CACHES = Path("/proc/sys/vm/drop_caches")
+_TRIES = 3
+_THERE = bytes(flags & 1 for flags in range(256))  # other bits have no meaning yet
+_FAILED = ctypes.c_void_p(-1).value
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long)
+_libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+_libc.mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p)
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """What of some files is in the page cache.
+
+    `files` have anything there, of `file_bytes` in all; `page_bytes` are there; `chunk_bytes` are
+    those of the chunks of 4 MiB that any of it is in.
+    """
+
+    files: int
+    file_bytes: int
+    page_bytes: int
+    chunk_bytes: int
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Yield the regular files below `folder` that have contents; hard links come once."""
+    seen = set()
+    waiting = [folder]
+    while waiting:
+        with os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(Path(entry.path))
+                elif entry.is_file(follow_symlinks=False):
+                    status = entry.stat(follow_symlinks=False)
+                    if status.st_size and status.st_ino not in seen:
+                        seen.add(status.st_ino)
+                        yield Path(entry.path)
+
+
+def evict(files: Iterable[Path]) -> None:
+    """Take `files` out of the page cache.
+
+    Raises TrimtabError for one that stays there: it lies in memory (tmpfs), or somebody uses it.
+    """
+    left = [path for path in files if not _evicted(path)]  # starts writing what is new
+    for _ in range(_TRIES):
+        left = [path for path in left if not _evicted(path, written=True)]
+    if left:
+        raise TrimtabError(
+            f"{left[0]}: stays in memory, so that no cold start can be measured with it: it lies"
+            " in a file system that is memory, or another program uses it; name a folder on a disk"
+        )
+
+
+def drop_caches() -> None:
+    """Empty the machine's page cache and what it knows of folders.
+
+    Raises UserError for who is not root.
+    """
+    os.sync()
+    try:
+        _DROP_CACHES.write_text("3")
+    except OSError as error:
+        raise UserError(
+            f"{_DROP_CACHES}: {error.strerror}: the caches of the machine are emptied by root only;"
+            " files of the image alone are taken out of the page cache by default"
+        ) from None
+
+
+def in_memory(files: Iterable[Path]) -> InMemory:
+    """Return what of `files` is in the page cache; they have to be one's own, or one is root."""
+    count = file_bytes = page_bytes = chunk_bytes = 0
+    for path in files:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+        try:
+            pages, size_bytes = _pages(descriptor)
+        finally:
+            os.close(descriptor)
+        if found := sum(pages):
+            count += 1
+            file_bytes += size_bytes
+            page_bytes += min(found * PAGE_BYTES, size_bytes)
+            per_chunk = CHUNK_BYTES // PAGE_BYTES
+            for first in range(0, len(pages), per_chunk):
+                if any(pages[first : first + per_chunk]):
+                    chunk_bytes += min(CHUNK_BYTES, size_bytes - first * PAGE_BYTES)
+    return InMemory(count, file_bytes, page_bytes, chunk_bytes)
+
+
+def _evicted(path: Path, *, written: bool = False) -> bool:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        if written:
+            os.fdatasync(descriptor)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        return not any(_pages(descriptor)[0])
+    finally:
+        os.close(descriptor)
+
+
+def _pages(descriptor: int) -> tuple[bytes, int]:
+    """Return a byte for each page of a file, 1 where it is in memory, and the file's size."""
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or not status.st_size:
+        return b"", 0
+    address = _libc.mmap(None, status.st_size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
+    if address == _FAILED:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    try:
+        pages = ctypes.create_string_buffer(-(-status.st_size // PAGE_BYTES))
+        if _libc.mincore(address, status.st_size, pages):
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+        return pages.raw.translate(_THERE), status.st_size
+    finally:
+        _libc.munmap(address, status.st_size)

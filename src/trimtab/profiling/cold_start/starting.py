@@ -1,0 +1,108 @@
+"""From the start of a program to its first useful output: a line, or a request answered."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from trimtab.config.groups.workload import Marks
+from trimtab.errors import UserError
+from trimtab.profiling.meters.processes import RunProcesses, adopting_orphans
+from trimtab.profiling.runs.launch import Launched, launched
+from trimtab.profiling.runs.measured import last_lines
+from trimtab.profiling.runs.program import Program, ended
+
+ANY_LINE = r"\S"  # but one of blanks
+_POLL_S = 0.005
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line that a program wrote to standard error, and when, in seconds since its start."""
+
+    time_s: float
+    text: str
+
+
+def to_first_output(program: Program, first_output: str | None = None) -> Program:
+    """Return the program, of which a run is over with the first line that matches `first_output`.
+
+    By default that is its first one, or, of a server, the end of what drives it.
+    """
+    mark = ANY_LINE if first_output is None and program.driver is None else first_output
+    return replace(program, marks=Marks(first_iteration=mark, file=program.marks.file))
+
+
+def first_output_s(
+    program: Program, stem: Path, on_line: Callable[[Line], None] | None = None
+) -> float:
+    """Run a program as `to_first_output` returns it, and return the seconds to its first output.
+
+    It is ended then, with all its processes. What it writes is in `stem`.stdout and .stderr;
+    `on_line` is given lines of standard error as they come. Raises UserError where it ends without
+    that output, or has written none after its `timeout_s`.
+    """
+    stdout, stderr = Path(f"{stem}.stdout"), Path(f"{stem}.stderr")
+    processes = RunProcesses()
+    lines = None if on_line is None else _Lines(on_line)
+    try:
+        with (
+            adopting_orphans(),
+            launched(program, stdout, stderr, None if lines is None else lines.feed) as run,
+        ):
+            processes.leader = run.pid
+            if lines is not None:
+                lines.began_at = run.started_at
+            try:
+                while _first_s(run) is None and run.ended_s is None:
+                    if run.elapsed_s() >= program.timeout_s:
+                        break
+                    run.news.wait(_POLL_S)
+            finally:
+                timed_out = run.ended_s is None and _first_s(run) is None
+                run.give_up()
+                processes.kill()
+        first_s = _first_s(run)  # a line may have been read since
+    finally:
+        exit_code = 0
+        if processes.leader:
+            exit_code = os.waitstatus_to_exitcode(os.waitpid(processes.leader, 0)[1])
+    problem = run.driving.problem if run.driving is not None and not timed_out else None
+    if first_s is None or problem:
+        how = problem or ended(exit_code)
+        if timed_out:
+            how = f"was still running after {program.timeout_s:g} s, and was killed"
+        raise UserError("\n".join([_no_output(program, how), *last_lines(stderr)]))
+    return first_s
+
+
+def _first_s(run: Launched) -> float | None:
+    if run.marks.first_iteration_s is not None:
+        return run.marks.first_iteration_s
+    driven_at = None if run.driving is None else run.driving.driven_at
+    return None if driven_at is None else driven_at - run.started_at
+
+
+def _no_output(program: Program, how: str) -> str:
+    mark = program.marks.first_iteration
+    wanted = "any line" if mark == ANY_LINE else f"a line that matches {mark!r}"
+    if program.driver is not None and mark is None:
+        wanted = "a request was answered"
+    return f"{' '.join(program.command)}: {how} before {wanted} was its first output"
+
+
+class _Lines:
+    """Cuts what is read into lines, each with the time of its end."""
+
+    def __init__(self, on_line: Callable[[Line], None]) -> None:
+        self.began_at = time.monotonic()
+        self._on_line = on_line
+        self._rest = b""
+
+    def feed(self, data: bytes) -> None:
+        now_s = time.monotonic() - self.began_at
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        self._rest = self._rest[-(1 << 20) :]
+        for line in lines:
+            self._on_line(Line(now_s, line.decode(errors="replace")))
