@@ -1,5 +1,6 @@
 """The tables of benchmarks/README.md on container images."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from common import load
@@ -34,7 +35,8 @@ def _cases() -> dict[str, Any]:
 
 def rows() -> list[tuple[str, str, str, str]]:
     """What, bar, measured and verdict of each image."""
-    return [_row(name, case) for name, case in _cases().items()]
+    cases = _cases()
+    return [*(_row(name, case) for name, case in cases.items()), *_files_only(cases)]
 
 
 def _row(name: str, case: Any) -> tuple[str, str, str, str]:
@@ -61,7 +63,7 @@ def _row(name: str, case: Any) -> tuple[str, str, str, str]:
         f" {after['shells']}; outputs equal: {len(runs) - len(other)} of {len(runs)}"
         + (f" ({', '.join(other)})" if other else "")
     )
-    return f"{software}: {_BASES[case['base']]}", bar, measured, "met" if met else "**missed**"
+    return _what(name, case), bar, measured, "met" if met else "**missed**"
 
 
 def _bar(software: str) -> str:
@@ -72,31 +74,34 @@ def _bar(software: str) -> str:
     return f"at least {_BARS_PCT[software]:g} % smaller{compressed} (published: {published})"
 
 
-def side_by_side() -> list[tuple[str, ...]]:
-    """Layers before and what each way of choosing leaves of them, and whether that runs."""
-    made = []
+def side_by_side() -> list[str]:
+    """The table of what each way of choosing leaves of an image's layers, and whether it runs."""
+    heads = ("image", "layers before", *METHODS.values(), "files and libraries, restored")
+    made = [heads, ("---",) * len(heads)]
     for name, case in _cases().items():
         if "methods" in case:
             before = case["before"]
             ways = [_way(before, case["methods"][method]) for method in METHODS]
-            ours = {**case["after"], **case["runs"]}
-            software = name.removesuffix(_AS_IN_REGISTRIES)
-            made.append((f"{software}: {_BASES[case['base']]}", *ways, _way(before, ours)))
-    return made
+            ours = _way(before, {**case["after"], **case["runs"]})
+            made.append((_what(name, case), f"{_mb(before['layer_bytes'])} MB", *ways, ours))
+    return [f"| {' | '.join(row)} |" for row in made]
 
 
-def files_only() -> tuple[str, str, str, str] | None:
+def _what(name: str, case: Any) -> str:
+    return f"{name.removesuffix(_AS_IN_REGISTRIES)}: {_BASES[case['base']]}"
+
+
+def _files_only(cases: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:
     """The row of the bar for files only, of PyTorch's image."""
-    case = _cases().get("torch", {})
+    case = cases.get("torch", {})
     if "methods" not in case:
-        return None
+        return
     before, after = case["before"], case["methods"]["files"]
-    layers, packed = (
-        _smaller_pct(before, after, key) for key in ("layer_bytes", "compressed_bytes")
-    )
+    keys = ("layer_bytes", "compressed_bytes")
+    layers, packed = (_smaller_pct(before, after, key) for key in keys)
     met = min(layers, packed) >= _TORCH_FILES_PCT and after["traced"] == "equal"
-    return (
-        "torch: the same, its files only",
+    yield (
+        "torch: the same, of its files only",
         f"at least {_TORCH_FILES_PCT:g} % smaller, compressed too (published: about 50 %)",
         f"layers {-layers:+.1f} %, compressed {-packed:+.1f} %; output {after['traced']}",
         "met" if met else "**missed**",

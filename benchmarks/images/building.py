@@ -41,7 +41,8 @@ class Builder:
         if case.set_up:
             run(["chroot", root, "sh", "-c", case.set_up], timeout=900)
         tar = f"tar --numeric-owner --xattrs --one-file-system -C {root} -c ."
-        run(["sh", "-c", f"{tar} | docker -H {self._address} import - {image}"])
+        change = f"--change 'VOLUME {case.volume}'" if case.volume else ""
+        run(["sh", "-c", f"{tar} | docker -H {self._address} import {change} - {image}"])
         shutil.rmtree(root)
 
     def _base(self, base: Base) -> Path:

@@ -37,7 +37,6 @@ class Case:
     base: Base = Base.MINIMAL
     volume: str = ""
     wheels: tuple[str, ...] = ()  # for Debian's Python
-    conda: tuple[str, ...] = ()  # packages of a conda prefix /opt/conda
     set_up: str = ""
     files: dict[str, str] = field(default_factory=dict)
 
@@ -155,6 +154,7 @@ SMALLEST = {
     ),
     "volume": Case(
         "volume", (), ("sh", "-c", _NOTES.format("first")), volume="/data", user="games",
+        set_up="mkdir /data && chown games /data",
         held_out=("sh", "-c", _NOTES.format("second") + "; wc -l < /data/notes"),
     ),
 }  # fmt: skip

@@ -50,7 +50,6 @@ def main() -> None:
     given = parser.parse_args()
     engine = PROJECT / "scripts/engine.sh"
     address = os.environ.get("DOCKER_HOST") or run([engine, "start"]).strip()
-    cases: dict[str, Any] = dict((load("images") or {}).get("cases", {}))  # type: ignore[call-overload]
     with tempfile.TemporaryDirectory(dir=given.folder) as place:
         builder = Builder(address, given.folder or Path(place))
         for name in given.case or CASES:
@@ -58,13 +57,14 @@ def main() -> None:
             folder.mkdir()
             try:
                 builder.build(CASES[name], image)
-                cases[name] = measured(address, CASES[name], image, folder)
+                figures = measured(address, CASES[name], image, folder)
                 docker(address, "rmi", image)
             except (CommandError, subprocess.TimeoutExpired) as error:
-                cases[name] = {"error": re.sub(r"\s+", " ", str(error))[-600:]}
-            print(name, json.dumps(cases[name]), flush=True)
+                figures = {"error": re.sub(r"\s+", " ", str(error))[-600:]}
+            print(name, json.dumps(figures), flush=True)
             shutil.rmtree(folder, ignore_errors=True)
-            save("images", {"cases": cases})
+            others: Any = load("images") or {"cases": {}}
+            save("images", {"cases": {**others["cases"], name: figures}})
 
 
 if __name__ == "__main__":
