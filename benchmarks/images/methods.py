@@ -3,8 +3,8 @@
 `opened` is what Cimplifier does (Rastogi et al., 2017): system calls are followed by strace inside
 the container, and the files stay that were opened or executed, with the links on the way. `traced`
 are all files that our own traced runs used in any way, without the rules of the closure; `files`
-are those of the closure, so all that `trimtab image slim` removes of files, and nothing of
-libraries. Nothing brings anything back in these three.
+are those of the closure where nothing comes back, with libraries as they were. Nothing brings
+anything back in these three.
 """
 
 import re
@@ -14,12 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from cases import Case
 from commands import CommandError, docker, run
 from running import Runs
 
-from trimtab.debloating.files.keeping import Reason
+from trimtab.debloating.files.closure import kept_paths
+from trimtab.debloating.files.folder_tree import root_tree
 from trimtab.debloating.files.tree import Tree, parents
 from trimtab.debloating.images.view_tree import view_tree
 from trimtab.images.archives.opening import open_image
@@ -27,6 +27,7 @@ from trimtab.images.compression import Compression
 from trimtab.images.merging import merged_view
 from trimtab.images.weighing import weigh
 from trimtab.images.writing.image import write_image
+from trimtab.records.usage import Usage
 
 _TOOL = "/strace"  # where the container has strace and its libraries
 _OPENED = re.compile(r"^\d+ +(?:openat?2?|creat)\(.*\) = \d+<(/[^>]*)>")
@@ -37,21 +38,22 @@ def side_by_side(
     address: str,
     case: Case,
     image: str,
-    files: pd.DataFrame,
     expected: dict[bool, str],
     folder: Path,
 ) -> dict[str, Any]:
-    """Return sizes and runs of each way; `files` is files.parquet of the slim image."""
+    """Return sizes and runs of each way; in `folder` is what `trimtab image slim` left."""
     archive = folder / "original.tar"
     docker(address, "save", "--output", str(archive), image)
     original = open_image(archive)
     view = merged_view(original)
     tree = view_tree(original, view)
-    kept = files[files["kept"]]
+    used = Usage.read(folder / "ws/usage.json").files
+    [root] = (folder / "cache/trimtab/images").glob("*/root")
+    closed = kept_paths(root_tree(root), [used], [case.volume] if case.volume else [])
     chosen: dict[str, set[str]] = {
         "opened": _with_ways(tree, _opened(address, case, image, folder)),
-        "traced": _with_ways(tree, ("/" + kept["path"][kept["reason"] == Reason.USED]).tolist()),
-        "files": set("/" + kept["path"]),
+        "traced": _with_ways(tree, (str(use.path) for use in used)),
+        "files": set(closed) - {"/"},
     }
     found = {}
     runs = Runs(address, case)

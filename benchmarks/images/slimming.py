@@ -51,7 +51,7 @@ def measured(address: str, case: Case, image: str, folder: Path) -> dict[str, An
         for held_out in ((False, True) if case.held_out or case.port else (False,))
     }
     figures["runs"] = _verdicts(Runs(address, case, workspace / "store"), slim, expected)
-    figures["methods"] = side_by_side(address, case, image, files, expected, folder)
+    figures["methods"] = side_by_side(address, case, image, expected, folder)
     docker(address, "rmi", slim)
     return figures
 
