@@ -37,10 +37,10 @@ bench: all  ## speed and memory, side by side
 	set -e; for part in tracing libraries fallback outputs debloat workflow readme; do $(BIN)/python benchmarks/$$part.py; done
 
 bench-images: all  ## images of ordinary software made slim (root, deps-docker)
-	$(BIN)/python benchmarks/images.py && $(BIN)/python benchmarks/readme.py
+	$(BIN)/python benchmarks/images/run.py && $(BIN)/python benchmarks/readme.py
 
 bench-starts: all  ## images from their pull to the first output (root, deps-docker)
-	$(BIN)/python benchmarks/cold_start.py && $(BIN)/python benchmarks/readme.py
+	$(BIN)/python benchmarks/images/cold_start.py && $(BIN)/python benchmarks/readme.py
 
 docs: .venv/.installed  ## the reference of every YAML key
 	$(BIN)/python scripts/reference.py docs/reference/configuration.md

@@ -50,7 +50,7 @@ def _row(name: str, compression: str, document: Any) -> tuple[str, str, str, str
     what = (
         f"{name.replace('_', ' ')}: pull at {document['gbit_per_s']:g} Gbit/s ({compression}),"
         f" unpack, start to the first output, s, {len(pairs)} interleaved rounds, page cache empty"
-        " (`cold_start.py`)"
+        " (`images/cold_start.py`)"
     )
     return what, bar, measured, "met" if met else "**missed**"
 

@@ -24,6 +24,7 @@ TRUST = ("<!-- trust: made by readme.py -->", "<!-- end of trust -->")
 TUNING = ("<!-- tuning: made by readme.py -->", "<!-- end of tuning -->")
 STARTS = ("<!-- cold starts: made by readme.py -->", "<!-- end of cold starts -->")
 IMAGES = ("<!-- images: made by readme.py -->", "<!-- end of images -->")
+METHODS = ("<!-- methods: made by readme.py -->", "<!-- end of methods -->")
 CPU_CORPUS = ("<!-- CPU corpus: made by readme.py -->", "<!-- end of CPU corpus -->")
 GPU_CORPUS = ("<!-- GPU corpus: made by readme.py -->", "<!-- end of GPU corpus -->")
 GPU_BEGIN, GPU_END = "<!-- GPU figures: made by readme.py -->", "<!-- end of GPU figures -->"
@@ -184,6 +185,7 @@ def main() -> None:
     text = _replaced(text, *IMAGES, _machines(image_table.RESULTS), image_table.rows())
     starts = _machines(cold_start_table.RESULTS)
     text = _replaced(text, *STARTS, starts, cold_start_table.rows())
+    text = _between(text, *METHODS, ["", *image_table.side_by_side(), ""])
     tuning = _machines([f"tuning_{name}" for name in tuning_table.RESULTS])
     text = _replaced(text, *TUNING, tuning, tuning_table.rows())
     described = read_json(gpu_table.FOLDER / "machines.json")
@@ -191,9 +193,7 @@ def main() -> None:
                    for each in described})  # fmt: skip
     text = _replaced(text, GPU_BEGIN, GPU_END, gpus, gpu_table.rows())
     for (begin, end), module in ((CPU_CORPUS, corpus_table), (GPU_CORPUS, gpu_corpus_table)):
-        head, rest = text.split(begin)
-        made = "\n".join(module.lines())
-        text = f"{head}{begin}\n\n{made}\n\n{end}{rest.split(end)[1]}"
+        text = _between(text, begin, end, ["", *module.lines(), ""])
     with whole_file(README) as temporary:
         temporary.write_text(text)
 
@@ -206,12 +206,15 @@ def _machines(names: Sequence[str]) -> list[str]:
 def _replaced(
     text: str, begin: str, end: str, machines: list[str], made: list[tuple[str, str, str, str]]
 ) -> str:
-    head, rest = text.split(begin)
-    _, tail = rest.split(end)
-    lines = ["", "", *(f"Measured on {machine}." for machine in machines), ""]
+    lines = ["", *(f"Measured on {machine}." for machine in machines), ""]
     lines += ["| what | bar | measured | |", "|---|---|---|---|"]
     lines += [f"| {' | '.join(row)} |" for row in made]
-    return head + begin + "\n".join(lines) + "\n\n" + end + tail
+    return _between(text, begin, end, [*lines, ""])
+
+
+def _between(text: str, begin: str, end: str, lines: Sequence[str]) -> str:
+    head, rest = text.split(begin)
+    return "\n".join((head + begin, *lines, end + rest.split(end)[1]))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Requests to the server of an image: image_requests.py NAME PORT [--held-out].
+"""Requests to the server of an image: drive.py SOFTWARE PORT [--held-out].
 
 Prints what does not change from run to run.
 """

@@ -1,9 +1,9 @@
 """From the pull of an image to its program's first output, original against slim.
 
-    python benchmarks/cold_start.py [--case NAME]... [--rounds N] [--folder FOLDER]
+    python benchmarks/images/cold_start.py [--case NAME]... [--rounds N] [--folder FOLDER]
 
 Needs root, debootstrap and an engine (`make deps-docker`), and 6 GB on a disk. Images are built as
-`images.py` builds them and made slim; `trimtab image start` measures both in turns. The image of
+`run.py` builds them and made slim; `trimtab image start` measures both in turns. The image of
 PyTorch inference is there with the byte code that pip makes and without, and once more with its
 layers compressed by zstd.
 """
@@ -12,13 +12,20 @@ import argparse
 import json
 import os
 import shutil
+import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from building import Builder
+from cases import SMALLEST, Case
+from commands import run
 from common import load, save
-from images import CASES, PROJECT, TRIMTAB, Case, built, run
+from slimming import TRIMTAB
+
+_PROJECT = Path(__file__).parents[2]
 
 _INFERENCE = """
 import sys, torch
@@ -35,26 +42,27 @@ with torch.inference_mode():
         print(answer.argmax(1).tolist(), flush=True)
 """
 _TORCH = Case(
-    ("python3",), ("python3", "/srv/infer.py", "1"), wheels=("torch==2.13.0", "numpy"),
+    "torch", ("python3",), ("python3", "/srv/infer.py", "1"), wheels=("torch==2.13.0", "numpy"),
     byte_code=True, files={"srv/infer.py": _INFERENCE},
 )  # fmt: skip
 _STARTED: dict[str, Case] = {
     "torch": _TORCH,
     "torch_without_byte_code": replace(_TORCH, byte_code=False),
-    "nginx": CASES["nginx"],
+    "nginx": SMALLEST["nginx"],
 }
 _COMPRESSIONS = ("gzip", "zstd")
 
 
 def measured(
-    address: str, name: str, case: Case, base: Path, folder: Path, rounds: int
+    address: str, name: str, case: Case, builder: Builder, folder: Path, rounds: int
 ) -> dict[str, Any]:
     """Build and slim one image, and return the documents of its starts by compression."""
-    image = built(address, f"start-{name.replace('_', '-')}", case, base, folder)
+    image = f"trimtab-start-{name.replace('_', '-')}:1"
+    builder.build(case, image)
     environment = {**os.environ, "DOCKER_HOST": address, "XDG_CACHE_HOME": str(folder / "cache")}
     served: list[str] = []
     if case.port is not None:
-        drive = " ".join(case.drive(name))
+        drive = " ".join(case.drive())
         served = ["--drive", drive, "--address", f"127.0.0.1:{case.port}"]
     options: dict[str, Any] = {"env": environment, "cwd": folder, "timeout": 3000}
     slim = [*TRIMTAB, "image", "slim", image, "--runs", "2", "--settle", "2", *served]
@@ -80,17 +88,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", type=Path, default=None, help="where images are built")
     given = parser.parse_args()
-    address = run([PROJECT / "scripts/engine.sh", "start"]).strip()
+    engine = _PROJECT / "scripts/engine.sh"
+    address = os.environ.get("DOCKER_HOST") or run([engine, "start"]).strip()
     before: Any = load("cold_start") or {}
     cases: dict[str, Any] = dict(before.get("cases", {}))
     with tempfile.TemporaryDirectory(dir=given.folder) as place:
-        base = Path(place, "base")
-        mirror = run(["apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages"])
-        run(["debootstrap", "--variant=minbase", "bookworm", base, mirror.split()[0]], timeout=900)
+        builder = Builder(address, given.folder or Path(place))
         for name in given.case or _STARTED:
             folder = Path(place, name)
             folder.mkdir()
-            cases[name] = measured(address, name, _STARTED[name], base, folder, given.rounds)
+            cases[name] = measured(address, name, _STARTED[name], builder, folder, given.rounds)
             shutil.rmtree(folder, ignore_errors=True)
             save("cold_start", {"cases": cases})
 
