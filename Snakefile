@@ -56,9 +56,11 @@ wildcard_constraints:
     seed=r"[0-9]+",
     machine=r"[0-9]+",
     repository=r"[a-z0-9_]+",
+    image=r"[a-z0-9_]+",
 
 
 include: "rules/common.smk"
+include: "rules/images.smk"
 include: "rules/profile.smk"
 include: "rules/debloat.smk"
 include: "rules/tune.smk"

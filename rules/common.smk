@@ -282,3 +282,10 @@ def recorded(wildcards):
     """The files of a trace that was recorded."""
     files = CONFIG.option("trace", wildcards.trace).arrivals.files.values()
     return [path for paths in files for path in paths]
+
+
+def image_of(wildcards):
+    """The archive of a workload's image, where a recipe of this project makes it."""
+    target = CONFIG.option("workload", wildcards.workload).target
+    is_ours = target.kind == "image" and Path(target.location).parent == IMAGES
+    return [target.location] if is_ours else []

@@ -72,7 +72,7 @@ class DebloatedTarget:
     `libraries` has the columns of LIBRARIES, `runs` those of RUNS (conditions original and
     debloated). `used` is the code that its workloads used, by library. `label` is the target's
     name, with the hardware where the experiment has several. `built` is its slim environment, if it
-    has one.
+    has one; `files` has the columns of FILES, and is there for images alone.
     """
 
     label: str
@@ -82,6 +82,7 @@ class DebloatedTarget:
     runs: pd.DataFrame
     used: Mapping[str, UsedCode] = field(default_factory=dict)
     built: BuiltEnvironment | None = None
+    files: pd.DataFrame | None = None
 
     @property
     def hardware(self) -> str:
@@ -97,6 +98,11 @@ class DebloatedTarget:
     def gpus(self) -> list[str]:
         """The GPUs that it was made for, e.g. "NVIDIA H200 (sm_90)"."""
         return [f"{gpu.name or 'GPU'} (sm_{gpu.architecture})" for gpu in self.manifest.gpus]
+
+    @property
+    def is_image(self) -> bool:
+        """Whether it is a container image."""
+        return self.manifest.environment.kind == "image"
 
     @property
     def has_gpu_code(self) -> bool:

@@ -95,7 +95,10 @@ def _target(folder: Path) -> DebloatedTarget:
     _refuse_twice(f"{folder / 'verify_runs.parquet'}: run", keys)
     path = folder / "environment.json"
     built = BuiltEnvironment.read(path) if path.is_file() else None
-    return DebloatedTarget(manifest.target, manifest, verdict, libraries, runs, used, built)
+    target = DebloatedTarget(manifest.target, manifest, verdict, libraries, runs, used, built)
+    if target.is_image:
+        target = replace(target, files=tables.read_table(folder / "files.parquet", tables.FILES))
+    return target
 
 
 def _tuning(folder: Path, inputs: Inputs) -> TunedCell:
