@@ -9,6 +9,7 @@ import gpu_corpus_table
 import gpu_table
 import image_table
 import schedule_table
+import thesis_image_table
 import trust_table
 import tuning_table
 from common import load
@@ -179,7 +180,9 @@ def main() -> None:
     text = _replaced(text, SCHEDULE_BEGIN, SCHEDULE_END, machines, schedules)
     trust = _machines(trust_table.RESULTS)
     text = _replaced(text, *TRUST, trust, trust_table.rows())
-    text = _replaced(text, *IMAGES, _machines(image_table.RESULTS), image_table.rows())
+    images = [*image_table.rows(), *thesis_image_table.rows()]
+    machines = _machines((*image_table.RESULTS, *thesis_image_table.RESULTS))
+    text = _replaced(text, *IMAGES, machines, images)
     tuning = _machines([f"tuning_{name}" for name in tuning_table.RESULTS])
     text = _replaced(text, *TUNING, tuning, tuning_table.rows())
     described = read_json(gpu_table.FOLDER / "machines.json")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # build_image.sh NAME ARCHIVE: an image of examples/images/ as an OCI archive, from the registries of
 # packages alone: Debian's by debootstrap and apt, Python's by pip. No container engine takes part,
-# and no registry of images. NAME is `python`, or a file of examples/images/pytorch/requirements/.
+# and no registry of images. NAME is `python`, `pytorch` or `pytorch_larger`.
 # Needs root, debootstrap and buildah (make deps-images).
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -11,10 +11,10 @@ refuse() { echo "build_image.sh: $1" >&2; exit 1; }
 
 [ $# = 2 ] || { sed -n 2,5p "$0" >&2; exit 2; }
 name=$1 archive=$(realpath -m "$2")
-requirements=examples/images/pytorch/requirements/$name.txt
+requirements=examples/images/pytorch/$name.txt
 recipe=examples/images/pytorch
 [ -f "$requirements" ] || recipe=examples/images/$name
-[ -f "$recipe/Containerfile" ] || refuse "$name: no such image; there are python $(ls examples/images/pytorch/requirements | sed 's/\.txt$//' | xargs)"
+[ -f "$recipe/Containerfile" ] || refuse "$name: no such image; there are python, pytorch and pytorch_larger"
 [ "$(id -u)" = 0 ] || refuse "debootstrap needs root"
 for program in debootstrap buildah; do
   command -v $program > /dev/null || refuse "$program is missing: make deps-images"

@@ -111,7 +111,7 @@ def test_runs_that_did_not_end_well_and_energy_that_nobody_metered_are_left_out(
     tmp_path: Path,
 ) -> None:
     section = ImageRuns(measured(tmp_path, energy_j=None, energy_low_j=None, energy_high_j=None))
-    cost, power = section.tables
+    _, power = section.tables
     [ours] = power.ours
     assert ours["original_w"] is None and ours["energy_source"] is None
     assert [figure.name for figure in section.figures] == ["image_run_times"]
