@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
-# build_image.sh NAME ARCHIVE: an image of examples/images/ as an OCI archive, from the registries of
+# build_image.sh NAME ARCHIVE: an image of examples/images/ as an archive, from the registries of
 # packages alone: Debian's by debootstrap and apt, Python's by pip. No container engine takes part,
 # and no registry of images. NAME is `python`, `pytorch` or `pytorch_larger`.
 # Needs root, debootstrap and buildah (make deps-images).
 set -euo pipefail
+here=$PWD
 cd "$(dirname "$0")/.."
 PATH=$PATH:/usr/sbin:/sbin
 
 refuse() { echo "build_image.sh: $1" >&2; exit 1; }
 
 [ $# = 2 ] || { sed -n 2,5p "$0" >&2; exit 2; }
-name=$1 archive=$(realpath -m "$2")
+name=$1 archive=$(cd "$here" && realpath -m "$2")
+case $name in python | pytorch | pytorch_larger) ;; *) refuse "$name: no such image; there are python, pytorch and pytorch_larger" ;; esac
 requirements=examples/images/pytorch/$name.txt
 recipe=examples/images/pytorch
 [ -f "$requirements" ] || recipe=examples/images/$name
-[ -f "$recipe/Containerfile" ] || refuse "$name: no such image; there are python, pytorch and pytorch_larger"
 [ "$(id -u)" = 0 ] || refuse "debootstrap needs root"
 for program in debootstrap buildah; do
   command -v $program > /dev/null || refuse "$program is missing: make deps-images"
@@ -26,7 +27,12 @@ mkdir -p "$wheels" "$(dirname "$archive")"
 exec 9> "$kept/lock"
 flock 9
 context=$(mktemp -d -p "$kept")
-clean() { rm -rf --one-file-system "$context"; }
+# A builder that is killed leaves its file systems mounted.
+clean() {
+  awk -v below="$context/" 'index($2, below) == 1 { print $2 }' /proc/self/mounts | tac \
+    | xargs --no-run-if-empty --delimiter '\n' umount
+  rm -rf --one-file-system "$context"
+}
 trap clean EXIT
 storage=$context/storage
 builder() { buildah --root "$storage/data" --runroot "$storage/run" --storage-driver overlay "$@"; }
@@ -59,8 +65,8 @@ fi
 container=$(builder from scratch)
 builder add --quiet "$container" "$base" / > /dev/null
 builder commit --quiet --rm "$container" debian:bookworm-slim > /dev/null
-builder build --quiet --pull-never --isolation chroot --network host --timestamp 0 \
+builder build --quiet --pull-never --isolation chroot --network host \
   --file "$recipe/Containerfile" --tag "$name" "${arguments[@]}" "$context" > /dev/null
 rm -f "$archive.partial"
-builder push --quiet --disable-compression "$name" "oci-archive:$archive.partial:$name"
+builder push --quiet "$name" "docker-archive:$archive.partial:$name"
 mv "$archive.partial" "$archive"
