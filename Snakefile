@@ -56,7 +56,7 @@ wildcard_constraints:
     seed=r"[0-9]+",
     machine=r"[0-9]+",
     repository=r"[a-z0-9_]+",
-    image=r"[a-z0-9_]+",
+    image="python|pytorch|pytorch_larger",  # another archive in build/images is somebody's own
 
 
 include: "rules/common.smk"

@@ -287,5 +287,6 @@ def recorded(wildcards):
 def image_of(wildcards):
     """The archive of a workload's image, where a recipe of this project makes it."""
     target = CONFIG.option("workload", wildcards.workload).target
-    is_ours = target.kind == "image" and Path(target.location).parent == IMAGES
-    return [target.location] if is_ours else []
+    location = Path(target.location or "")
+    is_ours = target.kind == "image" and location.parent == IMAGES
+    return [str(location)] if is_ours else []
