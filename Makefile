@@ -7,7 +7,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: all test test-bare test-skipped lint bench bench-images bench-starts docs native lock deps-chromium deps-cuda deps-cuda-large deps-spark deps-slurm deps-postgresql deps-docker deps-fuzz fuzz clean
+.PHONY: all test test-bare test-skipped lint bench bench-images bench-starts docs native lock deps-chromium deps-cuda deps-cuda-large deps-spark deps-slurm deps-postgresql deps-images deps-docker deps-fuzz fuzz clean
 
 all: .venv/.installed native  ## the quickstart experiment; prints where its report is
 	$(SNAKEMAKE) all
@@ -74,6 +74,10 @@ deps-slurm:  ## Slurm, which policies drive for real
 deps-postgresql: .venv/.installed  ## PostgreSQL and its driver, for journals of searches
 	scripts/deps_postgresql.sh
 	$(BIN)/pip install --disable-pip-version-check -q 'psycopg[binary]==3.3.9'
+
+deps-images:  ## what builds the images of examples/images
+	command -v buildah > /dev/null && command -v debootstrap > /dev/null \
+	  || { apt-get update && apt-get install -y --no-install-recommends buildah debootstrap; }
 
 deps-docker:  ## Docker's engine, started with all that it has in build/docker: scripts/engine.sh stop
 	scripts/deps_docker.sh

@@ -56,9 +56,11 @@ wildcard_constraints:
     seed=r"[0-9]+",
     machine=r"[0-9]+",
     code_base=r"[a-z0-9_]+",
+    image="python|pytorch|pytorch_larger",  # another archive in build/images is somebody's own
 
 
 include: "rules/common.smk"
+include: "rules/images.smk"
 include: "rules/profile.smk"
 include: "rules/debloat.smk"
 include: "rules/tune.smk"

@@ -10,6 +10,7 @@ import gpu_corpus_table
 import gpu_table
 import image_table
 import schedule_table
+import thesis_image_table
 import trust_table
 import tuning_table
 from common import load
@@ -182,7 +183,9 @@ def main() -> None:
     text = _replaced(text, SCHEDULE_BEGIN, SCHEDULE_END, machines, schedules)
     trust = _machines(trust_table.RESULTS)
     text = _replaced(text, *TRUST, trust, trust_table.rows())
-    text = _replaced(text, *IMAGES, _machines(image_table.RESULTS), image_table.rows())
+    images = [*image_table.rows(), *thesis_image_table.rows()]
+    machines = _machines((*image_table.RESULTS, *thesis_image_table.RESULTS))
+    text = _replaced(text, *IMAGES, machines, images)
     starts = _machines(cold_start_table.RESULTS)
     text = _replaced(text, *STARTS, starts, cold_start_table.rows())
     text = _between(text, *METHODS, ["", *image_table.side_by_side(), ""])

@@ -283,3 +283,11 @@ def recorded(wildcards):
     trace = CONFIG.option("trace", wildcards.trace)
     starts = [facts.image_start for facts in trace.classes.values() if facts.image_start]
     return [path for paths in trace.arrivals.files.values() for path in paths] + starts
+
+
+def image_of(wildcards):
+    """The archive of a workload's image, where a recipe of this project makes it."""
+    target = CONFIG.option("workload", wildcards.workload).target
+    location = Path(target.location or "")
+    is_ours = target.kind == "image" and location.parent == IMAGES
+    return [str(location)] if is_ours else []

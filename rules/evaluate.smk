@@ -44,6 +44,7 @@ rule evaluate_experiment:
         used=targets("used.json"),
         files=targets("files.parquet"),
         weights=targets("environment.json"),
+        files=targets("files.parquet"),
         verdicts=targets("verify.json"),
         verify_runs=targets("verify_runs.parquet"),
         summaries=cells("summary.json"),

@@ -1,6 +1,7 @@
 rule profile_workload:
     input:
         programs=programs,
+        image=image_of,
         code=code(
             "scripts/profile_workload.py",
             "src/trimtab/profiling/meters/*.py",

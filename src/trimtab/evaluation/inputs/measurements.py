@@ -101,6 +101,11 @@ class DebloatedTarget:
         return [f"{gpu.name or 'GPU'} (sm_{gpu.architecture})" for gpu in self.manifest.gpus]
 
     @property
+    def is_image(self) -> bool:
+        """Whether it is a container image."""
+        return self.manifest.environment.kind == "image"
+
+    @property
     def has_gpu_code(self) -> bool:
         """Whether any of its libraries holds GPU code."""
         return bool(self.libraries["gpu_bytes_before"].sum() > 0)

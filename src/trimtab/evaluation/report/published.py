@@ -26,7 +26,7 @@ from trimtab.errors import TrimtabError
 FOLDER = Path(__file__).parents[1] / "published"
 
 Text: TypeAlias = Annotated[str, Field(min_length=1, strict=True)]
-Place: TypeAlias = Annotated[str, Field(pattern=r"^(Table|Section) [\d.]+$")]
+Place: TypeAlias = Annotated[str, Field(pattern=r"^(Table|Section) [A-Z\d.]+$")]
 # What a schedule has to have for a row to be set beside it.
 BearsOn: TypeAlias = Literal["node_types", "priorities"]
 _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)

@@ -41,6 +41,7 @@ SCHEDULING = {
     "accuracy_loss": 3,
     "sprinting": 1,
 }
+OF_IMAGES = {"image_sizes", "removed_large_files", "image_run_cost", "image_power"}
 PAPER = "The Hidden Bloat in Machine Learning Systems"
 
 
@@ -156,6 +157,42 @@ def test_values_of_schedules_are_those_printed(name: str, row: str, key: str, va
     assert entry.number(key) == value
 
 
+IMAGES = "Debloating Machine Learning Systems"
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "key", "value"),
+    [
+        ("image_sizes", "Cimplifier, Python", "after_mb", 26.7),
+        ("image_sizes", "Cimplifier, YOLOv3 on COCO", "after_mb", 2480),
+        ("removed_large_files", "Cimplifier, YOLOv3 on COCO", "large_libraries_mb", 1561),
+        ("image_run_cost", "LSTM on MNIST, 5 epochs", "slim_deviation_s", 0.94),
+        ("image_run_cost", "BoTorch, 9 iterations", "slim_s", 4381.38),
+        ("image_power", "BoTorch, most of the training", "slim_gpu_memory_mb", 978),
+    ],
+)
+def test_values_of_images_are_those_printed(name: str, row: str, key: str, value: float) -> None:
+    (entry,) = (entry for entry in published(name) if entry.row == row)
+    assert entry.number(key) == value and entry.paper == IMAGES
+
+
+def test_tables_of_images_are_whole() -> None:
+    by_place = Counter(entry.place for entry in published("image_run_cost"))
+    assert by_place == {
+        "Table 4.1": 3, "Table 4.2": 3, "Table A.1": 3, "Table A.2": 2, "Table A.3": 3
+    }  # fmt: skip
+
+    def total(name: str, key: str) -> float:
+        return sum(entry.number(key) for entry in published(name))
+
+    assert total("image_sizes", "before_mb") == 2 * 885 + 2 * 3370 + 3 * 4430
+    assert total("image_sizes", "after_mb") == pytest.approx(10_680.4)
+    assert total("image_run_cost", "original_s") == pytest.approx(28_331.53)
+    assert total("image_run_cost", "original_deviation_s") == pytest.approx(403.52)
+    assert total("image_run_cost", "slim_s") == pytest.approx(28_329.45)
+    assert total("image_run_cost", "slim_deviation_s") == pytest.approx(392.25)
+
+
 def test_column_sums_catch_a_slip_anywhere_in_a_table() -> None:
     def total(name: str, key: str) -> float:
         return sum(entry.number(key) for entry in published(name))
@@ -241,7 +278,8 @@ def test_what_chapters_6_and_7_state_of_tuning_is_whole() -> None:
 
 def test_every_file_of_the_folder_is_asked_for() -> None:
     held = {yaml.safe_load(path.read_text()).get("holds") for path in FOLDER.glob("*/*.yaml")}
-    assert held == {None, *WORKLOADS, *OTHERS, *FIGURES, *SCHEDULING, "tuning", "multi_tenant"}
+    known = {*WORKLOADS, *OTHERS, *FIGURES, *SCHEDULING, *OF_IMAGES, "tuning", "multi_tenant"}
+    assert held == {None, *known}
 
 
 GOOD: dict[str, Any] = {

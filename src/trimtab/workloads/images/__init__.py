@@ -1,0 +1,1 @@
+"""Programs of the container images of conf/workload/*_image.yaml, and nothing else."""
