@@ -7,6 +7,7 @@ from typing import Any
 import cold_start_table
 import corpus_table
 import gpu_corpus_table
+import gpu_environment_table
 import gpu_table
 import image_table
 import schedule_table
@@ -183,7 +184,7 @@ def main() -> None:
     text = _replaced(text, SCHEDULE_BEGIN, SCHEDULE_END, machines, schedules)
     trust = _machines(trust_table.RESULTS)
     text = _replaced(text, *TRUST, trust, trust_table.rows())
-    images = [*image_table.rows(), *thesis_image_table.rows()]
+    images = [*image_table.rows(), *thesis_image_table.rows(), *gpu_environment_table.rows()]
     machines = _machines((*image_table.RESULTS, *thesis_image_table.RESULTS))
     text = _replaced(text, *IMAGES, machines, images)
     starts = _machines(cold_start_table.RESULTS)

@@ -281,7 +281,9 @@ def round_times(wildcards):
 def recorded(wildcards):
     """The files of a trace that was recorded, and those of starts of its classes' images."""
     trace = CONFIG.option("trace", wildcards.trace)
-    starts = [facts.image_start for facts in trace.classes.values() if facts.image_start]
+    starts = [
+        facts.image_start for facts in trace.classes.values() if facts.image_start
+    ]
     return [path for paths in trace.arrivals.files.values() for path in paths] + starts
 
 
