@@ -60,6 +60,7 @@ rule build_environment:
         libraries=rules.debloat_target.output.libraries,
         manifest=rules.debloat_target.output.manifest,
         files=rules.debloat_target.output.files,
+        stage=rules.debloat_target.output.stage,
         # The spans lie beside the manifest, and are no input: a folder has no checksum.
         code=code(
             "scripts/build_environment.py",

@@ -183,7 +183,7 @@ def _load(archive: Path, compression: Compression) -> None:
         with Engine.connect() as engine:
             engine.load(archive)
     except EngineError as error:
-        reads = "" if compression == Compression.GZIP else " (of Docker version 23 on reads zstd)"
+        reads = "" if compression == Compression.GZIP else " (Docker reads zstd from version 23 on)"
         raise EngineError(
             f"{error}{reads}. The slim image is whole: `docker load --input {archive}`"
         ) from None

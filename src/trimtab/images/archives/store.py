@@ -79,9 +79,9 @@ class _TarStore(Store):
             head = file.read(_SIF_START + len(_SIF_MAGIC))
             if head[_SIF_START:] == _SIF_MAGIC:
                 raise DamagedError(
-                    "an image of Apptainer's or Singularity's (SIF): have `apptainer build"
-                    " --sandbox FOLDER IMAGE.sif` unpack it, and make that slim with --target"
-                    " root_folder:FOLDER"
+                    "an image of Apptainer or Singularity (SIF): have `apptainer build --sandbox"
+                    " FOLDER IMAGE.sif` unpack it, and make that slim with `trimtab debloat"
+                    " --target root_folder:FOLDER`"
                 )
             if (found := compression_of(head)) is not Compression.NONE:
                 raise DamagedError(f"a file compressed with {found}; decompress it first")
