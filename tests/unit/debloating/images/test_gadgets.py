@@ -4,6 +4,7 @@ import re
 import shutil
 import struct
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -199,6 +200,7 @@ def test_many_files_and_sums() -> None:
     with gadget_counter() as counter:
         elf = read_elf(native_path(PROGRAM))
         first, second = counter.count(elf), counter.count(elf)
+        assert counter.count(replace(elf, segments=elf.segments * 3)) == first  # mapped three times
     assert first == second and first.usable[0] > 1000
     both = first + second
     assert both.usable == tuple(2 * count for count in first.usable)
