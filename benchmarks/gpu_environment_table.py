@@ -16,16 +16,17 @@ def rows() -> list[tuple[str, str, str, str]]:
 def _row(row: dict[str, Any]) -> tuple[str, str, str, str]:
     before, after = row["environment_before_bytes"], row["environment_after_bytes"]
     traced, held_out, strict = row["traced_input"], row["held_out"], row["strict"]
-    removed = row["removed_files"]
+    stay = row["removed_files"]["kept_files"]
+    every = stay + row["removed_files"]["removed_files"]
     smaller = 1 - after / before
     right = all(case["equal"] == case["of"] for case in (traced, held_out))
     what = (
-        f"`{row['program']}`: an environment of CUDA 13 with PyTorch, JAX, CuPy and Transformers, for"
-        " one program, on an NVIDIA H200 (`corpus/gpu/run.py --option=--files --option=remove`)"
+        f"`{row['program']}`: an environment of CUDA 13 with PyTorch, JAX, CuPy and Transformers,"
+        " for one program, on an NVIDIA H200 (`corpus/gpu/run.py --option=--files --option=remove`)"
     )
     measured = (
         f"{before / 1e6:,.0f} to {after / 1e6:,.0f} MB on disk ({-smaller:.1%}), of"
-        f" {removed['kept_files'] + removed['removed_files']:,} files {removed['kept_files']:,} stay;"
+        f" {every:,} files {stay:,} stay;"
         f" traced input equal, {held_out['equal']} of {held_out['of']} sizes not traced equal"
         f" ({sum(held_out['misses'].values()):,} pieces put back), strict {strict['clean']} of"
         f" {strict['runs']}; made in {row['debloat_s']:,.0f} s on 16 cores"

@@ -4,6 +4,7 @@ import re
 import shutil
 import struct
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from trimtab.debloating.images.exposure.gadgets import COUNTER, Gadgets, gadget_
 from trimtab.errors import TrimtabError
 from trimtab.native import native_path
 
+PROGRAM = "trimtab-file-tracer"  # static, with a C library in it
 LIBRARY = Path("/lib/x86_64-linux-gnu/libc.so.6")
 PART_BYTES = 24_000
 MOST_BYTES = 9
@@ -196,8 +198,9 @@ def test_alike_ones_of_a_file_count_once() -> None:
 
 def test_many_files_and_sums() -> None:
     with gadget_counter() as counter:
-        elf = read_elf(LIBRARY)
+        elf = read_elf(native_path(PROGRAM))
         first, second = counter.count(elf), counter.count(elf)
+        assert counter.count(replace(elf, segments=elf.segments * 3)) == first  # mapped three times
     assert first == second and first.usable[0] > 1000
     both = first + second
     assert both.usable == tuple(2 * count for count in first.usable)
@@ -218,7 +221,7 @@ def test_a_counter_that_ended() -> None:
         counter.process.kill()
         counter.process.wait()
         with pytest.raises(TrimtabError, match=COUNTER):
-            counter.count(read_elf(LIBRARY))
+            counter.count(read_elf(native_path(PROGRAM)))
 
 
 def test_any_bytes_can_be_counted() -> None:

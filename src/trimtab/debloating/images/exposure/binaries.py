@@ -4,8 +4,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import IO
 
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.errors import ElfError
@@ -75,21 +75,11 @@ def _elf_files(image: Image, view: View) -> Iterator[tuple[str, Path]]:
     with tempfile.TemporaryDirectory(prefix="trimtab-") as folder:
         place = Path(folder, "elf")
         for node, pieces in contents_of(image, names):
-            with place.open("wb") as file:
-                is_elf = _write(file, node, pieces)
-            if is_elf:
+            first = next(pieces, b"")
+            if first.startswith(_MAGIC):
+                with place.open("wb") as file:
+                    for part in placed(file, node, chain([first], pieces)):
+                        file.write(part)
+                    file.truncate(node.size_bytes)
                 yield names[node], place
-            place.unlink()
-
-
-def _write(file: IO[bytes], node: Node, pieces: Iterator[bytes]) -> bool:
-    """Write a file's contents; stop, and return False, where it is no ELF file."""
-    parts = placed(file, node, pieces)
-    first = next(parts, b"")
-    if not first.startswith(_MAGIC):
-        return False
-    file.write(first)
-    for part in parts:
-        file.write(part)
-    file.truncate(node.size_bytes)
-    return True
+                place.unlink()

@@ -79,17 +79,27 @@ class GadgetCounter:
         """
         assert self.process.stdin is not None and self.process.stdout is not None
         try:
-            for segment in elf.loads:
-                code = elf.data[segment.offset : segment.end]
-                if segment.flags & PF_X and code.size:
-                    self.process.stdin.write(_SIZE.pack(code.size))
-                    self.process.stdin.write(code.data)
+            for start, end in _executable(elf):
+                self.process.stdin.write(_SIZE.pack(end - start))
+                self.process.stdin.write(elf.data[start:end].data)
             self.process.stdin.write(_SIZE.pack(0))
             self.process.stdin.flush()
             return Gadgets.parse(self.process.stdout.readline().decode("ascii"))
         except (BrokenPipeError, ValueError) as error:
             exit_code = self.process.wait()
             raise TrimtabError(f"{COUNTER}: ended with exit code {exit_code} ({error})") from None
+
+
+def _executable(elf: Elf) -> list[tuple[int, int]]:
+    """Return where executable bytes lie in the file, each once however often it is mapped."""
+    ranges: list[tuple[int, int]] = []
+    mapped = (load for load in elf.loads if load.flags & PF_X and load.file_bytes)
+    for start, end in sorted((load.offset, min(load.end, elf.size_bytes)) for load in mapped):
+        if ranges and start < ranges[-1][1]:
+            ranges[-1] = ranges[-1][0], max(end, ranges[-1][1])
+        elif start < end:
+            ranges.append((start, end))
+    return ranges
 
 
 @contextmanager
