@@ -211,7 +211,7 @@ static GENERAL long slowly(void (*part)(struct slow *), const struct call *call,
   if (again && call) result = make_call(call->number, changed);
   if (is_spelled) drop_memory(slow, sizeof *slow);
   /* What stood for the file has become it meanwhile. */
-  if (stood_for && result == -ENOENT) return answer(call->number, arguments);
+  if (call && stood_for && result == -ENOENT) return answer(call->number, arguments);
   return result;
 }
 

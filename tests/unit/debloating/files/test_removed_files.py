@@ -92,15 +92,10 @@ def test_a_file_with_several_names_goes_once_and_only_with_its_last() -> None:
 
 def test_tables_count_files_and_not_their_names(tmp_path: Path) -> None:
     """As the summary of a debloating shows them, from its documents."""
-<<<<<<< HEAD
     row = {
         "target": "t", "hardware": "h", "type": "file", "package": "dpkg:git", "kind": "programs",
         "group": "", "kept": False, "reason": "",
     }  # fmt: skip
-=======
-    row = {"target": "t", "hardware": "h", "type": "file", "package": "dpkg:git",
-           "kind": "programs", "kept": False, "reason": ""}  # fmt: skip
->>>>>>> compare
     rows = [
         row | {"path": name, "size_bytes": size, "counts": size > 0}
         for name, size in (("a", 3_000_000), ("b", 0), ("c", 0))
