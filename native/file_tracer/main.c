@@ -231,8 +231,7 @@ static void trace(struct run *run, int signals, int witness) {
             take_question();
         else if (sources[QUESTIONS].revents)
             sources[QUESTIONS].fd = -1; /* nobody is left who could ask */
-        else if (sources[WITNESS].revents)
-            hear_witness(); /* which waits, while others are waited for */
+        if (sources[WITNESS].revents) hear_witness();
     }
 }
 

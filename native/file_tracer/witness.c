@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "witness.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <mntent.h>
 #include <stdbool.h>
@@ -37,7 +38,7 @@ int call_witness(void) {
     unsigned how = FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK | FAN_UNLIMITED_QUEUE |
                    FAN_UNLIMITED_MARKS;
     /* What was opened is opened again for us: a pipe is not waited for. */
-    witness = fanotify_init(how, O_RDONLY | O_NONBLOCK | O_NOATIME | O_LARGEFILE | O_CLOEXEC);
+    witness = fanotify_init(how, O_RDONLY | O_NONBLOCK | O_LARGEFILE | O_CLOEXEC);
     FILE *mounts = witness < 0 ? NULL : setmntent("/proc/self/mounts", "re");
     if (!mounts) return -1;
     for (struct mntent *mount; (mount = getmntent(mounts));)
@@ -60,8 +61,8 @@ static void hear(const struct fanotify_event_metadata *event) {
 
 static bool hear_some(void) {
     struct fanotify_event_metadata events[EVENTS_AT_ONCE];
-    ssize_t left = witness < 0 ? -1 : read(witness, events, sizeof events);
-    if (left <= 0) return false;
+    ssize_t left = witness < 0 ? 0 : read(witness, events, sizeof events);
+    if (left <= 0) return left < 0 && errno != EAGAIN; /* more is behind one that fails */
     for (struct fanotify_event_metadata *event = events; FAN_EVENT_OK(event, left);
          event = FAN_EVENT_NEXT(event, left)) {
         if (event->fd < 0) continue;
@@ -74,8 +75,9 @@ static bool hear_some(void) {
 void hear_witness(void) { hear_some(); }
 
 void record_witness(void) {
-    while (hear_some()) continue;
     if (witness < 0) return;
+    fanotify_mark(witness, FAN_MARK_FLUSH | FAN_MARK_MOUNT, 0, AT_FDCWD, "/"); /* others go on */
+    while (hear_some()) continue;
     for (size_t i = 0; i < opened.capacity; i++)
         if (opened.slots[i].key) record_witnessed(opened.slots[i].key, opened.slots[i].bits);
     record_witness_count(opened.count);

@@ -1,7 +1,7 @@
-/* A second witness of the files that the run opens: fanotify(7) on the mounts, where root allows it.
+/* A second witness of the files that the run opens: fanotify(7) on the mounts, where root allows.
  *
- * It sees what the kernel opens by itself and what is opened by calls that the filter does not tell of,
- * but no file that is only looked at, and no link. */
+ * It sees what the kernel opens by itself and what is opened by calls that the filter does not tell
+ * of, but no file that is only looked at, and no link. */
 #ifndef WITNESS_H
 #define WITNESS_H
 
