@@ -34,7 +34,7 @@ lint: .venv/.installed  ## formatting, types, workflow, native code
 	$(MAKE) -C native OUT=../build/lint ANALYZE=-fanalyzer
 
 bench: all  ## speed and memory, side by side
-	set -e; for part in tracing libraries fallback outputs debloat workflow readme; do $(BIN)/python benchmarks/$$part.py; done
+	set -e; for part in tracing libraries fallback fallback_files outputs debloat workflow readme; do $(BIN)/python benchmarks/$$part.py; done
 
 bench-images: all  ## images of ordinary software made slim (root, deps-docker)
 	$(BIN)/python benchmarks/images/run.py && $(BIN)/python benchmarks/readme.py

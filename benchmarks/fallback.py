@@ -1,4 +1,4 @@
-"""What it costs that something removed comes back: a function, GPU code, and a file, by store.
+"""What it costs that something removed comes back: a function, and a MiB of GPU code, by store.
 
 A program calls 500 functions that its slim library lost, each on a page of its own, and reads 16
 pieces of 1 MiB as the CUDA driver reads a module; each first and second time is measured inside.
@@ -12,7 +12,6 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import fallback_files
 import numpy as np
 from common import save, spread
 
@@ -163,7 +162,6 @@ def main() -> None:
                     for what, each in times.items()
                 }
             server.shutdown()
-        figures["files"] = fallback_files.measure(folder)
     save("fallback", figures)
 
 

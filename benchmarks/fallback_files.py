@@ -12,13 +12,14 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from common import spread
+from common import save, spread
 
 from trimtab.config.groups.debloat import Fallback
 from trimtab.debloating.fallback import FILE_FALLBACK_LIBRARY, Source
@@ -29,13 +30,17 @@ from trimtab.debloating.files.folder_tree import prefix_tree
 SIZES_BYTES = {1_000: 60, 5_000: 100, 64_000: 60, 1_000_000: 30, 10_000_000: 5}
 FILES = sum(SIZES_BYTES.values())
 READ = """
-import json, sys, time
+import json, resource, sys, time
 names, times = json.load(open(sys.argv[1])), {}
+def cpu_ms():
+    both = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return 1e3 * sum(each.ru_utime + each.ru_stime for each in both)
 for turn in ("first", "second"):
     for name in names:
-        begun = time.perf_counter()
+        begun, before = time.perf_counter(), cpu_ms()
         with open(name, "rb", 0) as file: file.read()
         times.setdefault(turn, []).append(1e3 * (time.perf_counter() - begun))
+        times.setdefault(turn + "_cpu", []).append(cpu_ms() - before)
 print(json.dumps(times))
 """
 OPEN = """
@@ -83,13 +88,16 @@ def coming_back(slim: Path, **variables: str) -> dict[str, float]:
     names = slim.with_name(f"{slim.name}.json")
     names.write_text(json.dumps([str(slim / f"data/{at}") for at in range(FILES)]))
     times = json.loads(run(slim, READ, str(names), **variables))
-    figures = {}
-    below = times["first"][: FILES - SIZES_BYTES[10_000_000]]
-    for name, values in {"up_to_1_mb": below, "of_10_mb": times["first"][len(below) :]}.items():
-        figures[f"{name}_files"] = len(values)
-        figures[f"{name}_p50_ms"] = statistics.median(values)
-        figures[f"{name}_p99_ms"] = statistics.quantiles(values, n=100, method="inclusive")[98]
-        figures[f"{name}_max_ms"] = max(values)
+    figures: dict[str, float] = {}
+    small = FILES - SIZES_BYTES[10_000_000]
+    for name, part in {"up_to_1_mb": slice(small), "of_10_mb": slice(small, None)}.items():
+        for clock, key in {"": "first", "_cpu": "first_cpu"}.items():
+            values = times[key][part]
+            figures[f"{name}_files"] = len(values)
+            figures[f"{name}{clock}_p50_ms"] = statistics.median(values)
+            quantiles = statistics.quantiles(values, n=100, method="inclusive")
+            figures[f"{name}{clock}_p99_ms"] = quantiles[98]
+            figures[f"{name}{clock}_max_ms"] = max(values)
     figures["second_p50_ms"] = statistics.median(times["second"])
     return figures
 
@@ -159,3 +167,13 @@ def measure(folder: Path) -> dict[str, object]:
         server.shutdown()
     slim = slim_of(original, folder / "files-none", Source(Fallback.ORIGINAL))
     return {**figures, "nothing_missed": nothing_missed(slim, original)}
+
+
+def main() -> None:
+    """Measure and save."""
+    with tempfile.TemporaryDirectory() as folder:
+        save("fallback_files", measure(Path(folder)))
+
+
+if __name__ == "__main__":
+    main()

@@ -66,9 +66,12 @@ def learned(wildcards):
 
 
 def verified_min(wildcards):
-    """The runs in both environments, those for resident memory, and one to find a crash."""
-    runs = 2 * (CONFIG.root.verify.repeats + 1) + 1
-    return longest_min(CONFIG.workloads(wildcards.target), runs)
+    """The runs in both environments, those for resident memory, one to find a crash, and of each
+    input that is held out one in the original and three in the slim environment."""
+    workloads = CONFIG.workloads(wildcards.target)
+    held_out = max(len(workload.held_out) for workload in workloads)
+    runs = 2 * (CONFIG.root.verify.repeats + 1) + 1 + 4 * held_out
+    return longest_min(workloads, runs)
 
 
 def profiles(file):
