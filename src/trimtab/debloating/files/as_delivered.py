@@ -11,6 +11,7 @@ from trimtab.debloating.fallback import FILE_INDEX
 from trimtab.debloating.file_index import paths_of
 
 _STATE = "files.state"
+_STAND_INS = "stand-ins"  # native/file_fallback/stand_in.h
 _AWAY, _BACK = 0, 1
 
 
@@ -26,6 +27,7 @@ def as_delivered(environment: Path) -> Iterator[None]:
         yield
         return
     before = (ours / _STATE).read_bytes()
+    stood = _names(ours / _STAND_INS)
     try:
         yield
     finally:
@@ -36,9 +38,15 @@ def as_delivered(environment: Path) -> Iterator[None]:
             for at in sorted(news, key=lambda at: paths[at], reverse=True):  # what is in it first
                 if _put_away(top, Path(paths[at])):
                     now[at] = _AWAY
+        for name in _names(ours / _STAND_INS) - stood:
+            (ours / _STAND_INS / name).unlink()
         if news:
             with (ours / _STATE).open("r+b") as file:
                 file.write(now)
+
+
+def _names(folder: Path) -> set[str]:
+    return set(os.listdir(folder)) if folder.is_dir() else set()
 
 
 def _put_away(top: HeldFolder, path: Path) -> bool:
