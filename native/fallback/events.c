@@ -38,7 +38,7 @@ static void name_record(void) {
   const char *folder = ours;
   snprintf(own, sizeof own, "/tmp/trimtab-cache-%u", (unsigned)getuid());
   snprintf(ours, sizeof ours, "%s/trimtab", environment_root);
-  is_in_own_folder = access(ours, W_OK) != 0;
+  is_in_own_folder = faccessat(AT_FDCWD, ours, W_OK, AT_EACCESS) != 0;
   if (is_in_own_folder) folder = cache && *cache ? cache : own;
   if (snprintf(record_path, sizeof record_path, "%s/fallback.jsonl", folder) >=
       (int)sizeof record_path)

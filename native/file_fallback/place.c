@@ -1,6 +1,7 @@
 #include "place.h"
 
 #include <asm/unistd_64.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -57,8 +58,11 @@ static void name_cache(char to[PATH_BYTES], int in_environment) {
 }
 
 int may_write_environment(void) {
+  enum { BY_EFFECTIVE_USER = 0x200 }; /* AT_EACCESS: of a setuid program */
   char path[PATH_BYTES];
-  return path_of(path, 0, "trimtab") && !KERNEL(__NR_access, path, W_OK, 0, 0);
+  if (!path_of(path, 0, "trimtab")) return 0;
+  long result = KERNEL(__NR_faccessat2, AT_FDCWD, path, W_OK, BY_EFFECTIVE_USER);
+  return !(result == -ENOSYS ? KERNEL(__NR_access, path, W_OK, 0, 0) : result);
 }
 
 const char *cache_folder(void) {
