@@ -13,7 +13,7 @@ from trimtab.debloating.libraries.located import Located
 from trimtab.debloating.libraries.profiled import ProfiledLibrary
 from trimtab.profiling.saturation import saturation_of
 from trimtab.records.manifest import DebloatedFile, RunTimeModule, UnloadedLibrary
-from trimtab.records.saturation import Saturation
+from trimtab.records.misses.saturation import Saturation
 from trimtab.records.usage import Usage, UsedGpu
 from trimtab.records.used import UsedCode, UsedCodeByLibrary
 from trimtab.records.values import escaped

@@ -16,7 +16,7 @@ from collections.abc import Collection, Hashable, Sequence
 from math import comb
 from typing import Literal
 
-from trimtab.records.saturation import Saturation
+from trimtab.records.misses.saturation import Saturation
 
 
 def saturation_of(

@@ -14,7 +14,7 @@ from trimtab.profiling.saturation import saturation_of
 from trimtab.profiling.tracing.files import FileTrace, FileUse
 from trimtab.profiling.tracing.functions import FunctionTrace
 from trimtab.profiling.tracing.kernels import KernelTrace, asks_for_gpu
-from trimtab.records.saturation import Saturation
+from trimtab.records.misses.saturation import Saturation
 from trimtab.records.usage import Usage, UsedFile, UsedLibrary, UsedProcess
 from trimtab.untrusted import UntrustedFileError
 

@@ -6,7 +6,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
-from trimtab.records.saturation import Saturation
+from trimtab.records.misses.saturation import Saturation
 from trimtab.records.usage import UsedGpu
 from trimtab.records.values import (
     AbsolutePath,

@@ -7,7 +7,7 @@ from pydantic import FailFast, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
-from trimtab.records.saturation import Saturation
+from trimtab.records.misses.saturation import Saturation
 from trimtab.records.values import (
     AbsolutePath,
     Amount,

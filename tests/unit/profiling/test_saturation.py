@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.profiling.saturation import saturation_of
-from trimtab.records.saturation import Saturation
+from trimtab.records.misses.saturation import Saturation
 
 RUNS = st.lists(st.frozensets(st.integers(0, 12)), min_size=1, max_size=5)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY, Behaviour
-from trimtab.debloating.files.as_delivered import as_delivered
 from trimtab.debloating.slim_runs import restoring
 from trimtab.debloating.targets.base import Target
+from trimtab.debloating.verification.as_delivered import as_delivered
 from trimtab.errors import UserError
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.runs.compare import compare_outputs

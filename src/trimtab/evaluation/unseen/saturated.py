@@ -8,7 +8,7 @@ import altair as alt
 from trimtab.evaluation.report.figures import Figure, data, hover, in_order, specification
 from trimtab.evaluation.report.section import UNSEEN, TargetSection
 from trimtab.evaluation.report.tables import Column, Row, Table
-from trimtab.records.saturation import Saturation
+from trimtab.records.misses.saturation import Saturation
 
 _PANEL = 220
 

@@ -1,1 +1,1 @@
-"""What slim environments missed: in the runs that settle them, and since."""
+"""What slim environments missed, in the runs that settle them and since, and what is unseen yet."""
