@@ -5,7 +5,6 @@ from typing import Any
 
 from common import load
 
-RESULTS = ("images",)
 _AS_IN_REGISTRIES = "_as_in_registries"
 # At least that much smaller. Published are: up to 95 % of images that registries have of these
 # (BLAFS), 97 % of one with Python only, about 50 % of PyTorch's by Cimplifier.
@@ -31,6 +30,12 @@ def _cases() -> dict[str, Any]:
     figures: Any = load("images") or {"cases": {}}
     found: dict[str, Any] = dict(sorted(figures["cases"].items()))
     return found
+
+
+def machines() -> list[str]:
+    """What the images were measured on, and when: each case as it was measured last."""
+    cases = _cases().values()
+    return sorted({f"{case['machine']}, {case['date']}" for case in cases})
 
 
 def rows() -> list[tuple[str, str, str, str]]:

@@ -26,9 +26,9 @@ class Builder:
     def __init__(self, address: str, folder: Path) -> None:
         self._address, self._folder = address, folder
 
-    def build(self, case: Case, image: str) -> None:
-        """Have the engine know `case` as `image`."""
-        root = self._folder / "root"
+    def build(self, case: Case, image: str, folder: Path) -> None:
+        """Have the engine know `case` as `image`, made in `folder`."""
+        root = folder / "root"
         run(["cp", "-a", self._base(case.base), root])
         if case.packages:
             _install(root, case.packages)

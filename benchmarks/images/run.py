@@ -20,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from building import Builder
 from cases import SMALLEST
 from commands import CommandError, docker, run
-from common import load, save
+from common import load, machine, save
 from registries import REGISTRIES
 from slimming import measured
 
@@ -36,7 +37,7 @@ CASES = SMALLEST | REGISTRIES
 
 
 def main() -> None:
-    """Measure all cases and add them to benchmarks/results/images.json."""
+    """Measure cases and put them into benchmarks/results/images.json, each with the machine."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -56,13 +57,14 @@ def main() -> None:
             folder, image = Path(place, name), f"trimtab-case-{name}:1"
             folder.mkdir()
             try:
-                builder.build(CASES[name], image)
+                builder.build(CASES[name], image, folder)
                 figures = measured(address, CASES[name], image, folder)
                 docker(address, "rmi", image)
             except (CommandError, subprocess.TimeoutExpired) as error:
                 figures = {"error": re.sub(r"\s+", " ", str(error))[-600:]}
             print(name, json.dumps(figures), flush=True)
             shutil.rmtree(folder, ignore_errors=True)
+            figures |= {"machine": machine(), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
             others: Any = load("images") or {"cases": {}}
             save("images", {"cases": {**others["cases"], name: figures}})
 

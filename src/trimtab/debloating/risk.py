@@ -10,7 +10,7 @@ seen in any of the runs, so that the share among the slim runs is that among all
 from collections import Counter
 from collections.abc import Sequence
 
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from trimtab.records.misses.removed_calls import RemovedCall
 from trimtab.records.misses.settling import Risk, Settling, SlimRun
@@ -69,4 +69,4 @@ def upper_bound(hits: int, trials: int) -> float:
     """
     if hits == trials:
         return 1.0
-    return float(beta.ppf(_CONFIDENCE, hits + 1, trials - hits))
+    return float(betaincinv(hits + 1, trials - hits, _CONFIDENCE))

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.config.groups.trace import JobClassConfig
@@ -133,5 +133,5 @@ def half_width(means: ArrayLike, *, confidence: float) -> float:
     Student's t; `means` are two or more, of replications or of batches of one long series.
     """
     values = np.asarray(means, float)
-    quantile = student.ppf((1 + confidence) / 2, len(values) - 1)
+    quantile = stdtrit(len(values) - 1, (1 + confidence) / 2)
     return float(quantile * values.std(ddof=1) / np.sqrt(len(values)))
