@@ -253,7 +253,7 @@ def main() -> None:
     trust = _machines(trust_table.RESULTS)
     text = _replaced(text, *TRUST, trust, trust_table.rows())
     images = [*image_table.rows(), *thesis_image_table.rows(), *gpu_environment_table.rows()]
-    machines = _machines((*image_table.RESULTS, *thesis_image_table.RESULTS))
+    machines = [*image_table.machines(), *_machines(thesis_image_table.RESULTS)]
     text = _replaced(text, *IMAGES, machines, images)
     starts = _machines(cold_start_table.RESULTS)
     text = _replaced(text, *STARTS, starts, cold_start_table.rows())

@@ -11,23 +11,23 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from trimtab.debloating.files.keeping import Found, Reason, Root, Rule, Wanted
-from trimtab.debloating.files.listing import listed
 from trimtab.debloating.files.looks import all_load_the_fallback, may_be_stood_for, only_looks
-from trimtab.debloating.files.programs import interpreter_of_script, loaded_by_program
-from trimtab.debloating.files.python_packages import (
+from trimtab.debloating.files.rules.listing import listed
+from trimtab.debloating.files.rules.programs import interpreter_of_script, loaded_by_program
+from trimtab.debloating.files.rules.python_packages import (
     byte_code,
     conda_record_of,
     distribution_of,
     package_of,
     start_of_python,
 )
-from trimtab.debloating.files.regions import (
+from trimtab.debloating.files.rules.regions import (
     certificates_for,
     locale_of,
     terminals_for,
     time_zone,
 )
-from trimtab.debloating.files.system import (
+from trimtab.debloating.files.rules.system import (
     identity,
     linker_configuration,
     loaded_by_c_library,

@@ -19,7 +19,7 @@ from trimtab.debloating.copies.held_folder import HeldFolder
 from trimtab.debloating.fallback import FETCHER, FILE_FALLBACK_LIBRARY, FILE_INDEX, Source
 from trimtab.debloating.file_index import Entry, EntryKind, index_of
 from trimtab.debloating.files.keeping import Found, Root
-from trimtab.debloating.files.programs import interpreter_of_script, loaded_by_program
+from trimtab.debloating.files.rules.programs import interpreter_of_script, loaded_by_program
 from trimtab.debloating.files.tree import Node, NodeKind, Tree
 from trimtab.debloating.store import (
     CHUNK_BYTES,

@@ -1,0 +1,1 @@
+"""Rules of the closure: what stays with a path that stays."""
