@@ -137,7 +137,7 @@ def make_slim(
     manifest = manifest_of(mode, libraries)
     source = source or Source(Fallback.ORIGINAL)
     add_fallback(environment, origin, manifest, folder / "spans", source)
-    PythonPrefix(origin).adapt(environment, environment)
+    PythonPrefix(origin).adapt(environment, environment, environment)
     return environment
 
 

@@ -483,7 +483,7 @@ def test_what_cannot_fall_back_is_refused(
     add_fallback(tmp_path, prefix, manifest_of("compact", {}), tmp_path, ORIGINAL)
     (tmp_path / "bin").mkdir()
     with pytest.raises(UserError, match="no lib/python3"):
-        PythonPrefix(prefix).adapt(tmp_path, tmp_path)
+        PythonPrefix(prefix).adapt(tmp_path, tmp_path, tmp_path)
     elf = read_elf(prefix / "lib/libmine.so")
     other = Spans(np.array([elf.size_bytes]), np.array([SpanReason.UNUSED], np.uint8), "ab")
     name = "lib/libmine.so"

@@ -162,7 +162,7 @@ def test_python_imports_what_was_removed(tmp_path: Path) -> None:
         shutil.rmtree(slim / packages.relative_to(venv) / name)
     (slim / packages.relative_to(venv) / "single.py").unlink()
     add_file_fallback(slim, venv, prefix_tree(venv), removed, Source(Fallback.ORIGINAL))
-    PythonPrefix(venv).adapt(slim, slim)
+    PythonPrefix(venv).adapt(slim, slim, slim)
     code = """
 import importlib.metadata, sys, threading
 try: import nothing_of_the_kind

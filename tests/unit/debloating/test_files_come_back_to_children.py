@@ -79,7 +79,7 @@ def venvs(tmp_path: Path) -> Iterator[list[Path]]:
         (slim / "data").unlink()
         removed = [f"/{inside}/single.py", "/data"]
         add_file_fallback(slim, venv, prefix_tree(venv), removed, Source(Fallback.ORIGINAL))
-        PythonPrefix(venv).adapt(slim, slim)
+        PythonPrefix(venv).adapt(slim, slim, slim)
         slims.append(slim)
     yield slims
 

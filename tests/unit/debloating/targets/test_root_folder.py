@@ -28,6 +28,7 @@ from trimtab.profiling.profile import trace_workload, with_files_followed
 from trimtab.profiling.runs.from_workload import program_of
 from trimtab.profiling.runs.run import measure_run
 from trimtab.profiling.tracing.files import read_file_trace
+from trimtab.records.manifest import Environment, Manifest, Timings
 from trimtab.records.misses.removed_calls import read_removed_calls
 from trimtab.records.misses.removed_files import MissedFile
 from trimtab.records.usage import Usage, UsedFile
@@ -244,7 +245,11 @@ def test_what_the_linker_loaded_before_it_still_loads(tmp_path: Path, kind: str)
     subprocess.run(["cp", "-a", root, copy], check=True)
     (copy / "trimtab").mkdir()
     (copy / FILE_FALLBACK_LIBRARY).touch()
-    RootFolder(root).adapt(copy, copy)
+    Manifest(
+        target="t", hardware="h", workloads=["w"], environment=Environment("root_folder", "/r"),
+        mode="compact", symbols="strip", timings=Timings(1, 1, 1), files={},
+    ).write(tmp_path / "manifest.json")  # fmt: skip
+    RootFolder(root).adapt(copy, copy, tmp_path)
     written = (copy / "etc/ld.so.preload").read_text().splitlines()
     assert written == [f"/{FILE_FALLBACK_LIBRARY}", *["/lib/own.so"] * (kind != "pipe")]
     assert place.is_symlink() == (kind == "link")

@@ -13,7 +13,8 @@ from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.inputs.read import load
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.manifest import Environment, Manifest
-from trimtab.records.tables import FILES, write_table
+from trimtab.records.parquet.files import write_table
+from trimtab.records.tables import FILES
 
 MB = 1_000_000
 REMOVED = [  # path, kind, bytes, whether it stays
