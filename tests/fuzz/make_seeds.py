@@ -141,12 +141,17 @@ def example(schema: dict[str, Any], root: dict[str, Any], name: str = "") -> Any
 _WORDS = {
     "distribution": "exponential", "energy_source": "measured", "environment": "original",
     "end": "exit", "location": "/env", "path": "/env/lib/a.so", "executable": "/usr/bin/python",
-    "mode": "compact", "symbols": "strip", "uses": "read",
+    "mode": "compact", "symbols": "strip", "uses": "read", "compression": "gzip",
+    "emptied": "files", "source": "measured",
 }  # fmt: skip
 _REASONS = [{"name": reason.text, "kept": reason.kept} for reason in SpanReason]
 _SUM = {reason.text: 10 * (reason in (0, 1)) for reason in SpanReason}
 _GPU_REASONS = [{"name": "used", "kept": True}, {"name": "unused", "kept": False}]
 _TILES = [[0, 10, 0], [10, 20, 1]]
+_SATURATION = {"saturation": [{
+    "what": "functions", "by": "run", "runs": 2, "seen": 3, "once": 1, "twice": 2,
+    "curve": [2.5, 3.0], "next_run": 0.5, "unseen": 0.25, "coverage": 0.8,
+}]}  # fmt: skip
 # What has to fit other fields.
 _EXAMPLES: dict[str, dict[str, Any]] = {
     "DeflatorSearch": {"rows": [], "confirmed": None},
@@ -163,13 +168,14 @@ _EXAMPLES: dict[str, dict[str, Any]] = {
             "kernels": ["kernel"],
         },
     },
+    "Manifest": _SATURATION,
     "Settling": {"why_not": "", "runs": []},
-    "Usage": {"incomplete_because": [], "kernels_not_traced_because": "", "libraries": [{
+    "Usage": _SATURATION | {"incomplete_because": [], "kernels_not_traced_because": "", "libraries": [{
         "path": "/env/lib/a.so", "build_id": "00ff", "size_bytes": 20, "sha256": "0" * 64,
         "traced": True, "not_traced_because": "", "functions_total": 2, "functions_used": 1,
         "used_functions": [4096], "used_data": [8192],
     }]},
-    "Verdict": {"failed_workload": None, "problem": None},
+    "Verdict": {"failed_workload": None, "problem": None, "held_out": []},
 }  # fmt: skip
 
 

@@ -68,6 +68,10 @@ def test_what_is_written_is_what_an_engine_has(
     engine: Engine, real: Path, tmp_path: Path, compression: Compression
 ) -> None:
     docker = ["docker", "--host", address(real)]
+    version = [*docker, "version", "--format", "{{.Server.Version}}"]
+    major = int(subprocess.check_output(version, text=True).partition(".")[0])
+    if compression is Compression.ZSTD and major < 23:
+        pytest.skip("this engine reads no zstd")
     engine.save("small", tmp_path / "small.tar")
     image = open_image(tmp_path / "small.tar")
     name = f"again:{compression}"

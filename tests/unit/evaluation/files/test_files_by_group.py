@@ -24,8 +24,8 @@ def file(
     path: str, size: int, kind: str = "other", *, kept: bool = True, **more: Any
 ) -> dict[str, Any]:
     row = {"target": "lenet5_train", "hardware": files.HARDWARE, "path": path, "type": "file",
-           "package": "", "kind": kind, "size_bytes": size, "counts": True, "kept": kept,
-           "reason": "used" if kept else ""}  # fmt: skip
+           "package": "", "kind": kind, "group": "", "size_bytes": size, "counts": True,
+           "kept": kept, "reason": "used" if kept else ""}  # fmt: skip
     return row | more
 
 

@@ -44,13 +44,17 @@ def measured(folder: Path, kind: str = "image", **row: Any) -> Measurements:
             "type": "file",
             "package": "",
             "kind": what,
+            "group": "",
             "size_bytes": size,
+            "counts": True,
             "kept": kept,
             "reason": "",
         }
         for path, what, size, kept in REMOVED
     ]
-    paths.append(paths[0] | {"path": "/usr/lib/libbig.so", "type": "link", "size_bytes": 0})
+    paths.append(
+        paths[0] | {"path": "/usr/lib/libbig.so", "type": "link", "size_bytes": 0, "counts": False}
+    )
     write_table(place / "files.parquet", FILES, pd.DataFrame(paths))
     return load(files.inputs([files.write_profile(folder / "profile")], [place]))
 
@@ -58,7 +62,6 @@ def measured(folder: Path, kind: str = "image", **row: Any) -> Measurements:
 def test_another_environment_is_no_image(tmp_path: Path) -> None:
     other = measured(tmp_path, "python_prefix")
     assert not ImageSizes(other).applies and not ImageRuns(other).applies
-    assert other.targets[0].files is None
 
 
 def test_sizes_and_the_large_files_that_went(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_it_is_said(witnessed: Run, folder: Path, compiled: Callable[..., Path])
     usage = usage_of(
         Workload("it", [str(program)], python="/usr/bin/python3"),
         Program((str(program),), folder, {}, 1.0),
-        FunctionTrace([], [], [], [], set()),
+        FunctionTrace([], [], [], [], set(), []),
         KernelTrace([], [], False, "none", []),
         trace,
         1.0,
