@@ -170,7 +170,8 @@ _EXAMPLES: dict[str, dict[str, Any]] = {
     },
     "Manifest": _SATURATION,
     "Settling": {"why_not": "", "runs": []},
-    "Usage": _SATURATION | {"incomplete_because": [], "kernels_not_traced_because": "", "libraries": [{
+    "Usage": _SATURATION | {
+        "incomplete_because": [], "kernels_not_traced_because": "", "libraries": [{
         "path": "/env/lib/a.so", "build_id": "00ff", "size_bytes": 20, "sha256": "0" * 64,
         "traced": True, "not_traced_because": "", "functions_total": 2, "functions_used": 1,
         "used_functions": [4096], "used_data": [8192],
