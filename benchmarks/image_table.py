@@ -11,9 +11,12 @@ _AS_IN_REGISTRIES = "_as_in_registries"
 _SERVICES_PCT, _TORCH_PCT, _TORCH_FILES_PCT = 95.0, 75.0, 55.0
 _BARS_PCT = {
     **dict.fromkeys(("nginx", "redis", "postgres", "memcached", "node", "python"), _SERVICES_PCT),
-    "torch": _TORCH_PCT,
+    **dict.fromkeys(("torch", "torch_with_byte_code"), _TORCH_PCT),
 }
-_PUBLISHED = {"python": "97 %", "torch": "about 50 %"}
+_PUBLISHED = {
+    "python": "97 %",
+    **dict.fromkeys(("torch", "torch_with_byte_code"), "about 50 %"),
+}
 _BASES = {
     "minimal": "the smallest Debian",
     "no_documentation": "as in registries, on a Debian without documentation",
@@ -57,7 +60,7 @@ def _row(name: str, case: Any) -> tuple[str, str, str, str]:
     other = [f"{key.replace('_', ' ')}: {how}" for key, how in runs.items() if how != "equal"]
     packages = case["packages"]
     delivered = all(how == "equal" for key, how in runs.items() if "strict" not in key)
-    smaller = min(layers, packed) if software == "torch" else layers
+    smaller = min(layers, packed) if software.startswith("torch") else layers
     met = delivered and smaller >= _BARS_PCT.get(software, 0)
     measured = (
         f"layers {_mb(before['layer_bytes'])} to {_mb(after['layer_bytes'])} MB"
@@ -74,7 +77,7 @@ def _row(name: str, case: Any) -> tuple[str, str, str, str]:
 def _bar(software: str) -> str:
     if software not in _BARS_PCT:
         return "runs and serves"
-    compressed = ", compressed too" if software == "torch" else ""
+    compressed = ", compressed too" if software.startswith("torch") else ""
     published = _PUBLISHED.get(software, "up to 95 %")
     return f"at least {_BARS_PCT[software]:g} % smaller{compressed} (published: {published})"
 
@@ -93,7 +96,8 @@ def side_by_side() -> list[str]:
 
 
 def _what(name: str, case: Any) -> str:
-    return f"{name.removesuffix(_AS_IN_REGISTRIES)}: {_BASES[case['base']]}"
+    software = name.removesuffix(_AS_IN_REGISTRIES).replace("_", " ")
+    return f"{software}: {_BASES[case['base']]}"
 
 
 def _files_only(cases: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:

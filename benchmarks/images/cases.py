@@ -159,3 +159,4 @@ SMALLEST = {
         held_out=("sh", "-c", _NOTES.format("second") + "; wc -l < /data/notes"),
     ),
 }  # fmt: skip
+SMALLEST["torch_with_byte_code"] = replace(SMALLEST["torch"], byte_code=True)
