@@ -42,7 +42,6 @@ rule evaluate_experiment:
         manifests=targets("manifest.json"),
         libraries=targets("libraries.parquet"),
         used=targets("used.json"),
-        files=targets("files.parquet"),
         weights=targets("environment.json"),
         files=targets("files.parquet"),
         verdicts=targets("verify.json"),
