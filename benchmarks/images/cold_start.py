@@ -58,7 +58,7 @@ def measured(
 ) -> dict[str, Any]:
     """Build and slim one image, and return the documents of its starts by compression."""
     image = f"trimtab-start-{name.replace('_', '-')}:1"
-    builder.build(case, image)
+    builder.build(case, image, folder)
     environment = {**os.environ, "DOCKER_HOST": address, "XDG_CACHE_HOME": str(folder / "cache")}
     served: list[str] = []
     if case.port is not None:
