@@ -7,7 +7,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: all test test-bare test-skipped lint bench bench-images bench-starts docs native lock deps-chromium deps-cuda deps-cuda-large deps-spark deps-slurm deps-postgresql deps-images deps-docker deps-fuzz fuzz clean
+.PHONY: all test test-bare test-skipped lint bench bench-images bench-starts docs native lock deps-chromium deps-cuda deps-cuda-large deps-spark deps-slurm deps-postgresql deps-images deps-docker deps-fuzz fuzz fuzz-same clean
 
 all: .venv/.installed native  ## the quickstart experiment; prints where its report is
 	$(SNAKEMAKE) all
@@ -91,6 +91,9 @@ deps-fuzz: build/fuzz/.installed  ## the fuzzer
 
 fuzz: deps-fuzz  ## all readers of files that others may have written, for SECONDS in all: make fuzz SECONDS=300
 	PYTHONPATH=$(CURDIR)/build/fuzz/packages $(BIN)/python tests/fuzz/run.py $(or $(SECONDS),3600)
+
+fuzz-same: deps-fuzz  ## likewise, for some minutes and with the same inputs every time
+	PYTHONPATH=$(CURDIR)/build/fuzz/packages $(BIN)/python tests/fuzz/run.py same
 
 build/fuzz/.installed: requirements-fuzz.txt .venv/.installed
 	$(BIN)/pip install --disable-pip-version-check -q --no-deps --upgrade --target build/fuzz/packages -r $<

@@ -1,8 +1,14 @@
-"""Fuzz every target for its share of the time, two at once: python tests/fuzz/run.py SECONDS.
+"""Fuzz every target, two at once.
 
-Inputs that reach new code are kept in build/fuzz/corpus. One that fails a target is minimised and
-kept in build/fuzz/found; what is printed says how to replay it. Ends with 1 after any. What is
-printed stands in build/fuzz/figures.json too, which benchmarks/results/fuzz.json was once.
+    python tests/fuzz/run.py SECONDS [TARGET ...]    # each for its share of the time
+    python tests/fuzz/run.py same [TARGET ...]       # the same inputs every time
+
+The first hunts: inputs that reach new code are kept in build/fuzz/corpus, and the next hunt goes on
+from them. The second begins with the seeds alone and draws from one generator of random numbers, so
+that it fails only where a change of the code makes it fail: it is what CI runs. An input that fails
+a target is minimised and kept in build/fuzz/found; what is printed says how to replay it. Ends with
+1 after any. What is printed stands in build/fuzz/figures.json too, which
+benchmarks/results/fuzz.json was once.
 """
 
 import json
@@ -10,6 +16,9 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
+import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,6 +31,12 @@ SHARES = {
     "elf": 6, "fatbin": 3, "cubin": 2, "traced_records": 2, "documents": 3, "traces": 3,
     "configuration": 3, "roots": 2, "file_index": 2,
 }  # fmt: skip
+# Of the run that is the same every time: about what five minutes of two processors come to.
+INPUTS = {
+    "elf": 40_000, "fatbin": 20_000, "cubin": 300_000, "traced_records": 150_000,
+    "documents": 200_000, "traces": 40_000, "configuration": 600, "roots": 12_000,
+    "file_index": 3_000,
+}  # fmt: skip
 _AT_ONCE = 2
 # Of one process: libFuzzer's own memory grows with every input.
 _LONGEST_S = 300
@@ -29,28 +44,50 @@ _FOUND = re.compile(rb"cov: (\d+) ft: (\d+)")
 _EXECUTED = re.compile(rb"stat::number_of_executed_units: +(\d+)")
 
 
-def fuzz(target: str, seconds: int) -> tuple[str, dict[str, int]]:
-    """Return a line about one target, and its figures: inputs, places reached, failures."""
-    corpus, found = BUILD / "corpus" / target, BUILD / "found" / target
+def hunt(target: str, seconds: int) -> tuple[str, dict[str, int]]:
+    """Fuzz one target for so long; return a line about it and its figures."""
+    corpus = BUILD / "corpus" / target
     corpus.mkdir(parents=True, exist_ok=True)
+    slices = [min(_LONGEST_S, seconds - begun_s) for begun_s in range(0, seconds, _LONGEST_S)]
+    return fuzz(target, corpus, [[f"-max_total_time={slice_s}"] for slice_s in slices])
+
+
+def same(target: str) -> tuple[str, dict[str, int]]:
+    """Fuzz one target with the inputs of every such run; return a line and its figures."""
+    with tempfile.TemporaryDirectory() as corpus:
+        return fuzz(target, Path(corpus), [["-seed=1", f"-runs={INPUTS[target]}"]])
+
+
+def fuzz(target: str, corpus: Path, runs: Sequence[Sequence[str]]) -> tuple[str, dict[str, int]]:
+    """Run libFuzzer once with each of the options `runs`.
+
+    Returns a line about the target, and its figures: inputs, seconds, places reached, failures.
+    """
+    found = BUILD / "found" / target
     found.mkdir(parents=True, exist_ok=True)
     before = set(found.iterdir())
+    begun_s = time.monotonic()
     inputs = places = crashes = 0
     log = b""
-    for begin_s in range(0, seconds, _LONGEST_S):
+    for options in runs:
         command = [
-            *HARNESS, target, f"-max_total_time={min(_LONGEST_S, seconds - begin_s)}",
+            *HARNESS, target, *options,
             f"-artifact_prefix={found}/", "-print_final_stats=1", "-verbosity=1",
             str(corpus), str(HERE / "seeds" / target),
         ]  # fmt: skip
         done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+            env=os.environ | {"PYTHONHASHSEED": "0"},  # a set's order is part of the path taken
         )
         log += done.stdout
         executed, covered = _EXECUTED.findall(done.stdout), _FOUND.findall(done.stdout)
         inputs += int([b"0", *executed][-1])
         places = max(places, int([(b"0", b"0"), *covered][-1][0]))
         crashes += done.returncode != 0
+    seconds = round(time.monotonic() - begun_s)
     (BUILD / f"{target}.log").write_bytes(log)
     said = f"{target}: {inputs:,} inputs in {seconds} s, {places:,} places reached"
     new = sorted(set(found.iterdir()) - before)
@@ -75,18 +112,22 @@ def minimised(target: str, path: Path) -> str:
 
 
 def main() -> None:
-    """Fuzz all of them."""
-    seconds = int(sys.argv[1])
-    chosen = sys.argv[2:] or list(SHARES)
-    whole = sum(SHARES[target] for target in chosen)
+    """Fuzz all of them, or those that are named."""
+    how, *chosen = sys.argv[1:]
+    chosen = chosen or list(SHARES)
     os.nice(5)
-    each = [max(1, seconds * SHARES[target] // whole) for target in chosen]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
+        if how == "same":
+            results = pool.map(same, chosen)
+        else:
+            seconds, whole = int(how), sum(SHARES[target] for target in chosen)
+            shares = [max(1, seconds * SHARES[target] // whole) for target in chosen]
+            results = pool.map(hunt, chosen, shares)
         figures = {}
-        for target, (said, found) in zip(chosen, pool.map(fuzz, chosen, each), strict=True):
+        for target, (said, found) in zip(chosen, results, strict=True):
             print(said, flush=True)
             figures[target] = found
-    made = {"seconds": sum(each), "targets": figures}
+    made = {"seconds": sum(each["seconds"] for each in figures.values()), "targets": figures}
     (BUILD / "figures.json").write_text(json.dumps(made, indent=1) + "\n")
     sys.exit(any(found["failed"] for found in figures.values()))
 
