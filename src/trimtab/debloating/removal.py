@@ -13,6 +13,7 @@ from trimtab.debloating.files.chosen.groups import executed_in, groups_of, paths
 from trimtab.debloating.files.chosen.patterns import paths_matching
 from trimtab.debloating.files.closure import Kept, kept_paths
 from trimtab.debloating.files.keeping import Reason
+from trimtab.debloating.files.looks import all_are_heard
 from trimtab.debloating.files.removed_files import CountedFile, Selection, selection
 from trimtab.debloating.files.tree import NodeKind, Tree
 from trimtab.errors import UserError
@@ -33,12 +34,14 @@ _SEARCHED = ("PATH", "LD_LIBRARY_PATH")
 class Removal:
     """What stays and what goes of the tree of an environment.
 
-    `executed` are its programs that ran.
+    `executed` are its programs that ran. With `started_by_init` some of them make system calls that
+    the library which brings files back does not hear: it takes the program that starts all others.
     """
 
     tree: Tree
     kept: Kept
     executed: frozenset[str]
+    started_by_init: bool = False
 
     @classmethod
     def of(
@@ -73,15 +76,19 @@ class Removal:
             chosen |= paths_matching(tree, pattern)
         if options.keep:
             chosen.update(paths_of_groups(tree, set(options.keep), executed))
+        comes_back = options.fallback != Fallback.NONE
+        heard = not tree.is_whole or (
+            not any(usage.own_calls for usage in usages) and all_are_heard(tree, executed)
+        )
         kept = kept_paths(
             tree,
             [usage.files for usage in usages],
             chosen,
             _searched(workloads),
-            comes_back=options.fallback != Fallback.NONE,
+            comes_back=comes_back and heard,
             databases=options.package_database == PackageDatabase.KEEP,
         )
-        return cls(tree, kept, executed)
+        return cls(tree, kept, executed, started_by_init=comes_back and not heard)
 
     @cached_property
     def selection(self) -> Selection:

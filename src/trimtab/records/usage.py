@@ -107,13 +107,15 @@ class Usage(Document):
     """What a workload used in the traced runs; `notes` are remarks that make nothing invalid.
 
     Of a workload in a root, libraries have their paths outside and files those inside. With
-    `files_complete` every file of its environment that was used is among `files`. `saturation` says
-    how many traced runs were enough.
+    `files_complete` every file of its environment that was used is among `files`. `own_calls` are
+    the programs and libraries that made system calls on files themselves and not by way of glibc;
+    of code that was made at run time it is the program. `saturation` says how many traced runs were
+    enough.
     """
 
     stage: ClassVar[str] = "profile"
     most_bytes: ClassVar[int] = 1 << 26
-    version: Literal[4] = 4
+    version: Literal[5] = 5
     workload: Text
     command: list[Text]
     complete: bool
@@ -123,6 +125,7 @@ class Usage(Document):
     libraries: Annotated[list[UsedLibrary], FailFast()] = Field(default_factory=list)
     files: Annotated[list[UsedFile], FailFast()] = Field(default_factory=list)
     files_complete: bool = False
+    own_calls: Annotated[list[AnyPath], FailFast()] = Field(default_factory=list)
     gpus: Annotated[list[UsedGpu], FailFast()] = Field(default_factory=list)
     modules: Annotated[list[UsedModule], FailFast()] = Field(default_factory=list)
     kernels_traced: bool = False  # whether `modules` are all that were loaded

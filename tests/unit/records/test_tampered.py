@@ -161,5 +161,5 @@ def test_every_field_of_a_line_of_a_record(tmp_path: Path) -> None:
 def test_many_mistakes_take_no_memory(tmp_path: Path) -> None:
     path = tmp_path / "usage.json"
     rows = b"{}," * 300_000
-    path.write_bytes(b'{"version": 4, "libraries": [' + rows[:-1] + b"]}")
+    path.write_bytes(b'{"version": 5, "libraries": [' + rows[:-1] + b"]}")
     assert "libraries[0]" in refusal(Usage, path) or "workload" in refusal(Usage, path)

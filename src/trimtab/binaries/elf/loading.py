@@ -5,6 +5,7 @@ Formats: gABI chapters 4 and 5.
 """
 
 import os
+import posixpath
 import struct
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -15,6 +16,7 @@ _NEEDED, _STRTAB, _RPATH, _RUNPATH = 1, 5, 15, 29
 _FILTERS = (0x7FFFFFFD, 0x7FFFFFFF)  # DT_AUXILIARY, DT_FILTER: loaded like needed ones
 # Bounds that no real file comes near.
 _LONGEST_NAME, _MOST_DYNAMIC_BYTES, _MOST_NAMES = 4096, 1 << 20, 1024
+_LINKER_OF_GLIBC = "ld-linux"
 _NO_SEGMENTS_HERE = 0xFFFF  # PN_XNUM: their number is elsewhere
 
 
@@ -30,6 +32,11 @@ class Loading:
     needed: tuple[str, ...] = ()
     rpath: tuple[str, ...] = ()
     runpath: tuple[str, ...] = ()
+
+    @property
+    def by_glibc(self) -> bool:
+        """Whether it is a program that glibc's dynamic linker loads."""
+        return posixpath.basename(self.interpreter or "").startswith(_LINKER_OF_GLIBC)
 
 
 def read_loading(file: BinaryIO) -> Loading | None:

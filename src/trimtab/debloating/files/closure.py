@@ -7,11 +7,11 @@ of what stays is what stays.
 
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from trimtab.debloating.files.keeping import Found, Reason, Root, Rule, Wanted
-from trimtab.debloating.files.looks import all_load_the_fallback, may_be_stood_for, only_looks
+from trimtab.debloating.files.looks import may_be_stood_for, only_looks
 from trimtab.debloating.files.rules.listing import listed
 from trimtab.debloating.files.rules.programs import interpreter_of_script, loaded_by_program
 from trimtab.debloating.files.rules.python_packages import (
@@ -117,14 +117,10 @@ def kept_paths(
     `also` are further absolute paths, as programs see them, that stay as if they were run: an
     image's entrypoint, working folder and volumes. `environment` are the variables of an image, for
     PATH and LD_LIBRARY_PATH. What `also` and traces name outside the tree is passed over. With
-    `comes_back` what goes comes back to programs that ask for it, where they can load the fallback,
-    and with `databases` what scanners read of packages stays with their files. Raises OSError for a
-    file that cannot be read.
+    `comes_back` what goes comes back to all programs that ask for it, and with `databases` what
+    scanners read of packages stays with their files. Raises OSError for a file that cannot be read.
     """
-    traces = [list(uses) for uses in traces]
-    root = Root(tree, environment or {}, keeps_databases=databases)
-    if comes_back and (not tree.is_whole or all_load_the_fallback(root, _executed(tree, traces))):
-        root = replace(root, comes_back=True)
+    root = Root(tree, environment or {}, comes_back, databases)
     closure = _Closure(root)
     closure.walk(Wanted(tree.seen("/"), Reason.PARENT), "")
     for uses in traces:
@@ -134,13 +130,6 @@ def kept_paths(
         closure.walk(Wanted(path, Reason.ASKED, runs=True), "")
     closure.close()
     return closure.kept
-
-
-def _executed(tree: Tree, traces: Iterable[Iterable[Use]]) -> set[str]:
-    executed = (
-        use.real_path or use.path for uses in traces for use in uses if "execute" in use.uses
-    )
-    return {end for path in executed if (end := tree.walk(path).end) is not None}
 
 
 class _Closure:

@@ -5,15 +5,14 @@ owner, mode and time (`native/file_fallback/stand_in.h`). Nothing is missed then
 """
 
 from collections.abc import Collection, Iterable
-from pathlib import PurePosixPath
 
+from trimtab.binaries.elf.loading import Loading, read_loading
 from trimtab.debloating.files.keeping import Root
-from trimtab.debloating.files.tree import Node, NodeKind
+from trimtab.debloating.files.tree import Node, NodeKind, Tree
 
 _LOOKS = frozenset({"stat", "readlink", "missing"})
 # Of a smaller file the block is not worth what looking takes longer where it is away.
 _BLOCK_BYTES = 4096
-_LINKER_OF_GLIBC = "ld-linux"
 
 
 def only_looks(uses: Collection[str]) -> bool:
@@ -31,15 +30,17 @@ def may_be_stood_for(root: Root, node: Node) -> bool:
     )
 
 
-def all_load_the_fallback(root: Root, executed: Iterable[str]) -> bool:
-    """Whether programs of a whole root are such that what brings files back is loaded into them.
+def all_are_heard(tree: Tree, executed: Iterable[str]) -> bool:
+    """Whether the programs of a whole root are such that what brings files back hears their calls.
 
-    That is by glibc's dynamic linker, into programs that are linked dynamically. `executed` are
-    paths of the tree.
+    It is loaded by glibc's dynamic linker, into programs that are linked dynamically. `executed`
+    are paths of the tree.
     """
-    linkers = (
-        PurePosixPath(loading.interpreter or "").name
-        for path in executed
-        if (loading := root.loading(path)) is not None
-    )
-    return all(linker.startswith(_LINKER_OF_GLIBC) for linker in linkers)
+    files = (path for path in executed if tree.nodes[path].kind is NodeKind.FILE)
+    loadings = (_loading(tree, path) for path in files)
+    return all(loading.by_glibc for loading in loadings if loading is not None)
+
+
+def _loading(tree: Tree, path: str) -> Loading | None:
+    with tree.open_file(path) as file:
+        return read_loading(file)
