@@ -102,7 +102,16 @@ static unsigned uses_of_open(uint64_t flags) {
     }
 }
 
-static void describe_targets(struct tracee *tracee, const uint64_t arguments[6]) {
+/* Whose a call is that the kernel's own file systems do not answer, from which no file goes. */
+static void note_origin_of(struct tracee *tracee, const char *path, uint64_t instruction) {
+    static const char *const others[] = {"/proc/", "/sys/", "/dev/"};
+    for (unsigned i = 0; i < sizeof others / sizeof *others; i++)
+        if (!strncmp(path, others[i], strlen(others[i]))) return;
+    note_origin(&tracee->origins, tracee->tgid, instruction);
+}
+
+static void describe_targets(struct tracee *tracee, const uint64_t arguments[6],
+                             uint64_t instruction) {
     const struct call *call = tracee->call;
     tracee->redirects = makes_links(call);
     unsigned uses = call->kind == EXECUTE ? USE_EXECUTE : call->uses;
@@ -120,6 +129,7 @@ static void describe_targets(struct tracee *tracee, const uint64_t arguments[6])
     for (unsigned i = 0; i < 2 && call->paths[i].path; i++) {
         char *path = absolute_path(tracee->tid, call, call->paths[i], arguments);
         tracee->targets[i] = (struct target){path, uses, follow, false};
+        if (path) note_origin_of(tracee, path, instruction);
         if (path && changes_names(call)) tracee->redirects |= is_link_or_directory(path);
         if (path && creates == i + 1) tracee->targets[i].absent = is_absent(path, follow);
     }
@@ -134,15 +144,17 @@ void forget_call(struct tracee *tracee) {
 }
 
 /* Whether the call uses a file by its descriptor, which is recorded then. */
-static bool uses_descriptor(const struct tracee *tracee, const struct call *call,
-                            const uint64_t arguments[6]) {
+static bool uses_descriptor(struct tracee *tracee, const struct call *call,
+                            const uint64_t arguments[6], uint64_t instruction) {
     char path[PATH_BYTES];
     if (call->kind != MAP && call->kind != LIST) return false;
     int descriptor = (int)arguments[call->kind == MAP ? 4 : 0];
     unsigned uses = call->kind == LIST                  ? USE_LIST
                     : arguments[2] & PROT_EXEC ? USE_MAP_EXECUTE
                                                : USE_MAP;
-    if (descriptor_path(tracee->tid, descriptor, path)) record_use(path, uses, path, true);
+    if (!descriptor_path(tracee->tid, descriptor, path)) return true;
+    record_use(path, uses, path, true);
+    if (call->kind == LIST) note_origin_of(tracee, path, instruction);
     return true;
 }
 
@@ -154,20 +166,22 @@ static bool tells_nothing(const struct tracee *tracee) {
     return is_known(target);
 }
 
-void call_entered(struct tracee *tracee, const struct call *call, const uint64_t arguments[6]) {
+void call_entered(struct tracee *tracee, const struct call *call, const uint64_t arguments[6],
+                  uint64_t instruction) {
     forget_call(tracee);
-    if (uses_descriptor(tracee, call, arguments)) return;
+    if (uses_descriptor(tracee, call, arguments, instruction)) return;
     tracee->call = call;
-    describe_targets(tracee, arguments);
+    describe_targets(tracee, arguments, instruction);
     bool of_interest = tracee->targets[0].path || tracee->targets[1].path || call->kind == NOTE;
     if (!of_interest || tells_nothing(tracee)) forget_call(tracee);
 }
 
-void call_foreseen(struct tracee *tracee, const struct call *call, const uint64_t arguments[6]) {
+void call_foreseen(struct tracee *tracee, const struct call *call, const uint64_t arguments[6],
+                   uint64_t instruction) {
     forget_call(tracee);
-    if (uses_descriptor(tracee, call, arguments)) return;
+    if (uses_descriptor(tracee, call, arguments, instruction)) return;
     tracee->call = call;
-    describe_targets(tracee, arguments);
+    describe_targets(tracee, arguments, instruction);
     const struct target *target = &tracee->targets[0]; /* its only one */
     if (target->path && !is_known(target))
         record_foreseen(tracee, target, call->kind == OPEN ? arguments[call->flags - 1] : 0);
@@ -202,5 +216,6 @@ void call_returned(struct tracee *tracee, int64_t result) {
 void program_started(struct tracee *tracee, struct tracee *caller) {
     if (caller->targets[0].path)
         record_program(tracee->tgid, tracee->tid, caller->targets[0].path);
+    tracee->origins = (struct origins){0};
     forget_call(caller);
 }

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "calls.h"
+#include "origins.h"
 
 /* A path argument as an absolute path that may still hold `..` and links. */
 struct target {
@@ -23,13 +24,17 @@ struct tracee {
     bool redirects; /* the call changes where paths lead that are on record */
     bool foreign;   /* it has made 32-bit system calls, whose numbers are others */
     bool to_be_traced; /* it has asked for its parent to trace it */
+    struct origins origins;
 };
 
-/* A stop at the entry of a call. Sets `tracee->call` where the result is needed. */
-void call_entered(struct tracee *tracee, const struct call *call, const uint64_t arguments[6]);
+/* A stop at the entry of a call, made before `instruction`. Sets `tracee->call` where the result is
+ * needed. */
+void call_entered(struct tracee *tracee, const struct call *call, const uint64_t arguments[6],
+                  uint64_t instruction);
 
 /* A foreseeable call is about to run: all that it tells is recorded now. */
-void call_foreseen(struct tracee *tracee, const struct call *call, const uint64_t arguments[6]);
+void call_foreseen(struct tracee *tracee, const struct call *call, const uint64_t arguments[6],
+                   uint64_t instruction);
 
 /* Whether such a call may wait for another process, as at the end of a pipe, and a signal ends it. */
 bool may_wait(const struct tracee *tracee, const struct call *call, const uint64_t arguments[6]);

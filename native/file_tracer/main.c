@@ -81,7 +81,7 @@ static void at_filter(struct tracee *tracee) {
     else if (info.seccomp.nr == SYS_clone || info.seccomp.nr == SYS_clone3)
         keep_child_traced(tracee, info.seccomp.nr, info.seccomp.args[0]);
     if (!foreign && call)
-        call_entered(tracee, call, (const uint64_t *)info.seccomp.args);
+        call_entered(tracee, call, (const uint64_t *)info.seccomp.args, info.instruction_pointer);
 }
 
 static void at_result(struct tracee *tracee) {
@@ -123,7 +123,8 @@ static void at_exec(struct tracee *tracee) {
 static void at_new_child(struct tracee *tracee) {
     unsigned long child = 0;
     /* Learnt of while its parent stands still, so that it is known who that is. */
-    if (!ptrace(PTRACE_GETEVENTMSG, tracee->tid, NULL, &child)) learn_of((pid_t)child);
+    if (ptrace(PTRACE_GETEVENTMSG, tracee->tid, NULL, &child) || tracee_of((pid_t)child)) return;
+    learn_of((pid_t)child)->origins = tracee->origins; /* it begins with the same code */
 }
 
 static void stopped(pid_t tid, int status) {
@@ -196,7 +197,7 @@ static void take_question(void) {
     struct question question;
     if (!next_question(&question)) return;
     const struct call *call = call_of((unsigned)question.number);
-    if (call) call_foreseen(learn_of(question.tid), call, question.arguments);
+    if (call) call_foreseen(learn_of(question.tid), call, question.arguments, question.instruction);
     let_run(&question);
 }
 

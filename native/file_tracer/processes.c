@@ -26,7 +26,7 @@ static struct tracee *add(pid_t tid, pid_t tgid) {
 
 bool was_traced(pid_t pid) { return pid > 0 && pid <= MAXIMUM_PID && ever[pid]; }
 
-void add_command(pid_t pid) { add(pid, pid); }
+void add_command(pid_t pid) { know_all_origins(&add(pid, pid)->origins); }
 
 struct tracee *tracee_of(pid_t tid) {
     return tid > 0 && tid <= MAXIMUM_PID ? tracees[tid] : NULL;

@@ -56,7 +56,8 @@ bool next_question(struct question *question) {
     memset(request, 0, request_size); /* the kernel insists */
     if (ioctl(source, SECCOMP_IOCTL_NOTIF_RECV, request)) return false;
     *question = (struct question){request->id, (pid_t)request->pid, request->data.nr,
-                                  (const uint64_t *)request->data.args};
+                                  (const uint64_t *)request->data.args,
+                                  request->data.instruction_pointer};
     share_processor(question->tid);
     return true;
 }

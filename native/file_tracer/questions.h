@@ -12,6 +12,7 @@ struct question {
     pid_t tid;
     int number;
     const uint64_t *arguments; /* six; valid until the next question */
+    uint64_t instruction;      /* behind the one that makes the call */
 };
 
 /* Take questions from the filter's `listener`; ends the tracer where that cannot be. */

@@ -89,6 +89,15 @@ void record_witness_count(size_t seen) {
     fprintf(output, "{\"witness\": \"fanotify\", \"files\": %zu}\n", seen);
 }
 
+void record_own_calls(const char *path) {
+    static struct table known;
+    if (table_has(&known, path)) return;
+    table_entry(&known, path);
+    fputs("{\"own_calls\": ", output);
+    put_text(path);
+    fputs("}\n", output);
+}
+
 /* Facts about processes are rare and are what a reader of a broken record needs: not buffered. */
 static void finish_line(const char *executable) {
     if (executable) {

@@ -3,6 +3,7 @@
  *   {"path": P, "uses": [...], "real": R}           uses not recorded before; R may be null
  *   {"path": P, "uses": [...], "real": P, "witness": "fanotify"}    opened, by no call that was seen
  *   {"witness": "fanotify", "files": N}             how many different files it saw being opened
+ *   {"own_calls": P}                                its code made calls on files, not by way of glibc
  *   {"process": PID, "parent": PID, "executable": E}
  *   {"exec": PID, "executable": E}                  the process runs another program now
  *   {"ended": PID, "exit": N}  or  {"ended": PID, "signal": N}
@@ -42,6 +43,9 @@ void record_use(const char *path, unsigned uses, const char *real, bool followed
 /* The second witness saw the real path `path` being opened: recorded where no call for it was. */
 void record_witnessed(const char *path, unsigned uses);
 void record_witness_count(size_t seen);
+
+/* The file `path` holds code that makes system calls on files itself. */
+void record_own_calls(const char *path);
 
 void record_process(pid_t pid, pid_t parent, const char *executable);
 void record_exec(pid_t pid, const char *executable);

@@ -196,7 +196,8 @@ def record_seeds() -> None:
     record(3, "kernels", ("\n".join(lines) + "\n").encode())
     lines = ['{"process": 12, "parent": 1, "executable": "/usr/bin/python3"}',
              '{"path": "/env/a.py", "real": "/env/a.py", "uses": ["read"]}',
-             '{"ended": 12, "exit": 0}', '{"end": true, "exit": 0}']  # fmt: skip
+             '{"own_calls": "/env/bin/static"}', '{"ended": 12, "exit": 0}',
+             '{"end": true, "exit": 0}']  # fmt: skip
     record(5, "files", ("\n".join(lines) + "\n").encode())
     line = {"pid": 7, "time_s": 1.5, "library": "lib/a.so", "address": 4096, "function": "f"}
     record(6, "fallback", (json.dumps(line) + "\n").encode())

@@ -100,6 +100,7 @@ def usage_of(
         ],
         files_complete=files.complete and has_all,
         files=[UsedFile(each.path, each.real_path, sorted(each.uses)) for each in listed],
+        own_calls=list(files.own_calls),
         gpus=kernels.gpus,
         modules=kernels.modules,
         kernels_traced=kernels.traced,

@@ -98,6 +98,7 @@ def test_usage_of_a_script_in_a_root(top: Path, tmp_path: Path) -> None:
     assert uses["/current"] == {"link"} and "write" in uses["/var/made"]
     assert not [path for path in uses if path.startswith(str(top))]
     assert {process.executable for process in usage.processes} >= {"/app/bin/p"}
+    assert usage.own_calls == []
 
 
 def test_of_very_many_files_those_of_the_root_are_listed_first(
@@ -138,6 +139,8 @@ def test_where_functions_cannot_be_traced_libraries_stay_whole(
     assert why in usage.notes[-1]
     loaded = {each.path for each in usage.libraries}
     assert (str(top / "app/lib/libp.so") in loaded) == (kind != "static")
+    makes_calls = "p" if kind == "static" else "ld-musl-x86_64.so.1"
+    assert [PurePath(path).name for path in usage.own_calls] == [makes_calls]
     for library in usage.libraries:
         assert (library.traced, library.not_traced_because) == (False, why)
     assert "missing" in next(f.uses for f in usage.files if f.path == "/etc/absent")

@@ -30,6 +30,7 @@ _MOST_LINES = 3_000_000
 _MOST_BYTES = 1 << 30
 _LONGEST_REASON, _MOST_REASONS = 10_000, 100
 _WITNESS = "fanotify"
+_MOST_OWN_CALLS = 1000  # of a program that makes programs and runs them
 _LARGEST_PID = 1 << 22  # PID_MAX_LIMIT of 64-bit Linux
 
 
@@ -71,7 +72,9 @@ class FileTrace:
     one reason an element, and `told` which of it the tracer noticed while it ran. `exit_status` is
     the command's as a shell gives it (128 + signal), None when the record has no end.
     `witnessed` is how many files fanotify saw being opened, None where it may not be used, and
-    `witnessed_only` are the paths of those that no call was seen to open.
+    `witnessed_only` are the paths of those that no call was seen to open. `own_calls` are the files
+    of which code made system calls on files itself, not by way of glibc, the first 1,000 by name;
+    of code in memory that is of no file it is the program, `/` where that is gone.
     """
 
     files: tuple[FileUse, ...]
@@ -82,6 +85,7 @@ class FileTrace:
     told: tuple[str, ...] = ()
     witnessed: int | None = None
     witnessed_only: tuple[str, ...] = ()
+    own_calls: tuple[str, ...] = ()
 
 
 def tracing_command(command: Sequence[str], record: Path) -> tuple[str, ...]:
@@ -147,12 +151,15 @@ class _Reading:
         self._exit_status: int | None = None
         self._witnessed: int | None = None
         self._witnessed_only: list[str] = []
+        self._own_calls: set[str] = set()
         self._every_use: dict[frozenset[str], frozenset[str]] = {}  # each kept once
 
     def add(self, line: dict[str, Any]) -> None:
         """Add a line. Raises _RecordError where the tracer writes none like it."""
         if "path" in line:
             self._add_use(line)
+        elif "own_calls" in line:
+            self._own_calls.add(_path(line, "own_calls"))
         elif "process" in line:
             self._start(_pid(line, "process"), _pid(line, "parent"), line)
         elif "exec" in line:
@@ -199,11 +206,12 @@ class _Reading:
             told,
             self._witnessed,
             tuple(self._witnessed_only),
+            tuple(sorted(self._own_calls)[:_MOST_OWN_CALLS]),
         )
 
     def _add_use(self, line: dict[str, Any]) -> None:
-        path, real_path, uses = line["path"], line.get("real", ""), line.get("uses")
-        if not is_plain_path(path) or not (real_path is None or is_plain_path(real_path)):
+        path, real_path, uses = _path(line, "path"), line.get("real", ""), line.get("uses")
+        if not (real_path is None or is_plain_path(real_path)):
             raise _RecordError("no path")
         if not isinstance(uses, list) or not all(isinstance(use, str) for use in uses):
             raise _RecordError("no uses")
@@ -236,6 +244,13 @@ def _number(line: dict[str, Any], key: str, largest: int) -> int:
     if type(value) is not int or not 0 <= value <= largest:
         raise _RecordError(f"{key}: no number from 0 to {largest}")
     return value
+
+
+def _path(line: dict[str, Any], key: str) -> str:
+    path = line[key]
+    if not is_plain_path(path):
+        raise _RecordError("no path")
+    return str(path)
 
 
 def _pid(line: dict[str, Any], key: str) -> int:
