@@ -40,9 +40,9 @@ def can_enter(root: Path) -> str:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The only layer of an image of this machine's shell, sort and tar."""
+    """The only layer of an image of this machine's shell, sort, tar and wc."""
     root = tmp_path_factory.mktemp("root") / "root"
-    root_of_programs(root, ["sh", "sort", "tar"])
+    root_of_programs(root, ["sh", "sort", "tar", "wc"])
     if problem := can_enter(root):
         pytest.skip(f"no root can be entered: {problem}")
     tar = ["tar", "--create", "--directory", root, "."]
@@ -86,7 +86,7 @@ def refused(match: str, kind: type[Exception], *words: str, original: str) -> No
 
 
 def test_an_image_without_any_engine(image: Callable[..., str], here: Path) -> None:
-    original = image()
+    original = image(Healthcheck={"Test": ["CMD", "wc", "-l"]})
     before = digest(original)
     trimtab("image", "slim", original, *ONCE)
     assert digest(original) == before
@@ -94,6 +94,7 @@ def test_an_image_without_any_engine(image: Callable[..., str], here: Path) -> N
     assert slim.config.run() == open_image(here / "demo.tar").config.run()
     view = merged_view(slim)
     assert view.find("/usr/bin/tar") is None and view.find("/bin/sort") is not None
+    assert view.find("/usr/bin/wc") is not None  # for the health check
     trimtab("image", "compare", original, "trimtab_workspace/slim.tar", "--output", "both.json")
     both = ImageComparison.read(here / "both.json")
     assert "/usr/bin/tar" in {file.path for file in both.removed}

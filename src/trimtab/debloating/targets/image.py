@@ -15,6 +15,7 @@ from trimtab.config.groups.debloat import Debloat, Fallback, Share
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.images.byte_code import add_byte_code
+from trimtab.debloating.images.health_check import named_by_health_check
 from trimtab.debloating.images.packing import pack
 from trimtab.debloating.removal import Removal, options_of
 from trimtab.debloating.targets.root_folder import RootFolder
@@ -74,9 +75,12 @@ class Image(RootFolder):
         return super().removal(usages, inside, options)
 
     def also_kept(self, workloads: Sequence[Workload]) -> set[str]:
-        """Return the working folders of `workloads` and of the image, and its volumes."""
+        """Return the working folders of `workloads` and of the image, its volumes, and what its
+        health check names.
+        """
         run = self.unpacked.image.config.run()
-        return {*super().also_kept(workloads), run.working_folder, *run.volumes}
+        checked = named_by_health_check(self.tree(), run) if run.health_check else ()
+        return {*super().also_kept(workloads), run.working_folder, *run.volumes, *checked}
 
     def program(self, workload: Workload, run_folder: Path, slim: Path | None = None) -> Program:
         """Return `workload` as it runs in the image's file system, or in the one at `slim`.

@@ -10,6 +10,7 @@ from trimtab.images.archives.region import Region
 from trimtab.images.digest import check_digest
 from trimtab.images.errors import DamagedError
 
+_SHELL = ("/bin/sh", "-c")  # where a config names none
 MOST_LAYERS = 500  # overlayfs has no more
 
 
@@ -58,12 +59,18 @@ class Config:
             labels=run.text_by_key("Labels"),
             ports=tuple(run.object("ExposedPorts").values),
             volumes=tuple(run.object("Volumes").values),
+            shell=tuple(run.texts("Shell")) or _SHELL,
+            health_check=tuple(run.object("Healthcheck").texts("Test")),
         )
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """How a container of an image is started; `environment` has texts NAME=VALUE."""
+    """How a container of an image is started; `environment` has texts NAME=VALUE.
+
+    `health_check` is what engines run to see whether it works, by the form of a command: `CMD`,
+    `CMD-SHELL` for a text that `shell` is given, or `NONE`.
+    """
 
     entrypoint: tuple[str, ...]
     command: tuple[str, ...]
@@ -73,6 +80,14 @@ class RunConfig:
     labels: dict[str, str]
     ports: tuple[str, ...]
     volumes: tuple[str, ...]
+    shell: tuple[str, ...]
+    health_check: tuple[str, ...]
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment by name; a later text counts, and what is none is passed over."""
+        parts = (text.partition("=") for text in self.environment)
+        return {name: value for name, equals, value in parts if name and equals}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.errors import UserError
-from trimtab.images.archives.image import Image, RunConfig
+from trimtab.images.archives.image import Image
 from trimtab.profiling.images.unpacked import unpacked_image
 
 _HERE = "."  # where a workload says nothing of its working directory
@@ -37,13 +37,8 @@ def in_root_of(workload: Workload, image: Image, root: Path) -> Workload:
     return replace(
         workload,
         command=command,
-        env={**_variables(run), **workload.env},
+        env={**run.variables, **workload.env},
         user=workload.user or run.user or None,
         workdir=workload.workdir if workload.workdir != _HERE else run.working_folder,
         target=TargetConfig(kind="root_folder", location=str(root)),
     )
-
-
-def _variables(run: RunConfig) -> dict[str, str]:
-    parts = (text.partition("=") for text in run.environment)
-    return {name: value for name, equals, value in parts if name and equals}

@@ -1,0 +1,44 @@
+"""What an image's health check needs: engines run it, so that no profiled run has seen it.
+
+Format: `Healthcheck` of a config, as Docker's image specification (v1.2) has it.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterator
+
+from trimtab.debloating.files.tree import Tree
+from trimtab.images.archives.image import RunConfig
+from trimtab.profiling.runs.root import ENGINES_PATH
+
+# What a shell takes for the end of a word, and `=` before a path.
+_WORD = re.compile(r"[^\s\x00-\x1f;&|<>(){}`$\"'=]+")
+# Bounds that no real health check comes near.
+_MOST_WORDS, _MOST_FOLDERS = 1000, 100
+
+
+def named_by_health_check(tree: Tree, run: RunConfig) -> set[str]:
+    """Return the files of an image's file system `tree` that its health check names.
+
+    They are absolute paths, as programs see them: the shell, and for each word of the command, or
+    of a text that the shell is given, what it is in PATH and from the working folder.
+    """
+    form, command = run.health_check[:1], run.health_check[1:]
+    if form == ("CMD-SHELL",):
+        command = (*run.shell, *command)
+    elif form != ("CMD",):
+        return set()
+    words = dict.fromkeys(word for text in command for word in _WORD.findall(text))
+    search = run.variables.get("PATH", ENGINES_PATH).split(":")[:_MOST_FOLDERS]
+    return {
+        path
+        for word in list(words)[:_MOST_WORDS]
+        for path in _places(word, search, run.working_folder)
+        if tree.file_at(path) is not None
+    }
+
+
+def _places(word: str, search: list[str], working_folder: str) -> Iterator[str]:
+    """Yield where a word may lead: from the working folder, and without a slash from PATH too."""
+    for folder in ["", *([] if "/" in word else search)]:
+        yield posixpath.join("/", working_folder, folder, word)
