@@ -22,7 +22,8 @@ struct slow {
   char first[PATH_BYTES], second[PATH_BYTES];
   long arguments[6], result;
   const struct call *call;
-  int again; /* whether the call is to be made, with `arguments` */
+  int again;    /* whether the call is to be made, with `arguments` */
+  int is_above; /* whether it is to be answered, with these */
   uint8_t vectors[512] __attribute__((aligned(16))); /* as fxsave stores them */
   uint8_t stack[1 << 16] __attribute__((aligned(16)));
 };
@@ -41,6 +42,11 @@ static GENERAL long folder_of(struct named named, const long arguments[6]) {
   return named.folder < 0 ? AT_FDCWD : arguments[named.folder];
 }
 
+static void name_place(const char *place, struct named named, long arguments[6]) {
+  arguments[named.path] = (long)place;
+  if (named.folder >= 0) arguments[named.folder] = AT_FDCWD;
+}
+
 /* The walk goes on where the kernel finds it: only a detour has to be spelled for it. */
 static void spell(const struct walk *walk, char to[PATH_BYTES], struct named named, long arguments[6]) {
   int in_shadow;
@@ -50,8 +56,7 @@ static void spell(const struct walk *walk, char to[PATH_BYTES], struct named nam
   else if (!walk->in_shadow || !below) memcpy(to, walk->here, strlen(walk->here) + 1);
   else if (!path_of(to, 1, below)) return;
   if (!*to) memcpy(to, "/", 2);
-  arguments[named.path] = (long)to;
-  if (named.folder >= 0) arguments[named.folder] = AT_FDCWD;
+  name_place(to, named, arguments);
 }
 
 /* Go along a path of a call; whether it may lead further now, as something came back, by us or by
@@ -154,6 +159,27 @@ static void list(struct slow *slow) {
                              (unsigned long)slow->arguments[2]);
 }
 
+/* The folder that a path begins in may lie in the shadow, where what is above it is not what was above it in
+ * its place: so that is named by its own path, by which it is found in place or in the shadow. */
+static void spell_way_up(struct slow *slow, struct named named, char to[PATH_BYTES]) {
+  struct walk *walk = &slow->walk;
+  const char *path = named.path < 0 ? NULL : (const char *)slow->arguments[named.path];
+  size_t up = path && length_of(path, PATH_BYTES) > 0 ? way_up(path) : 0;
+  struct text text = text_in(to, PATH_BYTES);
+  put_part(&text, path, up);
+  if (!up || !walk_along(walk, folder_of(named, slow->arguments), to, 1) || !walk->detour) return;
+  text = text_in(to, PATH_BYTES);
+  put(&text, walk->here);
+  put(&text, *walk->here || path[up] ? path + up : "/");
+  if (text.whole) name_place(to, named, slow->arguments);
+}
+
+static void answer_above(struct slow *slow) {
+  spell_way_up(slow, slow->call->first, slow->first);
+  spell_way_up(slow, slow->call->second, slow->second);
+  slow->is_above = 1;
+}
+
 static GENERAL void run_on(uint8_t *stack_end, void (*part)(struct slow *), struct slow *slow) {
   __asm__ volatile("mov %%rsp, %%rbx\n\tmov %0, %%rsp\n\tcall *%1\n\tmov %%rbx, %%rsp"
                    : "+r"(stack_end), "+r"(part), "+D"(slow)
@@ -186,6 +212,8 @@ static GENERAL long execute(struct slow *slow, const char *called) {
   return result;
 }
 
+static GENERAL long answer_spelled(long number, const long arguments[6]);
+
 /* With all signals held off: a handler that misses something would wait for what it interrupted. The
  * program's own mask holds again for the call, which a signal may have to end. */
 static GENERAL long slowly(void (*part)(struct slow *), const struct call *call,
@@ -205,10 +233,12 @@ static GENERAL long slowly(void (*part)(struct slow *), const struct call *call,
     return execute(slow, (const char *)(call->number == __NR_execve ? arguments : slow->arguments)[call->first.path]);
   long changed[6];
   for (int i = 0; i < 6; i++) changed[i] = slow->arguments[i];
-  int again = slow->again, is_spelled = slow->walk.detour, stood_for = slow->walk.stand_in != NULL;
+  int again = slow->again, is_above = slow->is_above;
+  int is_spelled = slow->walk.detour | is_above, stood_for = slow->walk.stand_in != NULL;
   result = slow->result;
   if (!is_spelled) drop_memory(slow, sizeof *slow);
   if (again && call) result = make_call(call->number, changed);
+  if (is_above) result = answer_spelled(call->number, changed);
   if (is_spelled) drop_memory(slow, sizeof *slow);
   /* What stood for the file has become it meanwhile. */
   if (call && stood_for && result == -ENOENT) return answer(call->number, arguments);
@@ -243,10 +273,27 @@ static GENERAL long wait_for_child(const long arguments[6]) {
   return child;
 }
 
+static GENERAL int leads_up(struct named named, const long arguments[6]) {
+  const char *path = named.path < 0 ? NULL : (const char *)arguments[named.path];
+  return path && length_of(path, PATH_BYTES) > 0 && way_up(path);
+}
+
+/* Whether a path of the call may lead out of a folder in the shadow. Programs are looked for by us anyway. */
+static GENERAL int may_lead_out(const struct call *call, const long arguments[6]) {
+  return has_shadow() && !(call->behaviour & EXECUTES) &&
+         (leads_up(call->first, arguments) || leads_up(call->second, arguments));
+}
+
 GENERAL long answer(long number, const long arguments[6]) {
+  const struct call *call = call_of(number);
   if (number == __NR_getdents64 && asks_for_removed(arguments[0]))
     return slowly(list, NULL, arguments, -ENOMEM);
   if (number == __NR_wait4) return wait_for_child(arguments);
+  if (call && may_lead_out(call, arguments)) return slowly(answer_above, call, arguments, -ENOMEM);
+  return answer_spelled(number, arguments);
+}
+
+static GENERAL long answer_spelled(long number, const long arguments[6]) {
   const struct call *call = call_of(number);
   long result = call && asks_before(call, arguments)
                     ? slowly(answer_before, call, arguments, -ENOMEM)

@@ -27,18 +27,6 @@ static void copy_variable(char to[PATH_BYTES], char **variables, const char *nam
   if (value) put(&text, value);
 }
 
-/* ROOT/trimtab/LIBRARY, whatever link it was loaded by. */
-void find_environment(const char *library, char **variables) {
-  if (!real_path(library, environment_root)) return;
-  cut_last(environment_root);
-  cut_last(environment_root);
-  copy_variable(chosen_store, variables, "TRIMTAB_STORE");
-  copy_variable(chosen_cache, variables, "TRIMTAB_STORE_CACHE");
-  is_in_environment =
-      !status_of(AT_FDCWD, *environment_root ? environment_root : "/", 0, &root_status) &&
-      map_index(environment_root);
-}
-
 int sees_environment(void) {
   struct status now;
   return !status_of(AT_FDCWD, *environment_root ? environment_root : "/", 0, &now) &&
@@ -75,36 +63,58 @@ void name_own_folder(char to[PATH_BYTES]) { name_cache(to, 0); }
 /* A folder that nobody else may change. */
 static int is_own(const char *path) {
   struct status status;
-  KERNEL(__NR_mkdir, path, 0700, 0, 0);
   return !status_of(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &status) && is_folder(&status) &&
          status.user == (uint32_t)KERNEL(__NR_geteuid, 0, 0, 0, 0) && !(status.mode & 022);
+}
+
+static int make_own(const char *path) {
+  KERNEL(__NR_mkdir, path, 0700, 0, 0);
+  return is_own(path);
 }
 
 int has_own_folder(void) {
   char named[PATH_BYTES];
   name_cache(named, 0);
-  return is_own(named) || *chosen_cache;
+  return make_own(named) || *chosen_cache;
 }
 
-static int find_shadow(char named[PATH_BYTES]) {
+/* Find the shadow where it is, or where it is made by `is_ours`. */
+static int find_shadow(char named[PATH_BYTES], int (*is_ours)(const char *path)) {
   if (*shadow) return 1;
   name_cache(named, 0);
   struct text text = {named, named + strlen(named), named + PATH_BYTES, 1};
-  int owned = is_own(named);
+  int owned = is_ours(named);
   put(&text, "/files-");
   put_hexadecimal(&text, index_header()->id, sizeof index_header()->id);
-  owned = is_own(named) && (owned || *chosen_cache);
+  owned = is_ours(named) && (owned || *chosen_cache);
   return text.whole && owned && real_path(named, shadow);
+}
+
+/* ROOT/trimtab/LIBRARY, whatever link it was loaded by. */
+void find_environment(const char *library, char **variables) {
+  char named[PATH_BYTES];
+  if (!real_path(library, environment_root)) return;
+  cut_last(environment_root);
+  cut_last(environment_root);
+  copy_variable(chosen_store, variables, "TRIMTAB_STORE");
+  copy_variable(chosen_cache, variables, "TRIMTAB_STORE_CACHE");
+  is_in_environment =
+      !status_of(AT_FDCWD, *environment_root ? environment_root : "/", 0, &root_status) &&
+      map_index(environment_root);
+  /* Who started this program may have left it a folder there. */
+  if (is_in_environment) find_shadow(named, is_own);
 }
 
 int may_have_shadow(void) {
   char named[PATH_BYTES];
-  return find_shadow(named);
+  return find_shadow(named, make_own);
 }
+
+GENERAL int has_shadow(void) { return *shadow != 0; }
 
 const char *shadow_root(void) {
   char named[PATH_BYTES];
-  if (!find_shadow(named))
+  if (!find_shadow(named, make_own))
     give_up(named, ": what was removed has to come back there, as ",
             *environment_root ? environment_root : "/",
             " cannot be written, and it is no folder of this user's own; name another with "

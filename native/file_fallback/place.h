@@ -24,6 +24,9 @@ int sees_environment(void);
 const char *shadow_root(void);
 int may_have_shadow(void);
 
+/* Whether it is known, so that an open folder or the working directory may lie in it. */
+GENERAL int has_shadow(void);
+
 /* The path below the environment of one that has no links: in it, or in its shadow, as `in_shadow`
  * says; NULL for any other. */
 GENERAL const char *path_below(const char *path, int *in_shadow);

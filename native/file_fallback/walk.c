@@ -68,13 +68,8 @@ static int follow_link(struct walk *walk, const char *text, const char **rest) {
   return 1;
 }
 
-/* What is at `here`/name: -EINVAL for no link, the length of a link's text in `work`, or why not. */
-static long look(struct walk *walk, const char *name, size_t length, int is_last, int bring) {
-  size_t before = strlen(walk->here);
-  struct text here = {walk->here, walk->here + before, walk->here + PATH_BYTES, 1};
-  put(&here, "/");
-  put_part(&here, name, length);
-  if (!here.whole) return -ENAMETOOLONG;
+/* What is at `here`: -EINVAL for no link, the length of a link's text in `work`, or why not. */
+static long look(struct walk *walk, int is_last, int bring) {
   for (;;) {
     long result = KERNEL(__NR_readlink, walk->here, walk->work, PATH_BYTES - 1, 0);
     if (result >= 0) walk->work[result] = 0;
@@ -91,6 +86,20 @@ static long look(struct walk *walk, const char *name, size_t length, int is_last
   }
 }
 
+static int go_down(struct walk *walk, const char *name, size_t length) {
+  struct text here = {walk->here, walk->here + strlen(walk->here), walk->here + PATH_BYTES, 1};
+  put(&here, "/");
+  put_part(&here, name, length);
+  return here.whole;
+}
+
+/* The folder above may lie in the shadow too. At the end of the way that has to be known. */
+static int go_up(struct walk *walk, int is_last, int bring) {
+  cut_last(walk->here);
+  walk->in_shadow = 0;
+  return !is_last || !*walk->here || look(walk, 0, bring) == -EINVAL;
+}
+
 static int go(struct walk *walk, const char *path, int follow, int bring) {
   const char *rest = path, *name;
   int links = 0, is_last;
@@ -98,12 +107,12 @@ static int go(struct walk *walk, const char *path, int follow, int bring) {
   while ((length = next_name(&rest, &name, &is_last))) {
     if (length == 1 && *name == '.') continue;
     if (length == 2 && name[0] == '.' && name[1] == '.') {
-      cut_last(walk->here);
-      walk->in_shadow = 0;
+      if (!go_up(walk, is_last, bring)) return 0;
       continue;
     }
     size_t before = strlen(walk->here);
-    long result = look(walk, name, length, is_last, bring);
+    if (!go_down(walk, name, length)) return 0;
+    long result = look(walk, is_last, bring);
     if (result == -EINVAL || (result >= 0 && is_last && !follow)) continue;
     if (result < 0 || ++links > MOST_LINKS) return 0;
     walk->here[before] = 0;
@@ -131,6 +140,24 @@ int walk_along(struct walk *walk, long folder, const char *path, int follow) {
   struct text rest = text_in(walk->rest, PATH_BYTES);
   put(&rest, path);
   return rest.whole && go(walk, walk->rest, follow, 1);
+}
+
+GENERAL size_t way_up(const char *path) {
+  size_t up = 0;
+  int depth = 0;
+  if (*path == '/') return 0;
+  for (const char *at = path, *name = path; *at; name = at) {
+    while (*at && *at != '/') at++;
+    size_t length = (size_t)(at - name);
+    if (length == 2 && name[0] == '.' && name[1] == '.') depth--;
+    else if (length && !(length == 1 && *name == '.')) depth++;
+    if (depth < 0) {
+      up = (size_t)(at - path);
+      depth = 0;
+    }
+    while (*at == '/') at++;
+  }
+  return up;
 }
 
 int real_path(const char *path, char to[PATH_BYTES]) {

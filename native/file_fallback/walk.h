@@ -23,6 +23,10 @@ struct walk {
  * end is not followed; with `looks` a file there may be stood for. */
 int walk_along(struct walk *walk, long folder, const char *path, int follow);
 
+/* The bytes of a relative path up to its last `..` that leads out of the folder where it begins, or out of
+ * one that this led to; 0 where none does. */
+GENERAL size_t way_up(const char *path);
+
 /* Write the path without links; 0 where it leads to nothing. Nothing comes back. */
 int real_path(const char *path, char to[PATH_BYTES]);
 

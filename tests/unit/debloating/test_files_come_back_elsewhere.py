@@ -44,13 +44,17 @@ def open_folder() -> Iterator[Path]:
 def unwritable(original: Path, open_folder: Path) -> Path:
     """A slim environment that stands alone and that its user may not write."""
     slim = make_slim(original, open_folder / "slim", source=Source(Fallback.PACKED))
-    for folder, _, files in os.walk(slim):
+    forbid_writing(slim)
+    return slim
+
+
+def forbid_writing(top: Path) -> None:
+    for folder, _, files in os.walk(top):
         Path(folder).chmod(0o555)
         for name in files:
             path = Path(folder, name)
             if not path.is_symlink():
                 path.chmod(path.stat().st_mode & 0o555 | 0o444)
-    return slim
 
 
 def without_privileges() -> None:
@@ -90,6 +94,73 @@ os.chdir(f"/proc/self/fd/{folder}"); os.chdir("..")
     assert sorted(unwritable.rglob("*")) == before
     script = ("sh", "-c", "bin/script x")
     assert "script x" in run_in(unwritable, cache, *script, preexec_fn=without_privileges)
+
+
+FWALK = """
+import os
+for top in "data", "stays":
+    for folder, folders, files, _ in os.fwalk(top):
+        print(folder, sorted(folders), sorted(files))
+"""
+WALKS = {
+    "find": "find . -path ./trimtab -prune -o -name '*.*' -printf '%p %y %s %m %l\\n'",
+    "find by name": "find $PWD/data $PWD/stays -name '*.txt' -type f",
+    "ls": "ls -R data stays; ls data/deep/.. ./data/../stays/../data/./..//data/way/..",
+    "du": "du -al --apparent-size --exclude=trimtab . | grep -v '\\.$'",
+    "tar": "tar --create --sort=name data stays 2>&- | tar --list --verbose",
+    "cp": "cp -a data $TMPDIR/copy; cd $TMPDIR/copy; find . -type f; rm -r ../copy; ls $TMPDIR",
+    "chdir": "cd data/deep; cd -P ..; ls; cat text.txt | wc; cd -P ../stays; ls; cat ../old.conf",
+    "child": "cd data/deep; sh -c 'ls ..; cat ../text.txt | wc; test -d ../../stays; echo $?'",
+    "both paths": "cd data/deep; ln ../text.txt ../../stays/new; echo $?; ls ../../stays",
+    "nothing there": "cd data/deep; cat ../none ../../none/none; mkdir ../none/new; ls ..",
+    "too long": "cd data/deep; cat ..$(printf '/%0250d' $(seq 16)); ls ..",
+    "fwalk": f"python3 -c '{FWALK}'; seq 2",
+}
+
+
+@pytest.mark.parametrize("script", WALKS.values(), ids=WALKS)
+def test_who_walks_a_tree_finds_all_of_it(
+    script: str, unwritable: Path, original: Path, open_folder: Path
+) -> None:
+    (open_folder / "work").mkdir()
+    whole = open_folder / "whole"
+    subprocess.run(["cp", "-a", original, whole], check=True)
+    forbid_writing(whole / "stays")
+    whole.chmod(0o555)
+
+    def said(top: Path) -> list[str]:
+        there = open_folder / "there"
+        there.symlink_to(top)
+        script_there = f"export TMPDIR={open_folder}/work; cd -P {there}; {script}"
+        command = ("sh", "-c", script_there.replace("$PWD", str(there)))
+        found = run_in(
+            unwritable, open_folder / "cache", *command, preexec_fn=without_privileges, status=None
+        )
+        there.unlink()
+        return sorted(found.replace(str(top), "TOP").splitlines())
+
+    expected = said(whole)
+    assert said(unwritable) == expected and len(expected) > 2
+
+
+@pytest.mark.parametrize("command", ["find . -type f", "du -a --apparent-size", "ls -R"])
+def test_who_goes_far_down_finds_the_way_up(command: str, open_folder: Path) -> None:
+    """By `..`, as fts(3) holds few folders open, and it has to be the folder that it came from."""
+    original, slim = open_folder / "original", open_folder / "slim"
+    below = "stays/gone/1/2/3/4/5/6"
+    (original / below).mkdir(parents=True)
+    for folder in ("stays", "stays/gone", "stays/gone/1/2", below):
+        (original / folder / "file").write_text(folder)
+    tree = prefix_tree(original)
+    removed = [path for path in tree.nodes if path.startswith("/stays/gone")]
+    make_slim(original, slim, removed, Source(Fallback.PACKED))
+    forbid_writing(slim)
+    expected = subprocess.check_output(command.split(), text=True, cwd=original / "stays")
+    found = run_in(
+        slim, open_folder / "cache", "sh", "-c", f"cd stays; {command}",
+        preexec_fn=without_privileges,
+    )  # fmt: skip
+    assert sorted(found.splitlines()) == sorted(expected.splitlines())
 
 
 def test_what_another_user_may_not_do_is_refused(unwritable: Path, open_folder: Path) -> None:
