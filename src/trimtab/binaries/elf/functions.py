@@ -17,7 +17,7 @@ from trimtab.binaries.elf.reader import Elf
 _TABLE_VERSION, _COUNT_UDATA4, _TABLE_DATAREL_SDATA4 = 1, 0x03, 0x3B
 _POINTER_FORMATS = {0x00: "<i8", 0x03: "<u4", 0x04: "<u8", 0x0B: "<i4", 0x0C: "<i8"}
 _POINTER_BYTES = {0x00: 8, 0x02: 2, 0x03: 4, 0x04: 8, 0x0A: 2, 0x0B: 4, 0x0C: 8}
-_PCREL, _ABSOLUTE, _APPLICATION = 0x10, 0x00, 0x70
+_PCREL, _ABSOLUTE = 0x10, 0x00
 _CIE_BYTES_READ = 32  # enough for every augmentation string and its data
 
 
@@ -40,14 +40,31 @@ class Functions:
         return self.start.size
 
 
+@dataclass(frozen=True, eq=False)
+class Descriptions:
+    """Frame description entries (FDEs) that can be decoded: int64 arrays of shape (n,).
+
+    Row i is about row `row[i]` of the search table. `entry` and `cie` are file offsets of the FDE
+    and of what it has in common with others, `length` counts the bytes behind the FDE's first four.
+    `encoding` is how its CIE writes pointers to code, `exceptions` how those to exception tables;
+    each is -1 where that cannot be told. A FDE and the head of its CIE lie within the file.
+    """
+
+    row: NDArray[np.int64]
+    entry: NDArray[np.int64]
+    length: NDArray[np.int64]
+    cie: NDArray[np.int64]
+    encoding: NDArray[np.int64]
+    exceptions: NDArray[np.int64]
+
+
 def read_functions(elf: Elf) -> Functions:
     """Return the functions that `.eh_frame_hdr` lists, with the sizes that their FDEs give.
 
     A library without that table, or with a damaged one, has no functions and a `reason`.
     """
-    table, reason = _read_table(elf)
-    entry = elf.offsets_of(table[:, 1])
-    start, size = _decode(elf, entry)
+    table, reason = read_search_table(elf)
+    start, size = _decode(elf, descriptions_of(elf, table), table.shape[0])
     executable = _executable(elf, start, size)
     good = np.flatnonzero(executable & (size > 0) & (start == table[:, 0]))
     good = good[_alone(start[good], size[good])]
@@ -59,7 +76,7 @@ def read_functions(elf: Elf) -> Functions:
     )
 
 
-def _read_table(elf: Elf) -> tuple[NDArray[np.int64], str]:
+def read_search_table(elf: Elf) -> tuple[NDArray[np.int64], str]:
     """Return (function address, FDE address) rows, int64, shape (n, 2), or why there are none."""
     nothing = np.empty((0, 2), np.int64)
     header = next((s for s in elf.segments if s.type == PT_GNU_EH_FRAME), None)
@@ -79,33 +96,57 @@ def _read_table(elf: Elf) -> tuple[NDArray[np.int64], str]:
     return rows.astype(np.int64) + header.address, ""
 
 
-def _decode(elf: Elf, entry: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return address and size of the FDEs at file offsets `entry`; size 0 where undecodable."""
-    start, size = np.zeros(entry.shape, np.int64), np.zeros(entry.shape, np.int64)
+def descriptions_of(elf: Elf, table: NDArray[np.int64]) -> Descriptions:
+    """Return the FDEs that the rows of a search table lead to, but for those that are damaged."""
+    entry = elf.offsets_of(table[:, 1])
     limit = elf.size_bytes - _CIE_BYTES_READ
-    possible = np.flatnonzero((entry >= 0) & (entry <= limit))
-    length, cie_distance = (_gather(elf, entry[possible] + skip, "<u4") for skip in (0, 4))
-    cie = entry[possible] + 4 - cie_distance
+    row = np.flatnonzero((entry >= 0) & (entry <= limit))
+    length, cie_distance = (gathered(elf, entry[row] + skip, "<u4") for skip in (0, 4))
+    cie = entry[row] + 4 - cie_distance
     # Lengths of 0xfffffff0 and above announce the 64-bit format, which linkers never write here.
-    sound = (length >= 12) & (length < 0xFFFFFFF0) & (cie_distance > 0) & (cie >= 0)
-    possible, cie = possible[sound], cie[sound]
-    encodings = _encodings(elf, cie)
-    for encoding in np.unique(encodings).tolist():
-        format_, application = encoding & 0x0F, encoding & _APPLICATION
-        if format_ not in _POINTER_FORMATS or application not in (_PCREL, _ABSOLUTE):
+    sound = (length >= 12) & (length < 0xFFFFFFF0) & (entry[row] + 4 + length <= elf.size_bytes)
+    # The CIE begins before this entry, so that the file holds its head as well.
+    sound &= (cie_distance > 4) & (cie >= 0)
+    row, length, cie = row[sound], length[sound], cie[sound]
+    encoding, exceptions = _encodings(elf, cie)
+    return Descriptions(row, entry[row], length, cie, encoding, exceptions)
+
+
+def _decode(
+    elf: Elf, descriptions: Descriptions, rows: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return address and size of the function of each table row; size 0 where undecodable."""
+    start, size = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+    for encoding in np.unique(descriptions.encoding).tolist():
+        if not is_direct(encoding):
             continue
-        chosen = possible[encodings == encoding]
-        field = entry[chosen] + 8
-        value = _gather(elf, field, _POINTER_FORMATS[format_])
-        width = _POINTER_BYTES[format_]
-        start[chosen] = value + (elf.addresses_of(field) if application == _PCREL else 0)
-        size[chosen] = _gather(elf, field + width, f"<u{width}")
+        here = descriptions.encoding == encoding
+        chosen, field = descriptions.row[here], descriptions.entry[here] + 8
+        width = pointer_bytes(encoding)
+        start[chosen] = pointers_at(elf, field, encoding)
+        size[chosen] = gathered(elf, field + width, f"<u{width}")
     size[(size < 0) | (start < 0)] = 0
     return start, size
 
 
-def _gather(elf: Elf, offsets: NDArray[np.int64], kind: str) -> NDArray[np.int64]:
-    """Read one unaligned integer of dtype `kind` at each file offset."""
+def is_direct(encoding: int) -> bool:
+    """Whether a pointer of this encoding leads to its target by itself, and is of fixed width."""
+    return encoding & 0x0F in _POINTER_FORMATS and encoding & ~0x0F in (_PCREL, _ABSOLUTE)
+
+
+def pointer_bytes(encoding: int) -> int:
+    """Return how long a pointer of a direct encoding is."""
+    return _POINTER_BYTES[encoding & 0x0F]
+
+
+def pointers_at(elf: Elf, offsets: NDArray[np.int64], encoding: int) -> NDArray[np.int64]:
+    """Return the addresses that pointers of a direct encoding at these file offsets hold."""
+    value = gathered(elf, offsets, _POINTER_FORMATS[encoding & 0x0F])
+    return value + (elf.addresses_of(offsets) if encoding & _PCREL else 0)
+
+
+def gathered(elf: Elf, offsets: NDArray[np.int64], kind: str) -> NDArray[np.int64]:
+    """Read one unaligned integer of dtype `kind` at each file offset, which the file holds."""
     dtype = np.dtype(kind)
     every = np.ndarray((elf.size_bytes - dtype.itemsize + 1,), dtype, elf.data, strides=(1,))
     values: NDArray[np.int64] = every[offsets].astype(np.int64)
@@ -121,8 +162,8 @@ def _executable(elf: Elf, start: NDArray[np.int64], size: NDArray[np.int64]) -> 
     return result
 
 
-def _encodings(elf: Elf, cie: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the pointer encoding that each FDE's CIE gives, -1 where it cannot be told.
+def _encodings(elf: Elf, cie: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the pointer encodings that each FDE's CIE gives, -1 where they cannot be told.
 
     Libraries have many CIEs and few kinds of them: each kind is parsed once.
     """
@@ -130,38 +171,43 @@ def _encodings(elf: Elf, cie: NDArray[np.int64]) -> NDArray[np.int64]:
     heads = elf.data[places[:, None] + np.arange(_CIE_BYTES_READ)]
     kinds, which_kind = np.unique(heads[:, 8:], axis=0, return_inverse=True)
     is_cie = heads[:, 4:8].max(axis=1, initial=0) == 0
-    encodings = np.array([_encoding_of(kind.tobytes()) for kind in kinds], np.int64)
-    by_place = np.where(is_cie, encodings[which_kind.ravel()], -1) if places.size else encodings
-    return by_place[which_place]
+    told = np.array([_encodings_of(kind.tobytes()) for kind in kinds], np.int64).reshape(-1, 2)
+    by_place = np.where(is_cie[:, None], told[which_kind.ravel()], -1)
+    encoding, exceptions = by_place[which_place.ravel()].T
+    return encoding, exceptions
 
 
-def _encoding_of(cie: bytes) -> int:
-    """Return the FDE pointer encoding of the CIE whose bytes after its id these are, or -1."""
-    end = cie.find(b"\0", 1)
+def _encodings_of(cie: bytes) -> tuple[int, int]:
+    """Return the encodings of pointers to code and to exception tables that a CIE names, or -1.
+
+    The bytes are those after its id.
+    """
+    unknown, end = (-1, -1), cie.find(b"\0", 1)
     if cie[0] not in (1, 3, 4) or end < 0:
-        return -1
+        return unknown
     augmentation, position = cie[1:end], end + 1
     if cie[0] == 4:
         position += 2  # address size and segment selector size
     if augmentation[:1] != b"z":
-        return 0 if not augmentation else -1
+        return unknown if augmentation else (0, -1)
     # Code alignment, data alignment, return register and augmentation length are LEB128.
     for _ in range(4):
         while position < len(cie) and cie[position] & 0x80:
             position += 1
         position += 1
+    code = exceptions = -1
     for letter in augmentation[1:]:
-        if position >= len(cie):
-            return -1
+        if position >= len(cie) or letter not in b"RPLSB":
+            return code, -1
         if letter == ord("R"):
-            return cie[position]
-        if letter == ord("P"):
+            code = cie[position]
+            position += 1
+        elif letter == ord("P"):
             position += 1 + _POINTER_BYTES.get(cie[position] & 0x0F, _CIE_BYTES_READ)
         elif letter == ord("L"):
+            exceptions = cie[position]
             position += 1
-        elif letter not in b"SB":
-            return -1
-    return 0
+    return max(code, 0), exceptions
 
 
 def _alone(start: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -10,7 +10,16 @@ from elftools.elf.elffile import ELFFile
 from example_libraries import LAYOUTS, real_libraries
 
 from trimtab.binaries.elf.functions import read_functions
-from trimtab.binaries.elf.headers import PT_GNU_EH_FRAME
+from trimtab.binaries.elf.headers import (
+    EM_X86_64,
+    ET_DYN,
+    HEADER,
+    PF_R,
+    PF_X,
+    PT_GNU_EH_FRAME,
+    PT_LOAD,
+    ProgramHeader,
+)
 from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
 
@@ -124,3 +133,23 @@ def test_functions_that_leave_their_segment_are_dropped(
 def test_functions_never_overlap_and_ascend(cxx_library: Path) -> None:
     functions = read_functions(read_elf(cxx_library))
     assert np.all(functions.start[1:] >= functions.start[:-1] + functions.size[:-1])
+
+
+@pytest.mark.parametrize("distance", [0, 1, 2, 3, 4, 2**31, 2**32 - 1])
+def test_an_entry_at_the_end_of_the_file_leads_to_nothing_behind_it(
+    tmp_path: Path, distance: int
+) -> None:
+    """What it has in common with others would begin in its last bytes, and end behind the file."""
+    table = 64 + 2 * 56
+    entry = table + 20
+    size = entry + 32
+    ident = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
+    header = HEADER.pack(ident, ET_DYN, EM_X86_64, 1, 0, 64, 0, 0, 64, 56, 2, 0, 0, 0)
+    load = ProgramHeader(PT_LOAD, PF_R | PF_X, 0, 0, 0, size, size, 4096)
+    search = ProgramHeader(PT_GNU_EH_FRAME, PF_R, table, table, table, 20, 20, 4)
+    rows = struct.pack("<4BiIii", 1, 0x1B, 0x03, 0x3B, 0, 1, 0, entry - table)
+    description = struct.pack("<II", 12, distance).ljust(32, b"\1")
+    path = tmp_path / "a.so"
+    path.write_bytes(header + load.pack() + search.pack() + rows + description)
+    functions = read_functions(read_elf(path))
+    assert (len(functions), functions.dropped, functions.reason) == (0, 1, "")
