@@ -3,6 +3,7 @@
 set -euo pipefail
 optional=(
   chromium debootstrap docker dockerd java nvcc nvidia-smi strace
+  sqfs2tar tar2sqfs rdsquashfs
   munged sbatch scancel scontrol sinfo slurmctld slurmd squeue
 )
 

@@ -15,9 +15,11 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parents[1]
 SEEDS = HERE / "seeds"
-sys.path[:0] = [str(PROJECT / "src"), str(HERE), str(PROJECT / "tests/unit/debloating")]
+UNIT = PROJECT / "tests/unit"
+sys.path[:0] = list(map(str, (PROJECT / "src", HERE, UNIT / "debloating", UNIT / "images")))
 
 from hand_made_root import elf  # noqa: E402
+from handmade_sif import LABELS, SIGNATURE, partition, sif  # noqa: E402
 from targets import configuration, documents, roots, traces  # noqa: E402
 
 from trimtab.binaries.elf.reader import read_elf  # noqa: E402
@@ -80,6 +82,7 @@ def main() -> None:
     document_seeds()
     record_seeds()
     index_seeds()
+    save("sif", "signed", sif((LABELS, b"", b"{}"), partition(b"hsqs"), (SIGNATURE, b"", b"s")))
 
 
 def gpu_seeds(folder: Path) -> None:

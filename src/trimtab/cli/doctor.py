@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from trimtab.binaries.rewriting.companion import linker_is_sound
+from trimtab.images.sif.squashfs import missing_programs
 from trimtab.native import BUILD, PROJECT
 from trimtab.profiling.meters.hardware_counters import HardwareCounters
 from trimtab.profiling.meters.rapl import POWERCAP
@@ -78,6 +79,8 @@ _PARTS: list[tuple[str, Callable[[], bool], str]] = [
      "make deps-postgresql: experiment.tune.database and its test need it"),
     ("Docker's engine", lambda: shutil.which("dockerd") is not None,
      "make deps-docker: the tests of images need it; image files are read without"),
+    ("squashfs-tools-ng", lambda: not missing_programs(),
+     "make deps-sif: images of Apptainer (SIF) are read and written with it"),
     ("debootstrap", lambda: shutil.which("debootstrap") is not None,
      "make deps-docker: the images of the benchmarks are built with it"),
     ("root", lambda: os.geteuid() == 0,

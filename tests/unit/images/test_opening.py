@@ -284,10 +284,3 @@ def test_an_archive_that_is_cut_off(tmp_path: Path) -> None:
         path.write_bytes(data[:length])
         with pytest.raises(ImageError):
             merged_view(open_image(path))
-
-
-def test_an_image_of_apptainer_says_what_to_do(tmp_path: Path) -> None:
-    launcher = b"#!/usr/bin/env run-singularity\n"
-    (tmp_path / "x.sif").write_bytes(launcher.ljust(32, b"\0") + b"SIF_MAGIC\0" + b"01" * 500)
-    with pytest.raises(ImageError, match="apptainer build --sandbox FOLDER"):
-        open_image(tmp_path / "x.sif")

@@ -60,9 +60,10 @@ from trimtab.config.groups.workload import TargetConfig
 from trimtab.debloating.images.comparing import compare_images
 from trimtab.debloating.images.comparison_record import comparison_record
 from trimtab.debloating.images.packing import slim_name
-from trimtab.debloating.targets.image import SLIM_IMAGE, STORE
+from trimtab.debloating.targets.image import SLIM_IMAGE, SLIM_SIF, STORE
 from trimtab.errors import UserError
 from trimtab.images.engine import Engine, EngineError
+from trimtab.images.sif.container import Sif, is_sif
 from trimtab.profiling.images.unpacked import image_at, unpacked_image
 
 image = typer.Typer(
@@ -79,7 +80,7 @@ EndsWith = Annotated[
 ]
 STORE_INSIDE = "/trimtab/store"  # where containers have what was removed, if anywhere
 IMAGE = typer.Argument(
-    help="An archive, an OCI folder, or the name by which an engine (DOCKER_HOST) has it."
+    help="An archive, an OCI folder, a SIF, or the name by which an engine (DOCKER_HOST) has it."
 )
 
 
@@ -124,6 +125,8 @@ def slim(
     settle: SettleOption = 5,
 ) -> None:
     """Trace COMMAND in IMAGE, without an engine, and write the slim image WORKSPACE/slim.tar.
+
+    Of a SIF of Apptainer's there is WORKSPACE/slim.sif too.
 
     Where IMAGE is the name NAME:TAG of an engine's, that gets the slim image too, as NAME:slim.
     IMAGE stays as it is. What was removed is in WORKSPACE/store, and comes back in containers that
@@ -172,6 +175,12 @@ def slim(
         console.print(scanners_in_words(folder, package_database), soft_wrap=True)
     console.print(summary_of(folder, settling))
     say_path(folder / SLIM_IMAGE)
+    if is_sif(original.image.path):
+        say_path(folder / SLIM_SIF)
+        if Sif.open(original.image.path).is_signed:
+            console.print(
+                "the original's signatures are not of these files: sign it with `apptainer sign`"
+            )
     if original.engine_name is not None:
         with console.status(f"loading {name}"):
             _load(folder / SLIM_IMAGE, compression)

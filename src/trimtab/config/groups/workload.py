@@ -134,8 +134,8 @@ class TargetConfig:
     )
     location: Text | None = about(
         "Where it is, as the kind's module says: a folder for most. `python_prefix` needs none: it "
-        "is the environment of `python`. An `image` is an archive, an OCI folder, or the name that "
-        "an engine has for it.",
+        "is the environment of `python`. An `image` is an archive, an OCI folder, a SIF, or the "
+        "name that an engine has for it.",
         default=None,
     )
 

@@ -1,8 +1,8 @@
-"""A container image: an archive, an OCI folder, or a name by which an engine has it.
+"""A container image: an archive, an OCI folder, a SIF, or a name by which an engine has it.
 
 It is run, debloated and verified as the root file system that it is extracted to, without an
 engine. Where its programs do not need the original any more, the slim image is written beside the
-slim root file system: `slim.tar`, which engines load.
+slim root file system: `slim.tar`, which engines load, and of a SIF `slim.sif` too.
 """
 
 import os
@@ -20,7 +20,12 @@ from trimtab.debloating.images.packing import pack
 from trimtab.debloating.removal import Removal, options_of
 from trimtab.debloating.targets.root_folder import RootFolder
 from trimtab.errors import UserError
+from trimtab.images.archives.opening import open_image
 from trimtab.images.compression import Compression
+from trimtab.images.merging import merged_view
+from trimtab.images.sif.container import Sif, is_sif
+from trimtab.images.sif.start_up import paths_of_apptainer
+from trimtab.images.sif.writing import write_sif
 from trimtab.profiling.images.image_workload import in_its_root
 from trimtab.profiling.images.unpacked import Unpacked, unpacked_image
 from trimtab.profiling.runs.from_workload import absolute
@@ -30,7 +35,7 @@ from trimtab.records.manifest import Environment, Manifest
 from trimtab.records.usage import Usage
 
 _RUN_HERE = ("amd64", "386", "")  # that x86-64 runs; some configs say none
-SLIM_IMAGE, STORE = "slim.tar", "store"  # beside the slim file system
+SLIM_IMAGE, SLIM_SIF, STORE = "slim.tar", "slim.sif", "store"  # beside the slim file system
 
 
 @dataclass(frozen=True)
@@ -75,12 +80,14 @@ class Image(RootFolder):
         return super().removal(usages, inside, options)
 
     def also_kept(self, workloads: Sequence[Workload]) -> set[str]:
-        """Return the working folders of `workloads` and of the image, its volumes, and what its
-        health check names.
+        """Return the working folders of `workloads` and of the image, its volumes, what its health
+        check names, and of a SIF what Apptainer needs.
         """
-        run = self.unpacked.image.config.run()
+        image = self.unpacked.image
+        run = image.config.run()
         checked = named_by_health_check(self.tree(), run) if run.health_check else ()
-        return {*super().also_kept(workloads), run.working_folder, *run.volumes, *checked}
+        kept = {*super().also_kept(workloads), run.working_folder, *run.volumes, *checked}
+        return kept | (paths_of_apptainer(merged_view(image)) if is_sif(image.path) else set())
 
     def program(self, workload: Workload, run_folder: Path, slim: Path | None = None) -> Program:
         """Return `workload` as it runs in the image's file system, or in the one at `slim`.
@@ -103,8 +110,8 @@ class Image(RootFolder):
     def check_place(self, destination: Path) -> None:
         """Raise UserError where results at `destination` would take the place of the image."""
         super().check_place(destination)
-        slim = destination.parent / SLIM_IMAGE
-        if os.path.realpath(slim) == os.path.realpath(self.unpacked.image.path):
+        places = {os.path.realpath(destination.parent / name) for name in (SLIM_IMAGE, SLIM_SIF)}
+        if os.path.realpath(self.unpacked.image.path) in places:
             raise UserError(
                 f"{self.location}: the slim image would take the place of the original; move it,"
                 " or choose another folder for the results"
@@ -120,12 +127,14 @@ class Image(RootFolder):
         again: bool = False,
     ) -> None:
         """Make `destination` the slim file system and, where it can do without the original, an
-        image of it, `debloated`/slim.tar, with byte code where the original has none.
+        image of it, `debloated`/slim.tar, with byte code where the original has none; of a SIF
+        `debloated`/slim.sif too.
 
         Raises as RootFolder.build does, and ImageError where the image was changed since.
         """
         self.check_place(debloated / destination.name)
-        (debloated / SLIM_IMAGE).unlink(missing_ok=True)
+        for name in (SLIM_IMAGE, SLIM_SIF):
+            (debloated / name).unlink(missing_ok=True)
         self.build_file_system(debloated, share, source, destination, again=again)
         if source.kind != Fallback.ORIGINAL:
             place = debloated / "environment.json"
@@ -134,4 +143,8 @@ class Image(RootFolder):
             built.model_copy(update={"after_bytes": built.after_bytes + more_bytes}).write(place)
             files = Manifest.read(debloated / "manifest.json").files
             compression = Compression(options_of(debloated).compression)
-            pack(self.unpacked, destination, set(files), debloated / SLIM_IMAGE, compression)
+            archive = debloated / SLIM_IMAGE
+            pack(self.unpacked, destination, set(files), archive, compression)
+            if is_sif(original := self.unpacked.image.path):
+                sif, slim = Sif.open(original), open_image(archive)
+                write_sif(sif, slim, debloated / SLIM_SIF, compression)

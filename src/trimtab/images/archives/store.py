@@ -13,7 +13,7 @@ from trimtab.images.tar.reader import read_members
 from trimtab.images.tar.stream import FileStream
 
 _MOST_MEMBERS = 100_000
-_SIF_START, _SIF_MAGIC = 32, b"SIF_MAGIC\0"  # behind what a shell starts it by
+_MAGIC_BYTES = 6  # by which compressions are known
 _MOST_LINKS = 8  # from one name to the next
 
 
@@ -76,14 +76,7 @@ class _TarStore(Store):
         self._links: dict[str, str] = {}
         with opened(path) as file, damage_of(path, "not an image as engines save it"):
             self._identity = identity_of(file)
-            head = file.read(_SIF_START + len(_SIF_MAGIC))
-            if head[_SIF_START:] == _SIF_MAGIC:
-                raise DamagedError(
-                    "an image of Apptainer or Singularity (SIF): have `apptainer build --sandbox"
-                    " FOLDER IMAGE.sif` unpack it, and make that slim with `trimtab debloat"
-                    " --target root_folder:FOLDER`"
-                )
-            if (found := compression_of(head)) is not Compression.NONE:
+            if (found := compression_of(file.read(_MAGIC_BYTES))) is not Compression.NONE:
                 raise DamagedError(f"a file compressed with {found}; decompress it first")
             self._read_names(FileStream(file, 0, os.fstat(file.fileno()).st_size))
 

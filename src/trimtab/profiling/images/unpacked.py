@@ -8,17 +8,19 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from trimtab.errors import UserError
-from trimtab.files import remove_partial
+from trimtab.files import remove_partial, sha256_of
 from trimtab.images.archives.image import Image
 from trimtab.images.archives.opening import open_image
 from trimtab.images.engine import Engine
 from trimtab.images.extracting import extract
 from trimtab.images.merging import merged_view
+from trimtab.images.sif.container import Sif, is_sif
+from trimtab.images.sif.conversion import write_archive_of
 from trimtab.images.writing.reference import Reference
 from trimtab.locks import holding
 
@@ -35,7 +37,7 @@ class Unpacked:
 
 
 def unpacked_image(location: str) -> Unpacked:
-    """Return the image that `location` names: an archive, an OCI folder, or a name of an engine's.
+    """Return the image of `location`: an archive, an OCI folder, a SIF, or a name of an engine's.
 
     What is there as a file or folder is not looked for at an engine. Raises UserError where there
     is no such image, and OSError where it cannot be read or unpacked.
@@ -57,16 +59,33 @@ def unpacked_image(location: str) -> Unpacked:
 def image_at(location: str) -> Image:
     """Return the image that `location` names, as it lies in an archive or folder.
 
-    An engine's is saved into the cache. Raises as `unpacked_image` does.
+    An engine's is saved into the cache, and a SIF converted there. Raises as `unpacked_image` does.
     """
     if not location:
-        raise UserError("target.location: missing, expected an image: its archive, folder or name")
+        raise UserError(
+            "target.location: missing, expected an image: its archive, folder, SIF or name"
+        )
     path = Path(location).expanduser()
+    if is_sif(path):
+        return replace(open_image(_converted(path, location)), path=path)
     if os.path.lexists(path):
         return open_image(path)
-    if path.suffix in (".tar", ".gz", ".zst") or location.startswith(("/", ".", "~")):
+    if path.suffix in (".tar", ".gz", ".zst", ".sif") or location.startswith(("/", ".", "~")):
         raise UserError(f"{location}: no such file or folder")
     return open_image(_saved(location, os.environ.get("DOCKER_HOST", ""), image_cache()))
+
+
+def _converted(path: Path, location: str) -> Path:
+    """Return the archive, in the cache, of the SIF at `path`."""
+    sif = Sif.open(path)
+    sif.root()  # what cannot be converted is said before all of it is read
+    place = image_cache() / sha256_of(path)
+    archive = place / "image.tar"
+    if not archive.is_file():
+        with _alone_in(place, location):
+            if not archive.is_file():
+                write_archive_of(sif, archive)
+    return archive
 
 
 @cache  # what the name means does not change half-way through a command

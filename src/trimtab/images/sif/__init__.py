@@ -1,0 +1,1 @@
+"""Images of Apptainer and Singularity: SIF files, read and written without either."""

@@ -1,0 +1,102 @@
+"""A SIF as it lies on a disk: its objects, and the one partition that is the root file system."""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from trimtab.errors import TrimtabError
+from trimtab.files import open_regular
+from trimtab.images.archives.region import Region, identity_of, opened
+from trimtab.images.errors import DamagedError, damage_of
+from trimtab.images.sif.header import (
+    DESCRIPTOR_BYTES,
+    HEADER_BYTES,
+    MAGIC,
+    MAGIC_OFFSET,
+    DataType,
+    Descriptor,
+    FileSystem,
+    Header,
+    Part,
+)
+
+_REFUSED: dict[int, str] = {
+    FileSystem.EXT3: "an ext3 file system, as Singularity 2 wrote them",
+    FileSystem.ENCRYPTED_SQUASHFS: "an encrypted file system",
+    FileSystem.GOCRYPTFS_SQUASHFS: "an encrypted file system",
+}
+_REBUILD = "`apptainer build NEW.sif OLD.sif` makes one without"
+
+
+def is_sif(path: Path) -> bool:
+    """Return whether a file begins as a SIF does; what cannot be read does not."""
+    with suppress(OSError, TrimtabError), open_regular(path) as file:
+        return file.read(MAGIC_OFFSET + len(MAGIC))[MAGIC_OFFSET:] == MAGIC
+    return False
+
+
+@dataclass(frozen=True)
+class Sif:
+    """The SIF at `path` with its objects, in the order of their descriptors."""
+
+    path: Path
+    header: Header
+    objects: tuple[tuple[Descriptor, Region], ...]
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Return the SIF at `path`, of which no object was read.
+
+        Raises ImageError where it is none, or cut off, and OSError where it cannot be read.
+        """
+        with opened(path) as file, damage_of(path, "SIF"):
+            identity, file_bytes = identity_of(file), os.fstat(file.fileno()).st_size
+            header = Header.parse(file.read(HEADER_BYTES), file_bytes)
+            file.seek(header.descriptors_offset)
+            table = file.read(header.descriptors * DESCRIPTOR_BYTES)
+            found = header.descriptors_of(table, file_bytes)
+        return cls(
+            path,
+            header,
+            tuple((each, Region(path, each.offset, each.size_bytes, identity)) for each in found),
+        )
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether anybody signed objects of it."""
+        return any(each.data_type == DataType.SIGNATURE for each, _ in self.objects)
+
+    def root(self) -> tuple[Descriptor, Region]:
+        """Return the partition with the root file system, which is a squashfs.
+
+        Raises ImageError where there is no such, or where it is not all that a container sees.
+        """
+        with damage_of(self.path, "SIF"):
+            roots = list(self._partitions(Part.PRIMARY_SYSTEM))
+            types = {each.data_type for each, _ in self.objects}
+            if not roots and DataType.OCI_ROOT_INDEX in types:
+                raise DamagedError(
+                    "an OCI image in a SIF (OCI-SIF); expected one with a root file system of its"
+                    " own, as `apptainer build` writes"
+                )
+            if len(roots) != 1:
+                raise DamagedError(
+                    f"has {len(roots)} primary system partitions; expected one, as `apptainer"
+                    " build` writes"
+                )
+            if any(self._partitions(Part.OVERLAY)):
+                raise DamagedError(f"has a writable overlay, which is not read; {_REBUILD}")
+            [(descriptor, region)] = roots
+            file_system = descriptor.partition[0]
+            if file_system != FileSystem.SQUASHFS:
+                known = _REFUSED.get(file_system, f"a file system of the kind {file_system}")
+                raise DamagedError(f"has {known}; expected squashfs. {_REBUILD}")
+        return descriptor, region
+
+    def _partitions(self, part: Part) -> Iterator[tuple[Descriptor, Region]]:
+        for descriptor, region in self.objects:
+            if descriptor.partition[1] == part:
+                yield descriptor, region
