@@ -15,10 +15,9 @@ from trimtab.records.manifest import Manifest
 from trimtab.records.misses.held_out import HeldOutInput
 from trimtab.records.misses.settling import Settling
 from trimtab.records.parquet.files import read_table
-from trimtab.records.tables import FILES, LIBRARIES
+from trimtab.records.tables import FILES, LARGE_FILE_BYTES, LIBRARIES
 
 _LARGEST = 10
-_LARGE_FILE_BYTES = 10_000_000
 
 
 def summary_of(folder: Path, settling: Settling) -> Table:
@@ -72,11 +71,11 @@ def removed_files_in(folder: Path) -> Table | None:
     for name, number, size_bytes in groups.sort_values("sum", ascending=False).itertuples():
         table.add_row(f"--keep {name}", f"{number:,}", _mb(size_bytes))
     table.add_section()
-    large = removed[removed["size_bytes"] > _LARGE_FILE_BYTES]
+    large = removed[removed["size_bytes"] > LARGE_FILE_BYTES]
     for path, size_bytes in large.nlargest(_LARGEST, "size_bytes")[["path", "size_bytes"]].values:
         table.add_row(Text(visible(path)), "", _mb(size_bytes))
     if len(large) > _LARGEST:
-        table.add_row(f"{len(large) - _LARGEST} more above {_mb(_LARGE_FILE_BYTES)}", "", "")
+        table.add_row(f"{len(large) - _LARGEST} more above {_mb(LARGE_FILE_BYTES)}", "", "")
     table.add_section()
     table.add_row("all that went", f"{totals.removed_files:,}", _mb(totals.removed_bytes))
     table.add_row("all that stay", f"{totals.kept_files:,}", _mb(totals.kept_bytes))

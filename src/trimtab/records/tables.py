@@ -102,6 +102,7 @@ LIBRARIES = pa.schema(
     ]
 )
 
+LARGE_FILE_BYTES = 10_000_000  # files above are listed by themselves (first seed, 4.2.3.1)
 # One row a path of an environment whose unused files go, without its top; none where they stay.
 FILES = pa.schema(
     [

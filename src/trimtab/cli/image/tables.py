@@ -15,10 +15,10 @@ from trimtab.debloating.images.exposure.gadgets import (
 )
 from trimtab.errors import visible
 from trimtab.records.images.comparison import Step
+from trimtab.records.tables import LARGE_FILE_BYTES
 
 UNKNOWN = "\N{EN DASH}"
 _LARGEST = 15
-_LARGE_BYTES = 10_000_000
 _MOST_SHOWN = 6
 _CLASSES = (
     ("practical", PRACTICAL, "practical"),
@@ -92,7 +92,7 @@ def removed_table(compared: Compared) -> Table:
 
 def large_files_table(compared: Compared) -> Table | None:
     """Return a table of the files above 10 MB that went; None where there are none."""
-    large = [file for file in compared.gone.removed if file.size_bytes > _LARGE_BYTES]
+    large = [file for file in compared.gone.removed if file.size_bytes > LARGE_FILE_BYTES]
     if not large:
         return None
     table = Table("above 10 MB", "MB", "package")

@@ -28,8 +28,8 @@ from trimtab.evaluation.report.tables import (
     reduction_pct,
     target_row,
 )
+from trimtab.records.tables import LARGE_FILE_BYTES
 
-_LARGE_BYTES = 10_000_000  # section 4.2.3.1
 _LIBRARIES = "shared libraries"  # their kind in files.parquet
 _BEFORE, _AFTER = "original", "slim"
 
@@ -108,7 +108,7 @@ def _large(target: DebloatedTarget) -> Row:
     if target.files.empty:
         return {}
     gone = target.files[~target.files["kept"] & (target.files["type"] == "file")]
-    large = gone[gone["size_bytes"] > _LARGE_BYTES]
+    large = gone[gone["size_bytes"] > LARGE_FILE_BYTES]
     removed, libraries = gone["size_bytes"].sum(), large[large["kind"] == _LIBRARIES]["size_bytes"]
     return {
         "removed_mb": float(removed / MB),
