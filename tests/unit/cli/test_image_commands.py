@@ -99,6 +99,11 @@ def test_an_image_without_any_engine(image: Callable[..., str], here: Path) -> N
     both = ImageComparison.read(here / "both.json")
     assert "/usr/bin/tar" in {file.path for file in both.removed}
     assert both.before.name == original
+    env = "trimtab_workspace/env"  # what the archive was made of
+    trimtab("image", "compare", original, env, "--output", "folder.json")
+    folder = ImageComparison.read(here / "folder.json")
+    assert (folder.removed, folder.after.files) == (both.removed, both.after.files)
+    assert (folder.after.name, folder.after.file_bytes) == (env, both.after.file_bytes)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """`trimtab image share` and `partition`: a layer of several images, several images of one."""
 
+import gzip
 import json
 import shutil
 import subprocess
@@ -13,11 +14,13 @@ from real_engine import address, needs_engine, running_engine
 
 from trimtab.cli.main import app
 from trimtab.errors import UserError
+from trimtab.images.archives.image import Layer
 from trimtab.images.archives.opening import open_image
 from trimtab.images.merging import merged_view
 from trimtab.images.node import Folder, Kind
 from trimtab.images.view import View
 from trimtab.profiling.runs.root import Root
+from trimtab.records.images.fleet import Fleet
 from trimtab.records.manifest import Manifest
 
 MISSED = "cat /srv/of_the_base; tar --version > /tmp/version && echo found"
@@ -144,6 +147,35 @@ def test_the_workspaces_stay_and_the_same_again_is_the_same(
     for name in COMMANDS:
         again = open_image(tmp_path / "again" / name / "slim.tar")
         assert again.config.diff_ids == open_image(fleet / name / "slim.tar").config.diff_ids
+
+
+def test_what_the_fleet_pulls_and_stores(place: Path, fleet: Path) -> None:
+    """A layer of both counts once: against the sizes of the layers' own archives."""
+    found = Fleet.read(fleet / "fleet.json")
+    states = {
+        "before": [place / f"{name}.tar" for name in COMMANDS],
+        "alone": [place / name / "slim.tar" for name in COMMANDS],
+        "sharing": [fleet / name / "slim.tar" for name in COMMANDS],
+    }
+    for name, archives in states.items():
+        images = [open_image(archive) for archive in archives]
+        sizes = [{layer.diff_id: stored_bytes(layer) for layer in image.layers} for image in images]
+        state = getattr(found, name)
+        every = sizes[0] | sizes[1]
+        assert [state.images[key].stored_bytes for key in COMMANDS] == [
+            sum(of_one.values()) for of_one in sizes
+        ]
+        assert (state.all.layers, state.all.stored_bytes) == (len(every), sum(every.values()))
+        common = sizes[0].keys() & sizes[1].keys()
+        assert state.common.layers == len(common) == (0 if name == "alone" else 1)
+        assert state.common.stored_bytes == sum(every[layer] for layer in common)
+        assert 0 < state.all.pulled_bytes < state.all.stored_bytes
+    assert found.sharing.all.stored_bytes < found.alone.all.stored_bytes
+    assert found.sharing.all.stored_bytes < found.before.all.stored_bytes
+
+
+def stored_bytes(layer: Layer) -> int:
+    return len(gzip.decompress(b"".join(layer.region.chunks())))
 
 
 @needs_engine

@@ -1,5 +1,7 @@
 """`trimtab image slim` and `trimtab image compare`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -62,7 +64,9 @@ from trimtab.debloating.images.comparison_record import comparison_record
 from trimtab.debloating.images.packing import slim_name
 from trimtab.debloating.targets.image import SLIM_IMAGE, SLIM_SIF, STORE
 from trimtab.errors import UserError
+from trimtab.images.archives.image import Image
 from trimtab.images.engine import Engine, EngineError
+from trimtab.images.folders import image_of_folder, is_root_folder
 from trimtab.images.sif.container import Sif, is_sif
 from trimtab.profiling.images.unpacked import image_at, unpacked_image
 
@@ -198,6 +202,16 @@ def _load(archive: Path, compression: Compression) -> None:
         ) from None
 
 
+@contextmanager
+def _image_or_folder(location: str) -> Iterator[Image]:
+    folder = Path(location).expanduser()
+    if is_root_folder(folder):
+        with image_of_folder(folder) as found:
+            yield found
+    else:
+        yield image_at(location)
+
+
 @image.command()
 def compare(
     before: Annotated[str, typer.Argument(metavar="BEFORE", help=IMAGE.help)],
@@ -218,13 +232,19 @@ def compare(
 ) -> None:
     """Tell what AFTER no longer has of BEFORE, and what that is worth.
 
+    Either may be a folder with a root file system, too.
+
     Files count once: links are none, and names of one file one. Both are compressed anew, with
     zstd, and unpacked into TMPDIR, for the time that it takes; the transfer is modelled.
     """
-    with console.status("reading, compressing and unpacking both images"):
+    with (
+        console.status("reading, compressing and unpacking both images"),
+        _image_or_folder(before) as first,
+        _image_or_folder(after) as second,
+    ):
         compared = compare_images(
-            image_at(before),
-            image_at(after),
+            first,
+            second,
             gbit_per_s,
             count_gadgets=gadgets,
             advisories=advisories,

@@ -9,14 +9,13 @@ from rich.table import Table
 from trimtab.cli.steps import console
 from trimtab.cli.terminal import Terminal, say_path
 from trimtab.debloating.several_images.fleet import Member, slim_together
+from trimtab.debloating.several_images.fleet_weights import fleet_state
 from trimtab.errors import visible
-from trimtab.images.archives.image import Image
 from trimtab.images.archives.opening import open_image
-from trimtab.images.compression import Compression
-from trimtab.images.weighing import Weight, layer_weights, total_weight
 from trimtab.locks import writing_in
+from trimtab.records.images.fleet import Fleet, Layers
 
-Weights = list[dict[str, Weight]]  # of each image, by layer
+FLEET = "fleet.json"  # beside the images
 
 
 def share(
@@ -31,54 +30,36 @@ def share(
     """Make the images of WORKSPACES slim again, so that those of one base share a layer.
 
     All keep what any of them needs of the layers that their originals have in common, and the
-    images that are written have that as one layer, which engines and registries have once.
+    images that are written have that as one layer, which engines and registries have once. What
+    all of them pull and store, before and after, is in fleet.json.
     """
     with writing_in(output), console.status("") as status:
+        names = [folder.resolve().name for folder in workspaces]
         before = [Member.of(folder, output).target.unpacked.image for folder in workspaces]
         alone = [open_image(folder / "slim.tar") for folder in workspaces]
         archives = slim_together(workspaces, output, status.update)
         status.update("weighing what a fleet of them pulls and stores")
-        table = _table(
-            [visible(str(folder)) for folder in workspaces],
-            *map(_weights, (before, alone, [open_image(archive) for archive in archives])),
+        fleet = Fleet(
+            before=fleet_state(dict(zip(names, before, strict=True))),
+            alone=fleet_state(dict(zip(names, alone, strict=True))),
+            sharing=fleet_state(dict(zip(names, map(open_image, archives), strict=True))),
         )
-    Terminal().print(table)
-    for archive in archives:
-        say_path(archive)
+        fleet.write(output / FLEET)
+    Terminal().print(_table(fleet))
+    for path in (*archives, output / FLEET):
+        say_path(path)
 
 
-def _weights(images: list[Image]) -> Weights:
-    known: dict[str, Weight] = {}
-    found = []
-    for image in images:
-        weights = layer_weights(image, Compression.ZSTD, known)
-        known |= weights
-        found.append(weights)
-    return found
-
-
-def _table(names: list[str], before: Weights, alone: Weights, sharing: Weights) -> Table:
+def _table(fleet: Fleet) -> Table:
     table = Table("MB pulled (zstd) and stored", "before", "slim, each alone", "slim, sharing")
-    for number, name in enumerate(names):
-        of_one = [_words(weights[number]) for weights in (before, alone, sharing)]
-        table.add_row(name, *of_one)
+    states = fleet.before, fleet.alone, fleet.sharing
+    for name in fleet.before.images:
+        table.add_row(visible(name), *(_words(state.images[name]) for state in states))
     table.add_section()
-    every = [_words(_union(weights)) for weights in (before, alone, sharing)]
-    table.add_row("all of them on one host", *every)
-    common = [_words(_common(weights)) for weights in (before, alone, sharing)]
-    table.add_row("of it in layers of all", *common)
+    table.add_row("all of them on one host", *(_words(state.all) for state in states))
+    table.add_row("of it in layers of all", *(_words(state.common) for state in states))
     return table
 
 
-def _union(weights: Weights) -> dict[str, Weight]:
-    return {layer: weight for of_one in weights for layer, weight in of_one.items()}
-
-
-def _common(weights: Weights) -> dict[str, Weight]:
-    common = set(weights[0]).intersection(*weights[1:])
-    return {layer: weight for layer, weight in weights[0].items() if layer in common}
-
-
-def _words(layers: dict[str, Weight]) -> str:
-    total = total_weight(layers.values())
-    return f"{total.compressed_bytes / 1e6:,.1f} / {total.uncompressed_bytes / 1e6:,.1f}"
+def _words(layers: Layers) -> str:
+    return f"{layers.pulled_bytes / 1e6:,.1f} / {layers.stored_bytes / 1e6:,.1f}"

@@ -1,0 +1,33 @@
+"""What the images of a fleet weigh, layers that several of them have counted once."""
+
+from collections.abc import Iterable, Mapping
+
+from trimtab.images.archives.image import Image
+from trimtab.images.compression import Compression
+from trimtab.images.weighing import Weight, layer_weights, total_weight
+from trimtab.records.images.fleet import FleetState, Layers
+
+
+def fleet_state(images: Mapping[str, Image]) -> FleetState:
+    """Return what `images`, by their names, pull and store; each layer is compressed once.
+
+    Raises ImageError where an image was changed since its view was made.
+    """
+    known: dict[str, Weight] = {}
+    by_image: dict[str, dict[str, Weight]] = {}
+    for name, image in images.items():
+        by_image[name] = layer_weights(image, Compression.ZSTD, known)
+        known |= by_image[name]
+    every = list(by_image.values())
+    common = set(known).intersection(*every)
+    return FleetState(
+        images={name: _layers(weights.values()) for name, weights in by_image.items()},
+        all=_layers(known.values()),
+        common=_layers(known[layer] for layer in common),
+    )
+
+
+def _layers(weights: Iterable[Weight]) -> Layers:
+    every = list(weights)
+    total = total_weight(every)
+    return Layers(len(every), total.compressed_bytes, total.uncompressed_bytes)

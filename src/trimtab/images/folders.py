@@ -1,0 +1,116 @@
+"""A root file system in a folder, as an image of one layer.
+
+What other file systems have mounted in it is passed over, and so are sockets, as in any archive.
+"""
+
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from trimtab.errors import UserError
+from trimtab.images.archives import docker_archive, oci_layout
+from trimtab.images.archives.fields import Fields
+from trimtab.images.archives.image import Config, Image
+from trimtab.images.archives.opening import open_image
+from trimtab.images.compression import Compression
+from trimtab.images.node import Folder, Kind, Node
+from trimtab.images.view import View
+from trimtab.images.writing.image import write_image
+
+_KINDS = {
+    stat.S_IFREG: Kind.FILE,
+    stat.S_IFDIR: Kind.FOLDER,
+    stat.S_IFLNK: Kind.LINK,
+    stat.S_IFCHR: Kind.CHARACTER_DEVICE,
+    stat.S_IFBLK: Kind.BLOCK_DEVICE,
+    stat.S_IFIFO: Kind.PIPE,
+}
+
+
+def is_root_folder(path: Path) -> bool:
+    """Return whether a path is a folder, and no image that was saved as one."""
+    documents = oci_layout.INDEX_NAME, docker_archive.MANIFEST
+    return path.is_dir() and not any((path / name).is_file() for name in documents)
+
+
+@contextmanager
+def image_of_folder(folder: Path) -> Iterator[Image]:
+    """Yield an image of what is in `folder`; its layer lies in TMPDIR until the block ends.
+
+    Raises OSError where a file cannot be read, or there is no room for its copy, and TrimtabError
+    where one is written to meanwhile.
+    """
+    nothing = Image(folder, (), Config(Fields({}), ()), ())
+    with tempfile.TemporaryDirectory(prefix="trimtab-") as place:
+        if Path(place).resolve().is_relative_to(folder.resolve()):
+            raise UserError(
+                f"{folder}: holds TMPDIR, which its copy is made in; name another TMPDIR"
+            )
+        archive = Path(place, "folder.tar")
+        write_image(
+            nothing, folder_view(folder), archive, name="folder", compression=Compression.NONE
+        )
+        yield replace(open_image(archive), path=folder)
+
+
+def folder_view(top: Path) -> View:
+    """Return what is below `top`, whose contents stay where they are.
+
+    Raises OSError where a folder cannot be read.
+    """
+    root = _node(str(top), top.stat())
+    assert isinstance(root, Folder)
+    device = top.stat().st_dev
+    named: dict[int, Node] = {}  # files of several names, by inode
+    waiting = [(root, str(top))]
+    while waiting:
+        folder, place = waiting.pop()
+        with os.scandir(place) as entries:
+            for entry in entries:
+                status = entry.stat(follow_symlinks=False)
+                node = named.get(status.st_ino) if status.st_dev == device else None
+                node = node or _node(entry.path, status)
+                if node is None:
+                    continue
+                folder.children[entry.name] = node
+                if status.st_dev != device:
+                    continue
+                if isinstance(node, Folder):
+                    waiting.append((node, entry.path))
+                elif status.st_nlink > 1:
+                    named[status.st_ino] = node
+    return View(root)
+
+
+def _node(path: str, status: os.stat_result) -> Node | None:
+    kind = _KINDS.get(stat.S_IFMT(status.st_mode))
+    if kind is None:
+        return None
+    node = (Folder if kind is Kind.FOLDER else Node)(
+        kind,
+        stat.S_IMODE(status.st_mode),
+        status.st_uid,
+        status.st_gid,
+        status.st_mtime_ns,
+        xattrs=_xattrs(path),
+        layer=0,
+    )
+    if kind is Kind.FILE:
+        node.local, node.size_bytes = Path(path), status.st_size
+    elif kind is Kind.LINK:
+        node.target = os.readlink(path)
+    else:
+        node.device = os.major(status.st_rdev), os.minor(status.st_rdev)
+    return node
+
+
+def _xattrs(path: str) -> tuple[tuple[str, bytes], ...]:
+    try:
+        names = sorted(os.listxattr(path, follow_symlinks=False))
+        return tuple((name, os.getxattr(path, name, follow_symlinks=False)) for name in names)
+    except OSError:  # a file system that has none, or one that is not for all to read
+        return ()
