@@ -1,30 +1,34 @@
 """What any ELF program or library asks of its loader: of either word size and byte order.
 
 The reader of what is debloated is `reader`, which is stricter and of x86-64 alone.
-Formats: gABI chapters 4 and 5.
+Formats: gABI chapters 4 and 5; what Go's linker adds, cmd/link/internal/ld/elf.go of its source.
 """
 
 import os
-import posixpath
 import struct
 from dataclasses import dataclass
-from typing import BinaryIO
+from pathlib import PurePosixPath
+from typing import BinaryIO, Literal
 
-from trimtab.binaries.elf.headers import PT_DYNAMIC, PT_INTERP, PT_LOAD
+from trimtab.binaries.elf.headers import PT_DYNAMIC, PT_INTERP, PT_LOAD, PT_NOTE
 
 _NEEDED, _STRTAB, _RPATH, _RUNPATH = 1, 5, 15, 29
 _FILTERS = (0x7FFFFFFD, 0x7FFFFFFF)  # DT_AUXILIARY, DT_FILTER: loaded like needed ones
 # Bounds that no real file comes near.
 _LONGEST_NAME, _MOST_DYNAMIC_BYTES, _MOST_NAMES = 4096, 1 << 20, 1024
-_LINKER_OF_GLIBC = "ld-linux"
+_MOST_NOTE_BYTES, _MOST_TABLE_BYTES = 1 << 16, 1 << 24
 _NO_SEGMENTS_HERE = 0xFFFF  # PN_XNUM: their number is elsewhere
+_LINKER_OF_GLIBC = "ld-linux"
+_ORDERS: dict[str, Literal["little", "big"]] = {"<": "little", ">": "big"}
+_NOTE_OF_GO, _SECTION_OF_GO = b"Go\0\0", b".go.buildinfo\0"
 
 
 @dataclass(frozen=True, slots=True)
 class Loading:
     """The interpreter (PT_INTERP), and the names and paths of the dynamic section, in its order.
 
-    `machine` is e_machine with the word size in bits: libraries of another are none for it.
+    `machine` is e_machine with the word size in bits: libraries of another are none for it. `of_go`
+    are programs that Go's linker made: they make most system calls themselves.
     """
 
     machine: tuple[int, int]
@@ -32,11 +36,12 @@ class Loading:
     needed: tuple[str, ...] = ()
     rpath: tuple[str, ...] = ()
     runpath: tuple[str, ...] = ()
+    of_go: bool = False
 
     @property
     def by_glibc(self) -> bool:
-        """Whether it is a program that glibc's dynamic linker loads."""
-        return posixpath.basename(self.interpreter or "").startswith(_LINKER_OF_GLIBC)
+        """Whether glibc's dynamic linker is asked for."""
+        return PurePosixPath(self.interpreter or "").name.startswith(_LINKER_OF_GLIBC)
 
 
 def read_loading(file: BinaryIO) -> Loading | None:
@@ -58,7 +63,8 @@ def _read(file: BinaryIO) -> Loading | None:
         return None
     order, wide = "<>"[ident[5] - 1], ident[4] == 2
     header = struct.Struct(order + ("HHIQQQIHHH" if wide else "HHIIIIIHHH"))
-    kind, machine, _, _, table, _, _, _, size, count = header.unpack(file.read(header.size))
+    kind, machine, _, _, table, sections, _, _, size, count = header.unpack(file.read(header.size))
+    row_bytes, rows, names = (int.from_bytes(file.read(2), _ORDERS[order]) for _ in range(3))
     row = struct.Struct(order + ("IIQQQQQQ" if wide else "IIIIIIII"))
     if kind not in (2, 3) or size != row.size or count == _NO_SEGMENTS_HERE:
         return None
@@ -73,8 +79,13 @@ def _read(file: BinaryIO) -> Loading | None:
             interpreter = _name(file, segment[1])
     dynamic = next((segment for segment in segments if segment[0] == PT_DYNAMIC), None)
     of = (machine, 64 if wide else 32)
+    of_go = any(
+        _has_note_of_go(file, segment[1], min(segment[3], _MOST_NOTE_BYTES), order)
+        for segment in segments
+        if segment[0] == PT_NOTE
+    ) or _has_section_of_go(file, order, wide, sections, row_bytes, rows, names)
     if dynamic is None:
-        return Loading(of, interpreter)
+        return Loading(of, interpreter, of_go=of_go)
     pair = struct.Struct(order + ("qQ" if wide else "iI"))
     bytes_used = min(dynamic[3], _MOST_DYNAMIC_BYTES) // pair.size * pair.size
     entries = []
@@ -86,15 +97,45 @@ def _read(file: BinaryIO) -> Loading | None:
     loads = (each for each in segments if each[0] == PT_LOAD and each[2] <= strings)
     start = next((each[1] + strings - each[2] for each in loads if strings < each[2] + each[3]), 0)
     if not start:
-        return Loading(of, interpreter)
+        return Loading(of, interpreter, of_go=of_go)
     named: dict[int, list[str]] = {}
     wanted = (_NEEDED, _RPATH, _RUNPATH, *_FILTERS)
     for tag, value in [entry for entry in entries if entry[0] in wanted][:_MOST_NAMES]:
         named.setdefault(tag, []).append(_name(file, start + value))
     needed = [name for tag in (_NEEDED, *_FILTERS) for name in named.get(tag, ())]
-    return Loading(
-        of, interpreter, tuple(needed), _folders(named.get(_RPATH)), _folders(named.get(_RUNPATH))
-    )
+    rpath, runpath = _folders(named.get(_RPATH)), _folders(named.get(_RUNPATH))
+    return Loading(of, interpreter, tuple(needed), rpath, runpath, of_go)
+
+
+def _has_note_of_go(file: BinaryIO, offset: int, length: int, order: str) -> bool:
+    """Whether a note is Go's build ID, of the name `Go`; damaged notes are none."""
+    try:
+        notes, at = _exactly(file, offset, length), 0
+        while at < length:
+            name_bytes, text_bytes, _ = struct.unpack_from(order + "III", notes, at)
+            name = at + 12
+            if notes[name : name + name_bytes] == _NOTE_OF_GO:
+                return True
+            at = name + -(-name_bytes // 4) * 4 + -(-text_bytes // 4) * 4
+    except struct.error:
+        pass
+    return False
+
+
+def _has_section_of_go(
+    file: BinaryIO, order: str, wide: bool, table: int, row_bytes: int, rows: int, names: int
+) -> bool:
+    """Whether a section has the name of Go's build information, as without a build ID."""
+    row = struct.Struct(order + ("IIQQQQIIQQ" if wide else "IIIIIIIIII"))
+    if row_bytes != row.size or names >= rows:
+        return False
+    try:
+        found = list(row.iter_unpack(_exactly(file, table, rows * row_bytes)))
+        _, _, _, _, offset, size, *_ = found[names]
+        texts = _exactly(file, offset, min(size, _MOST_TABLE_BYTES))
+    except struct.error:
+        return False
+    return any(texts.startswith(_SECTION_OF_GO, each[0]) for each in found)
 
 
 def _go(file: BinaryIO, offset: int) -> None:

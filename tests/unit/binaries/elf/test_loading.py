@@ -1,6 +1,7 @@
 """What programs ask of their loader, against pyelftools, and of damaged files nothing."""
 
 import io
+import subprocess
 import sys
 from pathlib import Path
 
@@ -83,3 +84,55 @@ def test_a_damaged_file_is_no_program_or_another(changes: list[tuple[int, int]])
 def test_what_is_none() -> None:
     for data in (b"", b"#!/bin/sh\n", b"\x7fELF", b"\x7fELF" + bytes(100)):
         assert read_loading(io.BytesIO(data)) is None
+
+
+MARKS_OF_GO = {
+    "note": '.section .note.go.buildid, "a", @note\n.long 4, 8, 4\n.ascii "Go\\0\\0"\n.quad 1\n',
+    "section": '.section .go.buildinfo, "aw"\n.quad 1\n',
+}
+
+
+@pytest.fixture(scope="module", params=[*MARKS_OF_GO, None])
+def marked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A program with one of the two marks of Go's linker, or with none."""
+    folder = tmp_path_factory.mktemp("go")
+    mark = MARKS_OF_GO.get(request.param, "")
+    (folder / "a.s").write_text(mark + ".text\n.globl _start\n_start: hlt\n")
+    built = ["gcc", "-static", "-nostdlib", "-o", folder / "a", folder / "a.s"]
+    subprocess.run([*built, "-Wl,-z,nognustack"], check=True)
+    return (folder / "a").read_bytes()
+
+
+def test_programs_of_go_are_known_by_their_note_or_section(
+    marked: bytes, request: pytest.FixtureRequest
+) -> None:
+    found = read_loading(io.BytesIO(marked))
+    assert found is not None
+    assert found.of_go == (request.node.callspec.params["marked"] is not None)
+    assert not found.by_glibc
+
+
+def test_damaged_marks_are_none_or_marks(marked: bytes) -> None:
+    @given(st.lists(st.tuples(st.integers(0, len(marked) - 1), st.integers(0, 255)), max_size=6))
+    def damaged(changes: list[tuple[int, int]]) -> None:
+        data = bytearray(marked)
+        for place, value in changes:
+            data[place] = value
+        read_loading(io.BytesIO(bytes(data)))
+
+    damaged()
+
+
+@pytest.mark.parametrize(
+    ("interpreter", "by_glibc"),
+    [
+        ("/lib64/ld-linux-x86-64.so.2", True),
+        ("/lib/ld-linux-aarch64.so.1", True),
+        ("/lib/ld-musl-x86_64.so.1", False),
+        ("", False),
+    ],
+)
+def test_glibc_is_known_by_its_linker(interpreter: str, by_glibc: bool) -> None:
+    found = read_loading(io.BytesIO(elf("liba.so", interpreter=interpreter)))
+    assert found is not None
+    assert found.by_glibc == by_glibc
