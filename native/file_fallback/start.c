@@ -5,6 +5,7 @@
 #include <asm/unistd_64.h>
 #include <elf.h>
 
+#include "init.h"
 #include "place.h"
 #include "record.h"
 #include "sites.h"
@@ -19,6 +20,10 @@ static int has_more_rights(void) {
          KERNEL(__NR_getgid, 0, 0, 0, 0) != KERNEL(__NR_getegid, 0, 0, 0, 0);
 }
 
+void end_program(void) {
+  for (;;) KERNEL(__NR_exit_group, STATUS_REMOVED, 0, 0, 0);
+}
+
 __attribute__((constructor)) static void start(int count, char **arguments, char **variables) {
   (void)count;
   (void)arguments;
@@ -26,6 +31,6 @@ __attribute__((constructor)) static void start(int count, char **arguments, char
   if (!path) return;
   if (has_more_rights()) variables = NULL;
   find_environment(path, variables);
-  if (!is_in_environment) return;
+  if (!is_in_environment || (!*environment_root && is_below_init())) return;
   take_over_calls(start_record(variables));
 }

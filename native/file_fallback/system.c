@@ -148,5 +148,5 @@ void say(const char *a, const char *b, const char *c, const char *d, const char 
 
 void give_up(const char *a, const char *b, const char *c, const char *d, const char *e) {
   say(a, b, c, d, e);
-  for (;;) KERNEL(__NR_exit_group, STATUS_REMOVED, 0, 0, 0);
+  end_program();
 }

@@ -70,7 +70,10 @@ void put_json(struct text *text, const char *part);
 
 enum { STATUS_REMOVED = 70 }; /* EX_SOFTWARE */
 
-/* Tell people something, in up to five parts; and end the process with that and STATUS_REMOVED. */
+/* End with STATUS_REMOVED the program that missed something: this process, or what it serves. */
+__attribute__((noreturn)) void end_program(void);
+
+/* Tell people something, in up to five parts; and end the program with that. */
 void say(const char *a, const char *b, const char *c, const char *d, const char *e);
 __attribute__((noreturn)) void give_up(const char *a, const char *b, const char *c, const char *d,
                                        const char *e);

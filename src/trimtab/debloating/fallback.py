@@ -47,6 +47,10 @@ FETCHER = Path("trimtab/trimtab-fetch")
 # What files/coming_back.py lays down, for files.
 FILE_FALLBACK_LIBRARY = Path("trimtab/libtrimtab-file-fallback.so")
 FILE_INDEX = Path("trimtab/files.index")
+# What targets/root_folder.py does: the program that serves those which load no library (native/
+# file_init); where the second is beside it, it starts what is run in the root.
+INIT = Path("trimtab/init")
+STARTED_BY_INIT = Path("trimtab/started-by-init")
 # In the folder that these are in.
 _REMOVED, _STORE, _GPU_CODE_REMOVED = "removed", "store", "gpu_code_removed"
 _MAGIC = b"TRIMTAB3"

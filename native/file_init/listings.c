@@ -1,0 +1,99 @@
+#define _GNU_SOURCE
+#include "listings.h"
+
+#include <asm/unistd_64.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "../file_fallback/absent.h"
+#include "../file_fallback/place.h"
+#include "asker.h"
+
+enum { MOST = 256, ROOM_BYTES = 1 << 16 };
+
+/* An open folder of a process that is being listed. The kernel gives its own entries itself, and this one sees
+ * by the place in the list that there are no more. */
+static struct listing {
+  long process;
+  int folder;
+  int64_t end;           /* where the kernel's entries ended when the listing began */
+  struct absent *absent; /* what was away then; NULL for a free row */
+} listings[MOST];
+static unsigned oldest;
+
+static uint8_t buffer[ROOM_BYTES] __attribute__((aligned(8)));
+
+static const struct folder *folder_of(long thread, int folder) {
+  char path[PATH_BYTES], name[32];
+  int in_shadow;
+  long open = open_of_asker(thread, folder, O_PATH);
+  if (open < 0) return NULL;
+  struct text text = text_in(name, sizeof name);
+  put(&text, "/proc/self/fd/");
+  put_number(&text, (uint64_t)open, 1);
+  long length = KERNEL(__NR_readlink, name, path, sizeof path - 1, 0);
+  close_file(open);
+  if (length <= 0) return NULL;
+  path[length == 1 ? 0 : length] = 0;
+  const char *below = path_below(path, &in_shadow);
+  return below ? folder_at(below) : NULL;
+}
+
+/* Where the kernel's entries end from `position` on; and whether that is there already. */
+static int64_t end_from(long thread, int folder, int64_t position, int *is_end) {
+  long open = open_of_asker(thread, folder, O_RDONLY | O_DIRECTORY | O_NONBLOCK), got = -1;
+  if (open < 0) return -1;
+  int64_t at = KERNEL(__NR_lseek, open, position, SEEK_SET, 0);
+  for (*is_end = 1; at >= 0; *is_end = 0) {
+    if ((got = KERNEL(__NR_getdents64, open, buffer, sizeof buffer, 0)) <= 0) break;
+    at = KERNEL(__NR_lseek, open, 0, SEEK_CUR, 0);
+  }
+  close_file(open);
+  if (got < 0) *is_end = 0;
+  return got < 0 ? -1 : at;
+}
+
+static struct listing *find(long process, int folder) {
+  for (unsigned i = 0; i < MOST; i++)
+    if (listings[i].absent && listings[i].process == process && listings[i].folder == folder)
+      return listings + i;
+  return NULL;
+}
+
+static void end(struct listing *listing) {
+  if (listing->absent) drop_absent(listing->absent);
+  listing->absent = NULL;
+}
+
+static void begin(long thread, long process, int folder, const struct folder *rows) {
+  int is_end;
+  struct listing *listing = listings;
+  while (listing < listings + MOST && listing->absent) listing++;
+  if (listing == listings + MOST) end(listing = listings + oldest++ % MOST);
+  *listing = (struct listing){process, folder, end_from(thread, folder, 0, &is_end), absent_of(rows)};
+}
+
+int list_for(long thread, int folder, uint64_t to, uint64_t room, int64_t *result) {
+  int is_end = 0;
+  const struct folder *rows = folder_of(thread, folder);
+  if (!rows) return 0;
+  long process = process_of(thread);
+  int64_t position = position_of_asker(thread, folder);
+  struct listing *listing = find(process, folder);
+  if (position == 0) {
+    if (listing) end(listing);
+    begin(thread, process, folder, rows);
+    return 0;
+  }
+  if (!listing || position < 0 || listing->absent->folder != rows) return 0;
+  if (position != listing->end) end_from(thread, folder, position, &is_end);
+  if (position != listing->end && !is_end) {
+    listing->absent->next = 0; /* it went back in the list */
+    return 0;
+  }
+  *result = put_absent(listing->absent, buffer, room < sizeof buffer ? room : sizeof buffer);
+  if (*result > 0 && !write_memory(thread, to, buffer, (size_t)*result)) *result = -EFAULT;
+  if (!*result) end(listing);
+  return 1;
+}
