@@ -7,11 +7,21 @@
 #include <fcntl.h>
 
 #include "bring_back.h"
+#include "init.h"
+#include "unheard.h"
 
 enum { MOST_INTERPRETERS = 5, PAGE_BYTES = 4096 };
 static const char preload[] = "LD_PRELOAD=", libraries[] = "LD_LIBRARY_PATH=";
 
-GENERAL int looks_after_children(void) { return *environment_root != 0; }
+static const char init_program[] = "/" INIT_PROGRAM;
+static int has_init;
+
+void find_init(void) {
+  struct status status;
+  has_init = !*environment_root && !status_of(AT_FDCWD, init_program, 0, &status);
+}
+
+GENERAL int looks_after_children(void) { return *environment_root || has_init; }
 
 static GENERAL size_t count_of(char *const *list) {
   size_t count = 0;
@@ -96,7 +106,7 @@ static void choose_preload(struct start *start, const char *path, const uint8_t 
   const char *before = value_of(variables, preload);
   char own[PATH_BYTES];
   struct status status;
-  if (!looks_after_children() || !path_of(own, 0, OWN_LIBRARY) || has_separator(own)) return;
+  if (!*environment_root || !path_of(own, 0, OWN_LIBRARY) || has_separator(own)) return;
   int wanted = may_load_us(head) && !is_of_another(path) && sees_environment() &&
                !status_of(AT_FDCWD, own, 0, &status);
   if (wanted == has_part(before, own)) return;
@@ -172,6 +182,21 @@ static void check_executable(const char *path) {
             "or profile the workload with what it does now", "");
 }
 
+/* Not of one that has rights of its own: it would lose them. */
+static int asks_for_init(long folder, const char *path) {
+  enum { RIGHTS_OF_OWNERS = 06000 };
+  struct status status;
+  char attribute[64];
+  if (!has_init || !sees_environment() || (*path != '/' && (int)folder != AT_FDCWD)) return 0;
+  long file = open_path(folder, path, O_RDONLY | O_NONBLOCK, 0);
+  if (file < 0) return 0;
+  int asks = !KERNEL(__NR_fstat, file, &status, 0, 0) && !(status.mode & RIGHTS_OF_OWNERS) &&
+             KERNEL(__NR_fgetxattr, file, "security.capability", attribute, sizeof attribute) < 0 &&
+             is_unheard(file);
+  close_file(file);
+  return asks;
+}
+
 void prepare_start(struct start *start, struct walk *walk, long folder, const char *path, int flags,
                    char *const *variables) {
   union {
@@ -179,6 +204,8 @@ void prepare_start(struct start *start, struct walk *walk, long folder, const ch
     char bytes[HEAD_BYTES];
   } head;
   char word[HEAD_BYTES], argument[HEAD_BYTES], place[PATH_BYTES];
+  const char *called = path;
+  long begin = folder;
   int in_shadow = 0;
   for (int scripts = 0; scripts < MOST_INTERPRETERS; scripts++) {
     const struct entry *entry = entry_of(walk, folder, path);
@@ -201,6 +228,8 @@ void prepare_start(struct start *start, struct walk *walk, long folder, const ch
     if (in_shadow || *start->interpreter || *start->libraries) check_executable(path);
     if (!begins_with(head.bytes, "#!")) {
       choose_preload(start, scripts ? word : path, (const uint8_t *)head.bytes, variables);
+      start->by_init = !*start->interpreter && *called && (*called == '/' || (int)begin == AT_FDCWD) &&
+                       asks_for_init(folder, path);
       return;
     }
     if (!read_first_line(head.bytes, word, argument)) return;
@@ -212,10 +241,11 @@ void prepare_start(struct start *start, struct walk *walk, long folder, const ch
 
 GENERAL size_t start_bytes(const struct start *start, const char *path, const char *called,
                            char *const *words, char *const *variables) {
-  enum { MORE = 4 };
-  size_t lists = count_of(variables) + MORE + (*start->interpreter ? count_of(words) + MORE : 0);
+  enum { MORE = 5 };
+  size_t lists = count_of(variables) + MORE;
+  if (*start->interpreter || start->by_init) lists += count_of(words) + MORE;
   return lists * sizeof(char *) + strlen(path) + strlen(called) + strlen(start->preload) + strlen(start->libraries) +
-         strlen(start->interpreter) + strlen(start->word) + strlen(start->argument) + 7;
+         strlen(start->interpreter) + strlen(start->word) + strlen(start->argument) + 9;
 }
 
 static GENERAL char *lay_text(uint8_t **room, const char *text) {
@@ -227,12 +257,12 @@ static GENERAL char *lay_text(uint8_t **room, const char *text) {
 
 GENERAL void lay_out(const struct start *start, uint8_t *room, const char *called, const char **path,
                      char *const **words, char *const **variables) {
-  enum { MORE = 4 };
+  enum { MORE = 5 };
   size_t count = count_of(*variables), filled = 0, number = count_of(*words);
   char **list = (char **)room;
   room += (count + MORE) * sizeof *list;
   char **new_words = (char **)room;
-  if (*start->interpreter) room += (number + MORE) * sizeof *new_words;
+  if (*start->interpreter || start->by_init) room += (number + MORE) * sizeof *new_words;
   for (size_t i = 0; i < count; i++) {
     char *each = (*variables)[i];
     int is_readable_text = is_readable(each);
@@ -246,12 +276,21 @@ GENERAL void lay_out(const struct start *start, uint8_t *room, const char *calle
   list[filled] = NULL;
   *variables = list;
   *path = lay_text(&room, *path);
-  if (!*start->interpreter) return;
+  if (!*start->interpreter && !start->by_init) return;
   filled = 0;
-  *path = lay_text(&room, start->interpreter);
-  new_words[filled++] = lay_text(&room, start->word);
-  if (*start->argument) new_words[filled++] = lay_text(&room, start->argument);
-  new_words[filled++] = lay_text(&room, called);
+  if (start->by_init) {
+    static char option[] = INIT_CALLED;
+    new_words[filled++] = (char *)init_program;
+    new_words[filled++] = option;
+    new_words[filled++] = number ? (*words)[0] : lay_text(&room, "");
+    new_words[filled++] = (char *)*path;
+    *path = init_program;
+  } else {
+    *path = lay_text(&room, start->interpreter);
+    new_words[filled++] = lay_text(&room, start->word);
+    if (*start->argument) new_words[filled++] = lay_text(&room, start->argument);
+    new_words[filled++] = lay_text(&room, called);
+  }
   for (size_t i = 1; i < number; i++) new_words[filled++] = (*words)[i];
   new_words[filled] = NULL;
   *words = new_words;

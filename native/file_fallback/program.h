@@ -14,10 +14,14 @@ struct start {
   int no_preload;                                          /* LD_PRELOAD is to be left out */
   char interpreter[PATH_BYTES];                            /* "" where the kernel finds it itself */
   char word[HEAD_BYTES], argument[HEAD_BYTES]; /* as the script names it, and the word behind it */
+  int by_init; /* the program of init.h starts it, as this library does not hear its calls */
 };
 
+/* Learn whether the environment has a program that starts others. */
+void find_init(void);
+
 /* Whether each program that is started needs a look: in a whole root, the linker's own configuration
- * has all of them load this library. */
+ * has all of them load this library, and it is for those that do not. */
 GENERAL int looks_after_children(void);
 
 /* Find out what `path` in the open folder `folder` is to be started with; bring back what it needs. */

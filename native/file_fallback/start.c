@@ -7,6 +7,7 @@
 
 #include "init.h"
 #include "place.h"
+#include "program.h"
 #include "record.h"
 #include "sites.h"
 
@@ -32,5 +33,6 @@ __attribute__((constructor)) static void start(int count, char **arguments, char
   if (has_more_rights()) variables = NULL;
   find_environment(path, variables);
   if (!is_in_environment || (!*environment_root && is_below_init())) return;
+  find_init();
   take_over_calls(start_record(variables));
 }

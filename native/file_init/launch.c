@@ -44,7 +44,7 @@ static long execute(const char *name, char **words, char **variables) {
 void become(char **words, const char *called, char **variables) {
   const char *name = words[0];
   if (called) words[0] = (char *)called;
-  long why = execute(name, words, variables);
+  long why = called ? KERNEL(__NR_execve, name, words, variables, 0) : execute(name, words, variables);
   if (why == -ENOENT) say(name, ": command not found", "", "", "");
   else say(name, why == -EACCES ? ": may not be executed" : ": cannot be executed", "", "", "");
   end(why == -ENOENT ? NOT_FOUND : NOT_EXECUTABLE);

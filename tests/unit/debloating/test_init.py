@@ -11,7 +11,7 @@ import pytest
 from machine_root import root_of_programs
 
 from trimtab.config.groups.debloat import Fallback
-from trimtab.debloating.fallback import INIT, Source
+from trimtab.debloating.fallback import FILE_FALLBACK_LIBRARY, INIT, Source
 from trimtab.debloating.files.coming_back import add_file_fallback
 from trimtab.debloating.files.folder_tree import root_tree
 from trimtab.native import native_path
@@ -55,6 +55,7 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         place = slim / path[1:]
         place.rmdir() if place.is_dir() and not place.is_symlink() else place.unlink()
     add_file_fallback(slim, root, root_tree(root), REMOVED, Source(Fallback.PACKED))
+    (slim / "etc/ld.so.preload").write_text(f"/{FILE_FALLBACK_LIBRARY}\n")
     (slim / INIT).write_bytes(native_path("trimtab-init").read_bytes())
     (slim / INIT).chmod(0o755)
     return root, slim
@@ -266,3 +267,37 @@ def test_where_another_asks_it_says_that_nothing_comes_back(
     assert "another program watches its calls" in done.stderr
     refused = run(roots[1], "cat /srv/text", before=tracer, record=record, behaviour="strict")
     assert (refused.stdout, refused.returncode) == ("", 70)
+
+
+SHELL_SCRIPT = """
+cat /srv/text; /probe 'cat /srv/looked' 'exec /srv/script'; cd /srv; ../probe 'cat deep/inner'
+./script more; cat lost; exec /srv/program 'cat /srv/many/1' 'exit 5'
+"""
+
+
+def test_a_program_of_glibc_has_it_start_others(roots: tuple[Path, Path]) -> None:
+    """What is below it is served by it alone, programs of glibc too."""
+    for before in ([], [f"/{INIT}"]):
+        ended = []
+        for root, more in zip(roots, ([], before), strict=True):
+            command = Root(root.resolve()).entering(
+                [*more, "/bin/sh", "-c", SHELL_SCRIPT], PurePath("/"), None
+            )
+            done = subprocess.run(command, env={"PATH": "/usr/bin:/bin"}, capture_output=True)
+            ended.append((done.stdout, done.stderr, done.returncode))
+        assert ended[0] == ended[1]
+        assert ended[0][2] == 5
+        assert b"cat deep/inner 11 deep/inner" in ended[0][0]
+
+
+def test_under_strict_who_waits_for_a_served_program_ends_likewise(
+    roots: tuple[Path, Path], tmp_path: Path
+) -> None:
+    inside = Root(roots[1].resolve()).binding(tmp_path)
+    script = "/probe 'cat /srv/lost'; echo on"
+    command = inside.entering(["/bin/sh", "-c", script], PurePath("/"), None)
+    record = tmp_path / "record.jsonl"
+    variables = {"TRIMTAB_FALLBACK": "strict", "TRIMTAB_FALLBACK_RECORD": str(record)}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.returncode) == ("", 70)
+    assert paths_in(record) == {"srv/lost"}
