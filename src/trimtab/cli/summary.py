@@ -1,6 +1,6 @@
 """What `trimtab debloat` says at its end: what went, of the libraries and of the whole."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rich.table import Table
@@ -18,6 +18,7 @@ from trimtab.records.parquet.files import read_table
 from trimtab.records.tables import FILES, LARGE_FILE_BYTES, LIBRARIES
 
 _LARGEST = 10
+_MOST_PROGRAMS = 3
 
 
 def summary_of(folder: Path, settling: Settling) -> Table:
@@ -101,6 +102,14 @@ def missed_in_words(inputs: Sequence[HeldOutInput]) -> Iterator[str]:
         rest = [f"{more:,} more in verify.json"] if more > 0 else []
         if first:
             yield f"{held.name} missed {', '.join([*first, *rest])}"
+
+
+def unserved_in_words(programs: Mapping[str, str]) -> str:
+    """Return which programs, each with what it is, libraries stay whole for."""
+    named = [f"{visible(path)} ({kind})" for path, kind in programs.items()]
+    first, more = named[:_MOST_PROGRAMS], len(named) - _MOST_PROGRAMS
+    rest = [f"{more:,} more"] if more > 0 else []
+    return f"functions were not traced in {', '.join(first + rest)}: what they load stays whole"
 
 
 def scanners_in_words(folder: Path, choice: PackageDatabase) -> str:

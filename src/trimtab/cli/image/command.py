@@ -43,7 +43,12 @@ from trimtab.cli.steps import (
     settling_bar,
     traced,
 )
-from trimtab.cli.summary import removed_files_in, scanners_in_words, summary_of
+from trimtab.cli.summary import (
+    removed_files_in,
+    scanners_in_words,
+    summary_of,
+    unserved_in_words,
+)
 from trimtab.cli.terminal import Terminal, say_path
 from trimtab.config.groups.debloat import (
     Compression,
@@ -59,9 +64,11 @@ from trimtab.config.groups.debloat import (
     Unloaded,
 )
 from trimtab.config.groups.workload import TargetConfig
+from trimtab.debloating.files.folder_tree import root_tree
 from trimtab.debloating.images.comparing import compare_images
 from trimtab.debloating.images.comparison_record import comparison_record
 from trimtab.debloating.images.packing import slim_name
+from trimtab.debloating.images.unserved import unserved_programs
 from trimtab.debloating.targets.image import SLIM_IMAGE, SLIM_SIF, STORE
 from trimtab.errors import UserError
 from trimtab.images.archives.image import Image
@@ -69,6 +76,7 @@ from trimtab.images.engine import Engine, EngineError
 from trimtab.images.folders import image_of_folder, is_root_folder
 from trimtab.images.sif.container import Sif, is_sif
 from trimtab.profiling.images.unpacked import image_at, unpacked_image
+from trimtab.records.usage import Usage
 
 image = typer.Typer(
     help="Container images: make them slim, compare two, have several share a layer, or partition"
@@ -177,6 +185,9 @@ def slim(
     if (removed := removed_files_in(folder)) is not None:
         console.print(removed)
         console.print(scanners_in_words(folder, package_database), soft_wrap=True)
+    unserved = unserved_programs(root_tree(original.root), [Usage.read(folder / "usage.json")])
+    if unserved:
+        console.print(unserved_in_words(unserved), soft_wrap=True)
     console.print(summary_of(folder, settling))
     say_path(folder / SLIM_IMAGE)
     if is_sif(original.image.path):

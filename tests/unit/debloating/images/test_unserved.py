@@ -1,0 +1,48 @@
+"""Which traced programs the library level cannot serve."""
+
+import pytest
+from hand_made_root import Link, Program, elf, root_of, used
+
+from trimtab.cli.summary import unserved_in_words
+from trimtab.debloating.images.unserved import unserved_programs
+from trimtab.records.usage import Usage, UsedFile
+
+GLIBC, MUSL = "/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1"
+TREE = root_of({
+    "/usr/bin/of_glibc": Program(elf("libc.so.6", interpreter=GLIBC)),
+    GLIBC: Program(elf()),
+    "/usr/bin/of_musl": Program(elf("libc.so", interpreter=MUSL)),
+    MUSL: Program(elf()),
+    "/usr/bin/static": Program(elf()),
+    "/usr/bin/not_run": Program(elf()),
+    "/usr/bin/of_uclibc": Program(elf(interpreter="/lib/ld64-uClibc.so.0")),
+    "/usr/bin/script": Program("#!/usr/bin/static\n"),
+    "/usr/bin/link": Link("static"),
+    "/usr/bin/damaged": Program(elf()[:40]),
+})  # fmt: skip
+RUN = ("of_glibc", "of_musl", "static", "of_uclibc", "script", "link", "damaged")
+
+
+def usage(*paths: str) -> Usage:
+    files = [
+        UsedFile(use.path, use.real_path, sorted(use.uses)) for use in used(*paths, uses="execute")
+    ]
+    return Usage(workload="program", command=["x"], complete=True, files=files)
+
+
+def test_which_they_are() -> None:
+    run = [f"/usr/bin/{name}" for name in RUN] + [GLIBC, MUSL]
+    assert unserved_programs(TREE, [usage(*run)]) == {
+        "/usr/bin/of_musl": "of musl",
+        "/usr/bin/of_uclibc": "of another C library",
+        "/usr/bin/static": "static",
+    }
+    assert unserved_programs(TREE, [usage("/usr/bin/of_glibc", GLIBC)]) == {}
+
+
+@pytest.mark.parametrize("number", [1, 5])
+def test_in_words(number: int) -> None:
+    words = unserved_in_words({f"/bin/{place}": "static" for place in range(number)})
+    assert words.startswith("functions were not traced in /bin/0 (static)")
+    assert words.endswith("what they load stays whole")
+    assert ("2 more" in words) == (number == 5)
