@@ -54,7 +54,7 @@ static int begins_function(const struct sidecar *sidecar, uint64_t address) {
   return function && function->address == address;
 }
 
-/* A call brings its page back, and where pages hold traps those that its functions go on to: an
+/* A call brings its page back, as does who reads data, and where pages hold traps those that its functions go on to: an
  * instruction over the end of a page would end with traps, and run. GPU code is read as a whole: it
  * comes back at once, as far as it lies in this hole. Where mappings are becoming scarce a hole is
  * filled, a large one in parts. */
@@ -64,13 +64,13 @@ static void choose_pages(const struct sidecar *sidecar, const struct hole *hole,
   *high = *low + PAGE_BYTES;
   if (sidecar->header->flags & HOLDS_TRAPS) {
     while (*low > hole->address && !begins_function(sidecar, *low)) *low -= PAGE_BYTES;
-    while (*high < hole->address + (hole->size & ~1u) && !begins_function(sidecar, *high))
+    while (*high < hole->address + bytes_of(hole) && !begins_function(sidecar, *high))
       *high += PAGE_BYTES;
   }
-  if (hole->size & 1) return;
+  if (!(hole->size & HOLDS_GPU_CODE)) return;
   const struct piece *piece = first_piece(sidecar, address);
   if (piece == sidecar->pieces + sidecar->header->pieces || piece->address > address) return;
-  uint64_t begin = hole->address, end = begin + hole->size;
+  uint64_t begin = hole->address, end = begin + bytes_of(hole);
   if (piece->address > begin) begin = piece->address & ~(uint64_t)(PAGE_BYTES - 1);
   if ((uint64_t)piece->address + piece->size < end)
     end = ((uint64_t)piece->address + piece->size + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
@@ -79,7 +79,7 @@ static void choose_pages(const struct sidecar *sidecar, const struct hole *hole,
 }
 
 static void choose_more_pages(const struct hole *hole, uint64_t *low, uint64_t *high) {
-  uint64_t end = hole->address + (uint64_t)(hole->size & ~1u);
+  uint64_t end = hole->address + (uint64_t)bytes_of(hole);
   *low &= ~(uint64_t)(PART_BYTES - 1);
   *high = (*high + PART_BYTES - 1) & ~(uint64_t)(PART_BYTES - 1);
   if (*low < hole->address) *low = hole->address;
@@ -124,7 +124,7 @@ static int put_back_in(const struct sidecar *sidecar, const struct place *place,
     give_up("%s was replaced while this program runs, and what is not in it cannot be put back; "
             "start the program again", place->library);
   }
-  if (!hole || (executing && !(hole->size & 1))) return 0;
+  if (!hole || (executing && !(hole->size & HOLDS_CODE))) return 0;
   choose_pages(sidecar, hole, at, &low, &high);
   if (!(sidecar->header->flags & HOLDS_TRAPS) && has_many_mappings())
     choose_more_pages(hole, &low, &high);
@@ -138,7 +138,7 @@ static int put_back_in(const struct sidecar *sidecar, const struct place *place,
     drop_pages(pages, bytes);
     return !trap;
   }
-  move_pages(place->base + low, pages, bytes, (int)(hole->size & 1));
+  move_pages(place->base + low, pages, bytes, hole->size & HOLDS_CODE);
   name_miss(sidecar, place, hole, at, miss);
   return 1;
 }

@@ -92,7 +92,7 @@ static const void *last_not_above(const void *rows, uint32_t count, size_t row_b
 const struct hole *hole_at(const struct sidecar *sidecar, uint64_t address) {
   const struct hole *hole =
       last_not_above(sidecar->holes, sidecar->header->holes, sizeof *hole, address);
-  return hole && address - hole->address < (hole->size & ~1u) ? hole : NULL;
+  return hole && address - hole->address < bytes_of(hole) ? hole : NULL;
 }
 
 const struct removed_function *function_at(const struct sidecar *sidecar, uint64_t address) {

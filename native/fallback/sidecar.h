@@ -13,7 +13,7 @@
 
 #include "place.h"
 
-#define SIDECAR_MAGIC "TRIMTAB3"
+#define SIDECAR_MAGIC "TRIMTAB4"
 #define SIDECAR_FOLDER "trimtab/removed"
 #define GPU_CODE_REMOVED "trimtab/gpu_code_removed" /* an empty file, there where any was */
 enum { CHUNK_BYTES = 16384, DIGEST_BYTES = 16, NOT_STARTED = 1, HOLDS_TRAPS = 2 };
@@ -31,11 +31,16 @@ struct sidecar_header {
   char location[4008]; /* "" for the store in the environment itself */
 };
 
-/* Whole pages that are not in the file. */
+/* Whole pages that are not in the file. What is neither code nor GPU code is constant data. */
+enum { HOLDS_CODE = 1, HOLDS_GPU_CODE = 2 };
 struct hole {
   uint32_t address;
-  uint32_t size; /* plus 1 where the pages are executable */
+  uint32_t size; /* plus what the pages hold, of the above */
 };
+
+static inline uint32_t bytes_of(const struct hole *hole) {
+  return hole->size & ~(uint32_t)(HOLDS_CODE | HOLDS_GPU_CODE);
+}
 
 /* Bytes of holes that the original has at `offset`; what of a hole no piece covers is zeros. */
 struct piece {

@@ -41,6 +41,32 @@ int called(int x) {
 __attribute__((noinline)) int other(int x) { __asm__(".fill 5000, 1, 0x90"); return x + one; }
 int last(int x) { return other(x) + 1; }
 """
+# So many descriptions of functions that they take pages of their own, each with an exception table.
+UNWOUND_SOURCE = """
+.section .gcc_except_table, "a"
+tables:
+.rept 280; .fill 4, 1, 0xff; .endr
+.text
+.set number, 0
+.rept 280
+.cfi_startproc
+.cfi_lsda 0x1b, tables + 4 * number
+ret
+.cfi_endproc
+.set number, number + 1
+.endr
+"""
+# Constants and no code: what nobody reads of them leaves.
+DATA_SOURCE = """
+.section .rodata
+.globl table
+.type table, @object
+.balign 4096
+.rept 512; .quad 0x1122334455667788; .endr
+table: .fill 64, 1, 3
+.size table, 64
+.fill 100, 1, 7
+"""
 LINKS = {
     "plain": ["-Wl,-z,noseparate-code"],
     "relr": ["-Wl,-z,noseparate-code", "-Wl,-z,pack-relative-relocs", "-s"],
@@ -70,6 +96,11 @@ def main() -> None:
             command += ["-Wl,-z,max-page-size=4096", *flags, "-o", library]
             subprocess.run(command, input=C_SOURCE, text=True, check=True)
             save("elf", kind, bytes([2]) + library.read_bytes())
+        for kind, source in {"unwound": UNWOUND_SOURCE, "data": DATA_SOURCE}.items():
+            command = ["gcc", "-x", "assembler", "-", "-shared", "-nostdlib", "-s"]
+            command += ["-Wl,-z,noseparate-code", "-Wl,-z,max-page-size=4096", "-o", library]
+            subprocess.run(command, input=source, text=True, check=True)
+            save("elf", kind, bytes([128]) + library.read_bytes())
         gpu_seeds(Path(name))
     root_seeds()
     samples = PROJECT / "tests/unit/traces/samples"

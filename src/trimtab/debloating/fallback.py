@@ -53,7 +53,7 @@ INIT = Path("trimtab/init")
 STARTED_BY_INIT = Path("trimtab/started-by-init")
 # In the folder that these are in.
 _REMOVED, _STORE, _GPU_CODE_REMOVED = "removed", "store", "gpu_code_removed"
-_MAGIC = b"TRIMTAB3"
+_MAGIC = b"TRIMTAB4"
 _NOT_STARTED, _HOLDS_TRAPS = 1, 2
 _LOCATION_BYTES = 4008
 _LARGEST_BYTES = (1 << 32) - 1  # of a file, by the width of addresses in a sidecar

@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.binaries.elf.functions import read_functions
-from trimtab.binaries.elf.headers import PAGE_BYTES, PF_X
+from trimtab.binaries.elf.headers import PAGE_BYTES
 from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import Elf
-from trimtab.binaries.rewriting.layout import chosen_holes
-from trimtab.binaries.rewriting.spans import SpanReason, Spans
+from trimtab.binaries.rewriting.layout import chosen_holes, pages_of
+from trimtab.binaries.rewriting.spans import GPU_REMOVED, REMOVED_CODE, SpanReason, Spans
 from trimtab.records.library_spans import GpuCodeSpans, LibrarySpans
 
+# What lies on removed pages, as sidecar.h numbers it; data is neither.
+_CODE, _GPU_CODE = 1, 2
 _HOLE = np.dtype([("address", "<u4"), ("size", "<u4")])
 _PIECE = np.dtype([("address", "<u4"), ("size", "<u4"), ("offset", "<u4")])
 _FUNCTION = np.dtype([("address", "<u4"), ("name", "<u4")])
@@ -27,10 +29,10 @@ _KERNEL = np.dtype([("address", "<u4"), ("size", "<u4"), ("original", "<u4"), ("
 class RemovedPages:
     """The pages that left a library, and what belongs there: structured arrays, by address.
 
-    `holes` are runs of whole pages (size + 1 where executable), `pieces` say which bytes of the
-    original belong in them, `functions` those that lie there in part at least with the file offset
-    of their names, `kernels` GPU code with its original address and the place of a kernel's name in
-    `text`.
+    `holes` are runs of whole pages (size + 1 of code, + 2 of GPU code), `pieces` say which bytes of
+    the original belong in them, `functions` those that lie there in part at least with the file
+    offset of their names, `kernels` GPU code with its original address and the place of a kernel's
+    name in `text`.
     """
 
     holes: NDArray[np.void]
@@ -42,7 +44,7 @@ class RemovedPages:
     @property
     def gpu_code(self) -> bool:
         """Whether any GPU code is among them."""
-        return bool(np.any(self.holes["size"] & 1 == 0))
+        return bool(np.any(self.holes["size"] & _GPU_CODE))
 
     def source_bytes(self, size_bytes: int, unit_bytes: int) -> NDArray[np.bool_]:
         """Return which units of a file of `size_bytes` the pieces and names are read from."""
@@ -62,12 +64,11 @@ class RemovedPages:
 def removed_pages(elf: Elf, spans: Spans, document: LibrarySpans) -> RemovedPages:
     """Return what left the library `elf` by its spans and by what became of its GPU code."""
     low, high = _removed_runs(elf, spans, document.minimum_hole_bytes)
-    data = _reads_as_zeros(spans, low, high)
-    low, high = low[~data], np.minimum(high[~data], elf.size_bytes)
-    executable = _executable(elf, low)
+    zeros = _reads_as_zeros(spans, low, high)
+    low, high, kind = _of_one_kind(elf, spans, low[~zeros], high[~zeros])
     holes = np.zeros(low.size, _HOLE)
-    holes["address"] = elf.addresses_of(low)
-    holes["size"] = -(-(high - low) // PAGE_BYTES) * PAGE_BYTES + executable
+    holes["address"], holes["size"] = elf.addresses_of(low), high - low + kind
+    code, high = kind & _CODE != 0, np.minimum(high, elf.size_bytes)
     names = _Text()
     rows = np.array(_pieces(low, high, _moves(document.gpu_code)), np.int64).reshape(-1, 3)
     pieces = np.zeros(len(rows), _PIECE)
@@ -76,7 +77,7 @@ def removed_pages(elf: Elf, spans: Spans, document: LibrarySpans) -> RemovedPage
     return RemovedPages(
         holes=holes[np.argsort(holes["address"])],
         pieces=pieces[np.argsort(pieces["address"])],
-        functions=_functions(elf, low[executable], high[executable]),
+        functions=_functions(elf, low[code], high[code]),
         kernels=_kernels(elf, document.gpu_code, names),
         text=names.text,
     )
@@ -122,11 +123,26 @@ def _reads_as_zeros(
     return inside
 
 
-def _executable(elf: Elf, offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
-    loads = sorted((load.offset, bool(load.flags & PF_X)) for load in elf.loads if load.file_bytes)
-    begins = np.array([offset for offset, _ in loads], np.int64)
-    flags = np.array([flag for _, flag in loads], bool)
-    return flags[np.searchsorted(begins, offsets, "right") - 1]
+def _of_one_kind(
+    elf: Elf, spans: Spans, low: NDArray[np.int64], high: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return the runs of pages [low, high), cut where other things begin, and of what each is.
+
+    A page is of code, of GPU code, or of both, if it holds any, else of data. A run is of one
+    segment.
+    """
+    kinds = np.zeros(-(-spans.size_bytes // PAGE_BYTES), np.int64)
+    for reasons, kind in ((REMOVED_CODE, _CODE), (GPU_REMOVED, _GPU_CODE)):
+        chosen = np.isin(spans.reason, reasons)
+        kinds |= kind * pages_of(spans, chosen)
+    segments = [load.offset // PAGE_BYTES for load in elf.loads if load.file_bytes]
+    cuts = np.concatenate((np.flatnonzero(np.diff(kinds)) + 1, np.array(segments, np.int64)))
+    cuts = np.unique(cuts) * PAGE_BYTES
+    run = np.searchsorted(low, cuts, "right") - 1
+    inside = (run >= 0) & (cuts > low[run]) & (cuts < high[run]) if low.size else cuts < 0
+    low = np.sort(np.concatenate((low, cuts[inside])))
+    high = np.sort(np.concatenate((high, cuts[inside])))
+    return low, high, kinds[low // PAGE_BYTES]
 
 
 def _moves(gpu: GpuCodeSpans | None) -> list[tuple[int, int, int]]:

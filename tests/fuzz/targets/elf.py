@@ -1,4 +1,4 @@
-"""A library: read, located, rewritten in each mode, read back."""
+"""A library: read, located, rewritten in each mode, read back, and what left it."""
 
 from pathlib import Path
 
@@ -14,6 +14,8 @@ from trimtab.config.groups.debloat import Debloat, Mode, StartUpOnly
 from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries.located import locate_used
 from trimtab.debloating.libraries.profiled import ProfiledLibrary
+from trimtab.debloating.removed import removed_pages
+from trimtab.debloating.span_document import document_of
 from trimtab.errors import TrimtabError, UserError
 
 ERRORS = UserError  # a library is refused; that it was written wrongly is a TrimtabError
@@ -27,10 +29,14 @@ def run(data: bytes, folder: Path) -> None:
     choice = data[0] if data else 0
     elf = read_elf(source)
     starts = read_functions(elf).start.astype(np.int64)
-    used = starts[:: 2 + choice % 5]
+    # Here and there, or what whole pages may leave behind.
+    used = starts[:: 2 + choice % 5] if choice < 128 else starts[: choice % 5]
     start_up = list(StartUpOnly)[choice // 8 % 2]
     options = Debloat(name="fuzz", mode=_MODES[choice % 3], start_up_only=start_up)
-    library = ProfiledLibrary("lib/a.so", source, elf.build_id, elf.size_bytes, used, "")
+    read = np.array([len(data) * 7 % elf.size_bytes], np.int64)
+    library = ProfiledLibrary(
+        "lib/a.so", source, elf.build_id, elf.size_bytes, used, "", used_data=read
+    )
     located = locate_used(library, options, GpuScope())
     rewrite(located.elf, located.spans, options.mode.value, slim, 4096, patches=located.patches)
     companion = ""
@@ -38,6 +44,11 @@ def run(data: bytes, folder: Path) -> None:
         unmap_headers(slim)
         companion = _COMPANION if add_companion(slim, located.elf, _COMPANION) else ""
     read_back(slim, located.elf, located.spans, located.patches, companion)
+    document = document_of(
+        source, library.name, located.spans, 4096, sha256="0" * 64, gpu=located.gpu
+    )
+    if options.mode != Mode.PUNCH and located.spans.removed_bytes:
+        removed_pages(located.elf, located.spans, document)
 
 
 assert not issubclass(TrimtabError, ERRORS)

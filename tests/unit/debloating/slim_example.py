@@ -11,11 +11,13 @@ import numpy as np
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import Elf, read_elf
+from trimtab.binaries.relations.unwind_spans import without_unwind_tables
 from trimtab.binaries.rewriting.compact import Mode, rewrite
 from trimtab.binaries.rewriting.companion import add_companion
 from trimtab.binaries.rewriting.locate import locate
 from trimtab.binaries.rewriting.program_headers import unmap_headers
 from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans
+from trimtab.binaries.rewriting.unread_data import without_unread_data
 from trimtab.binaries.rewriting.whole_pages import whole_pages
 from trimtab.config.groups.debloat import Fallback
 from trimtab.debloating.fallback import FALLBACK_LIBRARY, Source, add_fallback
@@ -123,6 +125,8 @@ def make_slim(
         functions, names = read_functions(elf), function_names(elf)
         kept = [(names.of(at) or "").startswith("used") for at in functions.start.tolist()]
         spans = locate(elf, functions, np.array(kept), keep_symbols=False)
+        if mode == "compact":
+            spans = without_unread_data(elf, without_unwind_tables(elf, spans))
         if path.name == "libdata.so":
             spans = with_gpu_code_removed(elf, spans)
         spans = whole_pages(elf, spans, 4096, traps=mode == "zero")

@@ -56,8 +56,10 @@ def broken_promise(elf: Elf) -> str:
     return ""
 
 
-def check_promises(elf: Elf, whole: bool = True) -> None:
+def check_promises(elf: Elf, whole: bool = True) -> list[tuple[int, int, str]]:
     """Raise ElfError where `elf` breaks a promise that the dynamic linker builds on.
+
+    Returns the file ranges [start, end) that it and unwinders look up by their address, with names.
 
     In a library that is not `whole` functions may lie where pages left, also those that loading
     calls: where no run loaded it they come back when they are. So may their descriptions, where
@@ -73,6 +75,7 @@ def check_promises(elf: Elf, whole: bool = True) -> None:
         _check_unwind_table(elf, section)
     _check_sections(elf, section, whole)
     _check_apart_from_headers(elf, section.ranges)
+    return section.ranges
 
 
 def _check_segments(elf: Elf) -> None:

@@ -96,7 +96,7 @@ def chosen_holes(
 
 def _zeros(elf: Elf, spans: Spans, gone: NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Return each run of gone pages from its first one with data of start-up on."""
-    data = _pages_of(elf, spans, spans.reason == SpanReason.START_UP_DATA)
+    data = pages_of(spans, spans.reason == SpanReason.START_UP_DATA)
     zeros = []
     for low, pages in zip(*(part.tolist() for part in _runs(gone)), strict=True):
         if data[low : low + pages].any():
@@ -141,7 +141,7 @@ def _cut(run: tuple[int, int, int], start: int, end: int) -> list[tuple[int, int
 
 def _needed_pages(elf: Elf, spans: Spans) -> NDArray[np.bool_]:
     """Return which pages of the file hold a byte that is kept."""
-    needed = _pages_of(elf, spans, spans.kept)
+    needed = pages_of(spans, spans.kept)
     needed[0] = True
     # Where the library begins and ends others must not be mapped: what left may come back there.
     for load in (elf.loads[0], elf.loads[-1]):
@@ -156,9 +156,9 @@ def _needed_pages(elf: Elf, spans: Spans) -> NDArray[np.bool_]:
     return needed
 
 
-def _pages_of(elf: Elf, spans: Spans, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def pages_of(spans: Spans, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which pages of the file hold a byte of the chosen spans."""
-    change = np.zeros(-(-elf.size_bytes // PAGE_BYTES) + 1, np.int64)
+    change = np.zeros(-(-spans.size_bytes // PAGE_BYTES) + 1, np.int64)
     np.add.at(change, spans.start[chosen] // PAGE_BYTES, 1)
     np.add.at(change, (spans.end[chosen] - 1) // PAGE_BYTES + 1, -1)
     pages: NDArray[np.bool_] = np.cumsum(change[:-1]) > 0

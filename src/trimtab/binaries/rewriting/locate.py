@@ -19,7 +19,7 @@ from trimtab.binaries.elf.headers import (
     Section,
 )
 from trimtab.binaries.elf.reader import Elf
-from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans
+from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans, joined
 
 # Stubs that the linker wrote: one FDE may cover a whole table of them.
 LINKAGE_SECTIONS = {".plt", ".plt.got", ".plt.sec", ".plt.bnd", ".iplt", ".init", ".fini"}
@@ -69,7 +69,7 @@ def locate(elf: Elf, functions: Functions, used: NDArray[np.bool_], keep_symbols
         canvas.paint(*_alignment(elf, start, end, unused), SpanReason.UNUSED)
     linkage = (s for s in code if s.name in LINKAGE_SECTIONS)
     _paint(canvas, ((s.offset, s.end) for s in linkage), SpanReason.LINKAGE)
-    _paint(canvas, _headers(elf), SpanReason.DATA)
+    _paint(canvas, headers_of(elf), SpanReason.DATA)
     return Spans(canvas.end, canvas.reason, elf.build_id, note)
 
 
@@ -183,7 +183,8 @@ def _leading_jump(
     return np.where(short, 2, np.where(long, 5, 0))
 
 
-def _headers(elf: Elf) -> list[tuple[int, int]]:
+def headers_of(elf: Elf) -> list[tuple[int, int]]:
+    """Return the file ranges of the headers, and of the names of sections."""
     programs, sections = elf.program_header_offset, elf.section_header_offset
     names = elf.sections[elf.section_name_index : elf.section_name_index + 1]
     return [
@@ -196,11 +197,5 @@ def _headers(elf: Elf) -> list[tuple[int, int]]:
 
 def _paint(canvas: Canvas, intervals: Iterable[tuple[int, int]], reason: SpanReason) -> None:
     """Paint intervals that may overlap or be empty."""
-    pairs = sorted((low, high) for low, high in intervals if high > low)
-    if not pairs:
-        return
-    start, end = np.array(pairs, np.int64).T
-    reach = np.maximum.accumulate(end)
-    first = np.append(True, start[1:] > reach[:-1])
-    last = np.append(first[1:], True)
-    canvas.paint(start[first], reach[last], reason)
+    start, end = np.array(list(intervals), np.int64).reshape(-1, 2).T
+    canvas.paint(*joined(start, end), reason)

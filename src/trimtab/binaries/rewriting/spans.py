@@ -1,5 +1,6 @@
 """What of a file is kept and what is removed, to the byte, and why."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -27,6 +28,8 @@ class SpanReason(IntEnum):
     START_UP_CODE = 12
     START_UP_DATA = 13
     SHARED_PAGE = 14
+    UNREAD_DATA = 15
+    UNWIND_TABLES = 16
 
     @property
     def text(self) -> str:
@@ -55,17 +58,22 @@ _TEXTS = {
     SpanReason.START_UP_CODE: "code of a library that is not started",
     SpanReason.START_UP_DATA: "data of a library that is not started",
     SpanReason.SHARED_PAGE: "unused, on a page that stays",
+    SpanReason.UNREAD_DATA: "data that was not read",
+    SpanReason.UNWIND_TABLES: "unwind tables of unused functions",
 }
 # What is read, never executed.
 GPU_REMOVED = (SpanReason.GPU_ARCHITECTURE, SpanReason.GPU_UNUSED, SpanReason.GPU_PTX)
 # What is executed: where it is missing, there are traps and holes.
 REMOVED_CODE = (SpanReason.UNUSED, SpanReason.START_UP_CODE)
+# Constants that come back, page by page, when they are read.
+REMOVED_DATA = (SpanReason.UNREAD_DATA, SpanReason.UNWIND_TABLES)
 _REMOVED = (
     *REMOVED_CODE,
     SpanReason.SYMBOLS,
     SpanReason.PADDING,
     *GPU_REMOVED,
     SpanReason.START_UP_DATA,
+    *REMOVED_DATA,
 )
 _KEPT = np.array([reason.kept for reason in SpanReason])
 
@@ -141,8 +149,12 @@ class Canvas:
         start: NDArray[np.int64],
         end: NDArray[np.int64],
         reason: NDArray[np.uint8] | SpanReason,
+        over: Sequence[SpanReason] = tuple(SpanReason),
     ) -> None:
-        """Give the bytes of disjoint intervals [start, end), sorted, their reasons."""
+        """Give the bytes of disjoint intervals [start, end), sorted, their reasons.
+
+        Bytes whose reason is none of `over` keep it.
+        """
         chosen = np.flatnonzero(end > start)
         if not chosen.size:
             return
@@ -152,9 +164,9 @@ class Canvas:
         edges = edges[edges > 0]
         first = np.concatenate((np.zeros(1, np.int64), edges[:-1]))
         below = self.reason[np.searchsorted(self.end, first, "right")]
-        over = np.searchsorted(start, first, "right") - 1
-        covered = (over >= 0) & (first < end[over])
-        self.reason = np.where(covered, codes[over], below).astype(np.uint8)
+        holder = np.searchsorted(start, first, "right") - 1
+        covered = (holder >= 0) & (first < end[holder]) & np.isin(below, list(over))
+        self.reason = np.where(covered, codes[holder], below).astype(np.uint8)
         self.end = edges
         self.merge()
 
@@ -162,3 +174,14 @@ class Canvas:
         """Join neighbours of one reason."""
         last_of_run = np.append(self.reason[1:] != self.reason[:-1], True)
         self.end, self.reason = self.end[last_of_run], self.reason[last_of_run]
+
+
+def joined(
+    start: NDArray[np.int64], end: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return disjoint intervals, ascending, of the bytes that any of [start, end) holds."""
+    chosen = np.flatnonzero(end > start)
+    order = chosen[np.argsort(start[chosen], kind="stable")]
+    start, reach = start[order], np.maximum.accumulate(end[order])
+    first = np.append(True, start[1:] > reach[:-1])[: start.size]
+    return start[first], reach[np.append(first[1:], True)[: start.size]]

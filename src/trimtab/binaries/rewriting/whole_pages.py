@@ -13,13 +13,13 @@ from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.headers import PAGE_BYTES
 from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.rewriting.layout import chosen_holes
-from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans
+from trimtab.binaries.rewriting.spans import REMOVED_DATA, Canvas, SpanReason, Spans
 
-_KEPT_WHERE_A_PAGE_STAYS = (SpanReason.UNUSED, SpanReason.GPU_UNUSED)
+_KEPT_WHERE_A_PAGE_STAYS = (SpanReason.UNUSED, SpanReason.GPU_UNUSED, *REMOVED_DATA)
 
 
 def whole_pages(elf: Elf, spans: Spans, minimum_hole_bytes: int, traps: bool = False) -> Spans:
-    """Return `spans` in which unused code goes only where its whole page leaves the file.
+    """Return `spans` in which unused code and data go only where its whole page leaves the file.
 
     Pages leave in runs of at least `minimum_hole_bytes`, as `plan_layout` chooses them. Where they
     hold `traps` instead, an unused function that leads into them goes from its beginning: an

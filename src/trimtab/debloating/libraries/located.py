@@ -10,13 +10,15 @@ from trimtab.binaries.elf.promises import broken_promise
 from trimtab.binaries.elf.reader import Elf, read_loaded
 from trimtab.binaries.relations.likely import with_likely
 from trimtab.binaries.relations.resolvers import resolvers
+from trimtab.binaries.relations.unwind_spans import without_unwind_tables
 from trimtab.binaries.rewriting.locate import left_as_it_is, locate
 from trimtab.binaries.rewriting.not_started import stop_patches, without_start
 from trimtab.binaries.rewriting.regions import Patch
 from trimtab.binaries.rewriting.spans import Spans
 from trimtab.binaries.rewriting.start_up import why_started
+from trimtab.binaries.rewriting.unread_data import with_read, without_unread_data
 from trimtab.binaries.rewriting.whole_pages import whole_pages
-from trimtab.config.groups.debloat import Debloat, Mode, StartUpOnly, Symbols
+from trimtab.config.groups.debloat import Debloat, Fallback, Mode, StartUpOnly, Symbols
 from trimtab.debloating.gpu.gpu_code import (
     GpuScope,
     LocatedGpuCode,
@@ -77,13 +79,19 @@ def _locate_used(elf: Elf, library: ProfiledLibrary, options: Debloat, gpu: GpuS
     else:
         used = np.zeros_like(used)
     spans = locate(elf, functions, used, options.symbols == Symbols.KEEP)
-    spans = without_start(elf, spans) if stopped else spans
+    touched = elf.offsets_of(library.used_data)
+    if stopped:
+        spans = without_start(elf, spans)
+    elif options.mode == Mode.COMPACT and options.fallback != Fallback.NONE:
+        # Elsewhere data does not come back.
+        spans = without_unread_data(elf, without_unwind_tables(elf, spans))
+        spans = with_read(spans, touched)
     spans, gpu_code = locate_gpu_code(
         elf,
         spans,
         gpu,
         started=not stopped,
-        touched=elf.offsets_of(library.used_data).tolist(),
+        touched=touched.tolist(),
     )
     traps = options.mode == Mode.ZERO
     spans = whole_pages(elf, spans, options.minimum_hole_bytes, traps)

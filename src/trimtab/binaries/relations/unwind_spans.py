@@ -1,0 +1,66 @@
+"""Unwind tables of functions that go, go with them.
+
+An unwinder reads the description of a function that is being executed, found by the sorted table in
+`.eh_frame_hdr`, which stays. So nobody reads that of a function that is not there; and where the
+function has come back, its description comes back as well, when it is read.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trimtab.binaries.elf.headers import SHF_ALLOC
+from trimtab.binaries.elf.reader import Elf
+from trimtab.binaries.relations.unwind_tables import UnwindTables, read_unwind_tables
+from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans, joined
+from trimtab.binaries.rewriting.unread_data import Intervals, may_leave
+
+_DESCRIPTIONS, _EXCEPTIONS = ".eh_frame", ".gcc_except_table"
+
+
+def without_unwind_tables(elf: Elf, spans: Spans) -> Spans:
+    """Return `spans` with the unwind tables removed that none but unused functions need.
+
+    `elf` has to keep its promises.
+    """
+    tables = read_unwind_tables(elf)
+    place = np.searchsorted(spans.end, tables.function, "right").clip(max=spans.end.size - 1)
+    goes = (tables.function >= 0) & (spans.reason[place] == SpanReason.UNUSED)
+    if not goes.any():
+        return spans
+    sections = [
+        section
+        for name in (_DESCRIPTIONS, _EXCEPTIONS)
+        if (section := elf.section(name)) and section.flags & SHF_ALLOC
+    ]
+    canvas = Canvas.of(elf.size_bytes, SpanReason.DATA)
+    canvas.paint(*_of(elf, tables, goes), SpanReason.UNWIND_TABLES)
+    canvas.paint(*_of(elf, tables, ~goes), SpanReason.DATA)
+    gone = canvas.reason == SpanReason.UNWIND_TABLES
+    start = np.concatenate((np.zeros(1, np.int64), canvas.end[:-1]))[gone]
+    # Of these, what lies in the sections that unwinders alone read.
+    result = Canvas(spans.end, spans.reason)
+    result.paint(*may_leave(elf, sections), SpanReason.UNWIND_TABLES, over=(SpanReason.DATA,))
+    stays = np.append(0, canvas.end[gone]), np.append(start, elf.size_bytes)
+    result.paint(*stays, SpanReason.DATA, over=(SpanReason.UNWIND_TABLES,))
+    return replace(spans, end=result.end, reason=result.reason)
+
+
+def _of(elf: Elf, tables: UnwindTables, chosen: NDArray[np.bool_]) -> Intervals:
+    """Return the file intervals of the chosen descriptions (bool, (n,)) and of what they lead to.
+
+    An exception table ends where the next one begins: it tells its length nowhere.
+    """
+    section = elf.section(_EXCEPTIONS)
+    end = section.end if section else elf.size_bytes
+    begins = np.unique(np.append(tables.exceptions[tables.exceptions >= 0], end))
+    exceptions = tables.exceptions[chosen & (tables.exceptions >= 0)]
+    next_one = begins[np.searchsorted(begins, exceptions, "right").clip(max=begins.size - 1)]
+    return joined(
+        np.concatenate((tables.start[chosen], tables.common_start[chosen], exceptions)),
+        np.minimum(
+            np.concatenate((tables.end[chosen], tables.common_end[chosen], next_one)),
+            elf.size_bytes,
+        ),
+    )
