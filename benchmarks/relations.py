@@ -25,7 +25,6 @@ from trimtab.binaries.relations.code import Code
 from trimtab.binaries.relations.likely import SMALL_BYTES, with_small_relatives
 from trimtab.binaries.relations.type_slots import life_cycle_slots
 from trimtab.binaries.relations.vtables import vtable_siblings
-from trimtab.binaries.rewriting.compact import MINIMUM_HOLE_BYTES
 from trimtab.binaries.rewriting.locate import locate
 from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans
 from trimtab.binaries.rewriting.whole_pages import whole_pages
@@ -51,6 +50,7 @@ def _small(size_bytes: int) -> Step:
 TYPES, CALLS = _and(life_cycle_slots), with_called
 TABLES, ADDRESSES = _and(vtable_siblings), _and(address_taken)
 DEFAULT = f"calls, types, relatives of at most {SMALL_BYTES} B"
+MINIMUM_HOLE_BYTES = 8 << 10  # at which the rules are compared
 # What each rule does to the functions that ran, in turn, and which runs of pages leave.
 RULES: dict[str, tuple[tuple[Step, ...], int]] = {
     "what ran": ((), MINIMUM_HOLE_BYTES),

@@ -24,7 +24,7 @@ INT3 = 0xCC
 # Each hole costs two memory mappings, of the 65,530 that a process may have. The large libraries of
 # PyTorch for CUDA 13, 3,764 MB, after inference with MobileNetV2, by minimum: 32 KiB 4,537 holes
 # and 748 MB left, 16 KiB 5,995 and 716, 8 KiB 7,407 and 702, 4 KiB 9,142 and 695.
-MINIMUM_HOLE_BYTES = 8 * 1024
+MINIMUM_HOLE_BYTES = 4 * 1024
 _CHUNK_BYTES = 1 << 22
 
 
