@@ -18,6 +18,7 @@ from trimtab.debloating.misses import (
     check_recorded_in,
     learn,
     learned_with,
+    named,
 )
 from trimtab.debloating.risk import SlimHistory
 from trimtab.debloating.settling import ORIGINAL, OnTurn, settle
@@ -101,6 +102,7 @@ class SlimFolder:
         calls, files = read_removed_calls(record), read_missed_files(record)
         check_recorded_in(self.target.root, {call.library for call in calls})
         check_files_recorded_in(self.target.root, [file.path for file in files])
+        calls = named(calls, self.target.root)
         self._keep(self.settling.missed)
         if not self.is_workspace:
             return self._keep(calls, files)

@@ -9,7 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from trimtab.binaries.elf.functions import read_functions
-from trimtab.binaries.elf.reader import Elf, read_elf
+from trimtab.binaries.elf.headers import SHF_EXECINSTR
+from trimtab.binaries.elf.names import FunctionNames, function_names
+from trimtab.binaries.elf.reader import Elf, read_elf, read_loaded
+from trimtab.binaries.rewriting.start_up import section_at
 from trimtab.errors import UserError
 from trimtab.files import sha256_of
 from trimtab.records.misses.learned import LearnedCode, LearnedLibrary
@@ -53,6 +56,32 @@ def _with(library: UsedLibrary, addresses: set[int]) -> UsedLibrary:
         functions_total=max(library.functions_total, len(used)),  # 0 where no run loaded it
         used_data=data,
     )
+
+
+def named(misses: Iterable[RemovedCall], root: Path) -> list[RemovedCall]:
+    """Return `misses` of the environment at `root`, saying of those without a name where they are.
+
+    That is behind which function of the original; of data, in which section.
+    """
+    names: dict[str, FunctionNames] = {}
+    result = []
+    for miss in misses:
+        if not miss.name and miss.library not in names and (root / miss.library).is_file():
+            names[miss.library] = function_names(read_loaded(root / miss.library)[0])
+        known = None if miss.name else names.get(miss.library)
+        result.append(miss if known is None else _placed(miss, known))
+    return result
+
+
+def _placed(miss: RemovedCall, names: FunctionNames) -> RemovedCall:
+    section = section_at(names.elf, miss.address)
+    if section is None:
+        return miss
+    if section.flags & SHF_EXECINSTR:
+        behind, distance = names.before(miss.address) or ("", 0)
+    else:
+        behind, distance = section.name, miss.address - section.address
+    return replace(miss, behind=behind, behind_bytes=distance)
 
 
 def learned_misses(path: Path, root: Path) -> list[RemovedCall]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import Behaviour, fallback_environment
+from trimtab.debloating.misses import named
 from trimtab.debloating.risk import SlimHistory
 from trimtab.debloating.targets.base import Target
 from trimtab.errors import TrimtabError, UserError
@@ -89,7 +90,7 @@ class SlimRuns:
                 raise UserError(f"workload {workload.name}: {same.failure}")
             self._good_ends.add((workload.name, run.exit_code))
         self.missed_files |= {file.path for file in read_missed_files(record)}
-        return read_removed_calls(record)
+        return named(read_removed_calls(record), self.target.root)
 
     def _measured(self, program: Program, condition: str, folder: Path) -> MeasuredRun:
         return measure_run(

@@ -2,13 +2,15 @@
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from trimtab.binaries.elf.functions import read_functions
+from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
-from trimtab.debloating.misses import learn, learned_misses, with_misses
+from trimtab.debloating.misses import learn, learned_misses, named, with_misses
 from trimtab.errors import UserError
 from trimtab.records.misses.removed_calls import RemovedCall
 from trimtab.records.usage import Usage, UsedLibrary
@@ -78,3 +80,45 @@ def test_a_record_of_another_environment_is_refused(root: Path) -> None:
     with pytest.raises(UserError, match=r"lib/nowhere\.so: missing; was this recorded in another"):
         learn(root / "learned.json", "t", root, [call(1), call(1, "lib/nowhere.so")])
     assert not (root / "learned.json").exists()
+
+
+@pytest.fixture
+def nameless(root: Path) -> Path:
+    """A library in which a local function without a symbol lies behind one that has one."""
+    source = root / "nameless.c"
+    source.write_text(
+        "static __attribute__((noinline)) int local(int x) { return x * 7 - 1; }\n"
+        "const int table[2000] = {5};\n"
+        "int do_x(int x) { return local(x) + table[x]; }\n"
+    )
+    command = ["gcc", "-O1", "-shared", "-fPIC", "-fno-toplevel-reorder", "-Wl,-s"]
+    subprocess.run([*command, "-o", root / NAME, source], check=True)
+    return root
+
+
+def test_what_has_no_name_is_told_by_what_it_lies_behind(nameless: Path) -> None:
+    elf = read_elf(nameless / NAME)
+    names = function_names(elf)
+    do_x = next(at for at, _ in functions(nameless) if names.of(at) == "do_x")
+    table = elf.section(".rodata")
+    assert table
+    [code, early, data, own, elsewhere] = named(
+        [
+            call(do_x + 0x10),
+            call(do_x - 4),  # nothing with a name is before it
+            call(table.address + 0x1000),
+            replace(call(do_x), name="do_x"),
+            call(7, "lib/other.so"),
+        ],
+        nameless,
+    )
+    assert str(code) == f"{NAME}: behind do_x (+0x10)"
+    assert str(early) == f"{NAME}: {do_x - 4:#x}"
+    assert str(data) == f"{NAME}: behind .rodata (+0x1000)"
+    assert str(own) == f"{NAME}: do_x"
+    assert str(elsewhere) == "lib/other.so: 0x7"
+
+
+def test_a_library_that_cannot_be_read_gives_no_names(root: Path) -> None:
+    (root / NAME).write_bytes(b"\x7fELF" + bytes(60))
+    assert named([call(9)], root) == [call(9)]

@@ -55,10 +55,25 @@ class FunctionNames:
 
     def of(self, address: int) -> str | None:
         """Return the (mangled) name of the function that starts at this virtual address."""
-        addresses, names, limit = self._table
+        addresses, _, _ = self._table
         place = int(np.searchsorted(addresses, np.uint64(address)))
         if place == addresses.size or int(addresses[place]) != address:
             return None
+        return self._name_at(place)
+
+    def before(self, address: int) -> tuple[str, int] | None:
+        """Return the (mangled) name of the last function that starts before a virtual address.
+
+        The second is how many bytes before. None where no function with a name does.
+        """
+        addresses, _, _ = self._table
+        for place in range(int(np.searchsorted(addresses, np.uint64(address))) - 1, -1, -1):
+            if name := self._name_at(place):
+                return name, address - int(addresses[place])
+        return None
+
+    def _name_at(self, place: int) -> str:
+        _, names, limit = self._table
         start = int(names[place])
         text = self.elf.data[start : min(limit, start + _LONGEST_NAME)].tobytes()
         return text.partition(b"\0")[0].decode("utf-8", "backslashreplace")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY, Behaviour
+from trimtab.debloating.misses import named
 from trimtab.debloating.slim_runs import restoring
 from trimtab.debloating.targets.base import Target
 from trimtab.debloating.verification.as_delivered import as_delivered
@@ -73,7 +74,8 @@ class HeldOutRuns:
         if behaviour is not None:
             program = restoring(program, record, behaviour)
         run = self._measured(program, behaviour or "none", folder)
-        calls, files = read_removed_calls(record), read_missed_files(record)
+        calls = named(read_removed_calls(record), self.target.root)
+        files = read_missed_files(record)
         equal = None
         if not run.failure and run.output and original.output:
             equal = compare_outputs(original.output, run.output, program.output) is None

@@ -16,6 +16,7 @@ import pandas as pd
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
 from trimtab.debloating.files.tree import Tree
+from trimtab.debloating.misses import named
 from trimtab.debloating.removal import removed_paths
 from trimtab.debloating.risk import SlimHistory
 from trimtab.debloating.slim_runs import restoring
@@ -125,7 +126,7 @@ def verify_environment(
             hardware=hardware.name,
             passed=not failed,
             workloads=verified,
-            removed_calls=united(calls),
+            removed_calls=named(united(calls), target.root),
             missed_files=sorted(missed),
             resident_bytes=resident,
             held_out=held_out,

@@ -68,10 +68,6 @@ class HeldOutInput:
         """Each removed piece and file that any run asked for, in words, once."""
         named = {
             **{f"file {file.path}": None for run in self.runs for file in run.files},
-            **{
-                f"{call.library}: {call.name or hex(call.address)}": None
-                for run in self.runs
-                for call in run.calls
-            },
+            **{str(call): None for run in self.runs for call in run.calls},
         }
         return list(named)

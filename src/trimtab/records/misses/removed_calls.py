@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART
 from trimtab.records.misses.record_lines import Address, CallLine, lines_of_record
-from trimtab.records.values import AboveZero, PathInside, Text
+from trimtab.records.values import AboveZero, PathInside, Text, Whole
 
 
 @dataclass(frozen=True, config=PART)
@@ -16,13 +16,21 @@ class RemovedCall:
     """A removed function that was called: its library's path in the environment, its address there.
 
     `name` is mangled, and empty where the original names none; `processes` called it first in
-    theirs.
+    theirs. Without a name, `behind` is the function with one that begins last before it, or of data
+    its section, and `behind_bytes` is how far before; empty where neither is known.
     """
 
     library: PathInside
     address: Address
     name: Text
     processes: AboveZero
+    behind: Text = ""
+    behind_bytes: Whole = 0
+
+    def __str__(self) -> str:
+        """In words for people."""
+        where = f"behind {self.behind} (+{self.behind_bytes:#x})" if self.behind else ""
+        return f"{self.library}: {self.name or where or hex(self.address)}"
 
 
 def read_removed_calls(path: Path) -> list[RemovedCall]:
