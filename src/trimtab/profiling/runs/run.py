@@ -23,9 +23,9 @@ from trimtab.profiling.meters.processes import adopting_orphans
 from trimtab.profiling.runs.compare import output_digest, save_output
 from trimtab.profiling.runs.drive import driver_output
 from trimtab.profiling.runs.launch import Launched, launched
-from trimtab.profiling.runs.marks import MOST_EPOCHS
-from trimtab.profiling.runs.measured import MeasuredRun, with_scores
-from trimtab.profiling.runs.program import Program
+from trimtab.profiling.runs.marks import MOST_EPOCHS, MarkLog
+from trimtab.profiling.runs.measured import MeasuredRun, last_lines, with_scores
+from trimtab.profiling.runs.program import Program, ended
 from trimtab.profiling.sampling.sampler import Sampler
 
 _WATCH_INTERVAL_S = 0.05
@@ -110,7 +110,7 @@ def measure_run(
     )
     if measured.failure is not None:
         return measured
-    _check_marks(program, run)
+    _check_marks(program, measured, run.marks)
     _check_written(program.output_file, written_before)
     output = driver_output(stem) if program.driver else stdout
     if program.output_file:
@@ -192,15 +192,18 @@ def _epochs(sampler: Sampler, ends_s: list[float], wall_s: float) -> pd.DataFram
     return pd.DataFrame(rows)
 
 
-def _check_marks(program: Program, run: Launched) -> None:
+def _check_marks(program: Program, run: MeasuredRun, found: MarkLog) -> None:
+    """Raise UserError for marks that are missing: it says how the run ended, as that may be why."""
     source = program.marks.file or "standard output"
     for key, is_there in (
-        ("first_iteration", run.marks.first_iteration_s is not None),
-        ("epoch", bool(run.marks.epoch_ends_s)),
+        ("first_iteration", found.first_iteration_s is not None),
+        ("epoch", bool(found.epoch_ends_s)),
     ):
         pattern = getattr(program.marks, key)
         if pattern is not None and not is_there:
-            raise UserError(f"marks.{key}: no line of {source} matches {pattern!r}")
+            what = f"marks.{key}: no line of {source} matches {pattern!r}; the {run.condition} run"
+            how = f"{what} {run.repeat} {ended(run.exit_code)}; see {run.stdout} and {run.stderr}"
+            raise UserError("\n".join([how, *last_lines(run.stderr)]))
 
 
 def _state_of(path: Path | None) -> tuple[int, ...] | None:

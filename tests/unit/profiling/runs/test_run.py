@@ -150,6 +150,22 @@ def test_marks_that_never_come(tmp_path: Path) -> None:
         measure(tmp_path, "print('first')", marks=MARKS)
 
 
+@pytest.mark.parametrize(
+    ("code", "how"),
+    [
+        ("print('first'); exit(3)", "ended with exit code 3"),
+        ("import os; os.kill(os.getpid(), 11)", r"was ended by signal 11 \(SIGSEGV\)"),
+    ],
+)
+def test_a_run_without_its_marks_says_how_it_ended(tmp_path: Path, code: str, how: str) -> None:
+    """Where any end is a good one, as of a first run, a crash is seen by its missing marks."""
+    code = f"import sys; print('what went wrong', file=sys.stderr); {code}"
+    words = rf"marks\.epoch: no line .*; the original run 0 {how}; see .*stderr\nwhat went wrong$"
+    marks = Marks(epoch=MARKS.epoch)
+    with pytest.raises(UserError, match=words):
+        measure(tmp_path, code, marks=marks, ends_with=None)
+
+
 def test_a_timeout_ends_grandchildren_too(tmp_path: Path) -> None:
     code = (
         "import os, signal\nif not os.fork():\n    os.setsid()\n    if not os.fork():\n"
