@@ -10,11 +10,12 @@ from enum import StrEnum
 from typing import Protocol
 
 from trimtab.images.errors import DamagedError
+from trimtab.images.parallel_gzip import ParallelGzip
 from trimtab.zstd import zstd
 
 PIECE_BYTES = 1 << 18
 _MOST_WINDOW_LOG = 27  # 128 MiB, as far as `zstd` goes without being told to
-_GZIP_LEVEL, _ZSTD_LEVEL = 6, 9
+_ZSTD_LEVEL = 9
 _ZSTD_WORKERS = 4  # how many does not change what is written, but that there are some
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 _GZIP_MAGIC, _ZSTD_MAGIC = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -72,7 +73,7 @@ def decompressed(chunks: Iterable[bytes], compression: Compression) -> Iterator[
 def compressor(compression: Compression) -> Compressor:
     """Return what compresses a layer; the same bytes give the same, whenever and wherever."""
     if compression is Compression.GZIP:
-        return zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
+        return ParallelGzip()
     if compression is Compression.ZSTD:
         parameter = zstd.CompressionParameter
         return zstd.ZstdCompressor(

@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,6 +20,7 @@ from trimtab.profiling.runs.root import ENGINES_PATH, Root
 
 _INTERPRETER = re.compile(r"python3\.\d+")
 _PATIENCE_S = 600.0
+_PROCESSES = len(os.sched_getaffinity(0))
 _COMPILE = """
 import importlib.util, os, py_compile, sys
 mode = py_compile.PycInvalidationMode.TIMESTAMP
@@ -46,7 +48,7 @@ def add_byte_code(original: Path, slim: Path) -> int:
         return 0
     with TemporaryDirectory() as place:
         made = Path(place).resolve()
-        if not _compiled(Root(original, binds=(made,)), interpreters[0], modules, made):
+        if not _all_compiled(Root(original, binds=(made,)), interpreters[0], modules, made):
             return 0
         return sum(_taken_over(made, slim, path) for path in modules)
 
@@ -66,6 +68,13 @@ def _is_compiled(original: Path, path: str) -> bool:
     """Whether there is byte code of the module in the original, of any version."""
     place = _place(original, path)
     return place.is_symlink() or any(_byte_code_in(place, path))
+
+
+def _all_compiled(root: Root, interpreter: str, modules: list[str], made: Path) -> bool:
+    """Have as many interpreters as there are processors compile a part of the modules each."""
+    parts = [modules[first::_PROCESSES] for first in range(min(_PROCESSES, len(modules)))]
+    with ThreadPoolExecutor(_PROCESSES) as pool:
+        return all(pool.map(lambda part: _compiled(root, interpreter, part, made), parts))
 
 
 def _compiled(root: Root, interpreter: str, modules: list[str], made: Path) -> bool:
