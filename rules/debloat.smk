@@ -95,6 +95,27 @@ rule build_environment:
         " --manifest {input.manifest:q} --output {output.environment:q} > {log:q} 2>&1"
 
 
+rule weigh_environment:
+    input:
+        environment=rules.build_environment.output.environment,
+        weight=rules.build_environment.output.weight,
+        manifest=rules.debloat_target.output.manifest,
+        code=code("scripts/weigh_environment.py"),
+    output:
+        compressed="results/debloat/{target}/{hardware}/compressed.json",
+    log:
+        "logs/weight/{target}/{hardware}.log",
+    # Compression takes them all.
+    threads: EVERY_CORE
+    resources:
+        mem_mb=1000,
+        runtime=30,
+        gpu=0,
+    shell:
+        "exec python scripts/weigh_environment.py --environment {input.environment:q}"
+        " --manifest {input.manifest:q} --output {output.compressed:q} > {log:q} 2>&1"
+
+
 rule verify_environment:
     input:
         environment=rules.build_environment.output.environment,

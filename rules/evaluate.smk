@@ -43,6 +43,7 @@ rule evaluate_experiment:
         libraries=targets("libraries.parquet"),
         used=targets("used.json"),
         weights=targets("environment.json"),
+        compressed=targets("compressed.json"),
         files=targets("files.parquet"),
         verdicts=targets("verify.json"),
         verify_runs=targets("verify_runs.parquet"),

@@ -1,4 +1,4 @@
-"""`environment.json`: what a slim environment weighs, and what it shares with the original."""
+"""What a slim environment weighs, on disk and compressed, and what it shares with the original."""
 
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -18,7 +18,7 @@ class LinkedFile:
 
 
 class BuiltEnvironment(Document):
-    """Bytes on disk of the original and the slim environment, each file once.
+    """`environment.json`: bytes on disk of the original and the slim environment, each file once.
 
     `shared_bytes` of the slim one are the original's too: reflinked blocks, and files
     that both have; `linked` are those of machine code, by their path. `fallback` are the digests of
@@ -39,3 +39,17 @@ class BuiltEnvironment(Document):
         if self.shared_bytes > self.after_bytes:
             raise ValueError(f"shared_bytes: more than all {self.after_bytes} bytes of it")
         return self
+
+
+class CompressedEnvironment(Document):
+    """`compressed.json`: bytes of all files of the original and the slim environment, compressed.
+
+    Each file counts once; `compression` says in words how.
+    """
+
+    stage: ClassVar[str] = "debloat"
+    version: Literal[1] = 1
+    target: Text
+    compression: Text
+    before_bytes: Whole
+    after_bytes: Whole

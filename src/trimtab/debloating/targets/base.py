@@ -11,6 +11,7 @@ from typing import Self
 
 from trimtab.config.groups.debloat import Debloat, Share
 from trimtab.config.groups.workload import Workload
+from trimtab.debloating.copies.layout import Layout
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.files.tree import Tree
 from trimtab.debloating.libraries.profiled import ProfiledLibrary
@@ -62,6 +63,10 @@ class Target(ABC):
 
         Raises UserError when usages disagree about a file, or it was changed since.
         """
+
+    @abstractmethod
+    def layout(self) -> Layout:
+        """Return the folders that it consists of."""
 
     def tree(self, copy: Path | None = None) -> Tree:
         """Return what is in it, as its programs see it, or as those of a `copy` see the same there.

@@ -9,7 +9,7 @@ import pandas as pd
 from trimtab.config.groups.hardware import Probe
 from trimtab.evaluation.inputs.schedules import Schedules
 from trimtab.evaluation.inputs.tunings import TunedCell
-from trimtab.records.built_environment import BuiltEnvironment
+from trimtab.records.built_environment import BuiltEnvironment, CompressedEnvironment
 from trimtab.records.manifest import Manifest
 from trimtab.records.tables import FILES
 from trimtab.records.usage import Usage
@@ -73,7 +73,8 @@ class DebloatedTarget:
     `libraries` has the columns of LIBRARIES, `runs` those of RUNS (conditions original and
     debloated). `used` is the code that its workloads used, by library. `label` is the target's
     name, with the hardware where the experiment has several. `built` is its slim environment, if it
-    has one. `files` has the columns of FILES, and no rows where all files stay.
+    has one, and `compressed` what that weighs so, if it was weighed. `files` has the columns of
+    FILES, and no rows where all files stay.
     """
 
     label: str
@@ -84,6 +85,7 @@ class DebloatedTarget:
     used: Mapping[str, UsedCode] = field(default_factory=dict)
     built: BuiltEnvironment | None = None
     files: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=FILES.names))
+    compressed: CompressedEnvironment | None = None
 
     @property
     def hardware(self) -> str:

@@ -14,7 +14,7 @@ from trimtab.evaluation.inputs.measurements import DebloatedTarget, Inputs, Meas
 from trimtab.evaluation.inputs.schedules import Cell, Schedules
 from trimtab.evaluation.inputs.tunings import TunedCell
 from trimtab.records import tables
-from trimtab.records.built_environment import BuiltEnvironment
+from trimtab.records.built_environment import BuiltEnvironment, CompressedEnvironment
 from trimtab.records.deflator_search import DeflatorSearch
 from trimtab.records.manifest import Manifest
 from trimtab.records.parquet.files import check_table, read_table
@@ -96,8 +96,12 @@ def _target(folder: Path) -> DebloatedTarget:
     _refuse_twice(f"{folder / 'verify_runs.parquet'}: run", keys)
     path = folder / "environment.json"
     built = BuiltEnvironment.read(path) if path.is_file() else None
+    path = folder / "compressed.json"
+    compressed = CompressedEnvironment.read(path) if path.is_file() else None
     files = read_table(folder / "files.parquet", tables.FILES)
-    return DebloatedTarget(manifest.target, manifest, verdict, libraries, runs, used, built, files)
+    return DebloatedTarget(
+        manifest.target, manifest, verdict, libraries, runs, used, built, files, compressed
+    )
 
 
 def _tuning(folder: Path, inputs: Inputs) -> TunedCell:

@@ -77,6 +77,17 @@ def sizes(frame: pd.DataFrame) -> dict[str, Value]:
     }
 
 
+def compressed_sizes(target: DebloatedTarget) -> dict[str, Value]:
+    """Return what its environment weighs compressed, before and after; nothing if not weighed."""
+    found = target.compressed
+    if found is None:
+        return {}
+    return {
+        "compressed_before_mb": found.before_bytes / MB,
+        "compressed_after_mb": found.after_bytes / MB,
+    }
+
+
 def reduction_of(frame: pd.DataFrame, before: str) -> float | None:
     """Return by how many per cent the sum of column `before` fell; None where it was nothing."""
     after = before.replace("before", "after")

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget
+from trimtab.evaluation.libraries.size_columns import compressed_sizes
 from trimtab.evaluation.report.section import FILES, TargetSection
 from trimtab.evaluation.report.tables import HARDWARE_COLUMN, MB, Column, Row, Table, target_row
 from trimtab.records.built_environment import BuiltEnvironment
@@ -27,13 +28,15 @@ class WholeEnvironment(TargetSection):
             "The whole environment",
             "On disk, each file once: the environment with everything in it, what the slim one"
             " shares with the original (files that are one, and shared blocks), and the libraries"
-            " that no run loaded.",
+            " that no run loaded. Compressed, the files are one stream (zstd, level 3).",
             (
                 Column("name", "Target"),
                 HARDWARE_COLUMN,
                 Column("before_mb", "Before, MB", 1),
                 Column("after_mb", "After, MB", 1),
                 Column("shared_mb", "of it shared, MB", 1),
+                Column("compressed_before_mb", "Compressed, MB", 1),
+                Column("compressed_after_mb", "after, MB", 1),
                 Column("loaded_before_mb", "Loaded libraries, MB", 1),
                 Column("loaded_after_mb", "after, MB", 1),
                 Column("unloaded", "Not loaded", 0),
@@ -59,6 +62,7 @@ def _row(target: DebloatedTarget, built: BuiltEnvironment) -> Row:
         "before_mb": built.before_bytes / MB,
         "after_mb": built.after_bytes / MB,
         "shared_mb": built.shared_bytes / MB,
+        **compressed_sizes(target),
         "loaded_before_mb": float(loaded["disk_before_bytes"]) / MB,
         "loaded_after_mb": float(loaded["disk_after_bytes"]) / MB,
         "unloaded": len(unloaded),

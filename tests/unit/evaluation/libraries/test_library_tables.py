@@ -14,7 +14,7 @@ from trimtab.evaluation.libraries.sizes import Sizes
 from trimtab.evaluation.libraries.whole_environment import WholeEnvironment
 from trimtab.evaluation.report.section import Section
 from trimtab.evaluation.report.tables import Row, Table, is_published
-from trimtab.records.built_environment import BuiltEnvironment
+from trimtab.records.built_environment import BuiltEnvironment, CompressedEnvironment
 from trimtab.records.manifest import Manifest, UnloadedLibrary
 
 
@@ -46,6 +46,9 @@ def test_the_whole_environment_and_what_no_run_loaded(tmp_path: Path) -> None:
         target="t", before_bytes=100_000_000, after_bytes=80_000_000, shared_bytes=30_000_000,
         linked={},
     ).write(folder / "environment.json")  # fmt: skip
+    CompressedEnvironment(
+        target="t", compression="zstd", before_bytes=40_000_000, after_bytes=25_000_000
+    ).write(folder / "compressed.json")
     unloaded = {
         "a.so": UnloadedLibrary(3_000_000, 1_000_000),
         "b.so": UnloadedLibrary(500_000, 500_000),
@@ -54,6 +57,7 @@ def test_the_whole_environment_and_what_no_run_loaded(tmp_path: Path) -> None:
     manifest.model_copy(update={"unloaded": unloaded}).write(folder / "manifest.json")
     (row,) = WholeEnvironment(load(inputs)).tables[0].rows
     assert (row["before_mb"], row["after_mb"], row["shared_mb"]) == (100, 80, 30)
+    assert (row["compressed_before_mb"], row["compressed_after_mb"]) == (40, 25)
     assert (row["unloaded"], row["unloaded_before_mb"], row["unloaded_after_mb"]) == (2, 3.5, 1.5)
     disk = [
         sum(each[key] for each in files.LIBRARY_ROWS) / 1e6

@@ -1,0 +1,28 @@
+"""Rule weigh_environment: what the environment weighs compressed, before and after."""
+
+import argparse
+from pathlib import Path
+
+from trimtab.locks import writing_in
+from trimtab.supervision import supervised
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--environment", type=Path, required=True, help="folder of the environment")
+parser.add_argument("--manifest", type=Path, required=True, help="manifest.json of the target")
+parser.add_argument("--output", type=Path, required=True, help="compressed.json")
+arguments = parser.parse_args()
+
+with supervised(), writing_in(arguments.output.parent):
+    from trimtab.debloating.copies.compressed_size import COMPRESSION, compressed_bytes
+    from trimtab.debloating.copies.layout import Layout
+    from trimtab.debloating.targets.registry import target_at
+    from trimtab.records.built_environment import CompressedEnvironment
+    from trimtab.records.manifest import Manifest
+
+    manifest = Manifest.read(arguments.manifest)
+    CompressedEnvironment(
+        target=manifest.target,
+        compression=COMPRESSION,
+        before_bytes=compressed_bytes(target_at(manifest.environment).layout()),
+        after_bytes=compressed_bytes(Layout.of_root(arguments.environment)),
+    ).write(arguments.output)
