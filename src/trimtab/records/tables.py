@@ -41,6 +41,8 @@ RUNS = pa.schema(
         ("start_up_s", _float),  # process start to the workload's first iteration; may be null
         ("peak_rss_bytes", _int),  # highest sum of resident memory over the processes
         ("peak_gpu_memory_bytes", _int),  # null without a GPU
+        ("gpu_busy_share", _float),  # of the time, in which any kernel ran; null without a GPU
+        ("gpu_energy_j", _float),  # of all boards that the run may use; null if not metered
         *_OS_COUNTERS,
         *_ENERGY,
         ("output_digest", _text),  # SHA-256 of what the workload's YAML compares

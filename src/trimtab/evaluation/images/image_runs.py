@@ -61,7 +61,7 @@ class ImageRuns(ImageSection):
             "image_power",
             "Power and memory of the original and of the slim image",
             "Averages of the same runs; power is energy by run time. Of the published figures only"
-            " what the text says of one of them is a number. How busy GPUs were is not recorded.",
+            " what the text says of one of them is a number. A GPU is busy while any kernel runs.",
             (
                 Column("original_w", "Original, W", 2),
                 Column("slim_w", "Slim, W", 2),
@@ -70,6 +70,10 @@ class ImageRuns(ImageSection):
                 Column("slim_memory_mb", "of the slim one, MB", 1),
                 Column("original_gpu_memory_mb", "Peak GPU memory, MB", 1),
                 Column("slim_gpu_memory_mb", "of the slim one, MB", 1),
+                Column("original_gpu_busy_pct", "GPU busy, %", 1),
+                Column("slim_gpu_busy_pct", "of the slim one, %", 1),
+                Column("original_gpu_w", "GPU, W", 1),
+                Column("slim_gpu_w", "of the slim one, W", 1),
             ),
             [_power_row(name, frame) for name, frame in runs.items()],
             who=_WHO,
@@ -135,6 +139,10 @@ def _power_row(name: str, runs: pd.DataFrame) -> Row:
             f"{side}_w": number(power[chosen].mean()),
             f"{side}_memory_mb": _megabytes(runs.loc[chosen, "peak_rss_bytes"]),
             f"{side}_gpu_memory_mb": _megabytes(runs.loc[chosen, "peak_gpu_memory_bytes"]),
+            f"{side}_gpu_busy_pct": _mean(100 * _numbers(runs.loc[chosen, "gpu_busy_share"])),
+            f"{side}_gpu_w": _mean(
+                _numbers(runs.loc[chosen, "gpu_energy_j"]) / runs.loc[chosen, "wall_s"]
+            ),
         }
     has_energy = bool(power.notna().any())
     return row | {"energy_source": energy_source(runs["energy_source"]) if has_energy else None}
@@ -149,8 +157,15 @@ def _power_w(runs: pd.DataFrame) -> "pd.Series[float]":
 
 
 def _megabytes(values: "pd.Series[float]") -> float | None:
-    mean = number(values.astype("float64").mean())
-    return None if mean is None else mean / MB
+    return _mean(_numbers(values) / MB)
+
+
+def _numbers(values: "pd.Series[float]") -> "pd.Series[float]":
+    return values.astype("float64")  # else all of them null are objects
+
+
+def _mean(values: "pd.Series[float]") -> float | None:
+    return number(values.mean())
 
 
 def _boxes(

@@ -1,7 +1,8 @@
-"""The NVIDIA GPUs that a program may use, through NVML: their memory and energy counters.
+"""The NVIDIA GPUs that a program may use, through NVML: memory, energy and how busy they are.
 
 `nvmlDeviceGetTotalEnergyConsumption` counts a board's millijoules since the driver was loaded
-(Volta and newer).
+(Volta and newer). `nvmlDeviceGetUtilizationRates` tells for how much of the last sixth of a second
+to second any kernel ran on it: not how much of the board that kernel kept busy.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -11,6 +12,7 @@ from types import TracebackType
 import pynvml
 
 _MJ_PER_J = 1e3
+_PER_CENT = 100
 
 
 def visible_devices(environment: Mapping[str, str], uuids: Sequence[str]) -> list[int]:
@@ -96,6 +98,17 @@ class Gpus:
                         held, listed = held + process.usedGpuMemory, True
         return held if listed else max(0, self._used_bytes() - self._start_bytes)
 
+    def busy_share(self) -> float | None:
+        """Return for which share of the last moments any kernel ran, 0 to 1, a mean of all boards.
+
+        None without a GPU, or where one does not tell.
+        """
+        try:
+            busy = [pynvml.nvmlDeviceGetUtilizationRates(device).gpu for device in self._devices]
+        except pynvml.NVMLError:
+            return None
+        return sum(busy) / _PER_CENT / len(busy) if busy else None
+
     def _used_bytes(self) -> int:
         return sum(pynvml.nvmlDeviceGetMemoryInfo(device).used for device in self._devices)
 
@@ -110,3 +123,44 @@ class Gpus:
     ) -> None:
         with suppress(pynvml.NVMLError):
             pynvml.nvmlShutdown()
+
+
+class GpuUse:
+    """What one run uses of its GPUs, looked at while it goes on; made before it starts.
+
+    Each is None where there is no GPU, or none that tells: `peak_memory_bytes`, `energy_j` of all
+    boards from here to `end`, and `busy_share` of the time until the last look.
+    """
+
+    def __init__(self, gpus: Gpus) -> None:
+        self._gpus = gpus
+        self.peak_memory_bytes: int | None = gpus.memory_bytes(())
+        self.energy_j: float | None = None
+        self._start_j = gpus.energy_j() if gpus.metered else None
+        self._busy_s: float | None = 0.0
+        self._looked_s = 0.0
+
+    def look(self, pids: Collection[int], time_s: float) -> int | None:
+        """Look at the GPUs at a time since the run's start; return the memory that `pids` hold."""
+        share = self._gpus.busy_share()
+        if share is None or self._busy_s is None:
+            self._busy_s = None
+        else:
+            self._busy_s += share * (time_s - self._looked_s)
+        self._looked_s = time_s
+        memory_bytes = self._gpus.memory_bytes(pids)
+        if memory_bytes is not None:
+            self.peak_memory_bytes = max(self.peak_memory_bytes or 0, memory_bytes)
+        return memory_bytes
+
+    def end(self) -> None:
+        """Read the energy counter for the last time."""
+        if self._start_j is not None:
+            self.energy_j = self._gpus.energy_j() - self._start_j
+
+    @property
+    def busy_share(self) -> float | None:
+        """For which share of the time any kernel ran, 0 to 1; None where nobody looked."""
+        if self._busy_s is None or not self._looked_s:
+            return None
+        return self._busy_s / self._looked_s

@@ -43,6 +43,8 @@ class MeasuredRun:
     start_up_s: float | None
     peak_rss_bytes: int
     peak_gpu_memory_bytes: int | None
+    gpu_busy_share: float | None
+    gpu_energy_j: float | None
     counts: Counts
     energy: Energy
     output_digest: str | None
@@ -102,6 +104,8 @@ def runs_table(workload: str, runs: Iterable[MeasuredRun]) -> pd.DataFrame:
             "start_up_s": run.start_up_s,
             "peak_rss_bytes": run.peak_rss_bytes,
             "peak_gpu_memory_bytes": run.peak_gpu_memory_bytes,
+            "gpu_busy_share": run.gpu_busy_share,
+            "gpu_energy_j": run.gpu_energy_j,
             **run.counts,
             **asdict(run.energy),
             "output_digest": run.output_digest,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from trimtab.profiling.meters.energy import Energy, RunEnergy
-from trimtab.profiling.meters.gpus import Gpus
+from trimtab.profiling.meters.gpus import Gpus, GpuUse
 from trimtab.profiling.meters.hardware_counters import HARDWARE_EVENTS, HardwareCounters
 from trimtab.profiling.meters.machine import machine_meters
 from trimtab.profiling.meters.memory import ResidentMemory
@@ -28,9 +28,9 @@ class Sampler:
     def __init__(self, hardware: HardwareModel, gpus: Gpus, counters: HardwareCounters) -> None:
         self.processes = RunProcesses()
         self.memory = ResidentMemory()
-        self.peak_gpu_memory_bytes: int | None = gpus.memory_bytes(())
+        self.gpu_use = GpuUse(gpus)
         self.energy = RunEnergy(machine_meters(hardware, gpus))
-        self._gpus, self._counters = gpus, counters
+        self._counters = counters
         self._timeline = Timeline()
         self._resident_byte_s = 0.0
         self._watched_s = 0.0
@@ -57,6 +57,7 @@ class Sampler:
     def end(self) -> None:
         """Read the energy meters, because the run's first process has ended."""
         self.energy.stop()
+        self.gpu_use.end()
 
     def finish(self, time_s: float) -> int:
         """Wait for the run's processes, all ended, and take their sums; return the wait status."""
@@ -91,10 +92,7 @@ class Sampler:
         held = self.memory.watch(processes)
         self._resident_byte_s += held * (time_s - self._watched_s)
         self._watched_s = time_s
-        gpu_memory = self._gpus.memory_bytes({stat.pid for stat in processes})
-        if gpu_memory is not None:
-            self.peak_gpu_memory_bytes = max(self.peak_gpu_memory_bytes or 0, gpu_memory)
-        return gpu_memory
+        return self.gpu_use.look({stat.pid for stat in processes}, time_s)
 
     def _add(self, time_s: float, counts: Counts, resident: int, gpu_memory: int | None) -> None:
         joules = self.energy.read(

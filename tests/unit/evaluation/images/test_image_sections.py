@@ -96,12 +96,15 @@ def test_times_are_averages_with_their_deviation_and_pairs(tmp_path: Path) -> No
 
 
 def test_power_is_energy_by_time_and_gpu_memory_beside_the_published(tmp_path: Path) -> None:
-    section = ImageRuns(measured(tmp_path, peak_gpu_memory_bytes=700 * MB))
+    of_gpus = {"peak_gpu_memory_bytes": 700 * MB, "gpu_busy_share": 0.5, "gpu_energy_j": 40.0}
+    section = ImageRuns(measured(tmp_path, **of_gpus))
     _, power = section.tables
     [ours] = power.ours
     assert ours["original_w"] == pytest.approx((100 / 10 + 100 / 20 + 100 / 12) / 3)
     assert ours["slim_w"] == pytest.approx((100 / 9 + 100 / 16 + 100 / 6) / 3)
     assert ours["original_memory_mb"] == 500 and ours["slim_gpu_memory_mb"] == 700
+    assert ours["original_gpu_busy_pct"] == ours["slim_gpu_busy_pct"] == 50
+    assert ours["original_gpu_w"] == pytest.approx(40 * (1 / 10 + 1 / 20 + 1 / 12) / 3)
     assert ours["energy_source"] == "modelled"
     [published] = [row for row in power.rows if row not in power.ours]
     assert (published["original_gpu_memory_mb"], published["slim_gpu_memory_mb"]) == (976, 978)
