@@ -208,6 +208,7 @@ class Debloating:
             files=files_of(slim),
             unloaded=unloaded_of(self._unloaded, slim, self._goes),
             removed_files=None if self._removal is None else self._removal.totals(),
+            started_by_init=self._removal is not None and self._removal.started_by_init,
             saturation=saturation_of_workloads(self._profiled),
         ).write(self.destination / "manifest.json")
 

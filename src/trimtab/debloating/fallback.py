@@ -29,6 +29,7 @@ from trimtab.debloating.store import (
 from trimtab.errors import UserError
 from trimtab.files import sha256_of_all
 from trimtab.native import native_path
+from trimtab.profiling.runs.root import INIT
 from trimtab.records.library_spans import LibrarySpans, spans_file
 from trimtab.records.manifest import Manifest
 
@@ -47,10 +48,6 @@ FETCHER = Path("trimtab/trimtab-fetch")
 # What files/coming_back.py lays down, for files.
 FILE_FALLBACK_LIBRARY = Path("trimtab/libtrimtab-file-fallback.so")
 FILE_INDEX = Path("trimtab/files.index")
-# What targets/root_folder.py does: the program that serves those which load no library (native/
-# file_init); where the second is beside it, it starts what is run in the root.
-INIT = Path("trimtab/init")
-STARTED_BY_INIT = Path("trimtab/started-by-init")
 # In the folder that these are in.
 _REMOVED, _STORE, _GPU_CODE_REMOVED = "removed", "store", "gpu_code_removed"
 _MAGIC = b"TRIMTAB4"
@@ -127,7 +124,7 @@ def fallback_digests(environment: Path) -> dict[str, str]:
     The objects of a store are not among them: what the fallback reads it compares with its sidecar.
     """
     ours = (environment / FALLBACK_LIBRARY).parent
-    programs = (FALLBACK_LIBRARY, FETCHER, FILE_FALLBACK_LIBRARY, FILE_INDEX)
+    programs = (FALLBACK_LIBRARY, FETCHER, FILE_FALLBACK_LIBRARY, FILE_INDEX, INIT)
     files = [*(environment / path for path in programs), *(ours / _REMOVED).glob("*")]
     there = sha256_of_all(path for path in files if path.is_file())
     return {str(path.relative_to(environment)): digest for path, digest in there.items()}

@@ -85,8 +85,9 @@ class Manifest(Document):
 
     `gpus` are those that GPU code is kept for; without any all is where `gpu_code_kept_because`
     says why, else none. `unloaded` are libraries that no run loaded, those with removed code in
-    `files` too. `removed_files` is None where files stay that no run used. `saturation` says how
-    many of several workloads were enough, each being one sample.
+    `files` too. `removed_files` is None where files stay that no run used. With `started_by_init`
+    removed files come back to programs that do not load what does that in others. `saturation` says
+    how many of several workloads were enough, each being one sample.
     """
 
     stage: ClassVar[str] = "debloat"
@@ -104,4 +105,5 @@ class Manifest(Document):
     files: dict[PathInside, DebloatedFile]
     unloaded: dict[PathInside, UnloadedLibrary] = Field(default_factory=dict)
     removed_files: RemovedFiles | None = None
+    started_by_init: bool = False
     saturation: list[Saturation] = Field(default_factory=list)

@@ -11,11 +11,11 @@ import pytest
 from machine_root import root_of_programs
 
 from trimtab.config.groups.debloat import Fallback
-from trimtab.debloating.fallback import FILE_FALLBACK_LIBRARY, INIT, Source
+from trimtab.debloating.fallback import FILE_FALLBACK_LIBRARY, Source
 from trimtab.debloating.files.coming_back import add_file_fallback
 from trimtab.debloating.files.folder_tree import root_tree
 from trimtab.native import native_path
-from trimtab.profiling.runs.root import Root
+from trimtab.profiling.runs.root import INIT, Root
 
 PROBE = Path(__file__).with_name("probe.c")
 MANY, HUNDREDS = 40, 1500

@@ -1,18 +1,22 @@
 """The slim image, of the slim file system that was made of the original image's."""
 
+import json
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
 from trimtab.errors import TrimtabError, UserError
+from trimtab.images.archives.image import Config, Image
 from trimtab.images.compression import Compression
 from trimtab.images.merging import merged_view
 from trimtab.images.view import View
 from trimtab.images.writing.image import WrittenImage, write_image
 from trimtab.images.writing.reference import Reference
 from trimtab.profiling.images.unpacked import Unpacked
+from trimtab.profiling.runs.root import INIT, STARTED_BY_INIT
 
 _OURS = f"/{FALLBACK_LIBRARY.parent}/"
 _TAG, _UNNAMED = "slim", "image"
@@ -54,13 +58,27 @@ def pack(
     """
     view, kept = slim_view(original, slim, changed)
     return write_image(
-        original.image,
+        started(original.image, slim),
         view,
         destination,
         name=slim_name(original),
         compression=compression,
         kept=kept,
     )
+
+
+def started(image: Image, slim: Path) -> Image:
+    """Return `image` as its programs are started in the slim file system: by INIT, if that is so.
+
+    That comes before the entrypoint, which it starts as engines would.
+    """
+    starter, entrypoint = f"/{INIT}", image.config.run().entrypoint
+    if not (slim / STARTED_BY_INIT).is_file() or entrypoint[:1] == (starter,):
+        return image
+    document = image.config.document.values
+    run = {**(document.get("config") or {}), "Entrypoint": [starter, *entrypoint]}
+    config = Config.parse(json.dumps({**document, "config": run}).encode())
+    return replace(image, config=config)
 
 
 def slim_view(original: Unpacked, slim: Path, changed: set[str]) -> tuple[View, list[str]]:

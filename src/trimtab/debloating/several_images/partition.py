@@ -16,7 +16,7 @@ from trimtab.debloating.debloat import Debloating
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.files.chosen.groups import executed_in
 from trimtab.debloating.files.closure import kept_paths
-from trimtab.debloating.images.packing import slim_name, slim_view
+from trimtab.debloating.images.packing import slim_name, slim_view, started
 from trimtab.debloating.several_images.fleet import Member
 from trimtab.debloating.targets.image import SLIM_IMAGE
 from trimtab.errors import UserError
@@ -82,7 +82,7 @@ def _write(
     changed = set(Manifest.read(place / "manifest.json").files)
     view, kept = slim_view(target.unpacked, place / "env", changed)
     write_image(
-        _running(target.unpacked.image, program),
+        started(_running(target.unpacked.image, program), place / "env"),
         view,
         place / SLIM_IMAGE,
         name=f"{slim_name(target.unpacked)}-{name}",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from trimtab.debloating.images.packing import slim_name, slim_view
+from trimtab.debloating.images.packing import slim_name, slim_view, started
 from trimtab.errors import UserError
 from trimtab.files import sha256_of
 from trimtab.images.archives.image import Image
@@ -79,7 +79,7 @@ def write_sharing(
     views = [slim_view(each.original, each.folder, set(each.changed)) for each in slim]
     shared = _alike(base, views)
     return [
-        _write(base, each.original, view, kept, shared, place, compression)
+        _write(base, each, view, kept, shared, place, compression)
         for each, (view, kept), place in zip(slim, views, places, strict=True)
     ]
 
@@ -116,22 +116,22 @@ def _contents(path: str, found: Sequence[dict[str, Node]]) -> Iterator[Hashable]
 
 def _write(
     base: CommonBase,
-    original: Unpacked,
+    slim: SlimFileSystem,
     view: View,
     kept: list[str],
     shared: set[str],
     place: Path,
     compression: Compression,
 ) -> WrittenImage:
-    lower = base.view_of(original.image)
+    lower = base.view_of(slim.original.image)
     for path, node in view.walk():
         if path in shared and node.local is not None:
             lower.put_file(path, node.local)
     return write_image(
-        original.image,
+        started(slim.original.image, slim.folder),
         view,
         place,
-        name=slim_name(original),
+        name=slim_name(slim.original),
         compression=compression,
         kept=[path for path in kept if path not in shared],
         below=[select(lower, shared)],

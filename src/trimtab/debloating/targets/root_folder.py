@@ -30,7 +30,7 @@ from trimtab.errors import UserError
 from trimtab.native import native_path
 from trimtab.profiling.runs.from_workload import absolute, program_in
 from trimtab.profiling.runs.program import Program
-from trimtab.profiling.runs.root import Root
+from trimtab.profiling.runs.root import INIT, STARTED_BY_INIT, Root
 from trimtab.records.manifest import Manifest
 from trimtab.records.usage import Usage
 
@@ -143,7 +143,8 @@ class RootFolder(Folder):
     def adapt(self, copy: Path, destination: Path, debloated: Path) -> None:
         """Have every program of glibc's load what brings files back; all else is as it was.
 
-        Packages of which a file stays are listed for scanners.
+        Programs that do not load it are started by INIT: by others in any case, and where such ones
+        were traced from outside. Packages of which a file stays are listed for scanners.
         """
         self._list_packages(copy, debloated)
         if not (copy / FILE_FALLBACK_LIBRARY).is_file():
@@ -152,6 +153,10 @@ class RootFolder(Folder):
             before = self.tree().lines_at(f"/etc/{_PRELOADED}") if etc.has(_PRELOADED) else []
             lines = [f"/{FILE_FALLBACK_LIBRARY}", *before]
             etc.write(_PRELOADED, os.fsencode("".join(f"{line}\n" for line in lines)))
+        with HeldFolder.at(copy) as top, top.folder(INIT.parent) as ours:
+            ours.write(INIT.name, native_path("trimtab-init").read_bytes(), 0o755)
+            if Manifest.read(debloated / "manifest.json").started_by_init:
+                ours.write(STARTED_BY_INIT.name, b"")
 
     def _list_packages(self, copy: Path, debloated: Path) -> None:
         if Manifest.read(debloated / "manifest.json").removed_files is None:

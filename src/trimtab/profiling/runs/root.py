@@ -17,6 +17,10 @@ from trimtab.native import native_folders, native_path
 from trimtab.profiling.as_user import User
 
 ENGINES_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# In a slim root: what puts removed files back for programs that load no library of ours (native/
+# file_init). Where the second is beside it, it starts what is run there.
+INIT = Path("trimtab/init")
+STARTED_BY_INIT = Path("trimtab/started-by-init")
 OF_THE_KERNEL = tuple(map(Path, ("/proc", "/sys", "/dev")))  # inside they are the machine's
 _NETWORK_NAMES = (Path("/etc/hosts"), Path("/etc/resolv.conf"))
 _MOST_LINKS = 40  # MAXSYMLINKS of Linux
@@ -155,7 +159,10 @@ class Root:
         return None
 
     def entering(self, command: Sequence[str], workdir: PurePath, user: User | None) -> list[str]:
-        """Return the command that enters the root, goes to `workdir` and becomes `command`."""
+        """Return the command that enters the root, goes to `workdir` and becomes `command`.
+
+        In a slim root whose programs are started by INIT it is that which becomes it.
+        """
         words = [str(native_path("trimtab-in-root")), "--workdir", str(workdir)]
         for path in (*native_folders(), *self.seen):
             words += ["--see", str(path)]
@@ -164,6 +171,9 @@ class Root:
         if user is not None:
             groups = ",".join(map(str, (user.group, *user.groups)))
             words += ["--user", f"{user.number}:{groups}"]
+        starter = f"/{INIT}"
+        if (self.folder / STARTED_BY_INIT).is_file() and command[0] != starter:
+            command = [starter, *command]
         return [*words, str(self.folder), "--", *command]
 
     def start(

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from handmade import Entry, entry, folder, hard_link, layer, link, oci_image, save
 
-from trimtab.debloating.images.packing import pack, slim_name
+from trimtab.debloating.images.packing import pack, slim_name, started
 from trimtab.errors import TrimtabError, UserError
 from trimtab.images.archives.opening import open_image
 from trimtab.images.extracting import extract
 from trimtab.images.merging import merged_view
 from trimtab.profiling.images.unpacked import Unpacked
+from trimtab.profiling.runs.root import STARTED_BY_INIT
 
 MEMBERS: list[Entry] = [
     folder("etc", mode=0o711, uid=7),
@@ -157,3 +158,19 @@ def test_the_name_of_a_slim_image(
 def test_the_name_of_the_original_is_not_taken(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"demo:slim: .*`docker tag demo:slim demo:before`"):
         slim_name(named(tmp_path, [], "demo:slim"))
+
+
+@pytest.mark.parametrize("entrypoint", [["/bin/serve", "-x"], []])
+def test_what_starts_programs_comes_before_the_entrypoint(
+    tmp_path: Path, original: Unpacked, slim: Path, entrypoint: list[str]
+) -> None:
+    config = {**RUNS, "Entrypoint": entrypoint}
+    image = open_image(oci_image(tmp_path / "another.tar", layer(*MEMBERS), config=config))
+    (slim / STARTED_BY_INIT).write_bytes(b"")
+    pack(Unpacked(image, original.root), slim, set(), tmp_path / "slim.tar")
+    expected = {**config, "Entrypoint": ["/trimtab/init", *entrypoint]}
+    assert members_of(tmp_path / "slim.tar")[2]["config"] == expected
+    slim_image = open_image(tmp_path / "slim.tar")
+    assert started(slim_image, slim) is slim_image  # once is enough
+    (slim / STARTED_BY_INIT).unlink()
+    assert started(image, slim) is image
