@@ -21,7 +21,14 @@
 #define SECCOMP_ADDFD_FLAG_SEND (1UL << 1)
 #endif
 
-enum { ANSWER_BYTES = 256, ATTEMPTS = 2 };
+/* Newer, too (Linux 6.6). */
+#ifndef SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
+#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
+#endif
+
+/* A thread counts as the only one that asks when so many questions in turn are its own. */
+enum { ANSWER_BYTES = 256, IN_TURN = 16 };
 
 /* A question, and what becomes of it. */
 struct question {
@@ -203,6 +210,20 @@ static void answer_call(struct question *question) {
   }
 }
 
+/* As in ../file_tracer/questions.c: who asks and who answers take turns on one processor, as neither has
+ * anything to do meanwhile; not where several ask. */
+static void share_processor(long listener, long thread) {
+  static long asking;
+  static unsigned in_turn;
+  unsigned before = in_turn;
+  in_turn = thread == asking ? in_turn + 1 : 0;
+  asking = thread;
+  if (in_turn == IN_TURN)
+    KERNEL(__NR_ioctl, listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP, 0);
+  else if (!in_turn && before >= IN_TURN)
+    KERNEL(__NR_ioctl, listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, 0, 0);
+}
+
 void serve(long listener) {
   union {
     struct seccomp_notif asked;
@@ -219,6 +240,7 @@ void serve(long listener) {
   struct question question = {listener, asked->pid, asked->id, call_of(asked->data.nr), {0}, GO_ON, 0};
   for (int i = 0; i < 6; i++) question.arguments[i] = (long)asked->data.args[i];
   walk.stand_in = NULL;
+  share_processor(listener, asked->pid);
   if (asked->pid && asked->data.nr == __NR_getdents64) {
     if (list_for(question.thread, (int)question.arguments[0], asked->data.args[1], asked->data.args[2],
                  &question.result))
