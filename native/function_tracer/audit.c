@@ -1,6 +1,7 @@
 /* An audit library (rtld-audit(7)): the loader calls it for every object right after mapping it,
  * before relocation, ifunc resolvers and constructors, also for those opened later. */
 #define _GNU_SOURCE
+#include "../go_program/go_program.h"
 #include "../records/guard_link.h"
 #include "object.h"
 #include "system.h"
@@ -186,8 +187,18 @@ static const char *absolute_path(const struct link_map *map, char *path, size_t 
   return path;
 }
 
+/* Its end would not be noted, and its own handlers take SIGTRAP. */
+static int is_program_of_go(void) {
+  long file = SYSTEM_CALL(SYS_open, "/proc/self/exe", O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
+  if (file < 0) return 0;
+  int found = is_of_go(file);
+  SYSTEM_CALL(SYS_close, file, 0, 0, 0, 0, 0);
+  return found;
+}
+
 __attribute__((visibility("default"))) unsigned int la_version(unsigned int version) {
   if (!initial_environment("TRIMTAB_RECORD", record_directory, TRIMTAB_PATH_BYTES)) return 0;
+  if (is_program_of_go()) return 0;
   start_process_record(0);
   if (!current_process) return 0;
   catch_traps();

@@ -123,7 +123,7 @@ def test_where_functions_cannot_be_traced_libraries_stay_whole(
     if kind == "static":
         source = PROGRAM + LIBRARY
         compiled(source, top / "app/bin/p", "-static")
-        why = "all of its programs are static"
+        why = "all of its programs are static or of Go"
     else:
         linker = "/lib/ld-musl-x86_64.so.1"
         real = Root(top).find(PurePath("/lib64/ld-linux-x86-64.so.2"))
@@ -159,3 +159,29 @@ def test_what_a_static_program_starts_is_traced(top: Path, tmp_path: Path) -> No
 def test_a_program_that_the_root_lacks(top: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"command: gcc was not found as a program .* in the root"):
         traced(top, tmp_path / "runs", "gcc")
+
+
+# Go's linker writes this note, and its programs end by a system call of their own.
+LIKE_GO = r"""
+#include <sys/syscall.h>
+#include <unistd.h>
+__asm__(".pushsection .note.go.buildid, \"a\", @note; .long 4, 8, 4; .ascii \"Go\\0\\0\"\n"
+        ".quad 1; .popsection");
+int used(int);
+int main(void) { __asm__ volatile("syscall" :: "a"(SYS_exit_group), "D"(used(-1))); return 1; }
+"""
+
+
+def test_programs_of_go_are_left_alone(top: Path, tmp_path: Path) -> None:
+    """Their ends are no kills, and the libraries that they load are not traced by them."""
+    library = top / "app/lib/libp.so"
+    compiled(LIKE_GO, top / "app/bin/go", library, "-Wl,-rpath,$ORIGIN/../lib")
+    (top / "app/both").write_text("#!/bin/sh\n/app/bin/go && /current/bin/p\n")
+    (top / "app/both").chmod(0o755)
+    usage = traced(top, tmp_path / "runs", "/app/both")
+    assert usage.complete
+    assert not [note for note in usage.notes if "killed" in note]
+    of_go = traced(top, tmp_path / "alone", "/app/bin/go")
+    assert of_go.complete
+    assert [note for note in of_go.notes if "static or of Go" in note]
+    assert not any(library.traced for library in of_go.libraries)

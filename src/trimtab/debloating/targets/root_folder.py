@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
+from trimtab.binaries.elf.loading import read_loading
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.errors import ElfError
 from trimtab.config.groups.debloat import PackageDatabase
@@ -40,6 +41,7 @@ _VERSION = re.compile(rb"GLIBC_2\.\d+(?:\.\d+)?\Z")
 _PACKED = FALLBACK_LIBRARY.parent / "store"
 _PRELOADED = "ld.so.preload"  # in /etc, of glibc's dynamic linker: for setuid programs too
 _PRIVILEGED = "a program with privileges of its own (setuid, capabilities) may load it"
+_OF_GO = "a program of Go may load it, whose use of functions is not traced"
 _MODULE = re.compile(r"/security/pam_\w+\.so\Z")  # of PAM: such programs load them by these names
 
 
@@ -64,12 +66,15 @@ class RootFolder(Folder):
         """Return the libraries of the root that were loaded.
 
         Those that a program with privileges of its own may load are left as they are: it would load
-        no slim one, as these name the fallback by `$ORIGIN`. So are all where that cannot work.
+        no slim one, as these name the fallback by `$ORIGIN`. So are those that a program of Go may
+        load, as its functions are not traced, and all where that cannot work.
         """
 
         def why_not(library: ProfiledLibrary) -> str:
-            privileged = library.name in self._of_privileged_programs
-            return library.why_not or self._why_no_fallback or (_PRIVILEGED if privileged else "")
+            if library.name in self._of_privileged_programs:
+                return library.why_not or self._why_no_fallback or _PRIVILEGED
+            of_go = library.name in self._of_go_programs
+            return library.why_not or self._why_no_fallback or (_OF_GO if of_go else "")
 
         libraries = super().libraries(usages)
         return [replace(library, why_not=why_not(library)) for library in libraries]
@@ -99,6 +104,14 @@ class RootFolder(Folder):
         return frozenset(
             path.removeprefix("/") for path in kept_paths(tree, [], programs + modules)
         )
+
+    @cached_property
+    def _of_go_programs(self) -> frozenset[str]:
+        tree = self.tree()
+        programs = [path for path, node in tree.nodes.items() if _is_of_go(tree, path, node)]
+        if not programs:
+            return frozenset()
+        return frozenset(path.removeprefix("/") for path in kept_paths(tree, [], programs))
 
     def _is_privileged(self, path: str, node: Node) -> bool:
         if node.kind is not NodeKind.FILE or not node.mode & 0o111:
@@ -166,6 +179,14 @@ class RootFolder(Folder):
             packed = (copy / _PACKED).is_dir()
             stay = {name.removeprefix("dpkg:") for name in packages_that_stay(debloated)}
             add_package_list(copy, self.tree(), None if packed else stay)
+
+
+def _is_of_go(tree: Tree, path: str, node: Node) -> bool:
+    if node.kind is not NodeKind.FILE or not node.mode & 0o111:
+        return False
+    with tree.open_file(path) as file:
+        loading = read_loading(file)
+    return loading is not None and loading.of_go
 
 
 def _versions(library: Path) -> set[str]:

@@ -16,7 +16,7 @@ from trimtab.native import loadable, native_path
 from trimtab.profiling.runs.root import Root
 from trimtab.profiling.tracing.files import FileTrace
 from trimtab.profiling.tracing.function_records import ProcessRecord
-from trimtab.profiling.tracing.functions import FunctionTrace, TracedLibrary
+from trimtab.profiling.tracing.functions import FunctionTrace, TracedLibrary, is_of_go
 
 _LINKER = "ld-linux-x86-64.so.2"
 _PATIENCE_S = 60
@@ -26,19 +26,21 @@ def why_functions_stay_unknown(files: FileTrace, root: Root, environment: Mappin
     """Return why the functions that a run used in `root` cannot be traced, or nothing.
 
     `files` is a trace of the run's files, `environment` its variables. Static programs use no
-    functions of libraries, but may start others that do. Raises UserError where the root cannot be
+    functions of libraries, and those that programs of Go use are not traced, but they may start
+    others. Raises UserError where the root cannot be
     entered.
     """
     by_linker: dict[str, PurePath] = {}
     for path in sorted({process.executable for process in files.processes if process.executable}):
         try:
             elf = read_elf(root.outside(PurePath(path)))
+            of_go = is_of_go(root.outside(PurePath(path)))
         except (ElfError, OSError):
             continue  # a program that the run made and deleted, or one that no library of ours fits
-        if elf.interpreter is not None:
+        if elf.interpreter is not None and not of_go:
             by_linker.setdefault(elf.interpreter, PurePath(path))
     if not by_linker:
-        return "all of its programs are static"
+        return "all of its programs are static or of Go"
     reasons = (
         _why_not_loaded(root, linker, program, environment) for linker, program in by_linker.items()
     )

@@ -16,6 +16,7 @@ from pathlib import Path, PurePath
 import numpy as np
 from numpy.typing import NDArray
 
+from trimtab.binaries.elf.loading import read_loading
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.errors import ElfError
 from trimtab.native import loadable, native_path, with_preload
@@ -206,18 +207,29 @@ def _missing_programs(records: Records, root: Root | None) -> list[str]:
         " architecture or C library, or runs with raised privileges or as another user"
         for pid, each in programs.items()
         for program in each[max(0, len(each) - needed[pid] + begun[pid]) :]
-        if not _loads_no_library(program, root)
+        if not _is_left_alone(program, root)
     ]
 
 
-def _loads_no_library(program: str, root: Root | None) -> bool:
-    """Whether `program` is a static executable: it can use no library's functions."""
+def is_of_go(program: Path) -> bool:
+    """Return whether a program is of Go, whose functions and those that it uses are not traced.
+
+    It ends by a system call of its own, and its handlers take SIGTRAP. Raises OSError where it
+    cannot be read.
+    """
+    with program.open("rb") as file:
+        loading = read_loading(file)
+    return loading is not None and loading.of_go
+
+
+def _is_left_alone(program: str, root: Root | None) -> bool:
+    """Whether `program` is a static executable, which can use no library's functions, or of Go."""
     path: Path | str | None = shutil.which(program)
     if root is not None:
         path = root.which(program, ENGINES_PATH, PurePath("/"))
     if path is None:
         return False
     try:
-        return read_elf(Path(path)).is_static_executable
+        return is_of_go(Path(path)) or read_elf(Path(path)).is_static_executable
     except (ElfError, OSError):
         return False

@@ -197,6 +197,12 @@ def test_libraries_of_privileged_programs_stay_whole(tmp_path: Path) -> None:
     whole = {each.name for each in RootFolder(root).libraries([usage]) if "setuid" in each.why_not}
     assert {"libown.so", "libdeep.so"} <= whole and "libplain.so" not in whole
     (root / "su").unlink()
+    section = """__asm__(".pushsection .go.buildinfo, \\"aw\\"; .quad 1; .popsection");"""
+    (tmp_path / "main.c").write_text(f"int main(void) {{ return 0; }}\n{section}\n")
+    subprocess.run(["gcc", "-o", root / "go", tmp_path / "main.c", *links], check=True)
+    whole = {each.name for each in RootFolder(root).libraries([usage]) if "of Go" in each.why_not}
+    assert {"libown.so", "libdeep.so"} <= whole and "libplain.so" not in whole
+    (root / "go").unlink()
     (root / "opt/lib").mkdir(parents=True)
     old = root / "opt/lib/libc-2.31.so"
     (root / "opt/libc.so.6").symlink_to("/opt/lib/libc-2.31.so")
