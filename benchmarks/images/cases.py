@@ -107,6 +107,12 @@ SMALLEST = {
     "redis": Case(
         "redis", ("redis-server",), ("redis-server", "--port", "8412", "--save", ""), port=8412
     ),
+    "caddy": Case(
+        "caddy", ("caddy",),
+        ("caddy", "file-server", "--root", "/srv", "--listen", "127.0.0.1:8414"), port=8414,
+        files={"srv/index.html": "<p>the first page</p>\n",
+               "srv/second.html": "<p>the second page</p>\n"},
+    ),
     "memcached": Case(
         "memcached", ("memcached",), ("memcached", "-p", "8413", "-u", "nobody"), port=8413
     ),

@@ -11,7 +11,16 @@ import urllib.request
 
 def nginx(port: int, held_out: bool) -> None:
     """A page; held out, one that is not there."""
-    path = "/nothing/here" if held_out else "/"
+    page(port, "/nothing/here" if held_out else "/")
+
+
+def caddy(port: int, held_out: bool) -> None:
+    """A page; held out, another one."""
+    page(port, "/second.html" if held_out else "/")
+
+
+def page(port: int, path: str) -> None:
+    """What is answered to a request of a path."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
             print(answer.status, answer.read().decode())
@@ -47,6 +56,6 @@ def memcached(port: int, held_out: bool) -> None:
 
 
 if __name__ == "__main__":
-    {"nginx": nginx, "redis": redis, "memcached": memcached}[sys.argv[1]](
+    {"nginx": nginx, "caddy": caddy, "redis": redis, "memcached": memcached}[sys.argv[1]](
         int(sys.argv[2]), "--held-out" in sys.argv
     )
