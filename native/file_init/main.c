@@ -58,12 +58,13 @@ static int serve_program(long program, long listener) {
   int status = 0;
   long signals = open_signals();
   struct pollfd sources[] = {{(int)signals, POLLIN, 0}, {(int)listener, POLLIN, 0}};
-  while (!take_signals(signals, program, &status)) {
-    if (KERNEL(__NR_poll, sources, 2, -1, 0) < 0) continue;
+  /* It may have ended before its signal was asked for. */
+  for (sources[0].revents = POLLIN;;) {
+    if (sources[0].revents && take_signals(signals, program, &status)) return status;
     if (sources[1].revents & POLLIN) serve(listener);
     else if (sources[1].revents) sources[1].fd = -1; /* nobody is left who could ask */
+    while (KERNEL(__NR_poll, sources, 2, -1, 0) < 0) continue;
   }
-  return status;
 }
 
 /* What outlives the program is served by a process of its own, which ends with the last of it. */

@@ -52,7 +52,8 @@ int take_signals(long signals, long program, int *status) {
   }
   for (;;) {
     long child = KERNEL(__NR_wait4, -1, &now, WNOHANG | WUNTRACED, NULL);
-    if (child <= 0) return ended;
+    if (child == -ECHILD && !ended) *status = 0; /* where that is ignored, it left none */
+    if (child <= 0) return ended || child == -ECHILD;
     if (child != program) continue;
     if (WIFSTOPPED(now)) stop_with(WSTOPSIG(now));
     else ended = 1, *status = now;

@@ -109,13 +109,19 @@ static void look(struct question *question) {
   answer(question, result);
 }
 
+/* The flags of a call that opens; 0 for another. */
+static int open_flags(const struct question *question) {
+  switch (question->call->number) {
+    case __NR_open: return (int)question->arguments[1];
+    case __NR_openat: return (int)question->arguments[2];
+    case __NR_creat: return O_WRONLY | O_CREAT | O_TRUNC;
+    default: return 0;
+  }
+}
+
 /* The descriptor of what lies at `place` is given to the thread. */
 static void give(struct question *question) {
-  const long *arguments = question->arguments;
-  int flags = O_WRONLY | O_CREAT | O_TRUNC;
-  if (question->call->number == __NR_open) flags = (int)arguments[1];
-  if (question->call->number == __NR_openat) flags = (int)arguments[2];
-  if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL)) return answer(question, -EEXIST);
+  int flags = open_flags(question);
   long file = KERNEL(__NR_openat, AT_FDCWD, place, (flags & ~O_CREAT) | O_CLOEXEC, 0);
   if (file < 0) return answer(question, file);
   struct seccomp_notif_addfd given = {question->id, SECCOMP_ADDFD_FLAG_SEND, (uint32_t)file, 0,
@@ -129,10 +135,11 @@ static void give(struct question *question) {
 static unsigned wanted_by(const struct question *question) {
   static const unsigned wanted[] = {R_OK, W_OK, R_OK | W_OK, R_OK};
   const long *arguments = question->arguments;
+  int flags = open_flags(question);
   switch (question->call->number) {
-    case __NR_open: return wanted[arguments[1] & O_ACCMODE];
-    case __NR_openat: return arguments[2] & O_PATH ? 0 : wanted[arguments[2] & O_ACCMODE];
-    case __NR_creat: return W_OK;
+    case __NR_open:
+    case __NR_openat:
+    case __NR_creat: return flags & O_PATH ? 0 : wanted[flags & O_ACCMODE];
     case __NR_access: return (unsigned)arguments[1] & 7;
     case __NR_faccessat:
     case __NR_faccessat2: return (unsigned)arguments[2] & 7;
@@ -150,12 +157,14 @@ static void answer_from_shadow(struct question *question) {
   if (!below || !path_of(place, walk.in_shadow, below)) return;
   if (!*place) memcpy(place, "/", 2);
   int opens = number == __NR_open || number == __NR_openat || number == __NR_creat;
+  int flags = open_flags(question), is_new = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
   if (!is_our_user(question->thread) || (!opens && !(question->call->behaviour & (LOOKS | REMOVES | MAKES)))) {
     say("/", below, ": was removed, and came back in ", shadow_root(),
         ", as its place may not be written: the program does not find it there");
     return;
   }
-  if (walk.in_shadow && entry && entry->kind == REGULAR && !may(entry, wanted)) answer(question, -EACCES);
+  if (is_new) answer(question, -EEXIST);
+  else if (walk.in_shadow && entry && entry->kind == REGULAR && !may(entry, wanted)) answer(question, -EACCES);
   else if (walk.in_shadow && (question->call->behaviour & REMOVES || wanted & W_OK))
     answer(question, -(walk.refused ? walk.refused : EACCES));
   else if (question->call->behaviour & LOOKS) look(question);

@@ -15,6 +15,7 @@ from trimtab.debloating.fallback import FILE_FALLBACK_LIBRARY, Source
 from trimtab.debloating.files.coming_back import add_file_fallback
 from trimtab.debloating.files.folder_tree import root_tree
 from trimtab.native import native_path
+from trimtab.profiling.as_user import User
 from trimtab.profiling.runs.root import INIT, Root
 
 PROBE = Path(__file__).with_name("probe.c")
@@ -69,6 +70,7 @@ def run(
     behaviour: str = "restore",
     variables: Mapping[str, str] | None = None,
     wrapped: Iterable[str] = (),
+    user: User | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run the program in the root: what it writes lies in memory."""
     inside = Root(root.resolve())
@@ -78,7 +80,7 @@ def run(
         environment["TRIMTAB_FALLBACK_RECORD"] = str(record)
     command = [*before, "/probe", *words]
     return subprocess.run(
-        [*wrapped, *inside.entering(command, PurePath("/"), None)],
+        [*wrapped, *inside.entering(command, PurePath("/"), user)],
         env=environment, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
 
@@ -301,3 +303,32 @@ def test_under_strict_who_waits_for_a_served_program_ends_likewise(
     done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.returncode) == ("", 70)
     assert paths_in(record) == {"srv/lost"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
+@pytest.mark.parametrize(
+    "words",
+    [
+        "cat /srv/text; cat /srv/text; cat /srv/leads; cat /srv/deep/inner; cat /srv/nothing",
+        "stat /srv/looked; access /srv/looked; lstat /srv/way; readlink /srv/way; ls /srv",
+        "stat /srv/deep; ls /srv/deep; cat /srv/secret; stat /srv/secret; access /srv/secret",
+        "write /srv/text; append /srv/text; unlink /srv/text; cat /srv/text; mkdir /srv/deep",
+        "many /srv/many; cat /srv/many/3; hostile",
+    ],
+)
+def test_where_the_root_may_not_be_written(roots: tuple[Path, Path], words: str) -> None:
+    """What came back elsewhere is opened for the program. It is the user's own there."""
+    nobody = User("nobody", 65534, 65534, (), "/")
+    each = words.split("; ")
+    expected = run(roots[0], *each, user=nobody)
+    found = run(roots[1], *each, before=[f"/{INIT}"], user=nobody)
+    assert found.stdout.replace(" 65534:65534 ", " 0:0 ") == expected.stdout
+    assert (found.stderr, found.returncode) == (expected.stderr, expected.returncode)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
+def test_what_is_not_found_elsewhere_is_said(roots: tuple[Path, Path]) -> None:
+    nobody = User("nobody", 65534, 65534, (), "/")
+    found = run(roots[1], "cd /srv/deep", before=[f"/{INIT}"], user=nobody)
+    assert found.stdout == "cd /srv/deep ENOENT\n"
+    assert "srv/deep: was removed, and came back in /tmp/trimtab-cache-65534" in found.stderr
