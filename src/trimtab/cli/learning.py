@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from trimtab.cli.unfinished import changing, check_finished
-from trimtab.config.groups.debloat import Fallback
+from trimtab.config.groups.debloat import Fallback, Files
 from trimtab.config.stages import DebloatStage, load
 from trimtab.debloating.debloat import Debloating
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
@@ -21,7 +21,7 @@ from trimtab.debloating.misses import (
     named,
 )
 from trimtab.debloating.risk import SlimHistory
-from trimtab.debloating.settling import ORIGINAL, OnTurn, settle
+from trimtab.debloating.settling import ORIGINAL, OnTurn, settle, why_not_settled
 from trimtab.debloating.slim_runs import SlimRuns
 from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.intact import check_intact
@@ -120,8 +120,16 @@ class SlimFolder:
         return new
 
     def _debloating(self, stage: DebloatStage) -> Debloating:
-        usages = [self.folder / "usage.json"]
-        return Debloating(stage, usages, self.folder, built=self.environment)
+        debloating = Debloating(
+            stage,
+            [self.folder / "usage.json"],
+            self.folder,
+            built=self.environment,
+            settles=not why_not_settled(self.stage),
+        )
+        if self.settling.missed_files and stage.debloat.files == Files.REMOVE:
+            debloating.keep_files(self.settling.missed_files)
+        return debloating
 
     def _missed_in(self, runs: int, on_turn: OnTurn) -> list[RemovedCall]:
         history = SlimHistory(self.settling)

@@ -173,13 +173,12 @@ def debloat(
         debloat=options,
         settle=Settle(clean_runs=clean_runs if ran else 0),
     )
-    environment = folder / "env"
+    environment, settles = folder / "env", not why_not_settled(stage)
     with (
         changing(folder, "debloat"),
-        Debloating(stage, [folder / "usage.json"], folder) as debloating,
+        Debloating(stage, [folder / "usage.json"], folder, settles=settles) as debloating,
     ):
         debloating.write(on_progress)
-        settles = not why_not_settled(stage)
         debloating.build(environment, ORIGINAL if settles else None)
         settling = settle(debloating, environment, on_turn)
         if settles and options.fallback != Fallback.ORIGINAL:

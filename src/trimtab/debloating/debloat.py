@@ -66,7 +66,8 @@ class Debloating:
     They are for what `usages`, the usage.json of the stage's workloads, say was used, and what
     `learned.json` in the folder `destination` does. Their folder there goes at the block's end, as
     environments that were built have them, unless `libraries_stay`; after an error it goes too.
-    `built` is an environment that was built of this target before.
+    `built` is an environment that was built of this target before. With `settles` the slim
+    environment is run, and what it asks for is kept (debloating.settling).
     Raises UserError when a usage is incomplete or the workloads have different environments.
     """
 
@@ -78,10 +79,12 @@ class Debloating:
         *,
         libraries_stay: bool = False,
         built: Path | None = None,
+        settles: bool = False,
     ) -> None:
         survive_truncation()
         self.stage, self.destination, self._libraries_stay = stage, destination, libraries_stay
         self.target = target_of(stage.target, stage.workloads)
+        self._settles = settles
         self._profiled = complete_usages(usages)
         self._usages = list(self._profiled)
         self._removal: Removal | None = None
@@ -131,7 +134,9 @@ class Debloating:
         return {name: Path(root, name).stat().st_blocks * 512 for name in by_name}
 
     def _closed(self) -> Removal:
-        return self.target.removal(self._used, self.stage.workloads, self.stage.debloat)
+        return self.target.removal(
+            self._used, self.stage.workloads, self.stage.debloat, settles=self._settles
+        )
 
     def _goes(self, name: str) -> bool:
         return self._removal is not None and self._removal.goes(name)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from posixpath import basename as name_of
 from typing import Any, Self
 
 from trimtab.config.groups.debloat import Debloat, Fallback, PackageDatabase
@@ -16,6 +17,7 @@ from trimtab.debloating.files.keeping import Reason
 from trimtab.debloating.files.looks import all_are_heard
 from trimtab.debloating.files.removed_files import CountedFile, Selection, selection
 from trimtab.debloating.files.tree import NodeKind, Tree
+from trimtab.debloating.images.byte_code import is_interpreter
 from trimtab.errors import UserError
 from trimtab.files import read_limited
 from trimtab.records.manifest import RemovedFiles
@@ -25,6 +27,7 @@ from trimtab.records.usage import Usage
 from trimtab.records.values import escaped, unescaped
 
 _ORDER = list(Reason)
+REPLACED = "byte code is in its place"  # why a source goes that was used
 _MOST_BYTES = 1 << 24  # of a stage.json
 # Where programs and libraries are looked for: folders between colons.
 _SEARCHED = ("PATH", "LD_LIBRARY_PATH")
@@ -51,12 +54,15 @@ class Removal:
         also: Iterable[str],
         workloads: Sequence[Workload],
         options: Debloat,
+        *,
+        compiles: bool = False,
     ) -> Self:
         """Return what stays so that all of `usages`, of `workloads`, run as they did.
 
         `also` are further paths, as programs see them, that stay, and so do those that `options`
-        name. Raises UserError where a usage is of no run, or does not list all files, and for a
-        pattern of paths that nothing matches.
+        name. With `compiles` the one Python that ran, if there is one, makes byte code of modules
+        that have none. Raises UserError where a usage is of no run, or does not list all files, and
+        for a pattern of paths that nothing matches.
         """
         for usage in usages:
             if not usage.command:
@@ -87,6 +93,7 @@ class Removal:
             _searched(workloads),
             comes_back=comes_back and heard,
             databases=options.package_database == PackageDatabase.KEEP,
+            compiles=compiles and len(set(filter(is_interpreter, map(name_of, executed)))) == 1,
         )
         return cls(tree, kept, executed, started_by_init=comes_back and not heard)
 
@@ -125,7 +132,7 @@ class Removal:
                 "kept": path in self.kept,
                 "reason": min(self.kept.reasons[path], key=_ORDER.index)
                 if path in self.kept
-                else "",
+                else REPLACED * (path in self.kept.replaced),
             }
             for path, node in sorted(self.tree.nodes.items())
             if path != "/"
@@ -133,9 +140,13 @@ class Removal:
 
 
 def packages_that_stay(debloated: Path) -> set[str]:
-    """Return the packages, as `dpkg:libc6`, of which a file stays by files.parquet there."""
+    """Return the packages, as `dpkg:libc6`, of which a file stays by files.parquet there.
+
+    Or the byte code of a module.
+    """
     table = read_table(debloated / "files.parquet", FILES)
-    stays = table[table["kept"] & (table["type"] == NodeKind.FILE.value)]
+    is_there = table["kept"] | (table["reason"] == REPLACED)
+    stays = table[is_there & (table["type"] == NodeKind.FILE.value)]
     return set(map(unescaped, stays["package"])) - {""}
 
 
@@ -149,6 +160,17 @@ def removed_paths(debloated: Path) -> set[str]:
     """Return what goes by files.parquet in the folder `debloated`: paths in the environment."""
     table = read_table(debloated / "files.parquet", FILES)
     return set(map(unescaped, table["path"][~table["kept"]]))
+
+
+def replaced_paths(debloated: Path) -> set[str]:
+    """Return the sources that go by files.parquet there as byte code is in their place.
+
+    They are paths in the environment, and looked at in each run.
+    """
+    if not (debloated / "files.parquet").exists():
+        return set()
+    table = read_table(debloated / "files.parquet", FILES)
+    return set(map(unescaped, table["path"][table["reason"] == REPLACED]))
 
 
 def _of_file(file: CountedFile | None) -> dict[str, Any]:

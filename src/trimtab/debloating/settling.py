@@ -29,10 +29,11 @@ def debloat_and_settle(stage: DebloatStage, usages: Sequence[Path], destination:
     The environment that it is settled in is made there, and removed.
     """
     environment = destination / ".settling"
-    with Debloating(stage, usages, destination, libraries_stay=True) as debloating:
+    settles = not why_not_settled(stage)
+    with Debloating(stage, usages, destination, libraries_stay=True, settles=settles) as debloating:
         debloating.write()
         try:
-            if not why_not_settled(stage):
+            if settles:
                 debloating.build(environment, ORIGINAL)
             settle(debloating, environment)
         finally:
@@ -69,6 +70,7 @@ def settle(
         debloating.keep_files(slim.missed_files)
         debloating.write()
         debloating.build(environment, ORIGINAL)
+    missed_files = slim.missed_files.union(earlier.missed_files if earlier else ())
     slim.remove()
     settling = Settling(
         target=stage.target,
@@ -79,6 +81,7 @@ def settle(
         why_not=why_not,
         runs=history.runs,
         missed=history.pieces,
+        missed_files=sorted(missed_files),
     )
     settling.write(debloating.destination / "settling.json")
     return settling

@@ -118,7 +118,7 @@ FILES = pa.schema(
         ("size_bytes", _int),  # of a file; 0 where another name of it counts
         ("counts", _bool),  # as a file: not a link or folder, nor a further name of a file
         ("kept", _bool),
-        ("reason", _text),  # why it stays, or empty
+        ("reason", _text),  # why it stays, or why it goes though it was used, or empty
     ]
 )
 

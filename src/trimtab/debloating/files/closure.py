@@ -11,14 +11,16 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from trimtab.debloating.files.keeping import Found, Reason, Root, Rule, Wanted
-from trimtab.debloating.files.looks import may_be_stood_for, only_looks
+from trimtab.debloating.files.looks import may_be_stood_for, only_looks, only_reads
 from trimtab.debloating.files.rules.listing import listed
 from trimtab.debloating.files.rules.programs import interpreter_of_script, loaded_by_program
 from trimtab.debloating.files.rules.python_packages import (
     byte_code,
     conda_record_of,
     distribution_of,
+    is_compiled,
     package_of,
+    source_of,
     start_of_python,
 )
 from trimtab.debloating.files.rules.regions import (
@@ -38,6 +40,8 @@ from trimtab.debloating.files.rules.system import (
 from trimtab.debloating.files.tree import NodeKind, Tree, parents
 
 _RUN = frozenset({"execute", "map_execute"})
+# Of a module whose byte code is there these need no more of its source than can be looked at.
+_OF_MODULES = frozenset({Reason.PACKAGE, Reason.BYTE_CODE, Reason.START})
 # Of these the way stays also where it ends in nothing: programs have been there. Rules only guess.
 _LEAD_TO_NOTHING = frozenset({Reason.USED, Reason.ASKED, Reason.LINK})
 
@@ -62,10 +66,12 @@ class Use(Protocol):
 class Kept:
     """The paths that stay, each with its reasons: for each, what it first followed from.
 
-    That is a path of the tree, or the empty text where it came from outside.
+    That is a path of the tree, or the empty text where it came from outside. `replaced` are sources
+    of Python modules that were used and go, as byte code is in their place.
     """
 
     reasons: dict[str, dict[Reason, str]] = field(default_factory=dict)
+    replaced: set[str] = field(default_factory=set)
 
     def __contains__(self, path: object) -> bool:
         return path in self.reasons
@@ -111,6 +117,7 @@ def kept_paths(
     *,
     comes_back: bool = False,
     databases: bool = True,
+    compiles: bool = False,
 ) -> Kept:
     """Return the paths of `tree` that stay where all of `traces` are to run as they did.
 
@@ -118,9 +125,10 @@ def kept_paths(
     image's entrypoint, working folder and volumes. `environment` are the variables of an image, for
     PATH and LD_LIBRARY_PATH. What `also` and traces name outside the tree is passed over. With
     `comes_back` what goes comes back to all programs that ask for it, and with `databases` what
-    scanners read of packages stays with their files. Raises OSError for a file that cannot be read.
+    scanners read of packages stays with their files. With `compiles` byte code is made of modules
+    that have none. Raises OSError for a file that cannot be read.
     """
-    root = Root(tree, environment or {}, comes_back, databases)
+    root = Root(tree, environment or {}, comes_back, databases, compiles)
     closure = _Closure(root)
     closure.walk(Wanted(tree.seen("/"), Reason.PARENT), "")
     for uses in traces:
@@ -150,10 +158,32 @@ class _Closure:
                 self._ask(path, Reason.USED, "", runs=False)
             return
         runs = not _RUN.isdisjoint(use.uses)
+        looked_at = only_looks(use.uses) or self._is_replaced(use)
         for path in {use.path, use.real_path or use.path}:
-            end = self.walk(Wanted(path, Reason.USED, runs), "", only_looks(use.uses))
+            end = self.walk(Wanted(path, Reason.USED, runs), "", looked_at)
             if end is not None:
                 self._uses.setdefault(end, set()).update(use.uses)
+
+    def _is_replaced(self, use: Use) -> bool:
+        """Return whether the use is of a source that byte code is made of; note that it may go.
+
+        So may one whose byte code was read. In a part of a root Python itself starts before
+        anything is stood for.
+        """
+        root, tree = self.root, self.root.tree
+        if not (root.comes_back and tree.is_whole) or only_looks(use.uses):
+            return False
+        end = tree.file_at(use.real_path or use.path)
+        if end is None or not only_reads(use.uses):
+            return False
+        compiles = root.compiles and end.endswith(".py") and not is_compiled(tree, end)
+        source = end if compiles else source_of(end)
+        node = None if source is None else tree.nodes.get(source)
+        if source is None or node is None or not may_be_stood_for(root, node):
+            return False
+        self.kept.replaced.add(source)
+        self._waiting.append(source)  # what follows from it follows from its byte code
+        return source == end
 
     def walk(self, wanted: Wanted, because: str, looked_at: bool = False) -> str | None:
         """Keep what a path leads to and all that is on its way; return what it leads to.
@@ -168,6 +198,7 @@ class _Closure:
             if passed != because:
                 self._ask(passed, wanted.reason, because, runs=False)
         end = walk.end
+        looked_at |= wanted.reason in _OF_MODULES and end in self.kept.replaced
         if end and looked_at and may_be_stood_for(self.root, self.root.tree.nodes[end]):
             end = next(parents(end))
         if end is not None:
@@ -201,3 +232,4 @@ class _Closure:
                 for wanted in rule(self.root, found):
                     by_link = wanted.reason is Reason.LINK and not wanted.runs
                     self.walk(wanted, path, looked_at=by_link)
+        self.kept.replaced -= self.kept.reasons.keys()

@@ -57,13 +57,15 @@ class Root:
     """A tree and the environment variables that its programs are given.
 
     `comes_back` says whether what goes comes back to all of them, and `keeps_databases` whether
-    what scanners read of packages stays where a file of the package does.
+    what scanners read of packages stays where a file of the package does. With `compiles` byte code
+    is made of the modules that have none.
     """
 
     tree: Tree
     environment: Mapping[str, str]
     comes_back: bool = False
     keeps_databases: bool = True
+    compiles: bool = False
 
     @cached_property
     def names_of_files(self) -> Counter[Hashable]:

@@ -11,6 +11,7 @@ from trimtab.debloating.files.keeping import Root
 from trimtab.debloating.files.tree import Node, NodeKind, Tree
 
 _LOOKS = frozenset({"stat", "readlink", "missing"})
+_READS = _LOOKS | {"read"}
 # Of a smaller file the block is not worth what looking takes longer where it is away.
 _BLOCK_BYTES = 4096
 
@@ -18,6 +19,11 @@ _BLOCK_BYTES = 4096
 def only_looks(uses: Collection[str]) -> bool:
     """Whether nobody opened what was used so."""
     return _LOOKS.issuperset(uses)
+
+
+def only_reads(uses: Collection[str]) -> bool:
+    """Whether nobody did more with what was used so than Python does with a source."""
+    return _READS.issuperset(uses)
 
 
 def may_be_stood_for(root: Root, node: Node) -> bool:

@@ -3,14 +3,15 @@
 Python compiles a module that has none anew at every start of a container, as what it writes then
 is gone with that. The image's own interpreter compiles those that stay, as it would itself: byte
 code names its source's time and size, which the layer keeps, so that a source that is changed later
-is compiled again. Where the original has byte code, used or not, nothing is added.
+is compiled again. Where the original has byte code, used or not, nothing is added. A source may
+have gone: what stands for it has its time and size.
 """
 
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,14 +37,21 @@ for line in sys.stdin.buffer:
 _ENVIRONMENT = {"PATH": ENGINES_PATH, "PYTHONHASHSEED": "0"}
 
 
-def add_byte_code(original: Path, slim: Path) -> int:
+def is_interpreter(name: str) -> bool:
+    """Return whether a file of that name is a Python that byte code can be made with."""
+    return _INTERPRETER.fullmatch(name) is not None
+
+
+def add_byte_code(original: Path, slim: Path, gone: Collection[str] = ()) -> int:
     """Compile the modules in the root `slim` that have no byte code in `original` either.
 
-    Return the bytes of the new files. Nothing is added where not exactly one version of Python
-    stays, or that cannot run by itself. The same files give the same byte code.
+    So are the sources `gone`, as programs see them, which `original` alone has. Return the bytes of
+    the new files. Nothing is added where not exactly one version of Python stays, or that cannot
+    run by itself. The same files give the same byte code.
     """
     interpreters = sorted(_interpreters(slim), key=lambda path: (path.count("/"), path))
-    modules = [path for path in _modules(slim) if not _is_compiled(original, path)]
+    sources = sorted({*_modules(slim), *(path for path in gone if "\n" not in path)})
+    modules = [path for path in sources if not _is_compiled(original, path)]
     if len({Path(path).name for path in interpreters}) != 1 or not modules:
         return 0
     with TemporaryDirectory() as place:
@@ -55,13 +63,13 @@ def add_byte_code(original: Path, slim: Path) -> int:
 
 def _interpreters(slim: Path) -> Iterator[str]:
     for path, entry in _files(slim):
-        if _INTERPRETER.fullmatch(entry.name) and entry.stat(follow_symlinks=False).st_mode & 0o111:
+        if is_interpreter(entry.name) and entry.stat(follow_symlinks=False).st_mode & 0o111:
             yield path
 
 
-def _modules(slim: Path) -> list[str]:
-    """Return the sources in the root, as programs inside see them."""
-    return sorted(path for path, _ in _files(slim) if path.endswith(".py") and "\n" not in path)
+def _modules(slim: Path) -> Iterator[str]:
+    """Yield the sources in the root, as programs inside see them."""
+    return (path for path, _ in _files(slim) if path.endswith(".py") and "\n" not in path)
 
 
 def _is_compiled(original: Path, path: str) -> bool:

@@ -7,7 +7,7 @@ name wherever a workload names it (`target: {kind: ...}`).
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
 from trimtab.config.groups.debloat import Debloat, Share
 from trimtab.config.groups.workload import Workload
@@ -30,6 +30,7 @@ class Target(ABC):
     """
 
     root: Path
+    gets_byte_code: ClassVar[bool] = False  # of Python modules that have none
 
     @classmethod
     def kind(cls) -> str:
@@ -88,16 +89,20 @@ class Target(ABC):
         usages: Sequence[Usage],
         workloads: Sequence[Workload],
         options: Debloat,
+        *,
+        settles: bool = False,
     ) -> Removal:
         """Return which of its files stay and go so that all of `usages` run as they did.
 
-        They are of `workloads`; `options` name what stays besides. Raises UserError where a usage
-        does not list all files, and as `tree` and Removal.of do.
+        They are of `workloads`; `options` name what stays besides. With `settles` the slim
+        environment is run, and what it asks for stays. Raises UserError where a usage does not list
+        all files, and as `tree` and Removal.of do.
         """
         libraries = {library.path for usage in usages for library in usage.libraries}
         also = {self.seen(Path(path)) for path in libraries}
         also |= self.also_kept(workloads)
-        return Removal.of(self.tree(), usages, also, workloads, options)
+        compiles = settles and self.gets_byte_code
+        return Removal.of(self.tree(), usages, also, workloads, options, compiles=compiles)
 
     @abstractmethod
     def build(

@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
 from trimtab.config.groups.debloat import Debloat, Fallback, Share
 from trimtab.config.groups.workload import Workload
@@ -17,7 +17,7 @@ from trimtab.debloating.fallback import Source
 from trimtab.debloating.images.byte_code import add_byte_code
 from trimtab.debloating.images.health_check import named_by_health_check
 from trimtab.debloating.images.packing import pack
-from trimtab.debloating.removal import Removal, options_of
+from trimtab.debloating.removal import Removal, options_of, replaced_paths
 from trimtab.debloating.targets.root_folder import RootFolder
 from trimtab.errors import UserError
 from trimtab.images.archives.opening import open_image
@@ -44,6 +44,7 @@ class Image(RootFolder):
 
     location: str
     unpacked: Unpacked
+    gets_byte_code: ClassVar[bool] = True
 
     @classmethod
     def of(cls, workload: Workload) -> Self:
@@ -74,10 +75,12 @@ class Image(RootFolder):
         usages: Sequence[Usage],
         workloads: Sequence[Workload],
         options: Debloat,
+        *,
+        settles: bool = False,
     ) -> Removal:
         """Return which of its files stay and go; volumes stay, and the image's working folder."""
         inside = [in_its_root(workload) for workload in workloads]
-        return super().removal(usages, inside, options)
+        return super().removal(usages, inside, options, settles=settles)
 
     def also_kept(self, workloads: Sequence[Workload]) -> set[str]:
         """Return the working folders of `workloads` and of the image, its volumes, what its health
@@ -136,11 +139,13 @@ class Image(RootFolder):
         for name in (SLIM_IMAGE, SLIM_SIF):
             (debloated / name).unlink(missing_ok=True)
         self.build_file_system(debloated, share, source, destination, again=again)
-        if source.kind != Fallback.ORIGINAL:
+        gone = [f"/{path}" for path in replaced_paths(debloated)]
+        if gone or source.kind != Fallback.ORIGINAL:
             place = debloated / "environment.json"
             built = BuiltEnvironment.read(place)
-            more_bytes = add_byte_code(self.root, destination)
+            more_bytes = add_byte_code(self.root, destination, gone)
             built.model_copy(update={"after_bytes": built.after_bytes + more_bytes}).write(place)
+        if source.kind != Fallback.ORIGINAL:
             files = Manifest.read(debloated / "manifest.json").files
             compression = Compression(options_of(debloated).compression)
             archive = debloated / SLIM_IMAGE

@@ -17,7 +17,7 @@ from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
 from trimtab.debloating.files.tree import Tree
 from trimtab.debloating.misses import named
-from trimtab.debloating.removal import removed_paths
+from trimtab.debloating.removal import removed_paths, replaced_paths
 from trimtab.debloating.risk import SlimHistory
 from trimtab.debloating.slim_runs import restoring
 from trimtab.debloating.targets.base import Target
@@ -106,7 +106,9 @@ def verify_environment(
     check_intact(manifest.parent, target.root, slim)
     known = Manifest.read(manifest)
     libraries = LibraryFiles.of(known.files, target.root, slim, FALLBACK_LIBRARY)
-    removed = set() if known.removed_files is None else removed_paths(manifest.parent)
+    removed = set()
+    if known.removed_files is not None:
+        removed = removed_paths(manifest.parent) - replaced_paths(manifest.parent)
     verification = _Verification(target, slim, destination, libraries, removed)
     history = SlimHistory(_settling_beside(manifest))
     destination.mkdir(parents=True, exist_ok=True)

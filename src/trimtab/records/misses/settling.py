@@ -7,7 +7,7 @@ from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
 from trimtab.records.misses.removed_calls import RemovedCall
-from trimtab.records.values import AboveZero, Share, Text, Whole, Word
+from trimtab.records.values import AboveZero, PathInside, Share, Text, Whole, Word
 
 
 @dataclass(frozen=True, config=PART)
@@ -56,12 +56,13 @@ class Settling(Document):
     """What the slim environment of a target missed until `clean_runs` in a row missed nothing.
 
     `runs` are in the order they were made; `missed` are the pieces that their `misses` number, all
-    of which the environment has now. Where it has not `settled`, `why_not` says so in words.
+    of which the environment has now, and `missed_files` the removed files that they asked for.
+    Where it has not `settled`, `why_not` says so in words.
     """
 
     stage: ClassVar[str] = "debloat"
     most_bytes: ClassVar[int] = 1 << 26
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     target: Word
     hardware: Word
     clean_runs: Whole
@@ -70,6 +71,7 @@ class Settling(Document):
     why_not: Text = ""
     runs: list[SlimRun] = Field(default_factory=list)
     missed: list[RemovedCall] = Field(default_factory=list)
+    missed_files: list[PathInside] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> Self:

@@ -1,6 +1,6 @@
 """Files that were only looked at go where files come back, and stay where they do not."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -105,19 +105,95 @@ def test_a_file_of_several_names_stays() -> None:
     assert kept(replace(tree, nodes={**tree.nodes, **shared})) == STAY | set(names)
 
 
-def test_a_module_that_was_read_and_not_imported_needs_no_byte_code() -> None:
-    package = "/usr/lib/python3.11/site-packages/p"
-    cache = f"{package}/__pycache__"
-    names = ("imported", "read", "seen")
-    root: dict[str, Content] = {f"{package}/{name}.py": LARGE for name in names}
-    root |= {f"{cache}/{name}.cpython-311.pyc": LARGE for name in names}
-    uses = [
-        *used(f"{package}/imported.py", f"{cache}/seen.cpython-311.pyc", uses="stat"),
-        *used(f"{package}/read.py", f"{cache}/imported.cpython-311.pyc"),
-    ]
-    found = set(kept_paths(root_of(root), [uses], comes_back=True))
-    assert {path for path in found if root.get(path) == LARGE} == {
-        *(f"{package}/imported.py", f"{package}/read.py", f"{cache}/imported.cpython-311.pyc"),
+PACKAGE = "/usr/lib/python3.11/site-packages/p"
+
+
+def modules(**found: str) -> tuple[dict[str, Content], Callable[[str, str], str]]:
+    """A root with modules of a package: of each "source", "byte code" or both, by its name."""
+
+    def place(name: str, kind: str) -> str:
+        cached = f"__pycache__/{name}.cpython-311.pyc"
+        return f"{PACKAGE}/{name}.py" if kind == "source" else f"{PACKAGE}/{cached}"
+
+    root: dict[str, Content] = {
+        place(name, kind): LARGE for name, kinds in found.items() for kind in kinds.split(", ")
     }
-    whole = set(kept_paths(root_of(root), [uses]))
-    assert whole >= root.keys()
+    root[f"{PACKAGE}-1.dist-info/RECORD"] = "p/__init__.py,,\np/imported.py,,\n"
+    root[f"{PACKAGE}-1.dist-info/METADATA"] = "Name: p\n"
+    return root, place
+
+
+def test_byte_code_that_was_read_needs_no_source_and_a_source_that_was_no_byte_code() -> None:
+    both = "source, byte code"
+    root, place = modules(__init__=both, imported=both, read=both, seen=both, inspected=both)
+    uses = [
+        *used(place("__init__", "source"), place("imported", "source"), uses="stat"),
+        *used(place("__init__", "byte code"), place("imported", "byte code")),
+        *used(place("seen", "byte code"), uses="stat"),
+        *used(place("read", "source"), place("inspected", "source"), uses="read stat"),
+        *used(place("inspected", "byte code")),
+    ]
+    found = kept_paths(root_of(root), [uses], comes_back=True)
+    assert {path for path in found if root.get(path) == LARGE} == {
+        *(place("__init__", "byte code"), place("imported", "byte code")),
+        *(place("read", "source"), place("inspected", "source"), place("inspected", "byte code")),
+    }
+    assert found.replaced == {place("__init__", "source"), place("imported", "source")}
+    assert f"{PACKAGE}-1.dist-info/METADATA" in found
+    whole = kept_paths(root_of(root), [uses])
+    assert set(whole) >= root.keys() and not whole.replaced
+
+
+def test_in_a_part_of_a_root_sources_stay_with_their_byte_code() -> None:
+    """There Python itself starts before anything is stood for."""
+    root, place = modules(imported="source, byte code")
+    uses = [*used(place("imported", "source"), uses="stat"), *used(place("imported", "byte code"))]
+    inside = root_of({path.removeprefix("/usr"): data for path, data in root.items()}, "/usr")
+    found = kept_paths(inside, [uses], comes_back=True)
+    assert place("imported", "source").removeprefix("/usr") in found and not found.replaced
+
+
+@pytest.mark.parametrize("compiles", [True, False])
+def test_a_source_goes_where_byte_code_is_made_of_it(compiles: bool) -> None:
+    root, place = modules(__init__="source", imported="source", run="source", old="source")
+    root[place("old", "other").replace("311", "39")] = LARGE
+    uses = [
+        *used(
+            *(place(name, "source") for name in ("__init__", "imported", "old")), uses="read stat"
+        ),
+        *used(place("run", "source"), uses="read execute"),
+    ]
+    found = kept_paths(root_of(root), [uses], comes_back=True, compiles=compiles)
+    goes = {place("__init__", "source"), place("imported", "source")} if compiles else set()
+    assert found.replaced == goes
+    assert {place(name, "source") for name in ("__init__", "imported", "run", "old")} - set(
+        found
+    ) == goes
+    assert f"{PACKAGE}-1.dist-info/METADATA" in found
+    # What settling missed stays after all, and so does what was asked for.
+    missed = [UsedFile(place("imported", "source"), None, ["execute", "read"])]
+    also = [place("__init__", "source")]
+    again = kept_paths(root_of(root), [uses, missed], also, comes_back=True, compiles=compiles)
+    assert set(again) >= {place("imported", "source"), *also} and not again.replaced
+
+
+@pytest.mark.parametrize("versions", [["3.11"], ["3.11", "3.12"], []])
+def test_byte_code_is_made_by_the_one_python_that_ran(versions: list[str]) -> None:
+    root, place = modules(imported="source")
+    root |= {LINKER: Program(elf())}
+    names = [f"/usr/bin/python{version}" for version in versions]
+    root |= {name: Program(elf(interpreter=LINKER)) for name in names}
+    module = place("imported", "source")
+    ran = Usage(
+        workload="w", command=["x"], complete=True, files_complete=True,
+        files=[*(UsedFile(name, name, ["execute"]) for name in names),
+               UsedFile(module, module, ["read", "stat"])],
+    )  # fmt: skip
+    options = Debloat(name="x", files=Files.REMOVE)
+    found = Removal.of(root_of(root), [ran], [], [], options, compiles=True)
+    assert found.goes(module[1:]) is (len(versions) == 1)
+    (row,) = (row for row in found.rows("t", "h") if row["path"] == module[1:])
+    assert row["reason"] == (
+        "byte code is in its place" if len(versions) == 1 else "used in a profiled run"
+    )
+    assert not Removal.of(root_of(root), [ran], [], [], options).goes(module[1:])

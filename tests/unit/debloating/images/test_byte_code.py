@@ -71,6 +71,14 @@ def test_python_has_nothing_left_to_compile(original: Path, tmp_path: Path) -> N
     assert byte_code_of(original) == {}
 
 
+def test_sources_that_went_are_compiled_too(original: Path, tmp_path: Path) -> None:
+    whole, slim = (copied(original, tmp_path / name) for name in ("whole", "slim"))
+    add_byte_code(original, whole)
+    (slim / "srv/shown.py").unlink()
+    add_byte_code(original, slim, ["/srv/shown.py", "/srv/nothing.py", "/srv/two\nlines.py"])
+    assert byte_code_of(slim) == byte_code_of(whole)
+
+
 def test_a_source_that_is_changed_counts(original: Path, tmp_path: Path) -> None:
     slim = copied(original, tmp_path / "slim")
     add_byte_code(original, slim)

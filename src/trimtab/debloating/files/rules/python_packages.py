@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from trimtab.debloating.files.keeping import Found, Reason, Root, Wanted
 from trimtab.debloating.files.looks import only_looks
-from trimtab.debloating.files.tree import NodeKind, joined
+from trimtab.debloating.files.tree import NodeKind, Tree, joined
 
 _INIT = re.compile(r"__init__\.(?:pyc?|cpython-\w+(?:-[\w-]+)?\.so|abi3\.so)\Z")
 _BYTE_CODE = re.compile(r"(?P<module>.+)\.(?:cpython|pypy)-?\d+t?(?:\.opt-\w+)?\.pyc\Z")
@@ -59,6 +59,22 @@ def package_of(root: Root, found: Found) -> Iterator[Wanted]:
             yield Wanted(root.tree.seen(joined(found.path, name)), Reason.PACKAGE)
 
 
+def source_of(path: str) -> str | None:
+    """Return the path of the source that byte code at `path` is of, None of what is none."""
+    folder, name = posixpath.split(path)
+    match = _BYTE_CODE.match(name)
+    if match is None or posixpath.basename(folder) != "__pycache__":
+        return None
+    return joined(posixpath.dirname(folder), f"{match['module']}.py")
+
+
+def is_compiled(tree: Tree, source: str) -> bool:
+    """Return whether the tree has byte code of a source, of any version."""
+    folder, name = posixpath.split(source)
+    names = tree.names.get(joined(folder, "__pycache__"), [])
+    return any(each.endswith(".pyc") for each in _starting_with(name.removesuffix("py"), names))
+
+
 def byte_code(root: Root, found: Found) -> Iterator[Wanted]:
     """Keep the byte code of a module that stays; and its source, without which none is believed.
 
@@ -69,10 +85,8 @@ def byte_code(root: Root, found: Found) -> Iterator[Wanted]:
     if root.comes_back and found.uses and (is_source or only_looks(found.uses)):
         return
     folder, name = posixpath.split(found.path)
-    if posixpath.basename(folder) == "__pycache__":
-        if match := _BYTE_CODE.match(name):
-            source = joined(posixpath.dirname(folder), f"{match['module']}.py")
-            yield Wanted(root.tree.seen(source), Reason.BYTE_CODE)
+    if (source := source_of(found.path)) is not None:
+        yield Wanted(root.tree.seen(source), Reason.BYTE_CODE)
     elif is_source:
         cache = joined(folder, "__pycache__")
         stem = name.removesuffix("py")
