@@ -14,8 +14,10 @@ from trimtab.binaries.rewriting.spans import REMOVED_DATA, SpanReason
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode
 from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries.located import Located, locate_used
-from trimtab.debloating.libraries.profiled import ProfiledLibrary
+from trimtab.debloating.libraries.profiled import ProfiledLibrary, profiled_libraries
+from trimtab.profiling.tracing.function_records import NO_FUNCTIONS
 from trimtab.records.misses.removed_calls import read_removed_calls
+from trimtab.records.usage import Usage, UsedLibrary
 
 # Every function has a handler and something to destroy, so that its unwind tables are long; with
 # so many of them the tables take whole pages.
@@ -77,14 +79,23 @@ def environment(origin: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_slim(origin, tmp_path_factory.mktemp("slim"))
 
 
-def located(path: Path, *used: str, data: list[int] | None = None, **options: object) -> Located:
+def located(
+    path: Path, *used: str, data: list[int] | None = None, goes: bool = True, **options: object
+) -> Located:
     elf = read_elf(path)
     names = function_names(elf)
     starts = [int(at) for at in read_functions(elf).start]
     addresses = np.array([at for at in starts if names.of(at) in used], np.int64)
     read = np.array(data or [], np.int64)
     library = ProfiledLibrary(
-        "lib/a.so", path, elf.build_id, elf.size_bytes, addresses, "", used_data=read
+        "lib/a.so",
+        path,
+        elf.build_id,
+        elf.size_bytes,
+        addresses,
+        "",
+        used_data=read,
+        data_goes=goes,
     )
     return locate_used(library, Debloat(name="x", **options), GpuScope())  # type: ignore[arg-type]
 
@@ -150,6 +161,18 @@ def test_unwind_tables_of_unused_functions_go(origin: Path) -> None:
 def test_data_stays_where_it_does_not_come_back(origin: Path, options: dict[str, object]) -> None:
     for name in ("libmine.so", "libarchive.so"):
         assert not gone(located(origin / "lib" / name, "used_alive", **options)).any()
+
+
+def test_data_stays_of_what_others_load(origin: Path) -> None:
+    """Programs to which it would not come back, or of which no run told what they read."""
+    path = origin / "lib/libarchive.so"
+    assert gone(located(path)).any() and not gone(located(path, goes=False)).any()
+    elf = read_elf(path)
+    for why, goes in {"": True, NO_FUNCTIONS: True, "no program was traced": False}.items():
+        used = UsedLibrary(str(path), elf.build_id, elf.size_bytes, not why, why, 0, 0)
+        usage = Usage(workload="w", command=["x"], complete=True, libraries=[used])
+        [library] = profiled_libraries([usage], origin)
+        assert library.data_goes == goes
 
 
 READ = f"""

@@ -84,7 +84,8 @@ def _locate_used(elf: Elf, library: ProfiledLibrary, options: Debloat, gpu: GpuS
         spans = without_start(elf, spans)
     elif options.mode == Mode.COMPACT and options.fallback != Fallback.NONE:
         # Elsewhere data does not come back.
-        spans = without_unread_data(elf, without_unwind_tables(elf, spans))
+        spans = without_unwind_tables(elf, spans)
+        spans = without_unread_data(elf, spans) if library.data_goes else spans
         spans = with_read(spans, touched)
     spans, gpu_code = locate_gpu_code(
         elf,

@@ -14,6 +14,7 @@ from trimtab.binaries.errors import ElfError, UnreadableError
 from trimtab.debloating.copies.layout import Layout
 from trimtab.errors import UserError
 from trimtab.files import sha256_of, sha256_of_all
+from trimtab.profiling.tracing.function_records import NO_FUNCTIONS
 from trimtab.records.usage import Usage, UsedLibrary
 
 _LIBRARY = re.compile(r"\.so(\.\d+)*$")  # and no debugging information split off
@@ -25,7 +26,8 @@ class ProfiledLibrary:
 
     `name` is its path in the target, `sha256` that of its file as it was profiled; `used` are ELF
     addresses of functions, `used_data` those of what was read and is none. `why_not` says why it
-    is left as it is, and is empty otherwise.
+    is left as it is, and is empty otherwise. `data_goes` is whether constants that nobody reads may
+    go: they would come back to every program that loads the library, and a run told who reads them.
     `loaded` is false where no run loaded it. `written_wrongly` says what was wrong with its slim
     library, in whose place it stays to the byte.
     """
@@ -40,6 +42,7 @@ class ProfiledLibrary:
     loaded: bool = True
     sha256: str | None = None
     written_wrongly: str = ""
+    data_goes: bool = True
 
 
 def profiled_libraries(
@@ -103,6 +106,7 @@ def _library(path: Path, name: str, records: list[UsedLibrary]) -> ProfiledLibra
         used=np.unique(np.concatenate(used)),
         why_not=next((r.not_traced_because for r in records if not r.traced), ""),
         used_data=np.unique(np.concatenate(data)),
+        data_goes=all(r.traced or r.not_traced_because == NO_FUNCTIONS for r in records),
     )
 
 

@@ -70,14 +70,19 @@ class RootFolder(Folder):
         load, as its functions are not traced, and all where that cannot work.
         """
 
-        def why_not(library: ProfiledLibrary) -> str:
-            if library.name in self._of_privileged_programs:
-                return library.why_not or self._why_no_fallback or _PRIVILEGED
-            of_go = library.name in self._of_go_programs
-            return library.why_not or self._why_no_fallback or (_OF_GO if of_go else "")
+        def restricted(library: ProfiledLibrary) -> ProfiledLibrary:
+            why_not = self._why_no_fallback
+            if not why_not and library.name in self._of_privileged_programs:
+                why_not = _PRIVILEGED
+            if not why_not and library.name in self._of_go_programs:
+                why_not = _OF_GO
+            return replace(
+                library,
+                why_not=library.why_not or why_not,
+                data_goes=library.data_goes and not why_not,
+            )
 
-        libraries = super().libraries(usages)
-        return [replace(library, why_not=why_not(library)) for library in libraries]
+        return [restricted(library) for library in super().libraries(usages)]
 
     @cached_property
     def _why_no_fallback(self) -> str:

@@ -55,10 +55,11 @@ _OBJECT = np.dtype(
     ]
 )
 _ENDS = {0: "killed", 1: "exit", 2: "exec"}
+NO_FUNCTIONS = "no table of functions (.eh_frame_hdr), or none in one executable segment"
 _NOT_WATCHED = {
     0: "",
     1: "the C library runs while every signal is blocked",
-    2: "no table of functions (.eh_frame_hdr), or none in one executable segment",
+    2: NO_FUNCTIONS,
     3: "text relocations",
     4: "its file could not be read a second time",
     5: "the system refused writable code or space for its record",

@@ -194,7 +194,9 @@ def test_libraries_of_privileged_programs_stay_whole(tmp_path: Path) -> None:
     usage = Usage(workload="w", command=["x"], complete=True, libraries=libraries)
     assert {each.why_not for each in RootFolder(root).libraries([usage])} == {""}
     (root / "su").chmod(0o4755)
-    whole = {each.name for each in RootFolder(root).libraries([usage]) if "setuid" in each.why_not}
+    found = RootFolder(root).libraries([usage])
+    whole = {each.name for each in found if "setuid" in each.why_not}
+    assert whole == {each.name for each in found if not each.data_goes}
     assert {"libown.so", "libdeep.so"} <= whole and "libplain.so" not in whole
     (root / "su").unlink()
     section = """__asm__(".pushsection .go.buildinfo, \\"aw\\"; .quad 1; .popsection");"""
