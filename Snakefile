@@ -48,6 +48,7 @@ wildcard_constraints:
     workload=r"[a-z0-9_]+",
     hardware=r"[a-z0-9_]+",
     target=r"[a-z0-9_]+",
+    fleet=r"[a-z0-9_]+",
     cluster=r"[a-z0-9_]+",
     trace=r"[a-z0-9_]+",
     policy=r"[a-z0-9_]+",
@@ -63,6 +64,7 @@ include: "rules/common.smk"
 include: "rules/images.smk"
 include: "rules/profile.smk"
 include: "rules/debloat.smk"
+include: "rules/fleet.smk"
 include: "rules/tune.smk"
 include: "rules/schedule.smk"
 include: "rules/growth.smk"
@@ -95,6 +97,7 @@ rule debloat:
     input:
         targets("verify.json"),
         targets("env"),
+        fleets(),
 
 
 rule tune:

@@ -92,6 +92,33 @@ def targets(file):
     )
 
 
+def of_fleet(file):
+    """A file of the stage `debloat`, by its pattern, for every target of a fleet."""
+
+    def files(wildcards):
+        return expand(
+            file,
+            target=EXPERIMENT.fleets[wildcards.fleet],
+            hardware=wildcards.hardware,
+        )
+
+    return files
+
+
+def fleet_targets(fleet):
+    """The targets of a fleet, each with its workloads."""
+    return {name: EXPERIMENT.targets[name] for name in EXPERIMENT.fleets[fleet]}
+
+
+def fleets():
+    """What the experiment's fleets pull and store."""
+    return expand(
+        "results/fleet/{fleet}/{hardware}/fleet.json",
+        fleet=EXPERIMENT.fleets,
+        hardware=EXPERIMENT.hardware,
+    )
+
+
 def tunings(file):
     """A file of the stage `tune`, for every cell of the experiment."""
     return expand(

@@ -45,6 +45,7 @@ rule evaluate_experiment:
         weights=targets("environment.json"),
         compressed=targets("compressed.json"),
         files=targets("files.parquet"),
+        fleets=fleets(),
         verdicts=targets("verify.json"),
         verify_runs=targets("verify_runs.parquet"),
         summaries=cells("summary.json"),
@@ -109,5 +110,5 @@ rule evaluate_experiment:
         "exec python scripts/evaluate_experiment.py --config {params.cfg:q}"
         " --usages {input.usages:q} --manifests {input.manifests:q}"
         " --summaries {input.summaries:q} --traces {input.traces:q} --deflators {input.deflators:q}"
-        " --tunings {input.tunings:q} --growths {input.growths:q}"
+        " --tunings {input.tunings:q} --growths {input.growths:q} --fleets {input.fleets:q}"
         " --output $(dirname {output.report:q}) > {log:q} 2>&1"

@@ -14,6 +14,7 @@ parser.add_argument("--traces", type=Path, nargs="*", default=[], help="trace.js
 parser.add_argument("--deflators", type=Path, nargs="*", default=[], help="deflator_*.json")
 parser.add_argument("--tunings", type=Path, nargs="*", default=[], help="trials.parquet")
 parser.add_argument("--growths", type=Path, nargs="*", default=[], help="lines.parquet")
+parser.add_argument("--fleets", type=Path, nargs="*", default=[], help="fleet.json")
 parser.add_argument("--output", type=Path, required=True, help="folder of the results")
 arguments = parser.parse_args()
 
@@ -30,6 +31,7 @@ with supervised():
         arguments.deflators,
         arguments.tunings,
         arguments.growths,
+        arguments.fleets,
         arguments.output,
     )
     print(report)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.config.fields import ConfigError
+from trimtab.config.groups.debloat import Fallback
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.trace import ArrivalKind
 from trimtab.config.groups.workload import Phase, Workload
@@ -34,6 +35,8 @@ class Configurations:
             self.option("hardware", hardware)
         for target in self.root.experiment.targets:
             self._check_target(target)
+        for fleet in self.root.experiment.fleets:
+            self._check_fleet(fleet)
         self._check_schedule()
         self._check_tune()
 
@@ -89,6 +92,22 @@ class Configurations:
                 f"{self._file('experiment', self.root.experiment.name)}: "
                 f"experiment.targets.{target}: its workloads run in different environments "
                 f"({named}); expected workloads with the same `python` and `target`"
+            )
+
+    def _check_fleet(self, fleet: str) -> None:
+        """Raise ConfigError unless all targets of `fleet` are images that are written."""
+        key = f"experiment.fleets.{fleet}"
+        for target in self.root.experiment.fleets[fleet]:
+            if self.workloads(target)[0].target.kind != "image":
+                raise ConfigError(
+                    f"{self._file('experiment', self.root.experiment.name)}: {key}: {target!r}"
+                    " given, expected targets whose workloads have `target: {kind: image}`"
+                )
+        if self.root.debloat.fallback == Fallback.ORIGINAL:
+            raise ConfigError(
+                f"{self._file('experiment', self.root.experiment.name)}: {key}: given with"
+                " debloat.fallback: original, expected packed, store or none: images are written"
+                " that do without the originals"
             )
 
     def _check_schedule(self) -> None:

@@ -10,7 +10,16 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic.dataclasses import dataclass
 
-from trimtab.config.fields import CHECKED, ConfigError, Count, Name, Positive, Runs, satisfying
+from trimtab.config.fields import (
+    CHECKED,
+    ConfigError,
+    Count,
+    Name,
+    Positive,
+    Runs,
+    SomeNames,
+    satisfying,
+)
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.code_base import CodeBase
 from trimtab.config.groups.debloat import Debloat, Fallback, Share
@@ -68,6 +77,13 @@ class VerifyStage:
     workloads: SomeWorkloads
     hardware: Hardware
     verify: Verify
+
+
+@dataclass(config=CHECKED)
+class FleetStage:
+    """What making images slim together depends on: for each target the names of its workloads."""
+
+    targets: dict[Name, SomeNames]
 
 
 @dataclass(config=CHECKED)

@@ -22,6 +22,7 @@ def evaluate_experiment(
     deflators: Sequence[Path],
     tunings: Sequence[Path],
     growths: Sequence[Path],
+    fleets: Sequence[Path],
     destination: Path,
 ) -> Path:
     """Write the evaluation to `destination` and return its `report.html`, as `evaluate` does.
@@ -29,8 +30,8 @@ def evaluate_experiment(
     `usages` are the usage.json of profiles, `manifests` the manifest.json of debloated targets,
     `summaries` the summary.json of scheduled cells, each among the other files of its cell;
     `traces` are trace.json, `deflators` deflator_{objective}.json, `tunings` the trials.parquet
-    of tuned cells, `growths` lines.parquet. The report's date is that of the newest profile, or
-    without any of the newest of the rest.
+    of tuned cells, `growths` lines.parquet, `fleets` the fleet.json of images that share layers.
+    The report's date is that of the newest profile, or without any of the newest of the rest.
     """
     newest = max(path.stat().st_mtime for path in usages or [*summaries, *tunings, *growths])
     ran_on = [machine for machine in stage.hardware if machine.name in stage.experiment.hardware]
@@ -44,6 +45,7 @@ def evaluate_experiment(
             schedules=tuple(path.parent for path in summaries),
             tunings=tuple(path.parent for path in tunings),
             growths=tuple(growths),
+            fleets=tuple(fleets),
             tuners={tuner.name: tuner.label for tuner in stage.tuners},
             after={tuner.name: tuner.after for tuner in stage.tuners if tuner.after is not None},
             traces=tuple(traces),

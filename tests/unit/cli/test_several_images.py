@@ -4,6 +4,7 @@ import gzip
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from trimtab.profiling.runs.root import Root
 from trimtab.records.images.fleet import Fleet
 from trimtab.records.manifest import Manifest
 
+PROJECT = Path(__file__).parents[3]
 MISSED = "cat /srv/of_the_base; tar --version > /tmp/version && echo found"
 ONCE = ("--runs", "1", "--settle", "1")
 # Both use the base's shell; each another program of it, and a file of its own.
@@ -172,6 +174,25 @@ def test_what_the_fleet_pulls_and_stores(place: Path, fleet: Path) -> None:
         assert 0 < state.all.pulled_bytes < state.all.stored_bytes
     assert found.sharing.all.stored_bytes < found.alone.all.stored_bytes
     assert found.sharing.all.stored_bytes < found.before.all.stored_bytes
+
+
+def test_the_workflows_script_makes_the_same(place: Path, fleet: Path, tmp_path: Path) -> None:
+    """It has usages elsewhere, and may have several of a target."""
+    usages = []
+    for name in COMMANDS:
+        usages.append(tmp_path / f"{name}.json")
+        shutil.copy(place / name / "usage.json", usages[-1])
+    stage = {"targets": {name: ["program"] for name in COMMANDS}}
+    command = [
+        *(sys.executable, PROJECT / "scripts/share_images.py", "--config", json.dumps(stage)),
+        *("--manifests", *(place / name / "manifest.json" for name in COMMANDS)),
+        *("--usages", *usages, "--output", tmp_path / "fleet"),
+    ]
+    subprocess.run(command, check=True, capture_output=True)
+    assert Fleet.read(tmp_path / "fleet/fleet.json") == Fleet.read(fleet / "fleet.json")
+    for name in COMMANDS:
+        made = open_image(tmp_path / "fleet" / name / "slim.tar")
+        assert made.config.diff_ids == open_image(fleet / name / "slim.tar").config.diff_ids
 
 
 def stored_bytes(layer: Layer) -> int:

@@ -140,6 +140,26 @@ def test_targets_of_different_environments_are_refused(conf: Path) -> None:
         Configurations(conf, ["+experiment.targets.both=[lenet5_train,other]"])
 
 
+def test_fleets_are_of_images_that_are_written(conf: Path) -> None:
+    for name in ("one", "two"):
+        target = {"kind": "image", "location": f"{name}.tar"}
+        write(conf, f"workload/{name}.yaml", workload(name, python=None, target=target))
+    targets = [f"+experiment.targets.{name}=[{name}]" for name in ("one", "two", "other")]
+    packed, fleet = "debloat.fallback=packed", "+experiment.fleets.both=[one,two]"
+    found = Configurations(conf, [*targets, packed, fleet]).root.experiment
+    assert found.fleets == {"both": ["one", "two"]}
+    with pytest.raises(ConfigError, match=r"experiment\.fleets\.both: given with .*original"):
+        Configurations(conf, [*targets, fleet])
+    for members, match in [
+        ("[one,other]", r"fleets\.both: 'other' given, expected targets .*kind: image"),
+        ("[one,three]", r"fleets\.both.*at least two targets of the experiment"),
+        ("[one]", r"fleets\.both.*at least two targets"),
+        ("[one,one]", r"fleets\.both.*every name once"),
+    ]:
+        with pytest.raises(ConfigError, match=match):
+            Configurations(conf, [*targets, packed, f"+experiment.fleets.both={members}"])
+
+
 def test_paths_are_checked_from_the_project(conf: Path, tmp_path: Path) -> None:
     configurations = Configurations(conf)
     with pytest.raises(ConfigError, match=r"lenet5_train\.yaml: workload\.python: 'bin/python'"):

@@ -8,10 +8,9 @@ from rich.table import Table
 
 from trimtab.cli.steps import console
 from trimtab.cli.terminal import Terminal, say_path
-from trimtab.debloating.several_images.fleet import Member, slim_together
-from trimtab.debloating.several_images.fleet_weights import fleet_state
+from trimtab.debloating.several_images.fleet import members_of, slim_together
+from trimtab.debloating.several_images.fleet_weights import fleet_of
 from trimtab.errors import visible
-from trimtab.images.archives.opening import open_image
 from trimtab.locks import writing_in
 from trimtab.records.images.fleet import Fleet, Layers
 
@@ -34,19 +33,13 @@ def share(
     all of them pull and store, before and after, is in fleet.json.
     """
     with writing_in(output), console.status("") as status:
-        names = [folder.resolve().name for folder in workspaces]
-        before = [Member.of(folder, output).target.unpacked.image for folder in workspaces]
-        alone = [open_image(folder / "slim.tar") for folder in workspaces]
-        archives = slim_together(workspaces, output, status.update)
+        members = members_of(workspaces, output)
+        archives = slim_together(members, output, status.update)
         status.update("weighing what a fleet of them pulls and stores")
-        fleet = Fleet(
-            before=fleet_state(dict(zip(names, before, strict=True))),
-            alone=fleet_state(dict(zip(names, alone, strict=True))),
-            sharing=fleet_state(dict(zip(names, map(open_image, archives), strict=True))),
-        )
+        fleet = fleet_of(members, archives)
         fleet.write(output / FLEET)
     Terminal().print(_table(fleet))
-    for path in (*archives, output / FLEET):
+    for path in (*archives.values(), output / FLEET):
         say_path(path)
 
 

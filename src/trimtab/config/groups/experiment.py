@@ -116,6 +116,11 @@ class Experiment:
         "keeps. `${target:NAME}` is one target NAME for the workload NAME.",
         factory=dict,
     )
+    fleets: dict[Name, SomeNames] = about(
+        "For each fleet, the targets, images that begin with the same layers: they are made slim "
+        "again together, so that they share a layer.",
+        factory=dict,
+    )
     schedule: Schedule = about("The cells that are scheduled.", factory=Schedule)
     tune: Tune = about("The cells that are tuned.", factory=Tune)
     growth: Names = about(
@@ -134,6 +139,15 @@ class Experiment:
             raise InvalidValueError("targets", {}, expected)
         if (self.targets or self.tune.tuners) and not self.hardware:
             raise InvalidValueError("hardware", [], "at least one name")
+        return self
+
+    @model_validator(mode="after")
+    def _has_fleets_of_its_targets(self) -> Self:
+        for name, members in self.fleets.items():
+            if len(set(members)) < 2 or not self.targets.keys() >= set(members):
+                raise InvalidValueError(
+                    f"fleets.{name}", members, "at least two targets of the experiment"
+                )
         return self
 
     @property

@@ -5,7 +5,7 @@ libraries are chosen again by what the programs of all of them used, as far as t
 and come out alike. Whoever needs less has a little more, once for all.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,21 +30,23 @@ OnStep = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Member:
-    """A workspace in which an image was made slim."""
+    """A folder in which an image was made slim, and the `usages`, files, that it was made by."""
 
     folder: Path
     stage: DebloatStage
     target: Image
-    usage: Usage
+    usages: tuple[Path, ...]
     settling: Settling
 
     @classmethod
-    def of(cls, folder: Path, destination: Path) -> Self:
+    def of(cls, folder: Path, destination: Path, usages: Sequence[Path] = ()) -> Self:
         """Return what `folder` has, for a fleet that is made, with its store, at `destination`.
 
-        Raises UserError where no slim image was made in it.
+        Without `usages` that in the folder is the only one. Raises UserError where no slim image
+        was made in it.
         """
-        needed = [folder / name for name in ("stage.json", "usage.json", "settling.json")]
+        usages = usages or [folder / "usage.json"]
+        needed = [folder / "stage.json", folder / "settling.json", *usages]
         slim = folder / SLIM_IMAGE
         if missing := next((path for path in (*needed, slim) if not path.is_file()), None):
             raise UserError(
@@ -59,47 +61,57 @@ class Member:
             folder,
             stage,
             Image.of(stage.workloads[0]),
-            Usage.read(needed[1]),
-            Settling.read(needed[2]),
+            tuple(usages),
+            Settling.read(needed[1]),
         )
 
-    def usage_for(self, other: "Member", base: CommonBase) -> Usage:
-        """Return what its programs used of the base, as if it were of the image of `other`."""
+    def usages_for(self, other: "Member", base: CommonBase) -> Iterator[Usage]:
+        """Yield what its programs used of the base, as if it were of the image of `other`."""
         ours, theirs = self.target.root.resolve(), other.target.root.resolve()
-        return self.usage.model_copy(
-            update={
-                "libraries": [
-                    replace(library, path=str(theirs / Path(library.path).relative_to(ours)))
-                    for library in self.usage.libraries
-                    if self._is_below(library.path, ours, base)
-                ],
-                "files": [
-                    file
-                    for file in self.usage.files
-                    if "missing" not in file.uses and (file.real_path or file.path) in base.paths
-                ],
-            }
-        )
+        for usage in map(Usage.read, self.usages):
+            yield usage.model_copy(
+                update={
+                    "libraries": [
+                        replace(library, path=str(theirs / Path(library.path).relative_to(ours)))
+                        for library in usage.libraries
+                        if self._is_below(library.path, ours, base)
+                    ],
+                    "files": [
+                        file
+                        for file in usage.files
+                        if "missing" not in file.uses
+                        and (file.real_path or file.path) in base.paths
+                    ],
+                }
+            )
 
     def _is_below(self, path: str, root: Path, base: CommonBase) -> bool:
         place = Path(path)
         return place.is_relative_to(root) and f"/{place.relative_to(root)}" in base.paths
 
 
-def slim_together(
-    folders: Sequence[Path], destination: Path, on_step: OnStep = lambda words: None
-) -> list[Path]:
-    """Make the images of the workspaces `folders` slim again, so that they share a layer.
+def members_of(folders: Sequence[Path], destination: Path) -> dict[str, Member]:
+    """Return what the workspaces `folders` have, by their names; raises UserError as Member.of.
 
-    Returned are the archives, `destination`/WORKSPACE/slim.tar. Where their fallback is a store, it
-    is `destination`/store, with what was removed from any. The workspaces stay as they are.
-    Raises UserError where two have one name, or other options, where their images have no layer in
-    common, and as Debloating does.
+    Also where two have one name.
     """
-    members = [Member.of(folder, destination) for folder in folders]
     names = [folder.resolve().name for folder in folders]
     if len(set(names)) < len(names):
         raise UserError(f"{', '.join(names)}: expected workspaces of different names")
+    return {name: Member.of(each, destination) for name, each in zip(names, folders, strict=True)}
+
+
+def slim_together(
+    fleet: Mapping[str, Member], destination: Path, on_step: OnStep = lambda words: None
+) -> dict[str, Path]:
+    """Make the images of `fleet`, by their names, slim again, so that they share a layer.
+
+    Returned are the archives, `destination`/NAME/slim.tar. Where their fallback is a store, it is
+    `destination`/store, with what was removed from any. The folders of its members stay as they
+    are. Raises UserError where two were made with other options, where their images have no layer
+    in common, and as Debloating does.
+    """
+    names, members = list(fleet), list(fleet.values())
     options = members[0].stage.debloat
     for member in members:
         if member.stage.debloat != options:
@@ -133,7 +145,7 @@ def slim_together(
     ]
     archives = [place / SLIM_IMAGE for place in places]
     write_sharing(base, slim, archives, Compression(options.compression))
-    return archives
+    return dict(zip(names, archives, strict=True))
 
 
 def _debloating(
@@ -141,11 +153,12 @@ def _debloating(
 ) -> Debloating:
     """Return what makes `member` slim at `place` for what all of `members` used of the base."""
     member.target.check_place(place / "env")
-    usages = [member.folder / "usage.json"]
+    usages = list(member.usages)
     for number, other in enumerate(members):
         if other is not member:
-            usages.append(place / "usages" / f"{number}.json")
-            other.usage_for(member, base).write(usages[-1])
+            for order, usage in enumerate(other.usages_for(member, base)):
+                usages.append(place / "usages" / f"{number}-{order}.json")
+                usage.write(usages[-1])
     debloating = Debloating(member.stage, usages, place)
     for other in members:
         debloating.keep(

@@ -1,11 +1,26 @@
 """What the images of a fleet weigh, layers that several of them have counted once."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
+from trimtab.debloating.several_images.fleet import Member
+from trimtab.debloating.targets.image import SLIM_IMAGE
 from trimtab.images.archives.image import Image
+from trimtab.images.archives.opening import open_image
 from trimtab.images.compression import Compression
 from trimtab.images.weighing import Weight, layer_weights, total_weight
-from trimtab.records.images.fleet import FleetState, Layers
+from trimtab.records.images.fleet import Fleet, FleetState, Layers
+
+
+def fleet_of(members: Mapping[str, Member], sharing: Mapping[str, Path]) -> Fleet:
+    """Return what the images of `members` weigh, before and after `sharing`, archives, were made.
+
+    Raises ImageError where an image was changed since.
+    """
+    before = {name: member.target.unpacked.image for name, member in members.items()}
+    alone = {name: open_image(member.folder / SLIM_IMAGE) for name, member in members.items()}
+    slim = {name: open_image(archive) for name, archive in sharing.items()}
+    return Fleet(before=fleet_state(before), alone=fleet_state(alone), sharing=fleet_state(slim))
 
 
 def fleet_state(images: Mapping[str, Image]) -> FleetState:

@@ -43,7 +43,7 @@ def partition(
     tree = member.target.tree()
     needs = {
         program: frozenset(kept_paths(tree, [], [program]))
-        for program in sorted(executed_in(tree, [member.usage]))
+        for program in sorted(executed_in(tree, map(Usage.read, member.usages)))
     }
     if not needs:
         raise UserError(f"{folder}: no program of the image was executed, so there is no partition")
@@ -95,7 +95,7 @@ def _write(
 def _without(member: Member, others: frozenset[str]) -> Usage:
     """Return what was used, but for the paths `others`."""
     root, tree = member.target.root.resolve(), member.target.tree()
-    usage = member.usage
+    [usage] = map(Usage.read, member.usages)
     return usage.model_copy(
         update={
             "files": [

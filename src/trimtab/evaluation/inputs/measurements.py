@@ -10,6 +10,7 @@ from trimtab.config.groups.hardware import Probe
 from trimtab.evaluation.inputs.schedules import Schedules
 from trimtab.evaluation.inputs.tunings import TunedCell
 from trimtab.records.built_environment import BuiltEnvironment, CompressedEnvironment
+from trimtab.records.images.fleet import Fleet
 from trimtab.records.manifest import Manifest
 from trimtab.records.tables import FILES
 from trimtab.records.usage import Usage
@@ -42,8 +43,9 @@ class Inputs:
     cluster, trace and policy; `deflators` and `traces` are the files beside them, `probes` what
     `trimtab probe` found. `tunings` are folders of `tune`, whose last names are tuner, workload,
     hardware and objective; `tuners` are the tuners' labels, and `after` names for some of them the
-    tuner whose ground truth they began with. `growths` are lines.parquet of `growth`. `machine` and
-    `date` say in words where and when the runs were made.
+    tuner whose ground truth they began with. `growths` are lines.parquet of `growth`,
+    `fleets` fleet.json, in folders FLEET/HARDWARE. `machine` and `date` say in words where and when
+    the runs were made.
     """
 
     experiment: str
@@ -54,6 +56,7 @@ class Inputs:
     schedules: tuple[Path, ...] = ()
     tunings: tuple[Path, ...] = ()
     growths: tuple[Path, ...] = ()
+    fleets: tuple[Path, ...] = ()
     tuners: Mapping[str, str] = field(default_factory=dict)
     after: Mapping[str, str] = field(default_factory=dict)
     deflators: tuple[Path, ...] = ()
@@ -135,6 +138,7 @@ class Measurements:
     schedules: Schedules = field(default_factory=Schedules)
     tunings: tuple[TunedCell, ...] = ()
     growths: tuple[pd.DataFrame, ...] = ()  # with the columns of LINES_BY_YEAR, by code base
+    fleets: Mapping[str, Fleet] = field(default_factory=dict)
 
     @property
     def have_gpu_code(self) -> bool:

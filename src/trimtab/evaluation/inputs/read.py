@@ -1,7 +1,7 @@
 """The folders of the earlier stages, read and checked."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from trimtab.evaluation.inputs.tunings import TunedCell
 from trimtab.records import tables
 from trimtab.records.built_environment import BuiltEnvironment, CompressedEnvironment
 from trimtab.records.deflator_search import DeflatorSearch
+from trimtab.records.images.fleet import Fleet
 from trimtab.records.manifest import Manifest
 from trimtab.records.parquet.files import check_table, read_table
 from trimtab.records.summary import FormulaResponse, RealRun, Summary
@@ -63,8 +64,18 @@ def load(inputs: Inputs) -> Measurements:
     growths = [_read_rows(path, tables.LINES_BY_YEAR) for path in inputs.growths]
     _refuse_twice("code base", [(rows["code_base"].iloc[0],) for rows in growths])
     return Measurements(
-        inputs, tuple(targets), tuple(profiles), schedules, tuple(tunings), tuple(growths)
-    )
+        inputs, tuple(targets), tuple(profiles), schedules, tuple(tunings), tuple(growths),
+        _fleets(inputs.fleets),
+    )  # fmt: skip
+
+
+def _fleets(paths: Sequence[Path]) -> dict[str, Fleet]:
+    """Return fleets by their name, with the hardware where there are several."""
+    several = len({path.parent.name for path in paths}) > 1
+    return {
+        f"{path.parts[-3]} on {path.parts[-2]}" if several else path.parts[-3]: Fleet.read(path)
+        for path in paths
+    }
 
 
 def _profile(folder: Path) -> Profile:
