@@ -1,7 +1,7 @@
 """Programs that ran and that no tracer of functions was in: the library level does not serve them.
 
-Functions are traced where glibc's dynamic linker loads the tracer. What other programs load stays
-whole.
+Functions are traced where glibc's dynamic linker loads the tracer, but for programs of Go. What
+other programs load stays whole.
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ def unserved_programs(tree: Tree, usages: Iterable[Usage]) -> dict[str, str]:
     return {
         path: _kind(loading)
         for path, loading in sorted(found.items())
-        if loading is not None and not loading.by_glibc and path not in linkers
+        if loading is not None and (loading.of_go or not loading.by_glibc) and path not in linkers
     }
 
 

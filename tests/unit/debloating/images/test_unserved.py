@@ -1,5 +1,8 @@
 """Which traced programs the library level cannot serve."""
 
+import subprocess
+from pathlib import Path
+
 import pytest
 from hand_made_root import Link, Program, elf, root_of, used
 
@@ -38,6 +41,19 @@ def test_which_they_are() -> None:
         "/usr/bin/static": "static",
     }
     assert unserved_programs(TREE, [usage("/usr/bin/of_glibc", GLIBC)]) == {}
+
+
+def test_of_go_whoever_starts_it(tmp_path: Path) -> None:
+    """A shared library with the note of Go's linker and an interpreter stands for a program."""
+    source = (
+        f'.section .interp, "a"\n.asciz "{GLIBC}"\n'
+        '.section .note.go.buildid, "a", @note\n.long 4, 8, 4\n.ascii "Go\\0\\0"\n.quad 1\n'
+    )
+    command = ["gcc", "-x", "assembler", "-", "-shared", "-nostdlib", "-o", tmp_path / "program"]
+    subprocess.run(command, input=source, text=True, check=True)
+    program = Program((tmp_path / "program").read_bytes())
+    tree = root_of({"/usr/bin/of_go": program, GLIBC: Program(elf())})
+    assert unserved_programs(tree, [usage("/usr/bin/of_go")]) == {"/usr/bin/of_go": "of Go"}
 
 
 @pytest.mark.parametrize("number", [1, 5])
