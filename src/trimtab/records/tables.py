@@ -272,8 +272,53 @@ LINES_BY_YEAR = pa.schema(
     ]
 )
 
-MAY_BE_NEGATIVE = {"exit_code", "priority", "score"}
+# One row a run of a learning workload on Spark: trained, used and measured at settings of its own.
+# A run that failed is a row too; what it did not come to measure is null.
+CHARACTERIZATION_RUNS = pa.schema(
+    [
+        ("workload", _text),  # {data}_{method}
+        ("data", _text),
+        ("method", _text),
+        ("task", _text),  # classification | regression | clustering
+        ("records", _int),  # of the whole data set, those held out for its quality included
+        ("features", _int),
+        ("engine", _text),  # Spark's master, as local[2] or spark://HOST:PORT
+        ("phase", _text),  # defaults | platform | hyper | joint
+        ("varied", _text),  # parameters that differ from their defaults, joined by +; may be empty
+        ("settings", _text),  # JSON: every platform parameter and hyperparameter, by name
+        ("repeat", _int),  # 0, 1, ...
+        ("complete", _bool),  # false: it failed
+        ("error", _text),  # why; empty for a complete one
+        ("quality", _float),  # on records that were held out of training; higher is better
+        ("quality_measure", _text),  # accuracy | f1 | r2 | silhouette
+        ("train_s", _float),
+        ("train_s_per_1000_records", _float),  # of the records that were trained on
+        ("inference_records_per_s", _float),
+        ("price_usd", _float),  # of the training, modelled: by the hour and by the GB
+        ("tasks", _int),  # of Spark, of training and inference together, as the sums that follow
+        ("task_s", _float),  # the time that tasks held their slots
+        ("deserialization_s", _float),
+        ("shuffle_wait_s", _float),  # for what other tasks had written
+        ("shuffle_read_bytes", _int),
+        ("shuffle_write_bytes", _int),
+        ("gc_s", _float),
+        ("executor_cpu_s", _float),  # of the tasks' own threads
+        ("cpu_s", _float),  # of all of Spark's processes here
+        ("peak_rss_bytes", _int),  # likewise
+        ("network_bytes", _int),  # sent by this machine in the run, loopback included
+        ("energy_j", _float),  # of the machine, of training and inference
+        ("energy_source", _text),  # measured | modelled | unknown (then the joules are null)
+        ("wall_s", _float),  # of the run: data at hand, trained, used, judged and measured
+        ("own_s", _float),  # of these, our own beside Spark's
+        ("started", _text),  # ISO 8601, UTC
+    ]
+)
+
+MAY_BE_NEGATIVE = {"exit_code", "priority", "score", "quality"}
 WORDS = {
+    "task": {"classification", "regression", "clustering"},
+    "phase": {"defaults", "platform", "hyper", "joint"},
+    "quality_measure": {"accuracy", "f1", "r2", "silhouette"},
     "energy_source": {"measured", "modelled", "unknown"},
     "type": {"file", "folder", "link", "other"},
     "end": {"finished", "evicted", "migrated", "failed", "level"},
@@ -283,5 +328,6 @@ NEVER_NULL = {
     *(name for name in LIBRARIES.names if name not in ("build_id", "reason")),
     *(name for name in FILES.names if name != "reason"),
     *(name for name in SCHEDULED.names if name != "energy_j"),
+    *("phase", "varied", "settings", "complete", "wall_s"),
     *("end_s", "end", "busy_core_s", "down_s", "time_s", "pending", "running"),
 }
