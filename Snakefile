@@ -57,6 +57,7 @@ wildcard_constraints:
     seed=r"[0-9]+",
     machine=r"[0-9]+",
     code_base=r"[a-z0-9_]+",
+    characterization=r"[a-z0-9_]+",
     image="python|pytorch|pytorch_larger",  # another archive in build/images is somebody's own
 
 
@@ -68,6 +69,7 @@ include: "rules/fleet.smk"
 include: "rules/tune.smk"
 include: "rules/schedule.smk"
 include: "rules/growth.smk"
+include: "rules/characterize.smk"
 include: "rules/evaluate.smk"
 
 
@@ -78,6 +80,7 @@ localrules:
     tune,
     schedule,
     growth,
+    characterizations,
     evaluate,
 
 
@@ -115,6 +118,11 @@ rule schedule:
 rule growth:
     input:
         growths(),
+
+
+rule characterizations:
+    input:
+        characterized("runs.parquet"),
 
 
 rule evaluate:

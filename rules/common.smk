@@ -275,6 +275,24 @@ def growths():
     )
 
 
+def characterize_stage(wildcards):
+    asked = CONFIG.option("characterization", wildcards.characterization)
+    return stages.CharacterizeStage(
+        characterization=asked,
+        workloads=CONFIG.options("learning", asked.workloads),
+        hardware=CONFIG.option("hardware", wildcards.hardware),
+    )
+
+
+def characterized(file):
+    """A file of the stage `characterize`, for every cell of the experiment."""
+    return expand(
+        f"results/characterize/{{characterization}}/{{hardware}}/{file}",
+        characterization=EXPERIMENT.characterizations,
+        hardware=EXPERIMENT.hardware,
+    )
+
+
 def machines():
     """The hardware that an experiment runs on or schedules on, each once."""
     node_types = [

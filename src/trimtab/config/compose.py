@@ -39,6 +39,7 @@ class Configurations:
             self._check_fleet(fleet)
         self._check_schedule()
         self._check_tune()
+        self._check_characterizations()
 
     def option(self, group: str, name: str) -> Any:
         """Return what `conf/{group}/{name}.yaml` says, after the experiment and the overrides."""
@@ -167,6 +168,11 @@ class Configurations:
                     " experiment.tune.inference_alone: true given, expected false, as the model of"
                     f" {name} is used on a device that is not here"
                 )
+
+    def _check_characterizations(self) -> None:
+        """Raise ConfigError where a characterization, or a workload that it names, is wrong."""
+        for name in self.root.experiment.characterizations:
+            self.options("learning", self.option("characterization", name).workloads)
 
     def inference_workload(self, name: str) -> Workload | None:
         """Return the workload that uses the model that the workload `name` trains, if it says so.

@@ -12,6 +12,8 @@ from trimtab.config.groups.code_base import CodeBase
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.groups.experiment import Experiment
 from trimtab.config.groups.hardware import Hardware
+from trimtab.config.groups.learning.characterization import Characterization
+from trimtab.config.groups.learning.workload import LearningWorkload
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.config.groups.trace import TraceConfig
@@ -74,6 +76,8 @@ class Root:
     objective: Objective
     tuner: TunerConfig
     code_base: CodeBase
+    learning: LearningWorkload
+    characterization: Characterization
     experiment: Experiment
     profiling: Profiling = about("The measured runs.", factory=Profiling)
     settle: Settle = about("The runs that show what is missed.", factory=Settle)

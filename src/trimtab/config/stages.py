@@ -25,6 +25,8 @@ from trimtab.config.groups.code_base import CodeBase
 from trimtab.config.groups.debloat import Debloat, Fallback, Share
 from trimtab.config.groups.experiment import Experiment, Platform
 from trimtab.config.groups.hardware import Hardware
+from trimtab.config.groups.learning.characterization import Characterization
+from trimtab.config.groups.learning.workload import LearningWorkload
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.config.groups.trace import TraceConfig
@@ -141,6 +143,15 @@ class GrowthStage:
 
     code_base: CodeBase
     tip: str
+
+
+@dataclass(config=CHECKED)
+class CharacterizeStage:
+    """What characterizing learning workloads on Spark depends on; `hardware` tells the power."""
+
+    characterization: Characterization
+    workloads: Annotated[list[LearningWorkload], satisfying(len, "at least one workload")]
+    hardware: Hardware
 
 
 @dataclass(config=CHECKED)

@@ -295,7 +295,7 @@ CHARACTERIZATION_RUNS = pa.schema(
         ("train_s_per_1000_records", _float),  # of the records that were trained on
         ("inference_records_per_s", _float),
         ("price_usd", _float),  # of the training, modelled: by the hour and by the GB
-        ("tasks", _int),  # of Spark, of training and inference together, as the sums that follow
+        ("tasks", _int),  # of Spark, in the whole run, as the sums that follow
         ("task_s", _float),  # the time that tasks held their slots
         ("deserialization_s", _float),
         ("shuffle_wait_s", _float),  # for what other tasks had written
@@ -306,7 +306,7 @@ CHARACTERIZATION_RUNS = pa.schema(
         ("cpu_s", _float),  # of all of Spark's processes here
         ("peak_rss_bytes", _int),  # likewise
         ("network_bytes", _int),  # sent by this machine in the run, loopback included
-        ("energy_j", _float),  # of the machine, of training and inference
+        ("energy_j", _float),  # of the run
         ("energy_source", _text),  # measured | modelled | unknown (then the joules are null)
         ("wall_s", _float),  # of the run: data at hand, trained, used, judged and measured
         ("own_s", _float),  # of these, our own beside Spark's

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,25 +66,31 @@ class Session:
 
 
 @contextmanager
-def spark_session(folder: Path, slots: int = 2, master: str | None = None) -> Iterator[Session]:
+def spark_session(
+    folder: Path,
+    slots: int = 2,
+    master: str | None = None,
+    settings: Mapping[str, str] | None = None,
+) -> Iterator[Session]:
     """Yield a session of `slots` slots, whose event log goes to `folder`.
 
     It runs within one Java process (`local[slots]`) unless `master` is a stand-alone cluster's
-    URL. Starting takes seconds: use one for many jobs. Only one runs at a time in a process.
+    URL. `settings` are Spark's own, by name. Starting takes seconds: use one for many jobs. Only
+    one runs at a time in a process; its driver's memory is that of the first.
     Raises UserError when Spark or Java is missing.
     """
     use_spark()
     from pyspark import SparkConf, SparkContext
 
     folder.mkdir(parents=True, exist_ok=True)
-    settings = SparkConf().setAppName("trimtab").setMaster(master or f"local[{slots}]")
-    settings.setAll(list(_SETTINGS.items()))
-    settings.set("spark.cores.max", str(slots))
-    settings.set("spark.eventLog.dir", folder.absolute().as_uri())
-    settings.set("spark.local.dir", str(folder.absolute() / "blocks"))
+    conf = SparkConf().setAppName("trimtab").setMaster(master or f"local[{slots}]")
+    conf.setAll(list({**_SETTINGS, **(settings or {})}.items()))
+    conf.set("spark.cores.max", str(slots))
+    conf.set("spark.eventLog.dir", folder.absolute().as_uri())
+    conf.set("spark.local.dir", str(folder.absolute() / "blocks"))
     with warnings.catch_warnings():  # it warns of a pandas newer than it, which is not used here
         warnings.simplefilter("ignore", FutureWarning)
-        context = SparkContext(conf=settings)
+        context = SparkContext(conf=conf)
     try:
         yield Session(context, slots, folder)
     finally:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 
-from standalone_cluster import spark_cluster  # isort: skip
+from trimtab.spark.standalone import spark_cluster
 
 JOB = """
 import sys

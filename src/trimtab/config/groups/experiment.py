@@ -127,17 +127,27 @@ class Experiment:
         "Names of files in `conf/code_base/`: how many lines these have, and from when.",
         factory=list,
     )
+    characterizations: Names = about(
+        "Names of files in `conf/characterization/`: what parameters do to learning on Spark.",
+        factory=list,
+    )
     title: str = about("Heading of the report.", default="", report_only=True)
 
     @model_validator(mode="after")
     def _has_something_to_run(self) -> Self:
-        if not (self.targets or self.schedule.policies or self.tune.tuners or self.growth):
+        if not (
+            self.targets
+            or self.schedule.policies
+            or self.tune.tuners
+            or self.growth
+            or self.characterizations
+        ):
             expected = (
-                "at least one target with its workloads, a schedule, something to tune, or a"
-                " code base whose growth is told"
+                "at least one target with its workloads, a schedule, something to tune, a"
+                " code base whose growth is told, or a characterization"
             )
             raise InvalidValueError("targets", {}, expected)
-        if (self.targets or self.tune.tuners) and not self.hardware:
+        if (self.targets or self.tune.tuners or self.characterizations) and not self.hardware:
             raise InvalidValueError("hardware", [], "at least one name")
         return self
 

@@ -1,0 +1,18 @@
+"""Rule characterize: learning workloads on Spark, at many settings."""
+
+import argparse
+from pathlib import Path
+
+from trimtab.supervision import supervised
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--config", required=True, help="a CharacterizeStage as JSON")
+parser.add_argument("--output", type=Path, required=True, help="folder of runs.parquet")
+arguments = parser.parse_args()
+
+with supervised():
+    from trimtab.characterization.characterize import characterize
+    from trimtab.config.stages import CharacterizeStage, load
+
+    stage = load(arguments.config, CharacterizeStage)
+    characterize(stage, arguments.output, lambda text: print(text, flush=True))

@@ -1,0 +1,174 @@
+"""The stage: every run of a characterization, each once, however often it has to go on."""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from trimtab.characterization.infrastructure import CpuTime, RunMeter, marked_processes
+from trimtab.characterization.joint import joint_runs
+from trimtab.characterization.journal import Journal
+from trimtab.characterization.plan import Cost, Run, Space, cost, key_of, ordered
+from trimtab.characterization.platform import slots
+from trimtab.characterization.session_process import (
+    SessionEndedError,
+    SparkProcess,
+    spark_process,
+)
+from trimtab.config.stages import CharacterizeStage
+from trimtab.locks import writing_in
+from trimtab.profiling.meters.machine import machine_meters
+from trimtab.profiling.meters.processes import RunProcesses
+from trimtab.profiling.profile import model_of
+from trimtab.records.parquet.files import write_table
+from trimtab.records.tables import CHARACTERIZATION_RUNS
+from trimtab.spark.home import use_spark
+from trimtab.spark.standalone import spark_cluster
+
+Tell = Callable[[str], None]
+
+
+def characterize(stage: CharacterizeStage, destination: Path, tell: Tell) -> None:
+    """Write `runs.parquet` to `destination`: rows of CHARACTERIZATION_RUNS, one a run.
+
+    What is to be run and how long it takes is told before. Finished runs are kept beside it, in
+    `journal.jsonl`, and not repeated when it is called again. A run that fails is a row with its
+    error. Raises UserError where Spark or Java is missing, and SessionEndedError where a session
+    does not start.
+    """
+    use_spark()
+    with writing_in(destination), TemporaryDirectory(prefix="trimtab-") as folder:
+        journal = Journal(destination / "journal.jsonl", stage)
+        space = Space(stage.characterization, stage.workloads)
+        defaults, varied = space.defaults(), space.one_at_a_time()
+        with marked_processes() as processes, _master(stage, Path(folder)) as master:
+            runner = _Runner(stage, journal, Path(folder), processes, master, tell)
+            tell(f"one parameter at a time: {runner.cost([*defaults, *varied])}")
+            runner.carry_out(run for run in defaults if run.repeat == 0)
+            tell(f"one parameter at a time: {runner.cost([*defaults, *varied])}")
+            runner.carry_out([*defaults, *varied])
+            first = {run.key for run in [*defaults, *varied]}
+            known = [row for row in journal.rows if key_of(row) in first]
+            joint = joint_runs(space, known, stage.characterization.joint_settings)
+            tell(f"parameters of high impact together: {runner.cost(joint)}")
+            runner.carry_out(joint)
+        wanted = first | {run.key for run in joint}
+        rows = [row for row in journal.rows if key_of(row) in wanted]
+        frame = pd.DataFrame(rows, columns=CHARACTERIZATION_RUNS.names)
+        whole = {each.name: "Int64" for each in CHARACTERIZATION_RUNS if each.type == pa.int64()}
+        write_table(destination / "runs.parquet", CHARACTERIZATION_RUNS, frame.astype(whole))
+
+
+@contextmanager
+def _master(stage: CharacterizeStage, folder: Path) -> Iterator[str | None]:
+    """Yield the URL of the master that is asked for, None for a Spark within one process."""
+    asked = stage.characterization
+    if asked.master == "local":
+        yield None
+    elif asked.master == "standalone":
+        space = Space(asked, stage.workloads)
+        every = [run.platform for run in [*space.defaults(), *space.one_at_a_time()]]
+        levels = {name: [each[name] for each in every] for name in every[0]}
+        executors, cores = max(levels["executors"]), max(levels["cores"])
+        memory_mib = executors * max(levels["memory_mib"])
+        with spark_cluster(folder / "cluster", 1, executors * cores, memory_mib) as url:
+            yield url
+    else:
+        yield asked.master
+
+
+@dataclass
+class _Runner:
+    """Carries out runs that are not finished, in as few sessions as their order allows."""
+
+    stage: CharacterizeStage
+    journal: Journal
+    folder: Path
+    processes: RunProcesses
+    master: str | None
+    tell: Tell
+    starts_s: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._meters = machine_meters(model_of(self.stage.hardware))
+        self._numbers = itertools.count()
+
+    def cost(self, runs: Iterable[Run]) -> Cost:
+        """Return what those of `runs` that are not finished will take."""
+        start_s = sum(self.starts_s) / len(self.starts_s) if self.starts_s else 0.0
+        warm_up_runs = self.stage.characterization.warm_up_runs
+        return cost(self._left(runs), self.journal.rows, warm_up_runs, start_s)
+
+    def carry_out(self, runs: Iterable[Run]) -> None:
+        """Carry out those of `runs` that are not finished."""
+        left = self._left(runs)
+        while left:
+            _, together = next(itertools.groupby(left, lambda run: (run.repeat, run.session)))
+            self._in_one_session(list(together))
+            left = self._left(left)
+
+    def _left(self, runs: Iterable[Run]) -> list[Run]:
+        return [run for run in ordered(runs) if not self.journal.has(run)]
+
+    def _in_one_session(self, runs: Sequence[Run]) -> None:
+        """Carry out runs until all are finished, or one has ended the session."""
+        asked = self.stage.characterization
+        folder = self.folder / f"session-{next(self._numbers)}"
+        with spark_process(folder, self.master, runs[0].platform, asked.price) as spark:
+            self.starts_s.append(spark.start_s)
+            cpu_time = CpuTime()
+            warm: set[str] = set()
+            for run in runs:
+                if run.workload.name not in warm:
+                    warm.add(run.workload.name)
+                    for _ in range(asked.warm_up_runs):
+                        row, has_ended = self._run(run, spark, cpu_time)
+                        if has_ended:
+                            self._finished(run, row)
+                            return
+                row, has_ended = self._run(run, spark, cpu_time)
+                self._finished(run, row)
+                if has_ended:
+                    return
+
+    def _run(self, run: Run, spark: SparkProcess, cpu_time: CpuTime) -> tuple[dict[str, Any], bool]:
+        """Carry out a run; return its row, and whether the session has ended with it."""
+        asked = self.stage.characterization
+        row: dict[str, Any] = dict.fromkeys(CHARACTERIZATION_RUNS.names)
+        row |= {
+            "workload": run.workload.name,
+            "data": run.workload.data,
+            "method": str(run.workload.method),
+            "task": str(run.workload.method.task),
+            "engine": self.master or f"local[{slots(run.platform)}]",
+            "phase": run.phase,
+            "varied": "+".join(run.varied),
+            "settings": run.settings,
+            "repeat": run.repeat,
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        meter = RunMeter(self.processes, cpu_time, self._meters)
+        answer: dict[str, Any] | str
+        try:
+            answer = spark.ask(run, meter, asked.sample_interval_s, asked.longest_run_s)
+            has_ended = False
+        except SessionEndedError as error:
+            answer, has_ended = str(error), True
+        row |= meter.finish()
+        if isinstance(answer, str):
+            return {**row, "complete": False, "error": answer}, has_ended
+        own_s = row["own_s"] + answer["own_s"]
+        return {**row, **answer, "own_s": own_s, "complete": True, "error": ""}, has_ended
+
+    def _finished(self, run: Run, row: dict[str, Any]) -> None:
+        self.journal.add(row)
+        what = "+".join(run.varied) or "defaults"
+        outcome = f"{row['wall_s']:.1f} s" if row["complete"] else f"failed: {row['error']}"
+        self.tell(f"{run.workload.name}, {what}, repeat {run.repeat}: {outcome}")

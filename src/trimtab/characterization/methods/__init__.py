@@ -1,0 +1,1 @@
+"""The methods that learn: a module a family, each with a function `fit`."""

@@ -1,0 +1,33 @@
+"""What every method is given, and what it makes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from trimtab.characterization.data import DataSet
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True)
+class Training:
+    """What is learned from: `frame` has the records of `data` that are not held out.
+
+    Its columns are `values`, an array of numbers, the same as a vector, `features`, and `label`.
+    As many tasks as there are `slots` run at a time.
+    """
+
+    frame: DataFrame
+    data: DataSet
+    slots: int
+    seed: int
+
+
+class FittedModel(Protocol):
+    """A model on Spark, as MLlib has them."""
+
+    def transform(self, frame: DataFrame) -> DataFrame:
+        """Return a frame with `label` and `prediction`, and for clusterings `features`."""
+        ...

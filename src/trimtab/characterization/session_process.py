@@ -1,0 +1,158 @@
+"""A session of Spark in a process of its own, so that its end, however it comes, ends one run.
+
+The two processes talk over a socket: a request is a workload, its hyperparameters and a seed, an
+answer what `Application.run` measured, or why it failed. Requests are pickled by ourselves for
+ourselves.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from trimtab.characterization.infrastructure import RunMeter
+from trimtab.characterization.plan import Run
+from trimtab.characterization.platform import Values, slots, spark_settings
+from trimtab.config.groups.learning.characterization import Price
+from trimtab.errors import TrimtabError
+
+_START_S = 600.0
+_END_S = 20.0
+_MOST_TEXT = 400
+
+
+class SessionEndedError(TrimtabError):
+    """The process of a session has ended, or had to be ended, before it answered."""
+
+
+@dataclass(frozen=True)
+class SparkProcess:
+    """A started session: `pid` is its process', `start_s` how long it took to start."""
+
+    connection: Connection
+    process: "subprocess.Popen[bytes]"
+    log: Path
+    start_s: float
+
+    @property
+    def pid(self) -> int:
+        """The number of its process."""
+        return self.process.pid
+
+    def ask(
+        self, run: Run, meter: RunMeter, interval_s: float, longest_s: float
+    ) -> dict[str, Any] | str:
+        """Return what a run measured, or why it failed; `meter` is read every `interval_s`.
+
+        Raises SessionEndedError where the session did not survive, or took longer than `longest_s`.
+        """
+        deadline_s = time.monotonic() + longest_s
+        try:
+            self.connection.send((run.workload, dict(run.hyperparameters), run.repeat))
+            while not self.connection.poll(interval_s):
+                meter.sample()
+                if time.monotonic() > deadline_s:
+                    raise SessionEndedError(f"ended after {longest_s:g} s, the longest a run takes")
+            answer: dict[str, Any] | str = self.connection.recv()
+        except (EOFError, OSError):
+            raise SessionEndedError(f"Spark ended during the run; {_tail(self.log)}") from None
+        return answer
+
+
+@contextmanager
+def spark_process(
+    folder: Path, master: str | None, platform: Values, price: Price
+) -> Iterator[SparkProcess]:
+    """Start a session on `master`, None for one process, that keeps its files in `folder`.
+
+    It has ended, with all that it started, when the block does. Raises SessionEndedError where it
+    does not start.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    here, there = Pipe()
+    log = folder / "log"
+    began_s = time.monotonic()
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-c", f"from {__name__} import serve; serve({there.fileno()})"],
+            pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+        )  # fmt: skip
+    there.close()
+    started: set[psutil.Process] = set()
+    try:
+        here.send((folder, master, dict(platform), price))
+        if not here.poll(_START_S):
+            raise SessionEndedError(f"Spark did not start in {_START_S:g} s; {_tail(log)}")
+        try:
+            here.recv()
+        except (EOFError, OSError):
+            raise SessionEndedError(f"Spark did not start; {_tail(log)}") from None
+        started |= _family(process)
+        yield SparkProcess(here, process, log, time.monotonic() - began_s)
+        with suppress(OSError):
+            here.send(None)
+    finally:
+        here.close()
+        _end(process, started)
+
+
+def serve(descriptor: int) -> None:
+    """Run a session in this process, for the one at the other end of the socket `descriptor`."""
+    from trimtab.characterization.application import Application
+    from trimtab.spark.session import spark_session
+
+    connection = Connection(descriptor)
+    folder, master, platform, price = connection.recv()
+    settings = spark_settings(platform, local=master is None)
+    with spark_session(folder, slots(platform), master, settings) as session:
+        application = Application(session, platform, price)
+        connection.send("ready")
+        while (asked := connection.recv()) is not None:
+            try:
+                answer: dict[str, Any] | str = application.run(*asked)
+            except Exception as error:  # whatever a method raises is what its run came to
+                answer = shortened(str(error) or repr(error))
+            session.context._jsc.sc().applicationId()  # raises where Spark has ended
+            connection.send(answer)
+
+
+def shortened(text: str) -> str:
+    """Return a text in one line of a limited length; of Java's errors that is what happened."""
+    return " ".join(text.split())[:_MOST_TEXT]
+
+
+def _tail(log: Path) -> str:
+    with suppress(OSError):
+        return "its log ends in: " + shortened(log.read_text(errors="replace")[-_MOST_TEXT:])
+    return "it left no log"
+
+
+def _end(process: "subprocess.Popen[bytes]", started: set[psutil.Process]) -> None:
+    """Wait for a process that is about to end; then kill it, what it has `started`, and the rest.
+
+    What it had started cannot be told any more where it has ended by itself.
+    """
+    family = started | _family(process)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_END_S)
+    process.kill()
+    for each in family:
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
+    process.wait()
+    psutil.wait_procs(family, timeout=_END_S)
+
+
+def _family(process: "subprocess.Popen[bytes]") -> set[psutil.Process]:
+    try:
+        return set(psutil.Process(process.pid).children(recursive=True))
+    except psutil.NoSuchProcess:
+        return set()

@@ -1,0 +1,1 @@
+"""Learning workloads, and what they are characterized over."""
