@@ -15,6 +15,7 @@ parser.add_argument("--deflators", type=Path, nargs="*", default=[], help="defla
 parser.add_argument("--tunings", type=Path, nargs="*", default=[], help="trials.parquet")
 parser.add_argument("--growths", type=Path, nargs="*", default=[], help="lines.parquet")
 parser.add_argument("--fleets", type=Path, nargs="*", default=[], help="fleet.json")
+parser.add_argument("--characterizations", type=Path, nargs="*", default=[], help="runs.parquet")
 parser.add_argument("--output", type=Path, required=True, help="folder of the results")
 arguments = parser.parse_args()
 
@@ -32,6 +33,7 @@ with supervised():
         arguments.tunings,
         arguments.growths,
         arguments.fleets,
+        arguments.characterizations,
         arguments.output,
     )
     print(report)

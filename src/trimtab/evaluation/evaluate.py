@@ -23,6 +23,7 @@ def evaluate_experiment(
     tunings: Sequence[Path],
     growths: Sequence[Path],
     fleets: Sequence[Path],
+    characterizations: Sequence[Path],
     destination: Path,
 ) -> Path:
     """Write the evaluation to `destination` and return its `report.html`, as `evaluate` does.
@@ -30,10 +31,12 @@ def evaluate_experiment(
     `usages` are the usage.json of profiles, `manifests` the manifest.json of debloated targets,
     `summaries` the summary.json of scheduled cells, each among the other files of its cell;
     `traces` are trace.json, `deflators` deflator_{objective}.json, `tunings` the trials.parquet
-    of tuned cells, `growths` lines.parquet, `fleets` the fleet.json of images that share layers.
-    The report's date is that of the newest profile, or without any of the newest of the rest.
+    of tuned cells, `growths` lines.parquet, `fleets` the fleet.json of images that share layers,
+    `characterizations` runs.parquet of characterized workloads. The report's date is that of the
+    newest profile, or without any of the newest of the rest.
     """
-    newest = max(path.stat().st_mtime for path in usages or [*summaries, *tunings, *growths])
+    others = [*summaries, *tunings, *growths, *characterizations]
+    newest = max(path.stat().st_mtime for path in usages or others)
     ran_on = [machine for machine in stage.hardware if machine.name in stage.experiment.hardware]
     return evaluate(
         Inputs(
@@ -46,6 +49,7 @@ def evaluate_experiment(
             tunings=tuple(path.parent for path in tunings),
             growths=tuple(growths),
             fleets=tuple(fleets),
+            characterizations=tuple(characterizations),
             tuners={tuner.name: tuner.label for tuner in stage.tuners},
             after={tuner.name: tuner.after for tuner in stage.tuners if tuner.after is not None},
             traces=tuple(traces),

@@ -12,7 +12,7 @@ from trimtab.evaluation.inputs.tunings import TunedCell
 from trimtab.records.built_environment import BuiltEnvironment, CompressedEnvironment
 from trimtab.records.images.fleet import Fleet
 from trimtab.records.manifest import Manifest
-from trimtab.records.tables import FILES
+from trimtab.records.tables import CHARACTERIZATION_RUNS, FILES
 from trimtab.records.usage import Usage
 from trimtab.records.used import UsedCode
 from trimtab.records.verdict import Verdict
@@ -44,8 +44,8 @@ class Inputs:
     `trimtab probe` found. `tunings` are folders of `tune`, whose last names are tuner, workload,
     hardware and objective; `tuners` are the tuners' labels, and `after` names for some of them the
     tuner whose ground truth they began with. `growths` are lines.parquet of `growth`,
-    `fleets` fleet.json, in folders FLEET/HARDWARE. `machine` and `date` say in words where and when
-    the runs were made.
+    `fleets` fleet.json, in folders FLEET/HARDWARE, and `characterizations` runs.parquet of
+    `characterize`. `machine` and `date` say in words where and when the runs were made.
     """
 
     experiment: str
@@ -57,6 +57,7 @@ class Inputs:
     tunings: tuple[Path, ...] = ()
     growths: tuple[Path, ...] = ()
     fleets: tuple[Path, ...] = ()
+    characterizations: tuple[Path, ...] = ()
     tuners: Mapping[str, str] = field(default_factory=dict)
     after: Mapping[str, str] = field(default_factory=dict)
     deflators: tuple[Path, ...] = ()
@@ -139,6 +140,10 @@ class Measurements:
     tunings: tuple[TunedCell, ...] = ()
     growths: tuple[pd.DataFrame, ...] = ()  # with the columns of LINES_BY_YEAR, by code base
     fleets: Mapping[str, Fleet] = field(default_factory=dict)
+    # With the columns of CHARACTERIZATION_RUNS: all runs of all workloads.
+    characterized: pd.DataFrame = field(
+        default_factory=lambda: pd.DataFrame(columns=CHARACTERIZATION_RUNS.names)
+    )
 
     @property
     def have_gpu_code(self) -> bool:

@@ -33,10 +33,16 @@ def load(inputs: Inputs) -> Measurements:
     Raises UserError when a file is missing, a trace is incomplete or a target was debloated for
     a workload whose profile is not given, and TrimtabError when a file contradicts itself.
     """
-    if not (inputs.debloats or inputs.schedules or inputs.tunings or inputs.growths):
+    if not (
+        inputs.debloats
+        or inputs.schedules
+        or inputs.tunings
+        or inputs.growths
+        or inputs.characterizations
+    ):
         raise UserError(
             f"experiment {inputs.experiment}: no debloated target, no schedule, nothing that was "
-            "tuned and no code base was given"
+            "tuned or characterized and no code base was given"
         )
     profiles = [_profile(folder) for folder in inputs.profiles]
     targets = [_target(folder) for folder in inputs.debloats]
@@ -64,9 +70,15 @@ def load(inputs: Inputs) -> Measurements:
     growths = [_read_rows(path, tables.LINES_BY_YEAR) for path in inputs.growths]
     _refuse_twice("code base", [(rows["code_base"].iloc[0],) for rows in growths])
     return Measurements(
-        inputs, tuple(targets), tuple(profiles), schedules, tuple(tunings), tuple(growths),
+        inputs,
+        tuple(targets),
+        tuple(profiles),
+        schedules,
+        tuple(tunings),
+        tuple(growths),
         _fleets(inputs.fleets),
-    )  # fmt: skip
+        _characterized(inputs.characterizations),
+    )
 
 
 def _fleets(paths: Sequence[Path]) -> dict[str, Fleet]:
@@ -127,6 +139,19 @@ def _tuning(folder: Path, inputs: Inputs) -> TunedCell:
     if (path := folder / "inference_alone.parquet").is_file():
         cell = replace(cell, alone=read_table(path, tables.INFERENCE))
     return cell
+
+
+def _characterized(paths: Iterable[Path]) -> pd.DataFrame:
+    """Return the runs of all files; a workload that ran on several engines is one on each."""
+    empty = pd.DataFrame(columns=tables.CHARACTERIZATION_RUNS.names)
+    frames = [_read_rows(path, tables.CHARACTERIZATION_RUNS) for path in paths]
+    runs = pd.concat(frames, ignore_index=True) if frames else empty
+    engines = runs.groupby("workload")["engine"].transform("nunique")
+    on_engine = runs["workload"] + " on " + runs["engine"].fillna("an unknown engine")
+    runs["workload"] = runs["workload"].where(engines <= 1, on_engine)
+    keys = _keys(runs, "workload", "phase", "settings", "repeat")
+    _refuse_twice("run of", keys)
+    return runs
 
 
 def _only(frame: pd.DataFrame, path: Path, columns: tuple[str, str]) -> tuple[str, str]:

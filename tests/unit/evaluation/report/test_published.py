@@ -41,6 +41,16 @@ SCHEDULING = {
     "accuracy_loss": 3,
     "sprinting": 1,
 }
+CHARACTERIZATION = {
+    "application_metrics": 6,
+    "platform_metrics": 12,
+    "infrastructure_metrics": 7,
+    "variability": 3,
+    "platform_impact": 4,
+    "hyper_impact": 6,
+    "tuning_levels": 10,
+    "multi_objective": 3,
+}
 OF_IMAGES = {"image_sizes", "removed_large_files", "image_run_cost", "image_power"}
 PAPER = "The Hidden Bloat in Machine Learning Systems"
 
@@ -276,9 +286,35 @@ def test_what_chapters_6_and_7_state_of_tuning_is_whole() -> None:
     assert {entry.place for entry in entries} == {"Section 6.4.5"}
 
 
+@pytest.mark.parametrize(("name", "rows"), CHARACTERIZATION.items())
+def test_what_chapter_5_states_is_whole(name: str, rows: int) -> None:
+    entries = published(name)
+    assert len(entries) == rows
+    assert {entry.place.rpartition(".")[0] for entry in entries} <= {"Section 5.2", "Section 5.3"}
+    assert places(name).startswith("Figure")
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "key", "value"),
+    [
+        ("application_metrics", "Figure 5.1c, MLlib", "median", 37_747),
+        ("infrastructure_metrics", "Figure 5.3a, MLlib", "high", 340 * 3600),
+        ("infrastructure_metrics", "Figure 5.3d, inference", "p75", 800 * 2**20),
+        ("variability", "Figure 5.4a, BLR", "spread_decades", 5),
+        ("tuning_levels", "Figure 5.8a, DDF-GBT, platform only", "best", 135),
+        ("tuning_levels", "Figure 5.8a, DDF-GBT, joint", "change_pct", -71),
+        ("multi_objective", "Figure 5.10, DGS-DT, joint", "price_change_pct", -54),
+    ],
+)
+def test_values_of_chapter_5_are_those_stated(name: str, row: str, key: str, value: float) -> None:
+    (entry,) = (entry for entry in published(name) if entry.row == row)
+    assert entry.number(key) == value
+
+
 def test_every_file_of_the_folder_is_asked_for() -> None:
     held = {yaml.safe_load(path.read_text()).get("holds") for path in FOLDER.glob("*/*.yaml")}
-    known = {*WORKLOADS, *OTHERS, *FIGURES, *SCHEDULING, *OF_IMAGES, "tuning", "multi_tenant"}
+    known = {*WORKLOADS, *OTHERS, *FIGURES, *SCHEDULING, *CHARACTERIZATION, *OF_IMAGES}
+    known |= {"tuning", "multi_tenant"}
     assert held == {None, *known}
 
 

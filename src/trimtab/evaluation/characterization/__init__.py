@@ -1,0 +1,1 @@
+"""Learning workloads on Spark: what platform parameters and hyperparameters do."""

@@ -1,0 +1,52 @@
+"""What the sections about characterized workloads share."""
+
+from functools import cached_property
+from typing import ClassVar
+
+import pandas as pd
+
+from trimtab.evaluation.report.section import Chapter, Section
+from trimtab.evaluation.report.tables import Column
+
+CHARACTERIZATION = Chapter("characterization", "Learning workloads on Spark", "Characterization")
+WORKLOAD = (Column("name", "Workload"),)
+DETAILS = Column("details", "Remark")
+# The thesis' deep ones, on BigDL there; all others are MLlib's in both.
+_DEEP = {"CNN", "GRU", "LENET5", "LSTM"}
+
+
+class CharacterizationSection(Section):
+    """A section about characterized workloads."""
+
+    chapter: ClassVar[Chapter | None] = CHARACTERIZATION
+
+    @property
+    def applies(self) -> bool:
+        """Whether any workload was characterized."""
+        return not self.runs.empty
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """All runs, with the columns of CHARACTERIZATION_RUNS."""
+        return self.measurements.characterized
+
+    @cached_property
+    def complete(self) -> pd.DataFrame:
+        """The runs that ended well, with the `library` of their method: MLlib or PyTorch."""
+        complete = self.runs[self.runs["complete"].astype(bool)]
+        return complete.assign(library=complete["method"].map(library_of))
+
+    @cached_property
+    def engines(self) -> str:
+        """What they ran on: Spark's masters."""
+        return ", ".join(sorted(map(str, self.runs["engine"].dropna().unique())))
+
+    @cached_property
+    def by_workload(self) -> dict[str, pd.DataFrame]:
+        """All runs of each workload, in the order of their first mention."""
+        return {str(name): own for name, own in self.runs.groupby("workload", sort=False)}
+
+
+def library_of(method: str) -> str:
+    """Return the library that a method is of."""
+    return "PyTorch" if str(method).upper() in _DEEP else "MLlib"

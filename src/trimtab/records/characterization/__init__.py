@@ -1,0 +1,1 @@
+"""What characterized runs say of parameters, for whoever reads them."""
