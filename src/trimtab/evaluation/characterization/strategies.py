@@ -1,11 +1,12 @@
 """Tuning one level or both, at equal budget: what each finds, and whether both find more.
 
 A strategy tries the configurations of one phase: of platform parameters, of hyperparameters, or of
-both together. Each knows the defaults beside. The budget is what the strategy with the fewest
-configurations has; of the others as many are drawn at random, again and again. In each draw the
-repeats of a configuration are resampled too, and the strategy's find is its best median: what is
-reported is the median of the finds and the interval in which 95 % of them lie. All strategies
-gain alike from the best being chosen by what was measured of it.
+both together. All are given the same parameters: of the first two those configurations count that
+vary nothing but what was varied together. Each knows the defaults beside. The budget is what the
+strategy with the fewest configurations has; of the others as many are drawn at random, again and
+again. In each draw the repeats of a configuration are resampled too, and the strategy's find is its
+best median: what is reported is the median of the finds and the interval in which 95 % of them lie.
+All strategies gain alike from the best being chosen by what was measured of it.
 """
 
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from trimtab.records.characterization.impact import CONFIDENCE, LEAST_REPEATS, NOT_SHOWN
+from trimtab.records.characterization.settings import varied_in
 
 # By phase: what the strategy tunes.
 STRATEGIES = {"platform": "platform only", "hyper": "hyper only", "joint": "joint"}
@@ -64,6 +66,10 @@ def compare(runs: pd.DataFrame, metric: str) -> Comparison | None:
     """
     more_is_better = METRICS[metric]
     defaults = _measured(runs[runs["phase"] == "defaults"], metric)
+    joint = runs.loc[runs["phase"] == "joint", "varied"]
+    together = {name for varied in joint for name in varied_in(varied)}
+    of_these = runs["varied"].map(lambda varied: together.issuperset(varied_in(varied)))
+    runs = runs[of_these.astype(bool)]
     tried = {
         phase: [
             _measured(of_it, metric)

@@ -21,7 +21,7 @@ def factors(setting: Mapping[str, Any], repeat: int) -> dict[str, float]:
     """Each level has a factor of its own: 0.8 at best on one level, 0.8 * 0.5 on both."""
     train_s = 10.0 * (1 + 0.001 * repeat)
     train_s *= 0.8 if setting.get("executors") == 2 else 1
-    train_s *= {2: 0.5, 5: 1, 9: 2}[setting.get("depth", 5)]
+    train_s *= {2: 0.5, 5: 1, 6: 1.2, 7: 1.4, 9: 2}[setting.get("depth", 5)]
     return {"train_s": train_s, "quality": 0.9, "inference_records_per_s": 1000 / train_s}
 
 
@@ -43,7 +43,7 @@ def test_the_better_single_level_and_what_both_find() -> None:
 
 
 def test_more_budget_finds_the_best_of_both() -> None:
-    levels = [{"depth": 2}, {"depth": 9}, {"iterations": 10}, {"iterations": 40}]
+    levels = [{"depth": depth} for depth in (2, 6, 7, 9)]
     platform = [{"executors": n} for n in (2, 3, 4, 5)]
     found = compared(measured([{}, *platform, *levels, *JOINT], factors))
     assert (found.budget, found.single, found.verdict) == (4, "hyper", "better")
@@ -66,6 +66,14 @@ def test_equal_and_worse() -> None:
     worse = compared(measured(EVERY, spoiled), "quality")
     assert (worse.verdict, worse.is_reached) == ("worse", False)
     assert worse.change_pct.median == pytest.approx(100 * (0.5 / 0.9 - 1))
+
+
+def test_only_what_is_varied_together_counts() -> None:
+    """Else a single level would spend its budget on parameters that joint tuning leaves alone."""
+    alone = [{"iterations": iterations} for iterations in (10, 40, 80)]
+    best = {"train_s": 1e-3}
+    rows = measured(EVERY, factors) + measured(alone, lambda *_: best)
+    assert compared(rows) == compared(measured(EVERY, factors))
 
 
 @settings(max_examples=10)
