@@ -58,12 +58,12 @@ class LibraryFiles:
         """Return in words why the run with this record did not use the slim libraries, or None.
 
         It was in `root`. Without a fallback in the environment nothing is noted, and nothing can be
-        said.
+        said; nor where no program has to load it, as those that INIT starts.
         """
         if self.fallback is None:
             return None
         mapped = _mapped(record, root)
-        if self.fallback not in mapped:
+        if self.fallback not in mapped and (root is None or not root.is_started_by_init):
             return (
                 "no process of it used the slim environment; does the program name the original"
                 " one, its interpreter or a folder of it?"

@@ -52,6 +52,11 @@ class Root:
                     " take a folder elsewhere"
                 )
 
+    @property
+    def is_started_by_init(self) -> bool:
+        """Whether it is a slim one whose programs are started by INIT."""
+        return (self.folder / STARTED_BY_INIT).is_file()
+
     def binding(self, *paths: Path) -> Self:
         """Return the root with `paths` of this machine in it too, by each name that they have."""
         binds = {*self.binds, *_names(paths)}
@@ -172,7 +177,7 @@ class Root:
             groups = ",".join(map(str, (user.group, *user.groups)))
             words += ["--user", f"{user.number}:{groups}"]
         starter = f"/{INIT}"
-        if (self.folder / STARTED_BY_INIT).is_file() and command[0] != starter:
+        if self.is_started_by_init and command[0] != starter:
             command = [starter, *command]
         return [*words, str(self.folder), "--", *command]
 
