@@ -182,12 +182,18 @@ static void check_executable(const char *path) {
             "or profile the workload with what it does now", "");
 }
 
+/* Who looks for a program along PATH goes on where one may not be executed. */
+static int may_be_executed(long folder, const char *path) {
+  enum { MAY_EXECUTE = 1 };
+  return !KERNEL(__NR_faccessat, folder, path, MAY_EXECUTE, 0);
+}
+
 /* Not of one that has rights of its own: it would lose them. */
 static int asks_for_init(long folder, const char *path) {
   enum { RIGHTS_OF_OWNERS = 06000 };
   struct status status;
   char attribute[64];
-  if (!has_init || !sees_environment() || (*path != '/' && (int)folder != AT_FDCWD)) return 0;
+  if (!has_init || !sees_environment() || !may_be_executed(folder, path)) return 0;
   long file = open_path(folder, path, O_RDONLY | O_NONBLOCK, 0);
   if (file < 0) return 0;
   int asks = !KERNEL(__NR_fstat, file, &status, 0, 0) && !(status.mode & RIGHTS_OF_OWNERS) &&
@@ -229,7 +235,7 @@ void prepare_start(struct start *start, struct walk *walk, long folder, const ch
     if (!begins_with(head.bytes, "#!")) {
       choose_preload(start, scripts ? word : path, (const uint8_t *)head.bytes, variables);
       start->by_init = !*start->interpreter && *called && (*called == '/' || (int)begin == AT_FDCWD) &&
-                       asks_for_init(folder, path);
+                       may_be_executed(begin, called) && asks_for_init(folder, path);
       return;
     }
     if (!read_first_line(head.bytes, word, argument)) return;

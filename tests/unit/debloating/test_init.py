@@ -49,6 +49,9 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     (root / "srv/way").symlink_to("deep/more")
     (root / "srv/leads").symlink_to("way/last")
     subprocess.run(["cp", root / "probe", root / "srv/program"], check=True)
+    (root / "opt").mkdir()
+    subprocess.run(["cp", root / "probe", root / "opt/probe"], check=True)
+    (root / "opt/probe").chmod(0o644)
     (root / "srv/script").write_text("#!/srv/program stat\n")
     (root / "srv/script").chmod(0o755)
     subprocess.run(["cp", "-a", root, slim], check=True)
@@ -225,9 +228,11 @@ def test_what_outlives_the_program_is_served(roots: tuple[Path, Path]) -> None:
     assert sorted(found.stdout.splitlines()) == sorted(run(roots[0], *words).stdout.splitlines())
 
 
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root may do so")
 FIRST = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
+@AS_ROOT
 def test_it_is_the_first_process_of_a_container(roots: tuple[Path, Path]) -> None:
     done = run(
         roots[1], "cat /srv/text", "exec /srv/script", "exit 3", before=[f"/{INIT}"], wrapped=FIRST
@@ -238,6 +243,7 @@ def test_it_is_the_first_process_of_a_container(roots: tuple[Path, Path]) -> Non
     assert killed.returncode == 128 + 9  # it cannot end by a signal
 
 
+@AS_ROOT
 def test_without_the_right_to_trace_others(roots: tuple[Path, Path]) -> None:
     """As in a container: who became another user and then another program can be looked at."""
     without = ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"]
@@ -273,7 +279,8 @@ def test_where_another_asks_it_says_that_nothing_comes_back(
 
 SHELL_SCRIPT = """
 cat /srv/text; /probe 'cat /srv/looked' 'exec /srv/script'; cd /srv; ../probe 'cat deep/inner'
-./script more; cat lost; exec /srv/program 'cat /srv/many/1' 'exit 5'
+PATH=/opt:/; probe 'cat lost'; /opt/probe; ./script more
+exec /srv/program 'cat /srv/many/1' 'exit 5'
 """
 
 
@@ -286,6 +293,7 @@ def test_a_program_of_glibc_has_it_start_others(roots: tuple[Path, Path]) -> Non
                 [*more, "/bin/sh", "-c", SHELL_SCRIPT], PurePath("/"), None
             )
             done = subprocess.run(command, env={"PATH": "/usr/bin:/bin"}, capture_output=True)
+            assert b"cat lost 5 lost" in done.stdout
             ended.append((done.stdout, done.stderr, done.returncode))
         assert ended[0] == ended[1]
         assert ended[0][2] == 5
@@ -305,7 +313,7 @@ def test_under_strict_who_waits_for_a_served_program_ends_likewise(
     assert paths_in(record) == {"srv/lost"}
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
+@AS_ROOT
 @pytest.mark.parametrize(
     "words",
     [
@@ -326,7 +334,7 @@ def test_where_the_root_may_not_be_written(roots: tuple[Path, Path], words: str)
     assert (found.stderr, found.returncode) == (expected.stderr, expected.returncode)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
+@AS_ROOT
 def test_what_is_not_found_elsewhere_is_said(roots: tuple[Path, Path]) -> None:
     nobody = User("nobody", 65534, 65534, (), "/")
     found = run(roots[1], "cd /srv/deep", before=[f"/{INIT}"], user=nobody)
