@@ -65,7 +65,7 @@ def pages(name: str, table: np.ndarray) -> set[int]:
     return {
         page
         for address, size in zip(table["address"].tolist(), table["size"].tolist(), strict=True)
-        for page in range(address // 4096, (address + (size & ~1) - 1) // 4096 + 1)
+        for page in range(address // 4096, (address + (size & ~4095) - 1) // 4096 + 1)
     }
 
 

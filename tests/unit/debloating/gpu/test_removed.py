@@ -65,7 +65,7 @@ def with_pages_back(elf: Elf, slim: Path, removed: RemovedPages) -> bytes:
     original = elf.data.tobytes()
     for hole in removed.holes:
         at = int(elf.offsets_of(np.array([hole["address"]], np.int64))[0])
-        size = int(hole["size"]) & ~1
+        size = int(hole["size"]) & ~4095
         image[at : at + size] = bytes(size)
     for piece in removed.pieces:
         at = int(elf.offsets_of(np.array([piece["address"]], np.int64))[0])
