@@ -104,7 +104,8 @@ class Application:
         return frame
 
 
-def _quality(task: LearningTask, model: FittedModel, held_out: DataFrame) -> float:
+def _quality(task: LearningTask, model: FittedModel, held_out: DataFrame) -> float | None:
+    """Return how well a model does; None where it has all records in one cluster."""
     from pyspark.ml import evaluation
 
     evaluators = {
@@ -113,7 +114,11 @@ def _quality(task: LearningTask, model: FittedModel, held_out: DataFrame) -> flo
         LearningTask.CLUSTERING: evaluation.ClusteringEvaluator,
     }
     evaluator = evaluators[task](metricName=_MEASURES[task])
-    return float(evaluator.evaluate(model.transform(held_out)))
+    predicted = model.transform(held_out)
+    is_clustering = task == LearningTask.CLUSTERING
+    if is_clustering and predicted.select("prediction").distinct().count() < 2:
+        return None
+    return float(evaluator.evaluate(predicted))
 
 
 def price_usd(price: Price, train_s: float, cores: int, sent_bytes: int) -> float:

@@ -289,7 +289,7 @@ CHARACTERIZATION_RUNS = pa.schema(
         ("repeat", _int),  # 0, 1, ...
         ("complete", _bool),  # false: it failed
         ("error", _text),  # why; empty for a complete one
-        ("quality", _float),  # on records that were held out of training; higher is better
+        ("quality", _float),  # on records held out, higher is better; null of one cluster
         ("quality_measure", _text),  # accuracy | f1 | r2 | silhouette
         ("train_s", _float),
         ("train_s_per_1000_records", _float),  # of the records that were trained on
