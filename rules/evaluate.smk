@@ -60,6 +60,7 @@ rule evaluate_experiment:
         tunings=tunings("trials.parquet"),
         alone=inference_alone(),
         growths=growths(),
+        characterizations=characterized("runs.parquet"),
         code=code(
             "scripts/evaluate_experiment.py",
             "src/trimtab/evaluation/**/*.py",
@@ -111,4 +112,5 @@ rule evaluate_experiment:
         " --usages {input.usages:q} --manifests {input.manifests:q}"
         " --summaries {input.summaries:q} --traces {input.traces:q} --deflators {input.deflators:q}"
         " --tunings {input.tunings:q} --growths {input.growths:q} --fleets {input.fleets:q}"
+        " --characterizations {input.characterizations:q}"
         " --output $(dirname {output.report:q}) > {log:q} 2>&1"
