@@ -144,6 +144,13 @@ def searched_before(wildcards):
     return [f"results/tune/{before}/{cell}/trials.parquet"]
 
 
+def characterized_before(wildcards):
+    """The runs that show which of a workload's parameters matter, where it names some."""
+    tuning = CONFIG.option("workload", wildcards.workload).tuning
+    there = tuning is not None and tuning.characterized is not None
+    return [tuning.characterized.runs] if there else []
+
+
 def searched_on_machines(wildcards):
     """What the machines that share a cell's searches leave; nothing, where one does it all."""
     if EXPERIMENT.tune.machines == 1:

@@ -3,6 +3,7 @@ rule tune_on_machine:
         program=programs,
         code=code("scripts/tune_on_machine.py", "src/trimtab/tuning/tuners/*.py"),
         before=searched_before,
+        characterized=characterized_before,
     output:
         done="results/tune/{tuner}/{workload}/{hardware}/{objective}/machines/seed_{seed}_{machine}.json",
     log:
@@ -30,6 +31,7 @@ rule tune_workload:
         program=programs,
         code=code("scripts/tune_workload.py", "src/trimtab/tuning/tuners/*.py"),
         before=searched_before,
+        characterized=characterized_before,
         searched=searched_on_machines,
     output:
         trials="results/tune/{tuner}/{workload}/{hardware}/{objective}/trials.parquet",

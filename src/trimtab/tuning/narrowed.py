@@ -1,6 +1,6 @@
 """Search spaces made narrower: to a machine's share, or around what an earlier search found."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -36,6 +36,18 @@ def _within(tuning: Tuning, kind: Kind, what: str, most: int) -> Tuning:
     return replace(tuning, forbidden=forbidden, **narrower)
 
 
+def at_defaults(tuning: Tuning, names: Collection[str]) -> Tuning:
+    """Return `tuning` in which the parameters of these full names have their defaults alone."""
+    kinds: dict[str, Any] = {
+        kind.value: {
+            name: _at_default(one) if f"{kind}.{name}" in names else one
+            for name, one in tuning.of_kind(kind).items()
+        }
+        for kind in Kind
+    }
+    return replace(tuning, **kinds)
+
+
 def with_defaults(tuning: Tuning, configuration: Mapping[str, Any]) -> Tuning:
     """Return `tuning` with a configuration's values as the defaults."""
     kinds: dict[str, Any] = {
@@ -46,6 +58,11 @@ def with_defaults(tuning: Tuning, configuration: Mapping[str, Any]) -> Tuning:
         for kind in Kind
     }
     return replace(tuning, **kinds)
+
+
+def _at_default(parameter: Parameter) -> Parameter:
+    default = parameter.default
+    return replace(parameter, choices=[default], low=None, high=None, log=False, whole=False)
 
 
 def _up_to(parameter: Parameter, most: int, name: str) -> Parameter:

@@ -3,6 +3,7 @@
 import hashlib
 import os
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -16,9 +17,11 @@ from trimtab.files import sha256_of
 from trimtab.profiling.meters.gpus import Gpus
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.profile import model_of
+from trimtab.tuning.characterized import parameters_without_impact
 from trimtab.tuning.inference.emulation import Device, device_of
 from trimtab.tuning.inference.known import KnownInference
 from trimtab.tuning.inference.of_workload import machine_of
+from trimtab.tuning.narrowed import at_defaults
 from trimtab.tuning.score import of_inference
 from trimtab.tuning.system.machine import machine_key
 from trimtab.tuning.trials.program_digest import digest_of
@@ -67,7 +70,22 @@ class Request:
 
     @property
     def tuning(self) -> Tuning:
-        """What the workload says of its tuning; raises UserError where it says nothing."""
+        """What the workload says of its tuning, without what has no impact.
+
+        Raises UserError where it says nothing, and as `parameters_without_impact`.
+        """
+        return at_defaults(self._asked, self.without_impact)
+
+    @cached_property
+    def without_impact(self) -> list[str]:
+        """The full names of the parameters that are left at their defaults, as they matter little.
+
+        Raises as `tuning`.
+        """
+        return parameters_without_impact(self._asked)
+
+    @property
+    def _asked(self) -> Tuning:
         if self.workload.tuning is None:
             raise UserError(
                 f"workload {self.workload.name}: no key `tuning`, which names its parameters"
@@ -88,6 +106,8 @@ class Request:
         said = [repr(replace(self, after=None)), *map(digest_of, workloads)]
         if self.after is not None:
             said.append(sha256_of(self.after / "trials.parquet"))
+        if self._asked.characterized is not None:
+            said += self.without_impact
         return folder / "searches" / hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
 
     def begins_with(self, ground_truth: Path) -> Path:

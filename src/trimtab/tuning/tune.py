@@ -12,7 +12,7 @@ import pandas as pd
 
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.tuning import Kind, Tuning
-from trimtab.errors import UserError
+from trimtab.errors import UserError, visible
 from trimtab.files import remove_tree
 from trimtab.records.parquet.files import write_table
 from trimtab.records.tables import TRIALS
@@ -75,6 +75,10 @@ def tune(
     found_by = f"Found by the tuner {by}"
     if objective != request.objective:
         found_by += f", searched by {objective.score}, as it measures no inference"
+    if request.without_impact and request.tuning.characterized is not None:
+        evidence = visible(request.tuning.characterized.runs)
+        found_by += f", with what has no impact by {evidence} at its default: "
+        found_by += ", ".join(request.without_impact)
     if made.inference is not None and request.inference_workload is not None:
         complete = request.tuning.completed(json.loads(best["configuration"]))
         own = Known.of(searches / f"seed_{best['seed']}" / "known")

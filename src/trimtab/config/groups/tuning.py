@@ -14,6 +14,7 @@ from trimtab.config.fields import (
     InvalidValueError,
     MistakeError,
     Name,
+    NoNul,
     ParameterName,
     Positive,
     Scalar,
@@ -71,6 +72,17 @@ class DataFraction:
 
 
 @dataclass(config=CHECKED)
+class Characterized:
+    """Runs that show which parameters matter: those that have no impact keep their defaults."""
+
+    runs: Annotated[NoNul, satisfying(len, "a path")] = about(
+        "The `runs.parquet` of a characterization, as in "
+        "`results/characterize/small/this_machine/runs.parquet`."
+    )
+    workload: NoNul = about("Which of its workloads this one is like, as in `digits_lenet5`.")
+
+
+@dataclass(config=CHECKED)
 class Tuning:
     """The parameters that are tuned, and how much training a configuration of them is given.
 
@@ -114,6 +126,11 @@ class Tuning:
     scenario: ScenarioConfig | None = about(
         "How samples arrive where the model is used: the batch size is then the one with the "
         "shortest mean response time, in place of the least time a sample.",
+        default=None,
+    )
+    characterized: Characterized | None = about(
+        "Runs that show which parameters, by their own names, matter: one that they show to have a "
+        "low impact at most keeps its default. By default every parameter is searched.",
         default=None,
     )
     forbidden: list[dict[str, Scalar]] = about(
