@@ -121,6 +121,14 @@ def test_an_image_that_was_started_says_size_and_cold_start(
         read_measured(stage, **given)
 
 
+def test_a_mark_heard_with_the_programs_end_leaves_its_time_as_work(
+    tmp_path: Path, libraries: Path
+) -> None:
+    table = runs(tmp_path / "runs.parquet", row("original", 1.0, 50.0), row("original", 3.0, 50.0))
+    found = measured_workload([table], [libraries], "train", "original", {"small": 5.0})
+    assert (found.work_s, found.cold_start_s) == ((1.0, 2.0), 0.5)
+
+
 def test_unknown_energy_stays_unknown(tmp_path: Path, libraries: Path) -> None:
     table = runs(tmp_path / "runs.parquet", row("original", 5.0, None))
     found = measured_workload([table], [libraries], "train", "original", {"small": 5.0})
