@@ -82,29 +82,60 @@ __attribute__((target("sha,sse4.1"))) static void add_blocks_in_hardware(uint32_
   memcpy(state, after, sizeof after);
 }
 
+/* Asked once, as hypervisors answer this instruction themselves, in microseconds. */
 static int has_instructions(void) {
+  static int known = -1;
   unsigned int a, b, c, d;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_SHA);
+  if (known < 0) known = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_SHA);
+  return known;
+}
+
+static void add_whole(struct sha256 *sum, const uint8_t *data, size_t blocks) {
+  if (has_instructions()) add_blocks_in_hardware(sum->state, data, blocks);
+  else add_blocks(sum->state, data, blocks);
+}
+
+void sha256_begin(struct sha256 *sum) {
+  static const uint32_t first[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                    0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  memcpy(sum->state, first, sizeof first);
+  sum->bytes = 0;
+}
+
+void sha256_add(struct sha256 *sum, const uint8_t *data, size_t bytes) {
+  size_t waiting = sum->bytes % sizeof sum->rest, room = sizeof sum->rest - waiting;
+  sum->bytes += bytes;
+  if (waiting) {
+    size_t part = bytes < room ? bytes : room;
+    memcpy(sum->rest + waiting, data, part);
+    if (part < room) return;
+    add_whole(sum, sum->rest, 1);
+    data += part;
+    bytes -= part;
+  }
+  size_t blocks = bytes / sizeof sum->rest, rest = bytes % sizeof sum->rest;
+  add_whole(sum, data, blocks);
+  if (rest) memcpy(sum->rest, data + bytes - rest, rest);
+}
+
+void sha256_end(struct sha256 *sum, uint8_t digest[SHA256_BYTES]) {
+  static const uint8_t padding[64] = {0x80};
+  uint64_t bits = __builtin_bswap64(sum->bytes * 8);
+  size_t waiting = sum->bytes % sizeof sum->rest;
+  size_t room = sizeof sum->rest - sizeof bits; /* the length ends the last block */
+  sha256_add(sum, padding, waiting < room ? room - waiting : room + sizeof sum->rest - waiting);
+  sha256_add(sum, (const uint8_t *)&bits, sizeof bits);
+  for (int i = 0; i < 8; i++) {
+    uint32_t word = __builtin_bswap32(sum->state[i]);
+    memcpy(digest + 4 * i, &word, sizeof word);
+  }
 }
 
 void sha256(const uint8_t *data, size_t bytes, uint8_t digest[SHA256_BYTES]) {
-  uint32_t state[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                       0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  size_t whole = bytes / 64 * 64, rest = bytes - whole;
-  void (*add)(uint32_t *, const uint8_t *, size_t) =
-      has_instructions() ? add_blocks_in_hardware : add_blocks;
-  add(state, data, whole / 64);
-  uint8_t tail[128] = {0};
-  size_t tail_bytes = rest < 56 ? 64 : 128;
-  if (rest) memcpy(tail, data + whole, rest);
-  tail[rest] = 0x80;
-  uint64_t bits = __builtin_bswap64((uint64_t)bytes * 8);
-  memcpy(tail + tail_bytes - 8, &bits, 8);
-  add(state, tail, tail_bytes / 64);
-  for (int i = 0; i < 8; i++) {
-    uint32_t word = __builtin_bswap32(state[i]);
-    memcpy(digest + 4 * i, &word, sizeof word);
-  }
+  struct sha256 sum;
+  sha256_begin(&sum);
+  sha256_add(&sum, data, bytes);
+  sha256_end(&sum, digest);
 }
 
 void sha256_text(const uint8_t *data, size_t bytes, char text[SHA256_TEXT_BYTES]) {

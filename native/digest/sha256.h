@@ -7,6 +7,16 @@
 
 enum { SHA256_BYTES = 32, SHA256_TEXT_BYTES = 65 };
 
+/* A digest of bytes that come one part after another. */
+struct sha256 {
+  uint32_t state[8];
+  uint64_t bytes;
+  uint8_t rest[64]; /* of a block that is not whole yet */
+};
+void sha256_begin(struct sha256 *sum);
+void sha256_add(struct sha256 *sum, const uint8_t *data, size_t bytes);
+void sha256_end(struct sha256 *sum, uint8_t digest[SHA256_BYTES]);
+
 void sha256(const uint8_t *data, size_t bytes, uint8_t digest[SHA256_BYTES]);
 
 /* The digest of `bytes` at `data` in hexadecimal, with its terminating zero. */

@@ -1,7 +1,7 @@
-/* A store of original libraries: ROOT/{2 digits}/{SHA-256 of the library}/{object}, written by
- * src/trimtab/debloating/store.py. An object has 64 chunks: OBJECT_MAGIC, 65 offsets (u32) into the
- * object, the chunks as LZ4 blocks, or as they are where that is no longer than their own length. A
- * chunk that is not in this store has no bytes. */
+/* A store of originals: ROOT/{2 digits}/{32 digits}/{object}, these digits being the first ones of the
+ * SHA-256 of the original; written by src/trimtab/debloating/store.py. An object has 64 chunks:
+ * OBJECT_MAGIC, 65 offsets (u32) into the object, the chunks as LZ4 blocks, or as they are where that is
+ * no longer than their own length. A chunk that is not in this store has no bytes. */
 #ifndef TRIMTAB_STORE_H
 #define TRIMTAB_STORE_H
 
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define OBJECT_MAGIC "TRIMTABO"
-enum { OBJECT_CHUNKS = 64 };
+enum { OBJECT_CHUNKS = 64, NAMED_DIGEST_BYTES = 16 };
 
 /* Read chunk `number` of a library, `size` bytes; 0 when it is not there or damaged. */
 int read_stored_chunk(const char *root, const uint8_t library_sha256[32], uint64_t number,

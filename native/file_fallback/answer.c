@@ -52,7 +52,7 @@ static void spell(const struct walk *walk, char to[PATH_BYTES], struct named nam
   int in_shadow;
   if (!walk->detour) return;
   const char *below = path_below(walk->here, &in_shadow);
-  if (walk->stand_in) path_of_stand_in(to, walk->in_shadow, walk->stand_in);
+  if (walk->stood_for) path_of_stand_in(to, walk->in_shadow, &walk->entry);
   else if (!walk->in_shadow || !below) memcpy(to, walk->here, strlen(walk->here) + 1);
   else if (!path_of(to, 1, below)) return;
   if (!*to) memcpy(to, "/", 2);
@@ -102,8 +102,8 @@ static long refusal(const struct walk *walk, const struct call *call, const long
   if (!walk->in_shadow) return 0;
   if (call->behaviour & REMOVES) return -(walk->refused ? walk->refused : EACCES);
   const char *below = path_below(walk->here, &in_shadow);
-  const struct entry *entry = below ? entry_at(below) : NULL;
-  if (entry && entry->kind == REGULAR && !may(entry, wanted)) return -EACCES;
+  struct entry entry;
+  if (below && entry_at(below, &entry) && entry.kind == REGULAR && !may(&entry, wanted)) return -EACCES;
   return wanted & W_OK && walk->refused == EROFS ? -EROFS : 0;
 }
 
@@ -128,7 +128,7 @@ static void answer_after(struct slow *slow) {
   if (came && !refused && removes_folder(call, slow->arguments)) before_removal(slow);
   if (refused) slow->result = refused;
   else if (is_told_by_index(&slow->walk))
-    slow->result = tell(call, slow->arguments, slow->walk.stand_in);
+    slow->result = tell(call, slow->arguments, &slow->walk.entry);
   else slow->again = came | reach(&slow->walk, call, call->second, 0, slow->arguments, slow->second);
 }
 
@@ -234,7 +234,7 @@ static GENERAL long slowly(void (*part)(struct slow *), const struct call *call,
   long changed[6];
   for (int i = 0; i < 6; i++) changed[i] = slow->arguments[i];
   int again = slow->again, is_above = slow->is_above;
-  int is_spelled = slow->walk.detour | is_above, stood_for = slow->walk.stand_in != NULL;
+  int is_spelled = slow->walk.detour | is_above, stood_for = slow->walk.stood_for;
   result = slow->result;
   if (!is_spelled) drop_memory(slow, sizeof *slow);
   if (again && call) result = make_call(call->number, changed);

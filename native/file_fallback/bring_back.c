@@ -26,13 +26,13 @@ long open_state(int flags) {
 
 int has_state(long file, const struct entry *entry, uint8_t wanted) {
   uint8_t state = AWAY;
-  kernel(__NR_pread64, file, (long)&state, 1, number_of(entry), 0, 0);
+  kernel(__NR_pread64, file, (long)&state, 1, entry->number, 0, 0);
   return state == wanted;
 }
 
 static void set_back(long file, const struct entry *entry) {
   uint8_t state = BACK;
-  kernel(__NR_pwrite64, file, (long)&state, 1, number_of(entry), 0, 0);
+  kernel(__NR_pwrite64, file, (long)&state, 1, entry->number, 0, 0);
 }
 
 int is_away(long state, const struct entry *entry) {
@@ -58,8 +58,8 @@ void unlock(long file) {
 static long link_to_other_name(const struct entry *entry, int in_shadow, const char *partial) {
   char path[PATH_BYTES];
   struct status status;
-  for (uint32_t at = entry->names; at && *text_at(at); at += (uint32_t)strlen(text_at(at)) + 1)
-    if (path_of(path, in_shadow, text_at(at)) &&
+  for (const char *name = entry->names; *name; name += strlen(name) + 1)
+    if (path_of(path, in_shadow, name) &&
         !status_of(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &status) && is_regular(&status) &&
         !KERNEL(__NR_link, path, partial, 0, 0))
       return 0;
@@ -138,10 +138,10 @@ static long make(const struct entry *entry, int in_shadow, const char *place) {
   long error = -ENOENT;
   name_partial(partial, in_shadow);
   if (KERNEL(__NR_unlink, partial, 0, 0, 0) == -EISDIR) KERNEL(__NR_rmdir, partial, 0, 0, 0);
-  if (entry->names && !link_to_other_name(entry, in_shadow, partial)) error = 0;
+  if (*entry->names && !link_to_other_name(entry, in_shadow, partial)) error = 0;
   else {
     if (entry->kind == FOLDER) error = KERNEL(__NR_mkdir, partial, 0700, 0, 0);
-    else if (entry->kind == LINK) error = KERNEL(__NR_symlink, text_at(entry->target), partial, 0, 0);
+    else if (entry->kind == LINK) error = KERNEL(__NR_symlink, entry->target, partial, 0, 0);
     else error = make_file(entry, in_shadow, partial);
     if (!error) give_attributes(entry, partial);
   }
@@ -162,7 +162,7 @@ static long back_in_place(const struct entry *entry, const char *place) {
   lock(file);
   if (has_state(file, entry, BACK)) result = is_there(place);
   else {
-    result = note_miss(text_at(entry->path), entry->kind) ? make(entry, 0, place) : 0;
+    result = note_miss(entry->path, entry->kind) ? make(entry, 0, place) : 0;
     if (!result) set_back(file, entry);
     result = result ? result : 1;
   }
@@ -186,7 +186,7 @@ long open_shadow_guard(void) {
 
 static void back_in_shadow(const struct entry *entry, long refused) {
   char place[PATH_BYTES];
-  const char *path = text_at(entry->path);
+  const char *path = entry->path;
   if (!path_of(place, 1, path))
     give_up(path, ": was removed, and its path in the cache is too long", "", "", "");
   if (is_there(place)) return;
@@ -230,17 +230,18 @@ static void bring_back_names(const struct entry *entry) {
   struct walk *walk = new_memory(sizeof *walk);
   if (!walk) return;
   walk->alone = 1;
-  for (uint32_t at = entry->names; at && *text_at(at); at += (uint32_t)strlen(text_at(at)) + 1)
-    if (path_of(walk->spelled, 0, text_at(at))) walk_along(walk, AT_FDCWD, walk->spelled, 0);
+  for (const char *name = entry->names; *name; name += strlen(name) + 1)
+    if (path_of(walk->spelled, 0, name)) walk_along(walk, AT_FDCWD, walk->spelled, 0);
   drop_memory(walk, sizeof *walk);
 }
 
 void bring_back_needs(const struct entry *program) {
   struct walk *walk = new_memory(sizeof *walk);
   if (!walk) return;
-  for (uint32_t i = 0; i < program->needs; i++)
-    if (path_of(walk->spelled, 0, text_at(need_of(program, i)->path)))
-      walk_along(walk, AT_FDCWD, walk->spelled, 1);
+  for (uint32_t i = 0; i < program->needs; i++) {
+    need_of(program, i, &walk->entry);
+    if (path_of(walk->spelled, 0, walk->entry.path)) walk_along(walk, AT_FDCWD, walk->spelled, 1);
+  }
   drop_memory(walk, sizeof *walk);
 }
 
@@ -248,8 +249,8 @@ enum outcome bring_back(struct walk *walk, int looks) {
   int in_shadow;
   const char *below = path_below(walk->here, &in_shadow);
   if (!below || in_shadow || !sees_environment()) return NOTHING;
-  const struct entry *entry = entry_at(below);
-  if (!entry || entry->kind == KEPT_PROGRAM) return made_in_shadow(walk, below);
+  const struct entry *entry = &walk->entry;
+  if (!entry_at(below, &walk->entry) || entry->kind == KEPT_PROGRAM) return made_in_shadow(walk, below);
   if (!is_of_environment(walk->here)) return NOTHING;
   if (looks && find_stand_in(walk, entry)) return STOOD_FOR;
   long result = back_in_place(entry, walk->here);
@@ -258,9 +259,9 @@ enum outcome bring_back(struct walk *walk, int looks) {
     walk->refused = (int)-result;
     back_in_shadow(entry, result);
     struct text text = text_in(walk->work, PATH_BYTES);
-    put(&text, entry->kind == LINK ? text_at(entry->target) : "");
+    put(&text, entry->kind == LINK ? entry->target : "");
   }
   if (entry->needs) bring_back_needs(entry);
-  if (entry->names && result > 0 && !walk->alone) bring_back_names(entry);
+  if (*entry->names && result > 0 && !walk->alone) bring_back_names(entry);
   return result < 0 ? IN_SHADOW : IN_PLACE;
 }

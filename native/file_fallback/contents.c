@@ -3,25 +3,36 @@
 #include <asm/unistd_64.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 
 #include "../digest/sha256.h"
 #include "../fallback/lz4.h"
 #include "fetch.h"
 #include "place.h"
 
-#define OBJECT_MAGIC "TRIMTABO"
-enum { CHUNK_BYTES = 16384, OBJECT_CHUNKS = 64, PART_BYTES = 1 << 18, UNTIL_EXTERNAL = -4096, MISSING = -ENODATA };
+#define OBJECT_MAGIC "TRIMTABO" /* ../fallback/store.h */
+enum { CHUNK_BYTES = 16384, OBJECT_CHUNKS = 64, PART_BYTES = 1 << 18, MISSING = -ENODATA };
+enum { OBJECT_BYTES = CHUNK_BYTES * OBJECT_CHUNKS };
 
-struct buffers {
+struct object {
+  char magic[8];
+  uint32_t offsets[OBJECT_CHUNKS + 1];
+  uint8_t blocks[OBJECT_BYTES];
+};
+
+/* A new file, and the digest of what was written to it so far. */
+struct copy {
+  long file;
+  struct sha256 sum;
   uint8_t part[PART_BYTES];
-  uint8_t chunk[CHUNK_BYTES], block[CHUNK_BYTES];
+  struct object object;
   char path[PATH_BYTES], address[PATH_BYTES];
 };
 
-static long write_all(long file, const uint8_t *bytes, size_t count) {
+/* What is written is still in the processor's cache when it is digested. */
+static long write_all(struct copy *copy, const uint8_t *bytes, size_t count) {
+  sha256_add(&copy->sum, bytes, count);
   while (count) {
-    long written = KERNEL(__NR_write, file, bytes, count, 0);
+    long written = KERNEL(__NR_write, copy->file, bytes, count, 0);
     if (written <= 0) return written ? written : -EIO;
     bytes += written;
     count -= (size_t)written;
@@ -34,111 +45,114 @@ static int object_path(char to[PATH_BYTES], const char *root, const struct entry
   struct text text = text_in(to, PATH_BYTES);
   put(&text, root);
   put(&text, "/");
-  put_hexadecimal(&text, entry->sha256, 1);
+  put_hexadecimal(&text, entry->digest, 1);
   put(&text, "/");
-  put_hexadecimal(&text, entry->sha256, DIGEST_BYTES);
+  put_hexadecimal(&text, entry->digest, DIGEST_BYTES);
   put(&text, "/");
   put_number(&text, number, 6);
   return text.whole;
 }
 
-/* Read a chunk of an open object into `chunk`; 0 when it is damaged. */
-static int read_chunk(struct buffers *buffers, long object, uint64_t number, size_t bytes) {
-  char magic[8];
-  uint32_t range[2];
-  long at = (long)(sizeof magic + number % OBJECT_CHUNKS * sizeof *range);
-  if (KERNEL(__NR_pread64, object, magic, sizeof magic, 0) != sizeof magic ||
-      memcmp(magic, OBJECT_MAGIC, sizeof magic) ||
-      KERNEL(__NR_pread64, object, range, sizeof range, at) != sizeof range ||
-      range[1] <= range[0] || range[1] - range[0] > CHUNK_BYTES)
-    return 0;
+/* Read an object; how many bytes it has, 0 when it is none. */
+static size_t read_object(struct copy *copy) {
+  long file = open_path(AT_FDCWD, copy->path, O_RDONLY | O_NONBLOCK, 0), got = 0;
+  if (file < 0) return 0;
+  size_t bytes = 0;
+  do got = KERNEL(__NR_read, file, (uint8_t *)&copy->object + bytes, sizeof copy->object - bytes, 0);
+  while (got > 0 && (bytes += (size_t)got) < sizeof copy->object);
+  close_file(file);
+  int whole = got >= 0 && bytes >= offsetof(struct object, blocks);
+  return whole && !memcmp(copy->object.magic, OBJECT_MAGIC, sizeof copy->object.magic) ? bytes : 0;
+}
+
+/* Unpack a chunk of the object, of which there are `have` bytes; 0 when it is damaged. */
+static int unpack(const struct object *object, size_t have, uint64_t number, uint8_t *to, size_t bytes) {
+  const uint32_t *range = object->offsets + number;
+  if (range[1] <= range[0] || range[0] < offsetof(struct object, blocks) || range[1] > have) return 0;
+  const uint8_t *block = (const uint8_t *)object + range[0];
   size_t stored = range[1] - range[0];
-  uint8_t *to = stored == bytes ? buffers->chunk : buffers->block;
-  if (KERNEL(__NR_pread64, object, to, stored, range[0]) != (long)stored) return 0;
-  return stored == bytes || lz4_block(buffers->block, stored, buffers->chunk, bytes) == bytes;
+  if (stored == bytes) memcpy(to, block, bytes);
+  return stored == bytes || (stored <= CHUNK_BYTES && lz4_block(block, stored, to, bytes) == bytes);
 }
 
-/* Write the part of the file that one object holds. */
-static long write_object(struct buffers *buffers, const struct entry *entry, uint64_t number, long file) {
-  enum { OBJECT_BYTES = CHUNK_BYTES * OBJECT_CHUNKS };
-  uint64_t left = entry->bytes - number * OBJECT_BYTES, chunk = number * OBJECT_CHUNKS;
+/* Write the part of the file that one object holds, some chunks at once. */
+static long write_object(struct copy *copy, const struct entry *entry, uint64_t number) {
+  uint64_t left = entry->bytes - number * OBJECT_BYTES;
   if (left > OBJECT_BYTES) left = OBJECT_BYTES;
-  long object = open_path(AT_FDCWD, buffers->path, O_RDONLY | O_NONBLOCK, 0), error = object < 0 ? MISSING : 0;
-  for (; !error && left; chunk++) {
+  size_t have = read_object(copy), filled = 0;
+  if (!have) return MISSING;
+  for (uint64_t chunk = 0; left; chunk++) {
     size_t bytes = left < CHUNK_BYTES ? (size_t)left : CHUNK_BYTES;
-    error = read_chunk(buffers, object, chunk, bytes) ? write_all(file, buffers->chunk, bytes) : MISSING;
+    if (!unpack(&copy->object, have, chunk, copy->part + filled, bytes)) return MISSING;
+    filled += bytes;
     left -= bytes;
+    if (left && filled < PART_BYTES) continue;
+    long error = write_all(copy, copy->part, filled);
+    if (error) return error;
+    filled = 0;
   }
-  if (object >= 0) close_file(object);
-  return error;
+  return 0;
 }
 
-static long write_from_store(struct buffers *buffers, const struct entry *entry, const char *store,
-                             long file) {
+static long write_from_store(struct copy *copy, const struct entry *entry, const char *store) {
   int by_address = begins_with(store, "http://");
   const char *root = by_address ? cache_folder() : store;
-  uint64_t objects = (entry->bytes + CHUNK_BYTES * OBJECT_CHUNKS - 1) / (CHUNK_BYTES * OBJECT_CHUNKS);
+  uint64_t objects = (entry->bytes + OBJECT_BYTES - 1) / OBJECT_BYTES;
   for (uint64_t number = 0; number < objects; number++) {
-    if (!object_path(buffers->path, root, entry, number) ||
-        (by_address && (!object_path(buffers->address, store, entry, number) ||
-                        !fetch(buffers->address, buffers->path))))
+    if (!object_path(copy->path, root, entry, number) ||
+        (by_address && (!object_path(copy->address, store, entry, number) ||
+                        !fetch(copy->address, copy->path))))
       return MISSING;
-    long error = write_object(buffers, entry, number, file);
+    long error = write_object(copy, entry, number);
     if (error) return error;
   }
   return 0;
 }
 
-static long write_from_original(struct buffers *buffers, const struct entry *entry,
-                                const char *folder, long file) {
-  struct text text = text_in(buffers->path, PATH_BYTES);
+static long write_from_original(struct copy *copy, const struct entry *entry, const char *folder) {
+  struct text text = text_in(copy->path, PATH_BYTES);
   put(&text, folder);
   put(&text, "/");
-  put(&text, text_at(entry->path));
-  long original = text.whole ? open_path(AT_FDCWD, buffers->path, O_RDONLY | O_NONBLOCK, 0) : -1;
+  put(&text, entry->path);
+  long original = text.whole ? open_path(AT_FDCWD, copy->path, O_RDONLY | O_NONBLOCK, 0) : -1;
   long error = original < 0 ? MISSING : 0;
   for (uint64_t left = entry->bytes; !error && left;) {
-    long got = KERNEL(__NR_read, original, buffers->part, left < PART_BYTES ? left : PART_BYTES, 0);
-    error = got > 0 ? write_all(file, buffers->part, (size_t)got) : MISSING;
+    long got = KERNEL(__NR_read, original, copy->part, left < PART_BYTES ? left : PART_BYTES, 0);
+    error = got > 0 ? write_all(copy, copy->part, (size_t)got) : MISSING;
     left -= got > 0 ? (uint64_t)got : 0;
   }
   if (original >= 0) close_file(original);
   return error;
 }
 
-static int has_digest(const struct entry *entry, long file) {
+/* What stood for the file may have grown meanwhile: it is no longer than what was written. */
+static int has_digest(const struct entry *entry, struct copy *copy) {
   uint8_t digest[SHA256_BYTES];
   struct status status;
-  if (KERNEL(__NR_fstat, file, &status, 0, 0) || (uint64_t)status.bytes != entry->bytes) return 0;
-  const uint8_t *bytes = (const uint8_t *)"";
-  if (entry->bytes) {
-    long at = kernel(__NR_mmap, 0, (long)entry->bytes, PROT_READ, MAP_SHARED | MAP_POPULATE, file,
-                     0);
-    if (at < 0 && at > UNTIL_EXTERNAL) return 0;
-    bytes = (const uint8_t *)at;
-  }
-  sha256(bytes, entry->bytes, digest);
-  if (entry->bytes) drop_memory((void *)bytes, entry->bytes);
-  return !memcmp(digest, entry->sha256, sizeof digest);
+  if (KERNEL(__NR_fstat, copy->file, &status, 0, 0) || (uint64_t)status.bytes != entry->bytes) return 0;
+  sha256_end(&copy->sum, digest);
+  return !memcmp(digest, entry->digest, DIGEST_BYTES);
 }
 
 long write_contents(const struct entry *entry, long file, const char *partial) {
   static char beside[PATH_BYTES];
   const char *location = *chosen_store ? chosen_store : index_header()->location;
   int of_original = !*chosen_store && index_header()->kind == ORIGINAL_FOLDER;
-  struct buffers *buffers = new_memory(sizeof *buffers);
-  if (!buffers) return -ENOMEM;
+  struct copy *copy = new_memory(sizeof *copy);
+  if (!copy) return -ENOMEM;
+  copy->file = file;
+  sha256_begin(&copy->sum);
   if (!*location) {
     path_of(beside, 0, "trimtab/store");
     location = beside;
   }
-  long error = of_original ? write_from_original(buffers, entry, location, file)
-                           : write_from_store(buffers, entry, location, file);
-  drop_memory(buffers, sizeof *buffers);
-  if (!error && !has_digest(entry, file)) error = MISSING;
+  long error = of_original ? write_from_original(copy, entry, location)
+                           : write_from_store(copy, entry, location);
+  if (!error && !has_digest(entry, copy)) error = MISSING;
+  drop_memory(copy, sizeof *copy);
   if (error) KERNEL(__NR_unlink, partial, 0, 0, 0);
   if (error == MISSING)
-    give_up(text_at(entry->path), ": was removed, as no profiled run used it, and ", location,
+    give_up(entry->path, ": was removed, as no profiled run used it, and ", location,
             ", which should still have it, was changed, is gone or cannot be reached; put it back, name "
             "another store with TRIMTAB_STORE, or profile the workload with what it does now and "
             "debloat again", "");

@@ -83,30 +83,31 @@ long list_folder(struct walk *walk, long folder, void *to, unsigned long room) {
   }
 }
 
-static void bring_back_child(struct walk *walk, const struct entry *entry) {
-  if (entry->kind != KEPT_PROGRAM && path_of(walk->spelled, 0, text_at(entry->path)))
+static void bring_back_child(struct walk *walk, uint32_t number) {
+  entry_number(number, &walk->entry);
+  if (walk->entry.kind != KEPT_PROGRAM && path_of(walk->spelled, 0, walk->entry.path))
     walk_along(walk, AT_FDCWD, walk->spelled, 0);
 }
 
 void keep_from_removal(const char *below) {
-  const struct folder *rows = folder_at(below);
-  struct walk *walk = rows ? new_memory(sizeof *walk) : NULL;
+  const struct folder *row = folder_at(below);
+  struct walk *walk = row ? new_memory(sizeof *walk) : NULL;
   if (!walk) return;
   walk->came_back = 0;
-  for (uint32_t i = 0; i < rows->children && !walk->came_back; i++)
-    bring_back_child(walk, child_of(rows, i));
+  for (uint32_t i = 0; i < children_of(row) && !walk->came_back; i++)
+    bring_back_child(walk, row->first + i);
   drop_memory(walk, sizeof *walk);
 }
 
-/* Entries are in the order of their paths: a folder before what is in it. */
+/* On its way each brings back the folders above. */
 void bring_back_below(const char *below) {
   size_t length = strlen(below);
   struct walk *walk = new_memory(sizeof *walk);
   if (!walk) return;
   for (uint32_t i = 0; i < index_header()->entries; i++) {
-    const struct entry *entry = entry_number(i);
-    const char *path = text_at(entry->path);
-    if (begins_with(path, below) && path[length] == '/') bring_back_child(walk, entry);
+    entry_number(i, &walk->entry);
+    const char *path = walk->entry.path;
+    if (begins_with(path, below) && path[length] == '/') bring_back_child(walk, i);
   }
   drop_memory(walk, sizeof *walk);
 }

@@ -123,6 +123,7 @@ static void choose_preload(struct start *start, const char *path, const uint8_t 
 static void choose_libraries(struct start *start, const struct entry *program, char *const *variables) {
   const char *before = value_of(variables, libraries);
   struct status status;
+  struct entry needed;
   char path[PATH_BYTES];
   struct text text = text_in(start->libraries, sizeof start->libraries);
   put(&text, libraries);
@@ -130,7 +131,8 @@ static void choose_libraries(struct start *start, const struct entry *program, c
   if (before) put(&text, before);
   int found = 0;
   for (uint32_t i = 0; i < program->needs; i++) {
-    const char *need = text_at(need_of(program, i)->path);
+    need_of(program, i, &needed);
+    const char *need = needed.path;
     if (path_of(path, 0, need) && !status_of(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, &status)) continue;
     if (!path_of(path, 1, need) || status_of(AT_FDCWD, path, 0, &status) || !is_regular(&status))
       continue;
@@ -161,7 +163,7 @@ static const struct entry *entry_of(struct walk *walk, long folder, const char *
   walk->in_shadow = 0;
   if (!may_be_removed(path) || !walk_along(walk, folder, path, 1)) return NULL;
   const char *below = path_below(walk->here, &in_shadow);
-  return below && sees_environment() ? entry_at(below) : NULL;
+  return below && sees_environment() && entry_at(below, &walk->entry) ? &walk->entry : NULL;
 }
 
 static long read_head(long folder, const char *path, int flags, char head[HEAD_BYTES]) {
@@ -221,7 +223,7 @@ void prepare_start(struct start *start, struct walk *walk, long folder, const ch
     }
     if (!scripts) path_below(path, &in_shadow);
     if (scripts == 1) {
-      int moved = entry && walk->in_shadow && path_of(place, 1, text_at(entry->path));
+      int moved = entry && walk->in_shadow && path_of(place, 1, entry->path);
       if (moved || in_shadow) {
         path = moved ? place : word;
         memcpy(start->interpreter, path, strlen(path) + 1);

@@ -14,7 +14,7 @@ int path_of_stand_in(char to[PATH_BYTES], int in_shadow, const struct entry *ent
   char name[64];
   struct text text = text_in(name, sizeof name);
   put(&text, STAND_INS);
-  put_number(&text, number_of(entry), 1);
+  put_number(&text, entry->number, 1);
   return path_of(to, in_shadow, name);
 }
 
@@ -48,7 +48,7 @@ static long make(const struct entry *entry, int in_shadow, const char *place) {
 
 static int is_back(long state, int in_shadow, const struct entry *entry) {
   char path[PATH_BYTES];
-  return in_shadow ? path_of(path, 1, text_at(entry->path)) && is_there(path)
+  return in_shadow ? path_of(path, 1, entry->path) && is_there(path)
                    : has_state(state, entry, BACK);
 }
 
@@ -78,21 +78,21 @@ static int is_back_for_others(const struct entry *entry) {
 }
 
 int find_stand_in(struct walk *walk, const struct entry *entry) {
-  if (entry->kind != REGULAR || entry->names) return 0;
+  if (entry->kind != REGULAR || *entry->names) return 0;
   long result = stand_in(entry, 0);
   if (result < 0 && is_back_for_others(entry)) return 0;
   walk->in_shadow = result < 0 && may_have_shadow();
   if (walk->in_shadow) result = stand_in(entry, 1);
   if (!result) walk->in_shadow = 0;
   if (!result) return 0;
-  walk->stand_in = entry;
+  walk->stood_for = 1;
   walk->told = result < 0;
   return 1;
 }
 
-int is_told_by_index(const struct walk *walk) { return walk->stand_in && walk->told; }
+int is_told_by_index(const struct walk *walk) { return walk->stood_for && walk->told; }
 
-static uint64_t file_number(const struct entry *entry) { return ~(uint64_t)number_of(entry); }
+static uint64_t file_number(const struct entry *entry) { return ~(uint64_t)entry->number; }
 
 static long tell_status(const struct entry *entry, struct status *status) {
   struct status root;

@@ -125,7 +125,7 @@ static int go(struct walk *walk, const char *path, int follow, int bring) {
 int walk_along(struct walk *walk, long folder, const char *path, int follow) {
   int in_shadow;
   walk->came_back = walk->detour = walk->in_shadow = walk->refused = 0;
-  walk->stand_in = NULL;
+  walk->stood_for = 0;
   *walk->here = 0;
   if (*path != '/') {
     if (!path_of_folder(folder, walk->here)) return 0;

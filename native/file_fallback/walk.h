@@ -14,8 +14,9 @@ struct walk {
   int alone;     /* whether other names of a file that comes back are left to others */
   int looks;     /* whether what is at the end is only looked at */
   int refused;   /* errno: why something had to come back in the shadow; 0 for nothing */
-  const struct entry *stand_in; /* what is at `here`, where it is stood for; else NULL */
-  int told;                     /* whether nothing could be made to stand for it */
+  struct entry entry; /* the last one that was looked up on the way */
+  int stood_for;      /* whether something stands for it at `here` */
+  int told;           /* whether nothing could be made to stand for it */
 };
 
 /* Go along a path from the open folder `folder` and bring back what is missing on the way. Returns 0 where it

@@ -100,7 +100,7 @@ static void look(struct question *question) {
   if (bytes) arguments[to] = (long)told;
   int is_told = is_told_by_index(&walk) || number == __NR_getxattr || number == __NR_lgetxattr ||
                 number == __NR_listxattr || number == __NR_llistxattr;
-  int64_t result = is_told ? tell(call, arguments, walk.stand_in)
+  int64_t result = is_told ? tell(call, arguments, &walk.entry)
                            : kernel(number, arguments[0], arguments[1], arguments[2], arguments[3],
                                     arguments[4], arguments[5]);
   if (has_length && result > 0) bytes = (size_t)result;
@@ -153,7 +153,7 @@ static void answer_from_shadow(struct question *question) {
   unsigned wanted = wanted_by(question);
   uint16_t number = question->call->number;
   const char *below = path_below(walk.here, &in_shadow);
-  const struct entry *entry = below ? entry_at(below) : NULL;
+  const struct entry *entry = below && entry_at(below, &walk.entry) ? &walk.entry : NULL;
   if (!below || !path_of(place, walk.in_shadow, below)) return;
   if (!*place) memcpy(place, "/", 2);
   int opens = number == __NR_open || number == __NR_openat || number == __NR_creat;
@@ -211,8 +211,8 @@ static void answer_call(struct question *question) {
     if (length <= 0 || !stands(question) || (!may_be_removed(path) && (i || !removes_folders(question)))) continue;
     if (!has_our_root(question->thread)) return;
     if (!put_back(question, names[i], i ? 0 : follows(question))) continue;
-    if (walk.stand_in && !walk.told) {
-      if (path_of_stand_in(place, walk.in_shadow, walk.stand_in)) look(question);
+    if (walk.stood_for && !walk.told) {
+      if (path_of_stand_in(place, walk.in_shadow, &walk.entry)) look(question);
     } else if (is_told_by_index(&walk)) look(question);
     else if (walk.detour) answer_from_shadow(question);
     else if (call->behaviour & EXECUTES) bring_back_needs_of_program();
@@ -248,7 +248,7 @@ void serve(long listener) {
   const struct seccomp_notif *asked = &notice.asked;
   struct question question = {listener, asked->pid, asked->id, call_of(asked->data.nr), {0}, GO_ON, 0};
   for (int i = 0; i < 6; i++) question.arguments[i] = (long)asked->data.args[i];
-  walk.stand_in = NULL;
+  walk.stood_for = 0;
   share_processor(listener, asked->pid);
   if (asked->pid && asked->data.nr == __NR_getdents64) {
     if (list_for(question.thread, (int)question.arguments[0], asked->data.args[1], asked->data.args[2],
@@ -257,7 +257,7 @@ void serve(long listener) {
   } else if (asked->pid && question.call) {
     answer_call(&question);
     /* What stood for the file has become it meanwhile. */
-    if (walk.stand_in && question.outcome == ANSWERED && question.result == -ENOENT) {
+    if (walk.stood_for && question.outcome == ANSWERED && question.result == -ENOENT) {
       question.outcome = GO_ON;
       answer_call(&question);
     }

@@ -25,7 +25,8 @@ from targets import configuration, documents, roots, traces  # noqa: E402
 from trimtab.binaries.elf.reader import read_elf  # noqa: E402
 from trimtab.binaries.gpu.fatbin import find_gpu_code  # noqa: E402
 from trimtab.binaries.rewriting.spans import SpanReason  # noqa: E402
-from trimtab.debloating.file_index import Entry, EntryKind, index_of  # noqa: E402
+from trimtab.debloating.file_index.layout import Entry, EntryKind  # noqa: E402
+from trimtab.debloating.file_index.writing import index_of  # noqa: E402
 
 C_SOURCE = """
 int zeroed[3], one = 1; static __thread int own = 5;
@@ -239,7 +240,6 @@ def record_seeds() -> None:
 
 def index_seeds() -> None:
     entries = [
-        Entry("", EntryKind.FOLDER, 0o755),
         Entry("bin/tool", EntryKind.KEPT_PROGRAM, needs=("lib/liba.so.1", "lib/liba.so")),
         Entry("lib", EntryKind.FOLDER, 0o755, modified_ns=10**18),
         Entry("lib/liba.so", EntryKind.LINK, 0o777, target="liba.so.1"),

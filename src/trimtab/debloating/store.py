@@ -1,8 +1,9 @@
 """A store of original libraries, from which slim environments fetch what was missed.
 
-ROOT/{2 digits}/{SHA-256 of the library}/{object}: an object holds 64 chunks of 16 KiB, each an LZ4
-block, and where they begin in it (`native/fallback/store.h`). A library is stored once, however
-many environments were slimmed from it; any file server can serve the folder.
+ROOT/{2 digits}/{32 digits}/{object}, the digits being the first ones of the library's SHA-256. An
+object holds 64 chunks of 16 KiB, each an LZ4 block, and where they begin in it
+(`native/fallback/store.h`). A library is stored once, however many environments were slimmed from
+it; any file server can serve the folder.
 """
 
 import hashlib
@@ -87,7 +88,8 @@ def pack_into(
 
 
 def _place_of(digests: LibraryDigests) -> str:
-    return f"{digests.sha256.hex()[:2]}/{digests.sha256.hex()}"
+    name = digests.sha256[:DIGEST_BYTES].hex()
+    return f"{name[:2]}/{name}"
 
 
 def _name_of(number: int) -> str:

@@ -17,7 +17,8 @@ import numpy as np
 from trimtab.config.groups.debloat import Fallback
 from trimtab.debloating.copies.held_folder import HeldFolder
 from trimtab.debloating.fallback import FETCHER, FILE_FALLBACK_LIBRARY, FILE_INDEX, Source
-from trimtab.debloating.file_index import Entry, EntryKind, index_of
+from trimtab.debloating.file_index.layout import DIGEST_BYTES, Entry, EntryKind
+from trimtab.debloating.file_index.writing import index_of
 from trimtab.debloating.files.keeping import Found, Root
 from trimtab.debloating.files.rules.programs import interpreter_of_script, loaded_by_program
 from trimtab.debloating.files.tree import Node, NodeKind, Tree
@@ -141,7 +142,7 @@ def _entry(
         status.st_gid,
         status.st_mtime_ns,
         digests.size_bytes if digests is not None else 0,
-        digests.sha256 if digests is not None else bytes(32),
+        digests.sha256[:DIGEST_BYTES] if digests is not None else bytes(DIGEST_BYTES),
         node.target,
         names.get(path, ()),
         needs.get(path, ()),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from trimtab.debloating.copies.held_folder import HeldFolder
 from trimtab.debloating.fallback import FILE_INDEX
-from trimtab.debloating.file_index import paths_of
+from trimtab.debloating.file_index.reading import paths_of
 
 _STATE = "files.state"
 _STAND_INS = "stand-ins"  # native/file_fallback/stand_in.h

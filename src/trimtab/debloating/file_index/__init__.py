@@ -1,0 +1,1 @@
+"""The index of removed files that programs of a slim environment look in."""
