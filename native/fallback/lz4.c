@@ -1,7 +1,5 @@
 #include "lz4.h"
 
-#include <string.h>
-
 /* A length of 15 goes on in further bytes; 0 when they end too early. */
 static int read_length(const uint8_t **at, const uint8_t *end, size_t *length) {
   if (*length < 15) return 1;
@@ -14,6 +12,33 @@ static int read_length(const uint8_t **at, const uint8_t *end, size_t *length) {
   return 1;
 }
 
+enum { WORD_BYTES = 8 };
+
+/* A word at a time, each of which may take what the last one wrote: `to` lies a word behind `from` at
+ * least, or before it. Where there are `spare` bytes on both sides the last word is whole too: what it has too much
+ * is written over. Most pieces are too short for memcpy(3) to be worth its call. */
+static void copy(uint8_t *to, const uint8_t *from, size_t bytes, int spare) {
+  uint64_t word;
+  size_t done = 0, whole = spare ? bytes : bytes - bytes % WORD_BYTES;
+  for (; done < whole; done += WORD_BYTES) {
+    __builtin_memcpy(&word, from + done, WORD_BYTES);
+    __builtin_memcpy(to + done, &word, WORD_BYTES);
+  }
+  for (; done < bytes; done++) to[done] = from[done];
+}
+
+/* What lies `distance` bytes before `to`, which may go on into what is written. */
+static void repeat(uint8_t *to, size_t distance, size_t bytes, int spare) {
+  if (distance < WORD_BYTES) { /* once a word is there, it repeats at a multiple of the distance too */
+    size_t first = bytes < WORD_BYTES ? bytes : WORD_BYTES;
+    for (size_t i = 0; i < first; i++) to[i] = *(to + i - distance);
+    to += first;
+    bytes -= first;
+    distance *= (WORD_BYTES + distance - 1) / distance;
+  }
+  copy(to, to - distance, bytes, spare);
+}
+
 size_t lz4_block(const uint8_t *from, size_t bytes, uint8_t *to, size_t room) {
   const uint8_t *at = from, *end = from + bytes;
   uint8_t *out = to, *limit = to + room;
@@ -22,7 +47,8 @@ size_t lz4_block(const uint8_t *from, size_t bytes, uint8_t *to, size_t room) {
     size_t literals = token >> 4, match = token & 15;
     if (!read_length(&at, end, &literals)) return 0;
     if (literals > (size_t)(end - at) || literals > (size_t)(limit - out)) return 0;
-    memcpy(out, at, literals);
+    int spare = literals + WORD_BYTES <= (size_t)(end - at) && literals + WORD_BYTES <= (size_t)(limit - out);
+    copy(out, at, literals, spare);
     at += literals;
     out += literals;
     if (at == end) return (size_t)(out - to); /* the last sequence has no match */
@@ -32,7 +58,8 @@ size_t lz4_block(const uint8_t *from, size_t bytes, uint8_t *to, size_t room) {
     if (!read_length(&at, end, &match)) return 0;
     match += 4;
     if (!distance || distance > (size_t)(out - to) || match > (size_t)(limit - out)) return 0;
-    for (; match; match--, out++) *out = out[-(ptrdiff_t)distance]; /* it may overlap itself */
+    repeat(out, distance, match, match + WORD_BYTES <= (size_t)(limit - out));
+    out += match;
   }
   return 0;
 }

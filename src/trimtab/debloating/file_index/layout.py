@@ -91,7 +91,7 @@ def folder_hash(path: bytes) -> int:
 
 
 def name_filter(names: Iterable[str]) -> list[int]:
-    """Return the words of a filter that passes `names`, and of others about one in forty."""
+    """Return the words of a filter that passes `names`, and of others one in thirty at most."""
     hashes = {hash_of(os.fsencode(name)) * 0x9E3779B97F4A7C15 % (1 << 64) for name in names}
     words = [0] * (1 << max(len(hashes) - 1, 0).bit_length() >> 3 or 1)
     for value in hashes:
