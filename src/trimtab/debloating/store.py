@@ -7,7 +7,7 @@ it; any file server can serve the folder.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from os import sched_getaffinity
@@ -36,15 +36,19 @@ class LibraryDigests:
     size_bytes: int
 
 
-def digests_of(path: Path) -> LibraryDigests:
-    """Return the digests of the library at `path`, which is read once."""
+def digests_of(path: Path, *, of_chunks: bool = True) -> LibraryDigests:
+    """Return the digests of the library at `path`, which is read once.
+
+    Without `of_chunks` there are none of these: they take as long as that of the whole.
+    """
     whole, chunks, size_bytes = hashlib.sha256(), [], 0
     for data in _objects(path):
         whole.update(data)
         size_bytes += len(data)
+        starts = range(0, len(data) if of_chunks else 0, CHUNK_BYTES)
         chunks += [
             hashlib.sha256(data[start : start + CHUNK_BYTES]).digest()[:DIGEST_BYTES]
-            for start in range(0, len(data), CHUNK_BYTES)
+            for start in starts
         ]
     return LibraryDigests(whole.digest(), chunks, size_bytes)
 
@@ -60,8 +64,7 @@ def add_to_store(root: Path, library: Path, digests: LibraryDigests) -> None:
             with whole_file(path) as temporary:
                 temporary.write_bytes(_object(item[1], None))
 
-    with ThreadPoolExecutor(len(sched_getaffinity(0))) as pool:
-        list(pool.map(write, enumerate(_objects(library))))
+    _for_each_object(library, digests, write)
 
 
 def pack_into(
@@ -83,8 +86,20 @@ def pack_into(
             if chosen.any():
                 folder.write(_name_of(item[0]), _object(item[1], chosen), mode)
 
-        with ThreadPoolExecutor(len(sched_getaffinity(0))) as pool:
-            list(pool.map(write, enumerate(_objects(library))))
+        _for_each_object(library, digests, write)
+
+
+def _for_each_object(
+    library: Path, digests: LibraryDigests, write: Callable[[tuple[int, bytes]], None]
+) -> None:
+    """Have all processors write a library's objects; most files are one, and not worth a thread."""
+    numbered = enumerate(_objects(library))
+    if digests.size_bytes <= _OBJECT_BYTES:
+        for item in numbered:
+            write(item)
+        return
+    with ThreadPoolExecutor(len(sched_getaffinity(0))) as pool:
+        list(pool.map(write, numbered))
 
 
 def _place_of(digests: LibraryDigests) -> str:

@@ -98,7 +98,7 @@ def _contents(
     """Store the contents of files where `source` wants them, each once; yield their digests."""
     places = [original / path[1:] for path in paths]
     with ThreadPoolExecutor(_WORKERS) as pool:
-        digests = list(pool.map(digests_of, places))
+        digests = list(pool.map(lambda place: digests_of(place, of_chunks=False), places))
         pairs = sorted(zip(places, digests, strict=True), key=lambda pair: _is_public(pair[0]))
         once = {of.sha256: (place, of) for place, of in pairs}  # a public one, if any is
         if source.kind == Fallback.PACKED:
