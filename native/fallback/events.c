@@ -132,6 +132,7 @@ static const char *demangled(const char *name) {
 static struct {
   char name[NAME_BYTES], near[NAME_BYTES], library[PATH_MAX];
   uint32_t address;
+  int is_data;
 } refused; /* the miss that ends the process */
 
 static int is_refused(const struct miss *miss) {
@@ -141,11 +142,13 @@ static int is_refused(const struct miss *miss) {
   snprintf(refused.name, sizeof refused.name, "%s", miss->name);
   snprintf(refused.near, sizeof refused.near, "%s", miss->near);
   refused.address = miss->address;
+  refused.is_data = miss->is_data;
   return 1;
 }
 
 void refuse(void) {
   int named = *refused.name != 0;
+  const char *unnamed = refused.is_data ? "data" : "code";
   /* What makes a name readable may have been removed, too: it comes back as in any other run. */
   unsigned long faults = 1ul << (SIGSEGV - 1) | 1ul << (SIGTRAP - 1);
   behaviour = REPORT;
@@ -153,7 +156,7 @@ void refuse(void) {
   const char *readable = demangled(named ? refused.name : refused.near);
   give_up("%s%.*s%s in %s (address 0x%x) was removed: no profiled run used it; profile the workload "
           "with it, or run with TRIMTAB_FALLBACK=restore",
-          named ? "" : *refused.near ? "a function without a name behind " : "code",
+          named ? "" : *refused.near ? "a function without a name behind " : unnamed,
           READABLE_BYTES, readable, strlen(readable) > READABLE_BYTES ? "..." : "",
           refused.library, refused.address);
 }

@@ -104,8 +104,9 @@ static void name_function(const struct sidecar *sidecar, uint64_t address, struc
 static void name_miss(const struct sidecar *sidecar, const struct place *place,
                       const struct hole *hole, uint64_t address, struct miss *miss) {
   *name = *near_name = 0;
-  *miss = (struct miss){place->library, name, near_name, (uint32_t)address};
-  if (hole->size & 1) {
+  *miss = (struct miss){place->library, name, near_name, (uint32_t)address,
+                        !(hole->size & (HOLDS_CODE | HOLDS_GPU_CODE))};
+  if (hole->size & HOLDS_CODE) {
     name_function(sidecar, address, miss);
     return;
   }

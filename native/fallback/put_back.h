@@ -6,12 +6,13 @@
 
 #include "place.h"
 
-/* A removed function that was called, or GPU code that was read. */
+/* A removed function that was called, or GPU code or data that was read. */
 struct miss {
   const char *library; /* its path in the environment; null when another thread was faster */
   const char *name;    /* mangled; "" when the original names none */
   const char *near;    /* without a name: a named function before it, or "" */
   uint32_t address;    /* as in the library's file */
+  int is_data;         /* neither code nor GPU code */
 };
 
 /* Put what was removed at `address` of a library back and fill in `miss`. Returns 0 when nothing was removed
