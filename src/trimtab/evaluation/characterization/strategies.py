@@ -90,6 +90,7 @@ def compare(runs: pd.DataFrame, metric: str) -> Comparison | None:
     single = (max if more_is_better else min)(("platform", "hyper"), key=lambda key: middle[key])
     with np.errstate(all="ignore"):
         change = 100 * (found["joint"] - found[single]) / np.abs(found[single])
+        change = np.round(change, 9)  # sums in another order are no change
     if not np.isfinite(change).all():
         return None
     change_pct = _interval(change)

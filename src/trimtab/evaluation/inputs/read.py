@@ -142,13 +142,16 @@ def _tuning(folder: Path, inputs: Inputs) -> TunedCell:
 
 
 def _characterized(paths: Iterable[Path]) -> pd.DataFrame:
-    """Return the runs of all files; a workload that ran on several engines is one on each."""
+    """Return the runs of all files; a workload that ran on several engines is one on each.
+
+    `local[1]` and `local[2]` are one engine: its cores are a parameter.
+    """
     empty = pd.DataFrame(columns=tables.CHARACTERIZATION_RUNS.names)
     frames = [_read_rows(path, tables.CHARACTERIZATION_RUNS) for path in paths]
     runs = pd.concat(frames, ignore_index=True) if frames else empty
-    engines = runs.groupby("workload")["engine"].transform("nunique")
-    on_engine = runs["workload"] + " on " + runs["engine"].fillna("an unknown engine")
-    runs["workload"] = runs["workload"].where(engines <= 1, on_engine)
+    engines = runs["engine"].fillna("an unknown engine").map(lambda name: name.partition("[")[0])
+    several = engines.groupby(runs["workload"]).transform("nunique") > 1
+    runs["workload"] = runs["workload"].mask(several, runs["workload"] + " on " + engines)
     keys = _keys(runs, "workload", "phase", "settings", "repeat")
     _refuse_twice("run of", keys)
     return runs

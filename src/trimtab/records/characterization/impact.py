@@ -176,4 +176,5 @@ def _change(level: str, values: Sequence[float], defaults: Sequence[float]) -> C
 
 def _change_pct(values: Any, defaults: Any, axis: int = -1) -> Any:
     before = np.median(defaults, axis=axis)
-    return 100 * (np.median(values, axis=axis) - before) / np.abs(before)
+    change_pct = 100 * (np.median(values, axis=axis) - before) / np.abs(before)
+    return np.round(change_pct, 9)  # sums in another order are no change

@@ -68,6 +68,12 @@ def test_equal_and_worse() -> None:
     assert worse.change_pct.median == pytest.approx(100 * (0.5 / 0.9 - 1))
 
 
+def test_sums_in_another_order_are_equal() -> None:
+    both = {"quality": 0.3}
+    rows = measured(EVERY, lambda s, _: both if len(s) == 2 else {"quality": 0.1 + 0.2})
+    assert compared(rows, "quality").verdict == "equal"
+
+
 def test_only_what_is_varied_together_counts() -> None:
     """Else a single level would spend its budget on parameters that joint tuning leaves alone."""
     alone = [{"iterations": iterations} for iterations in (10, 40, 80)]

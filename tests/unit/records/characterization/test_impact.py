@@ -145,6 +145,11 @@ def test_no_runs_and_no_levels() -> None:
     assert impacts(table([run({}, repeat) for repeat in range(3)])) == []
 
 
+def test_sums_in_another_order_are_no_change() -> None:
+    rows = measured(ONE_AT_A_TIME, lambda s, _: {"quality": 0.1 + 0.2 if "depth" in s else 0.3})
+    assert by_name(rows, "quality")["depth"].word == "none"
+
+
 def test_numbers_near_the_largest() -> None:
     rows = measured(ONE_AT_A_TIME, lambda s, r: {"train_s": 1.7e308 if s else 1e-300})
     assert by_name(rows)["executors"].word == "not shown"
