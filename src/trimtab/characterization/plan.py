@@ -118,8 +118,8 @@ def sessions(runs: Iterable[Run]) -> int:
 class Cost:
     """What runs that are still to come will take.
 
-    `predicted_s` is None until a default run of each workload has been measured: by those, each
-    run is taken to be as long as its workload's with the defaults, warm-up runs included.
+    `predicted_s` is None until each workload has run with the defaults, well or not: each run is
+    taken to be as long as these, warm-up runs included.
     """
 
     runs: int
@@ -137,7 +137,7 @@ def cost(runs: Sequence[Run], done: Iterable[Row], warm_up_runs: int, start_s: f
     """Return what `runs`, in their order, will take; a session starts in `start_s`."""
     walls: dict[str, list[float]] = {}
     for row in done:
-        if row["phase"] == "defaults" and row["complete"]:
+        if row["phase"] == "defaults":
             walls.setdefault(row["workload"], []).append(row["wall_s"])
     number = sessions(runs)
     if any(run.workload.name not in walls for run in runs):

@@ -64,9 +64,10 @@ def test_the_cost_is_that_of_the_defaults() -> None:
     assert "18 runs in 6 sessions of Spark, about" in str(found)
 
 
-def test_a_default_that_failed_predicts_nothing() -> None:
-    done = [row(run, complete=False) for run in SPACE.defaults()]
-    assert cost(ordered(EVERY), done, 1, 1.0).predicted_s is None
+def test_a_default_that_failed_took_its_time() -> None:
+    done = [row(run, complete=False, wall_s=2.0) for run in SPACE.defaults()]
+    assert cost(ordered(EVERY), done, 0, 0.0).predicted_s == 2.0 * len(EVERY)
+    assert cost(ordered(EVERY), done[:1], 0, 0.0).predicted_s is None
 
 
 @pytest.mark.parametrize("runs", [[], SPACE.defaults()[:1]])
