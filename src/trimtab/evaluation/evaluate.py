@@ -35,7 +35,7 @@ def evaluate_experiment(
     `characterizations` runs.parquet of characterized workloads. The report's date is that of the
     newest profile, or without any of the newest of the rest.
     """
-    others = [*summaries, *tunings, *growths, *characterizations]
+    others = [*summaries, *tunings, *growths, *fleets, *characterizations]
     newest = max(path.stat().st_mtime for path in usages or others)
     ran_on = [machine for machine in stage.hardware if machine.name in stage.experiment.hardware]
     return evaluate(

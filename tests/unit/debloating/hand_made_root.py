@@ -64,6 +64,7 @@ def elf(
     machine: int = 62,
     wide: bool = True,
     order: str = "<",
+    of_go: bool = False,
 ) -> bytes:
     """An ELF file that asks for these libraries, of one segment that maps all of it."""
     strings = b"\0"
@@ -76,12 +77,15 @@ def elf(
     row = struct.Struct(order + ("IIQQQQQQ" if wide else "IIIIIIII"))
     pair = struct.Struct(order + ("qQ" if wide else "iI"))
     table = 16 + header.size
-    names = table + 3 * row.size
+    rows = 3 + of_go
+    names = table + rows * row.size
     asked = names + len(strings)
     dynamic = asked + len(interpreter) + 1
     base = 0x10000
     pairs = b"".join(pair.pack(*each) for each in [*entries, (5, base + names), (0, 0)])
-    end = dynamic + len(pairs)
+    note = struct.pack(order + "III4s8s", 4, 8, 4, b"Go", b"") if of_go else b""
+    noted = dynamic + len(pairs)
+    end = noted + len(note)
 
     def segment(kind: int, offset: int, size: int) -> bytes:
         fields = (offset, base + offset, base + offset, size, size)
@@ -89,11 +93,12 @@ def elf(
 
     ident = b"\x7fELF" + bytes([2 if wide else 1, 1 if order == "<" else 2, 1]) + bytes(9)
     kind = 3
-    start = header.pack(kind, machine, 1, 0, table, 0, 0, table, row.size, 3)
+    start = header.pack(kind, machine, 1, 0, table, 0, 0, table, row.size, rows)
     third = segment(3, asked, len(interpreter) + 1) if interpreter else segment(0, 0, 0)
     return b"".join(
         (
             ident, start, segment(1, 0, end), segment(2, dynamic, len(pairs)), third,
-            strings, interpreter.encode() + b"\0", pairs,
+            segment(4, noted, len(note)) if of_go else b"",
+            strings, interpreter.encode() + b"\0", pairs, note,
         )
     )  # fmt: skip

@@ -39,12 +39,14 @@ def may_be_stood_for(root: Root, node: Node) -> bool:
 def all_are_heard(tree: Tree, executed: Iterable[str]) -> bool:
     """Whether the programs of a whole root are such that what brings files back hears their calls.
 
-    It is loaded by glibc's dynamic linker, into programs that are linked dynamically. `executed`
-    are paths of the tree.
+    It is loaded by glibc's dynamic linker, into programs that are linked dynamically; one of Go
+    makes most calls itself, those too that no run showed. `executed` are paths of the tree.
     """
     files = (path for path in executed if tree.nodes[path].kind is NodeKind.FILE)
     loadings = (_loading(tree, path) for path in files)
-    return all(loading.by_glibc for loading in loadings if loading is not None)
+    return all(
+        loading.by_glibc and not loading.of_go for loading in loadings if loading is not None
+    )
 
 
 def _loading(tree: Tree, path: str) -> Loading | None:

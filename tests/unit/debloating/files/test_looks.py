@@ -19,6 +19,7 @@ ROOT: dict[str, Content] = {
     LINKER: Program(elf()),
     "/bin/dynamic": Program(elf(interpreter=LINKER)),
     "/bin/static": Program(elf()),
+    "/bin/go": Program(elf(interpreter=LINKER, of_go=True)),
     "/bin/musl": Program(elf(interpreter="/lib/ld-musl-x86_64.so.1")),
     "/bin/script": Program(b"#!/bin/dynamic\n"),
     "/bin/folder/file": "",
@@ -73,7 +74,8 @@ def removal(*more: Usage, tops: Sequence[str] = (), **options: object) -> Remova
 
 
 @pytest.mark.parametrize(
-    ("program", "heard"), [("/bin/dynamic", True), ("/bin/static", False), ("/bin/musl", False)]
+    ("program", "heard"),
+    [("/bin/dynamic", True), ("/bin/static", False), ("/bin/musl", False), ("/bin/go", False)],
 )
 def test_they_stay_where_a_program_loads_no_fallback(program: str, heard: bool) -> None:
     ran = RUN.model_copy(update={"files": [UsedFile(program, program, ["execute"])]})
