@@ -6,12 +6,13 @@ from pathlib import Path
 
 from trimtab.profiling.runs.root import Root
 
+_BYTE_CODE = "PYTHONPYCACHEPREFIX"
 # By the variable that names the folder. What is only downloaded stays where it is.
 _FOLDERS = {
     "CUDA_CACHE_PATH": "cuda",
     "CUPY_CACHE_DIR": "cupy",
     "NUMBA_CACHE_DIR": "numba",
-    "PYTHONPYCACHEPREFIX": "python",
+    _BYTE_CODE: "python",
     "PYTORCH_KERNEL_CACHE_PATH": "pytorch",
     "TORCHINDUCTOR_CACHE_DIR": "inductor",
     "TORCH_EXTENSIONS_DIR": "torch_extensions",
@@ -40,13 +41,17 @@ def make_caches(
     return caches
 
 
-def caches_in(folder: Path) -> dict[str, str]:
+def caches_in(folder: Path, root: Root | None = None) -> dict[str, str]:
     """Return the variables that name the caches in `folder`.
 
     Python writes and reads its compiled modules there as well, whatever PYTHONDONTWRITEBYTECODE
-    was.
+    was. In a `root` of its own it has those that lie there: byte code is a part of an image, and
+    away from it Python would read the sources that it is in the place of.
     """
     caches = {variable: str(folder.resolve() / name) for variable, name in _FOLDERS.items()}
+    if root is not None:
+        del caches[_BYTE_CODE]
+        return caches
     return {**caches, "PYTHONDONTWRITEBYTECODE": ""}  # empty counts as absent
 
 

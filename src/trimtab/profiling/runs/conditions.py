@@ -40,7 +40,7 @@ class Condition:
         """
         variables = dict(self.variables)
         if self.caches is not None:
-            variables |= caches_in(self.caches)
+            variables |= caches_in(self.caches, program.root)
             if self.caches.exists():  # one that a run has had is the program's
                 program = program.binding(self.caches)
             else:

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.runs.conditions import Condition, varied
 from trimtab.profiling.runs.program import Program
+from trimtab.profiling.runs.root import Root
 from trimtab.profiling.runs.run import measure_run
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -113,6 +115,13 @@ def test_caches_are_cold_and_then_warm(tmp_path: Path) -> None:
         assert Path(found["compiled"]) in compiled
         assert {path: path.stat().st_mtime_ns for path in before} == before
     assert varied(3, caches).caches != varied(1, caches).caches  # cold again
+
+
+def test_byte_code_of_a_root_is_where_that_has_it(tmp_path: Path) -> None:
+    inside = replace(program(tmp_path, {}), root=Root(tmp_path))
+    found = varied(1, tmp_path / "caches").apply(inside).environment
+    assert "TRITON_CACHE_DIR" in found
+    assert not {"PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE"} & found.keys()
 
 
 def test_the_users_data_stays_in_reach_and_the_computed_caches_do_not(tmp_path: Path) -> None:
