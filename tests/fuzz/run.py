@@ -29,13 +29,13 @@ HARNESS = [sys.executable, str(HERE / "harness.py")]
 # Shares of the time: what is larger, and what code of ours believes more, has more.
 SHARES = {
     "elf": 6, "fatbin": 3, "cubin": 2, "traced_records": 2, "documents": 3, "traces": 3,
-    "configuration": 3, "roots": 2, "file_index": 2,
+    "configuration": 3, "roots": 2, "file_index": 2, "sif": 1,
 }  # fmt: skip
 # Of the run that is the same every time: about what five minutes of two processors come to.
 INPUTS = {
     "elf": 40_000, "fatbin": 20_000, "cubin": 300_000, "traced_records": 150_000,
     "documents": 200_000, "traces": 40_000, "configuration": 600, "roots": 12_000,
-    "file_index": 3_000,
+    "file_index": 3_000, "sif": 4_000,
 }  # fmt: skip
 _AT_ONCE = 2
 # Of one process: libFuzzer's own memory grows with every input.

@@ -1,5 +1,6 @@
 """What is fuzzed passes on its seeds, and on inputs that failed once, without the fuzzer."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,13 @@ def test_seeds(target: str) -> None:
     command = [sys.executable, FUZZ / "harness.py", target, "--replay", *seeds]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200)
     assert done.stdout.splitlines() == [f"{path}: passes" for path in seeds], done.stderr
+
+
+def test_every_target_is_fuzzed() -> None:
+    show = "import json, run; print(json.dumps([sorted(run.SHARES), sorted(run.INPUTS)]))"
+    command = [sys.executable, "-c", show]
+    done = subprocess.run(command, capture_output=True, cwd=FUZZ, check=True)
+    assert json.loads(done.stdout) == [TARGETS, TARGETS]
 
 
 ACCEPTED = """
