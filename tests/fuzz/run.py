@@ -35,7 +35,7 @@ SHARES = {
 INPUTS = {
     "elf": 40_000, "fatbin": 20_000, "cubin": 300_000, "traced_records": 150_000,
     "documents": 200_000, "traces": 40_000, "configuration": 600, "roots": 12_000,
-    "file_index": 3_000, "sif": 4_000,
+    "file_index": 3_000, "sif": 40_000,
 }  # fmt: skip
 _AT_ONCE = 2
 # Of one process: libFuzzer's own memory grows with every input.
