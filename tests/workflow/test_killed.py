@@ -2,6 +2,7 @@
 
 import os
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -26,7 +27,7 @@ run_alone(workflow)
 shell.prefix("export {STARTER}=$PPID; ")
 rule job:
     output: "results/made"
-    shell: "{sys.executable} job.py {{output}}"
+    shell: "{shlex.quote(sys.executable)} job.py {{output}}"
 """
 JOB = """
 import sys, time

@@ -1,6 +1,7 @@
 """`trimtab tune` as a person types it, on a script of three added lines and on a workload."""
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -160,7 +161,7 @@ def test_what_comes_out_of_a_search_of_programs_is_run(tmp_path: Path) -> None:
     done = trimtab(
         folder, "tune", "--parameter", "model.width=30,40", "--parameter", "system.threads=1,2",
         "--parameter", "inference.batch_size=1,4", "--inference-command",
-        f"{sys.executable} serve.py", "--epochs", "1:1", "--tuner", "edgetune",
+        shlex.join([sys.executable, "serve.py"]), "--epochs", "1:1", "--tuner", "edgetune",
         "--objective", "time_by_accuracy", "--", sys.executable, "train.py",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -67,6 +67,7 @@ class Application:
         own_s = time.perf_counter() - begin_own_s
         train_s = trained_s - begin_s
         return {
+            "data_source": data.source,
             "records": len(data.labels),
             "features": data.features.shape[1],
             "quality": quality,

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,13 +15,14 @@ import pyarrow as pa
 from trimtab.characterization.infrastructure import CpuTime, RunMeter, marked_processes
 from trimtab.characterization.joint import joint_runs
 from trimtab.characterization.journal import Journal
-from trimtab.characterization.plan import Cost, Run, Space, cost, key_of, ordered
+from trimtab.characterization.plan import Cost, Run, SessionKey, Space, cost, key_of, ordered
 from trimtab.characterization.platform import slots
 from trimtab.characterization.session_process import (
     SessionEndedError,
     SparkProcess,
     spark_process,
 )
+from trimtab.config.groups.learning.characterization import OWN_MASTERS
 from trimtab.config.stages import CharacterizeStage
 from trimtab.locks import writing_in
 from trimtab.profiling.meters.machine import machine_meters
@@ -48,8 +49,11 @@ def characterize(stage: CharacterizeStage, destination: Path, tell: Tell) -> Non
         journal = Journal(destination / "journal.jsonl", stage)
         space = Space(stage.characterization, stage.workloads)
         defaults, varied = space.defaults(), space.one_at_a_time()
-        with marked_processes() as processes, _master(stage, Path(folder)) as master:
+        with ExitStack() as ending:
+            processes = ending.enter_context(marked_processes())
+            master = ending.enter_context(_master(stage, Path(folder)))
             runner = _Runner(stage, journal, Path(folder), processes, master, tell)
+            ending.enter_context(runner.ending)
             tell(f"one parameter at a time: {runner.cost([*defaults, *varied])}")
             runner.carry_out(run for run in defaults if run.repeat == 0)
             tell(f"one parameter at a time: {runner.cost([*defaults, *varied])}")
@@ -57,7 +61,7 @@ def characterize(stage: CharacterizeStage, destination: Path, tell: Tell) -> Non
             first = {run.key for run in [*defaults, *varied]}
             known = [row for row in journal.rows if key_of(row) in first]
             joint = joint_runs(space, known, stage.characterization.joint_settings)
-            tell(f"parameters of high impact together: {runner.cost(joint)}")
+            tell(f"parameters of shown impact together: {runner.cost(joint)}")
             runner.carry_out(joint)
         wanted = first | {run.key for run in joint}
         rows = [row for row in journal.rows if key_of(row) in wanted]
@@ -85,8 +89,21 @@ def _master(stage: CharacterizeStage, folder: Path) -> Iterator[str | None]:
 
 
 @dataclass
+class _Session:
+    """A session that runs, and the names of the workloads that have warmed up in it."""
+
+    key: SessionKey
+    spark: SparkProcess
+    cpu_time: CpuTime = field(default_factory=CpuTime)
+    warm: set[str] = field(default_factory=set)
+
+
+@dataclass
 class _Runner:
-    """Carries out runs that are not finished, in as few sessions as their order allows."""
+    """Carries out runs that are not finished, in as few sessions as their order allows.
+
+    The last session goes on until another is needed, or `ending` is closed.
+    """
 
     stage: CharacterizeStage
     journal: Journal
@@ -95,48 +112,66 @@ class _Runner:
     master: str | None
     tell: Tell
     starts_s: list[float] = field(default_factory=list)
+    ending: ExitStack = field(default_factory=ExitStack)
 
     def __post_init__(self) -> None:
         self._meters = machine_meters(model_of(self.stage.hardware))
         self._numbers = itertools.count()
+        self._session: _Session | None = None
+
+    @property
+    def _running(self) -> SessionKey | None:
+        return self._session.key if self._session else None
 
     def cost(self, runs: Iterable[Run]) -> Cost:
         """Return what those of `runs` that are not finished will take."""
         start_s = sum(self.starts_s) / len(self.starts_s) if self.starts_s else 0.0
         warm_up_runs = self.stage.characterization.warm_up_runs
-        return cost(self._left(runs), self.journal.rows, warm_up_runs, start_s)
+        return cost(self._left(runs), self.journal.rows, warm_up_runs, start_s, self._running)
 
     def carry_out(self, runs: Iterable[Run]) -> None:
         """Carry out those of `runs` that are not finished."""
         left = self._left(runs)
         while left:
-            _, together = next(itertools.groupby(left, lambda run: (run.repeat, run.session)))
+            _, together = next(itertools.groupby(left, lambda run: run.session))
             self._in_one_session(list(together))
             left = self._left(left)
 
+    def end_session(self) -> None:
+        """End the session that runs, if any."""
+        self._session = None
+        self.ending.close()
+
     def _left(self, runs: Iterable[Run]) -> list[Run]:
-        return [run for run in ordered(runs) if not self.journal.has(run)]
+        return [run for run in ordered(runs, self._running) if not self.journal.has(run)]
+
+    def _session_for(self, run: Run) -> _Session:
+        if self._session is None or self._session.key != run.session:
+            self.end_session()
+            folder = self.folder / f"session-{next(self._numbers)}"
+            started = spark_process(
+                folder, self.master, run.platform, self.stage.characterization.price
+            )
+            self._session = _Session(run.session, self.ending.enter_context(started))
+            self.starts_s.append(self._session.spark.start_s)
+        return self._session
 
     def _in_one_session(self, runs: Sequence[Run]) -> None:
         """Carry out runs until all are finished, or one has ended the session."""
-        asked = self.stage.characterization
-        folder = self.folder / f"session-{next(self._numbers)}"
-        with spark_process(folder, self.master, runs[0].platform, asked.price) as spark:
-            self.starts_s.append(spark.start_s)
-            cpu_time = CpuTime()
-            warm: set[str] = set()
-            for run in runs:
-                if run.workload.name not in warm:
-                    warm.add(run.workload.name)
-                    for _ in range(asked.warm_up_runs):
-                        row, has_ended = self._run(run, spark, cpu_time)
-                        if has_ended:
-                            self._finished(run, row)
-                            return
-                row, has_ended = self._run(run, spark, cpu_time)
-                self._finished(run, row)
+        session = self._session_for(runs[0])
+        for run in runs:
+            times = 1
+            if run.workload.name not in session.warm:
+                session.warm.add(run.workload.name)
+                times += self.stage.characterization.warm_up_runs
+            for _ in range(times):
+                row, has_ended = self._run(run, session.spark, session.cpu_time)
                 if has_ended:
-                    return
+                    break
+            self._finished(run, row)
+            if has_ended:
+                self.end_session()
+                return
 
     def _run(self, run: Run, spark: SparkProcess, cpu_time: CpuTime) -> tuple[dict[str, Any], bool]:
         """Carry out a run; return its row, and whether the session has ended with it."""
@@ -147,7 +182,7 @@ class _Runner:
             "data": run.workload.data,
             "method": str(run.workload.method),
             "task": str(run.workload.method.task),
-            "engine": self.master or f"local[{slots(run.platform)}]",
+            "engine": self._engine(run),
             "phase": run.phase,
             "varied": "+".join(run.varied),
             "settings": run.settings,
@@ -166,6 +201,11 @@ class _Runner:
             return {**row, "complete": False, "error": answer}, has_ended
         own_s = row["own_s"] + answer["own_s"]
         return {**row, **answer, "own_s": own_s, "complete": True, "error": ""}, has_ended
+
+    def _engine(self, run: Run) -> str:
+        """Return what it runs on: a cluster of our own has another port each time it goes on."""
+        asked = self.stage.characterization.master
+        return f"{asked}[{slots(run.platform)}]" if asked in OWN_MASTERS else asked
 
     def _finished(self, run: Run, row: dict[str, Any]) -> None:
         self.journal.add(row)

@@ -1,19 +1,16 @@
 """The data sets that workloads learn from: copies that packages carry, or files by their path."""
 
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from trimtab.characterization.carried import Floats, Records, carried, of_samples
 from trimtab.config.groups.learning.workload import DataFormat, LearningTask, LearningWorkload
 from trimtab.errors import UserError
-from trimtab.workloads.data import InputError, Samples, mnist
+from trimtab.workloads.data import InputError, mnist
 
-Floats = npt.NDArray[np.float64]
-_CARRIED = ("breast_cancer", "diabetes", "digits", "iris", "wine")
 _MOST_VALUES = 1 << 31  # 16 GiB
 _MOST_CLASSES = 1000
 
@@ -22,7 +19,9 @@ _MOST_CLASSES = 1000
 class DataSet:
     """Records to learn from: `features` [records, features], `labels` [records], both float64.
 
-    Features have mean 0 and variance 1 over the records that are trained on. `held_out` [records]
+    Features have variance 1 over the records that are trained on, and mean 0 but for clusterings,
+    to which it is no matter: MLlib's bisecting k-means divides a cluster whose centre is at 0 by
+    nothing. `held_out` [records]
     says which are not. Classes are numbered from 0; `classes` is 0 where there are none. `source`
     is where this copy came from.
     """
@@ -40,7 +39,9 @@ def load(workload: LearningWorkload) -> DataSet:
     Raises UserError for a data set that there is not, a file that is damaged, and labels that the
     workload's method cannot learn.
     """
-    source, features, labels, held_out = _read(workload)
+    records = _read(workload)
+    source, features, labels = records.source, records.features, records.labels
+    held_out = records.held_out
     if features.ndim != 2 or len(features) < 8 or not features.shape[1]:
         raise UserError(f"{source}: expected 8 records or more, with features")
     if not (np.isfinite(features).all() and np.isfinite(labels).all()):
@@ -57,50 +58,26 @@ def load(workload: LearningWorkload) -> DataSet:
             raise UserError(f"{source}: {classes} classes; expected 2 to {_MOST_CLASSES}")
     trained = features[~held_out]
     spread = trained.std(axis=0)
-    features = (features - trained.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    is_clustering = workload.method.task == LearningTask.CLUSTERING
+    centre = 0.0 if is_clustering else trained.mean(axis=0)
+    features = (features - centre) / np.where(spread > 0, spread, 1.0)
     return DataSet(source, features, labels, held_out, classes)
 
 
-def _read(workload: LearningWorkload) -> tuple[str, Floats, Floats, Any]:
-    """Return source, features, labels and which records are held out, None where nothing says."""
+def _read(workload: LearningWorkload) -> Records:
     if workload.location is None:
-        return _carried(workload.data)
+        return carried(workload.data)
     path = Path(workload.location)
     try:
         match workload.format:
             case DataFormat.IDX:
-                return _joined(mnist.load(path))
+                return of_samples(mnist.load(path))
             case DataFormat.LIBSVM:
-                features, labels = _of_libsvm(path)
+                return Records(str(path), *_of_libsvm(path))
             case DataFormat.CSV:
-                features, labels = _of_csv(path, workload.label_column)
+                return Records(str(path), *_of_csv(path, workload.label_column))
     except (InputError, OSError) as error:
         raise UserError(f"{path}: {error}") from None
-    return str(path), features, labels, None
-
-
-def _carried(name: str) -> tuple[str, Floats, Floats, Any]:
-    if name == "mnist_sample":
-        try:
-            return _joined(mnist.load(None))
-        except InputError as error:
-            raise UserError(str(error)) from None
-    if name not in _CARRIED:
-        known = ", ".join((*_CARRIED, "mnist_sample"))
-        raise UserError(f"data set {name}: no package carries it; expected a location, or {known}")
-    import sklearn.datasets  # takes a second
-
-    features, labels = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True)
-    source = f"{name} of scikit-learn {version('scikit-learn')}"
-    return source, features.astype(np.float64), labels.astype(np.float64), None
-
-
-def _joined(samples: Samples) -> tuple[str, Floats, Floats, npt.NDArray[np.bool_]]:
-    inputs = np.concatenate([samples.train.inputs, samples.test.inputs])
-    labels = np.concatenate([samples.train.labels, samples.test.labels])
-    held_out = np.arange(len(labels)) >= len(samples.train)
-    features = inputs.reshape(len(inputs), -1).astype(np.float64)
-    return samples.source, features, labels.astype(np.float64), held_out
 
 
 def _of_libsvm(path: Path) -> tuple[Floats, Floats]:

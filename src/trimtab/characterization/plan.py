@@ -14,6 +14,7 @@ from trimtab.config.groups.learning.workload import LearningWorkload
 
 Row = Mapping[str, Any]  # of the table of runs
 Key = tuple[str, str, str, int]
+SessionKey = tuple[int, str]
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,9 @@ class Run:
         return self.workload.name, self.phase, self.settings, self.repeat
 
     @property
-    def session(self) -> str:
-        """Runs with the same one can share a session of Spark."""
-        return json.dumps(self.platform, sort_keys=True)
+    def session(self) -> SessionKey:
+        """Its repeat and its platform: runs with the same ones share a session of Spark."""
+        return self.repeat, json.dumps(self.platform, sort_keys=True)
 
 
 def key_of(row: Row) -> Key:
@@ -98,20 +99,21 @@ class Space:
             )
 
 
-def ordered(runs: Iterable[Run]) -> list[Run]:
+def ordered(runs: Iterable[Run], running: SessionKey | None = None) -> list[Run]:
     """Return runs in the order in which they are carried out, each once.
 
     All of the first repeat come first, so that the times of repeats hold what changes slowly on the
-    machine; in each repeat, those that share a session of Spark come together.
+    machine; in each repeat, those that share a session of Spark come together. Before all come
+    those that share the one that is running.
     """
     by_key = {run.key: run for run in runs}
-    return sorted(by_key.values(), key=lambda run: (run.repeat, run.session))
+    return sorted(by_key.values(), key=lambda run: (run.session != running, run.session))
 
 
-def sessions(runs: Iterable[Run]) -> int:
+def sessions(runs: Iterable[Run], running: SessionKey | None = None) -> int:
     """Return how many sessions of Spark are started for runs in their order."""
-    every = [(run.repeat, run.session) for run in runs]
-    return sum(before != after for before, after in zip([None, *every], every, strict=False))
+    every = [run.session for run in runs]
+    return sum(before != after for before, after in zip([running, *every], every, strict=False))
 
 
 @dataclass(frozen=True)
@@ -133,19 +135,28 @@ class Cost:
         )
 
 
-def cost(runs: Sequence[Run], done: Iterable[Row], warm_up_runs: int, start_s: float) -> Cost:
-    """Return what `runs`, in their order, will take; a session starts in `start_s`."""
+def cost(
+    runs: Sequence[Run],
+    done: Iterable[Row],
+    warm_up_runs: int,
+    start_s: float,
+    running: SessionKey | None = None,
+) -> Cost:
+    """Return what `runs`, in their order, will take; a session starts in `start_s`.
+
+    The one that is running has warmed up.
+    """
     walls: dict[str, list[float]] = {}
     for row in done:
         if row["phase"] == "defaults":
             walls.setdefault(row["workload"], []).append(row["wall_s"])
-    number = sessions(runs)
+    number = sessions(runs, running)
     if any(run.workload.name not in walls for run in runs):
         return Cost(len(runs), number, None)
     mean_s = {name: sum(each) / len(each) for name, each in walls.items()}
-    warm_ups = {(run.repeat, run.session, run.workload.name) for run in runs}
+    warm_ups = {(run.session, run.workload.name) for run in runs if run.session != running}
     predicted_s = sum(mean_s[run.workload.name] for run in runs)
-    predicted_s += warm_up_runs * sum(mean_s[name] for _, _, name in warm_ups)
+    predicted_s += warm_up_runs * sum(mean_s[name] for _, name in warm_ups)
     return Cost(len(runs), number, predicted_s + number * start_s)
 
 

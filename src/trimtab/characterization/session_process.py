@@ -5,6 +5,7 @@ answer what `Application.run` measured, or why it failed. Requests are pickled b
 ourselves.
 """
 
+import os
 import subprocess
 import sys
 import time
@@ -27,6 +28,7 @@ from trimtab.errors import TrimtabError
 _START_S = 600.0
 _END_S = 20.0
 _MOST_TEXT = 400
+_PAUSE = 40  # times what a reading took: the meters then take 2.5 % of a processor at most
 
 
 class SessionEndedError(TrimtabError):
@@ -52,14 +54,19 @@ class SparkProcess:
     ) -> dict[str, Any] | str:
         """Return what a run measured, or why it failed; `meter` is read every `interval_s`.
 
+        It is read less often where a reading takes long, as of many processes with much memory.
         Raises SessionEndedError where the session did not survive, or took longer than `longest_s`.
         """
         deadline_s = time.monotonic() + longest_s
         try:
             self.connection.send((run.workload, dict(run.hyperparameters), run.repeat))
-            while not self.connection.poll(interval_s):
+            pause_s = interval_s
+            while not self.connection.poll(pause_s):
+                began_s = time.process_time()
                 meter.sample()
+                pause_s = max(interval_s, _PAUSE * (time.process_time() - began_s))
                 if time.monotonic() > deadline_s:
+                    self.process.kill()
                     raise SessionEndedError(f"ended after {longest_s:g} s, the longest a run takes")
             answer: dict[str, Any] | str = self.connection.recv()
         except (EOFError, OSError):
@@ -84,9 +91,9 @@ def spark_process(
         process = subprocess.Popen(
             [sys.executable, "-c", f"from {__name__} import serve; serve({there.fileno()})"],
             pass_fds=[there.fileno()], stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+            start_new_session=True,
         )  # fmt: skip
     there.close()
-    started: set[psutil.Process] = set()
     try:
         here.send((folder, master, dict(platform), price))
         if not here.poll(_START_S):
@@ -95,13 +102,13 @@ def spark_process(
             here.recv()
         except (EOFError, OSError):
             raise SessionEndedError(f"Spark did not start; {_tail(log)}") from None
-        started |= _family(process)
         yield SparkProcess(here, process, log, time.monotonic() - began_s)
-        with suppress(OSError):
+        with suppress(OSError, subprocess.TimeoutExpired):
             here.send(None)
+            process.wait(_END_S)
     finally:
         here.close()
-        _end(process, started)
+        _kill(process)
 
 
 def serve(descriptor: int) -> None:
@@ -135,24 +142,18 @@ def _tail(log: Path) -> str:
     return "it left no log"
 
 
-def _end(process: "subprocess.Popen[bytes]", started: set[psutil.Process]) -> None:
-    """Wait for a process that is about to end; then kill it, what it has `started`, and the rest.
-
-    What it had started cannot be told any more where it has ended by itself.
-    """
-    family = started | _family(process)
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(_END_S)
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    """End a process, and what it has started: all of its session, as the kernel has it."""
     process.kill()
-    for each in family:
+    process.wait()  # it starts nothing more
+    others = [each for each in psutil.process_iter() if _session_of(each) == process.pid]
+    for each in others:
         with suppress(psutil.NoSuchProcess):
             each.kill()
-    process.wait()
-    psutil.wait_procs(family, timeout=_END_S)
+    psutil.wait_procs(others, timeout=_END_S)
 
 
-def _family(process: "subprocess.Popen[bytes]") -> set[psutil.Process]:
-    try:
-        return set(psutil.Process(process.pid).children(recursive=True))
-    except psutil.NoSuchProcess:
-        return set()
+def _session_of(process: psutil.Process) -> int | None:
+    with suppress(ProcessLookupError):
+        return os.getsid(process.pid)
+    return None

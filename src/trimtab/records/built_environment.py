@@ -22,7 +22,8 @@ class BuiltEnvironment(Document):
 
     `shared_bytes` of the slim one are the original's too: reflinked blocks, and files
     that both have; `linked` are those of machine code, by their path. `fallback` are the digests of
-    the fallback's files in the slim one: programs, and what says of each library what was removed.
+    the fallback's files in the slim one: programs, and what says of each library what was removed;
+    `source` is where these have it from.
     """
 
     stage: ClassVar[str] = "debloat"
@@ -33,6 +34,7 @@ class BuiltEnvironment(Document):
     shared_bytes: Whole
     linked: dict[PathInside, LinkedFile]
     fallback: dict[PathInside, Digest] = Field(default_factory=dict)
+    source: Text = "original"
 
     @model_validator(mode="after")
     def _shares_no_more_than_it_has(self) -> Self:

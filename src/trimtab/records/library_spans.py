@@ -1,5 +1,6 @@
 """`spans/{library}.json`: what of a library is kept and removed, to the byte, and why."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -75,6 +76,12 @@ class LibrarySpans(Document):
     reasons: list[Reason]
     spans: Annotated[list[Row], FailFast()] = Field(min_length=1)
     gpu_code: GpuCodeSpans | None = None
+
+    def to_text(self) -> str:
+        """Return it with a key a line: indented rows, hundreds of thousands, take seconds."""
+        rows = ((json.dumps(key), value) for key, value in sorted(self.to_json().items()))
+        lines = (f" {key}: {json.dumps(value, sort_keys=True)}" for key, value in rows)
+        return "{\n" + ",\n".join(lines) + "\n}\n"
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:

@@ -278,11 +278,12 @@ CHARACTERIZATION_RUNS = pa.schema(
     [
         ("workload", _text),  # {data}_{method}
         ("data", _text),
+        ("data_source", _text),  # where this copy came from; null where it could not be read
         ("method", _text),
         ("task", _text),  # classification | regression | clustering
         ("records", _int),  # of the whole data set, those held out for its quality included
         ("features", _int),
-        ("engine", _text),  # Spark's master, as local[2] or spark://HOST:PORT
+        ("engine", _text),  # Spark's master: local[2], standalone[2] or a URL
         ("phase", _text),  # defaults | platform | hyper | joint
         ("varied", _text),  # parameters that differ from their defaults, joined by +; may be empty
         ("settings", _text),  # JSON: every platform parameter and hyperparameter, by name

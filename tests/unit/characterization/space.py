@@ -26,7 +26,7 @@ ASKED = Characterization(
     workloads=["iris_decision_tree", "iris_kmeans"],
     platform={"cores": [1, 2], "shuffle_compress": [True, False]},
     hyperparameters={Method.DECISION_TREE: {"max_depth": [5, 1, 2], "max_bins": [32, 8]}},
-    repeats=2,
+    repeats=3,
 )
 SPACE = Space(ASKED, [TREE, MEANS])
 STAGE = CharacterizeStage(ASKED, [TREE, MEANS], HERE)
@@ -37,6 +37,7 @@ def row(run: Run, **values: Any) -> dict[str, Any]:
     told: Mapping[str, Any] = {
         "workload": run.workload.name,
         "data": run.workload.data,
+        "data_source": "a test",
         "method": str(run.workload.method),
         "task": str(run.workload.method.task),
         "engine": "local[1]",

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.characterization.data import load
+from trimtab.cli.doctor import missing
 from trimtab.config.groups.learning.workload import DataFormat, LearningWorkload, Method
 from trimtab.errors import UserError
 
@@ -34,6 +35,49 @@ def test_carried_data(data: str, records: int, features: int, classes: int) -> N
     trained = found.features[~found.held_out]
     assert np.allclose(trained.mean(axis=0), 0)
     assert set(trained.std(axis=0).round(6)) <= {0.0, 1.0}
+
+
+@pytest.mark.skipif(bool(missing("Debian's data sets")), reason=missing("Debian's data sets"))
+@pytest.mark.parametrize(
+    ("data", "package", "records", "features", "by_class"),
+    [
+        ("letter_recognition", "r-cran-mlbench", 20_000, 16, {0: 789, 25: 734}),
+        ("shuttle", "r-cran-mlbench", 58_000, 9, {0: 45_586, 5: 10, 6: 13}),
+        ("spam", "r-cran-kernlab", 4_601, 57, {0: 2_788, 1: 1_813}),
+        ("reuters_grain", "weka", 2_158, 256, {0: 1_998, 1: 160}),
+    ],
+)
+def test_data_that_debian_carries(
+    data: str, package: str, records: int, features: int, by_class: dict[int, int]
+) -> None:
+    """The numbers are those of the data sets' own descriptions (UCI), and of the texts' file."""
+    found = load(workload(data, Method.DECISION_TREE))
+    assert found.features.shape == (records, features)
+    counts = dict(zip(*np.unique(found.labels, return_counts=True), strict=True))
+    assert {each: counts[each] for each in by_class} == by_class
+    assert f"of Debian's {package} " in found.source
+
+
+@pytest.mark.skipif(bool(missing("Debian's data sets")), reason=missing("Debian's data sets"))
+def test_texts_keep_their_own_test_part_and_are_weighed_by_the_other() -> None:
+    found = load(workload("reuters_grain", Method.LOGISTIC_REGRESSION))
+    assert found.held_out.sum() == 604 and not found.held_out[:1554].any()
+    assert (found.features[~found.held_out].std(axis=0) > 0).all()
+
+
+def test_data_of_debian_that_are_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trimtab.characterization.carried._BUILD", tmp_path)
+    with pytest.raises(UserError, match=r"data set shuttle: not there yet; .*make deps-data"):
+        load(workload("shuttle", Method.KMEANS))
+
+
+def test_clusters_do_not_lie_around_zero_and_are_as_far_apart() -> None:
+    """Or MLlib's bisecting k-means finds one cluster, whatever is asked for."""
+    clustered = load(workload("wine", Method.BISECTING_KMEANS))
+    classified = load(workload("wine", Method.DECISION_TREE))
+    assert (clustered.features.mean(axis=0) > 0.1).all()
+    moved = clustered.features - clustered.features[~clustered.held_out].mean(axis=0)
+    assert np.allclose(moved, classified.features)
 
 
 def test_what_is_predicted_keeps_its_scale() -> None:

@@ -1,4 +1,4 @@
-"""What is varied together: what matters by the published thresholds, at equal budget."""
+"""What is varied together: what is shown to matter, at equal budget."""
 
 import json
 
@@ -25,18 +25,32 @@ def varied(runs: list[Run], phase: str, workload: str = TREE) -> set[str]:
     return {name for run in found for name in run.varied}
 
 
-def test_parameters_of_high_impact_are_varied_together() -> None:
-    runs = joint_runs(SPACE, rows(cores=1.3, shuffle_compress=1.1, max_depth=1.06), 100)
+def test_parameters_that_matter_are_varied_together() -> None:
+    runs = joint_runs(SPACE, rows(cores=1.3, shuffle_compress=1.09, max_depth=1.06), 100)
     assert varied(runs, "platform") == {"cores"}
     assert varied(runs, "hyper") == {"max_depth"}
     assert varied(runs, "joint") == {"cores", "max_depth"}
 
 
-def test_thresholds_are_exceeded_not_met() -> None:
-    """Of two at or below the threshold the higher one is taken: something has to be varied."""
-    runs = joint_runs(SPACE, rows(cores=1.1, shuffle_compress=1.2, max_bins=1.05), 100)
+def test_where_nothing_matters_the_likeliest_is_varied() -> None:
+    """Something has to be."""
+    runs = joint_runs(SPACE, rows(cores=1.05, shuffle_compress=1.09, max_bins=1.005), 100)
     assert varied(runs, "platform") == {"shuffle_compress"}
     assert varied(runs, "hyper") == {"max_bins"}
+
+
+def test_a_large_change_that_may_be_chance_does_not_count() -> None:
+    """One slow run of three makes the interval span zero; the median alone is far above."""
+    known = rows(cores=1.15)
+    for each in known:
+        if each["varied"] == "shuffle_compress" and each["workload"] == TREE:
+            each["train_s"] = (1.0, 4.0, 4.0)[each["repeat"]]
+    assert varied(joint_runs(SPACE, known, 100), "platform") == {"cores"}
+
+
+def test_one_run_shows_nothing_and_the_largest_change_is_taken() -> None:
+    known = [row for row in rows(cores=1.3, shuffle_compress=1.5) if row["repeat"] == 0]
+    assert varied(joint_runs(SPACE, known, 100), "platform") == {"shuffle_compress"}
 
 
 def test_each_strategy_has_the_same_budget_where_there_are_as_many_settings() -> None:

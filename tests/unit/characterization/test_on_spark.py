@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -57,13 +58,23 @@ characterize(load(sys.argv[1], CharacterizeStage), Path(sys.argv[2]), print)
 """
 
 
+def asking(**values: Any) -> CharacterizeStage:
+    """STAGE, with other values of its characterization."""
+    changed = dataclasses.replace(STAGE.characterization, **values)
+    return dataclasses.replace(STAGE, characterization=changed)
+
+
 @pytest.mark.parametrize(
     ("data", "method", "least"),
     [
         ("iris", Method.KMEANS, 0.5),
+        ("iris", Method.BISECTING_KMEANS, 0.3),
         ("wine", Method.DECISION_TREE, 0.7),
         ("wine", Method.MULTILAYER_PERCEPTRON, 0.7),
         ("diabetes", Method.LINEAR_REGRESSION, 0.2),
+        ("digits", Method.CNN, 0.8),
+        ("digits", Method.GRU, 0.7),
+        ("digits", Method.LSTM, 0.7),
     ],
 )
 def test_a_method_learns(spark: Session, data: str, method: Method, least: float) -> None:
@@ -82,12 +93,14 @@ def test_a_price_by_the_hour_and_the_gigabyte() -> None:
     assert price_usd(Price(0.46, 8, 0.05), 1800.0, 4, 0) == pytest.approx(0.46 / 4)
 
 
+@pytest.mark.timeout(600)  # a cluster twice, each of four Java processes
 def test_a_killed_characterization_goes_on(spark_folder: Path, tmp_path: Path) -> None:
+    stage = asking(master="standalone")
     out = tmp_path / "out"
     journal = out / "journal.jsonl"
     path = os.pathsep.join(each for each in sys.path if each)
     process = subprocess.Popen(
-        [sys.executable, "-u", "-c", PROGRAM, dump(STAGE), str(out)],
+        [sys.executable, "-u", "-c", PROGRAM, dump(stage), str(out)],
         env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE, start_new_session=True,
         text=True,
     )  # fmt: skip
@@ -103,8 +116,7 @@ def test_a_killed_characterization_goes_on(spark_folder: Path, tmp_path: Path) -
     finished = before[: before.rfind(b"\n") + 1]
     assert not (out / "runs.parquet").exists()
 
-    told: list[str] = []
-    characterize(STAGE, out, told.append)
+    characterize(stage, out, lambda text: None)
     assert journal.read_bytes().startswith(finished)
     rows = [json.loads(line) for line in journal.read_text().splitlines()[1:]]
     keys = [(row["workload"], row["phase"], row["settings"], row["repeat"]) for row in rows]
@@ -112,6 +124,7 @@ def test_a_killed_characterization_goes_on(spark_folder: Path, tmp_path: Path) -
 
     table = read_table(out / "runs.parquet", CHARACTERIZATION_RUNS)
     assert len(table) == len(rows)
+    assert set(table.engine) == {"standalone[1]"}
     good = table[table.workload == "iris_kmeans"]
     assert good.complete.all() and set(good.phase) == {"defaults", "hyper", "joint"}
     assert set(good.varied) >= {"", "k", "max_iter"}
@@ -121,11 +134,17 @@ def test_a_killed_characterization_goes_on(spark_folder: Path, tmp_path: Path) -
     assert not failed.complete.any() and (failed.error.str.len() > 10).all()
     assert "" not in set(failed.error) and failed.quality.isna().all()
 
-    characterize(STAGE, out, told.append)
-    assert told[-1].startswith("parameters of high impact together: 0 runs in 0 sessions")
-    more = dataclasses.replace(STAGE.characterization, joint_settings=0)
-    characterize(dataclasses.replace(STAGE, characterization=more), out, told.append)
-    fewer = read_table(out / "runs.parquet", CHARACTERIZATION_RUNS)
+
+def test_what_is_finished_is_used_by_others(spark_folder: Path, tmp_path: Path) -> None:
+    told: list[str] = []
+    characterize(asking(), tmp_path, told.append)
+    assert "0 sessions" in told[-2]  # that of the defaults went on
+    journal = (tmp_path / "journal.jsonl").read_bytes()
+    characterize(asking(), tmp_path, told.append)
+    assert told[-1].startswith("parameters of shown impact together: 0 runs in 0 sessions")
+    characterize(asking(joint_settings=0), tmp_path, told.append)
+    assert (tmp_path / "journal.jsonl").read_bytes() == journal
+    fewer = read_table(tmp_path / "runs.parquet", CHARACTERIZATION_RUNS)
     assert set(fewer.phase) == {"defaults", "hyper"}
 
 

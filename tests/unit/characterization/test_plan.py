@@ -51,6 +51,18 @@ def test_runs_share_sessions_and_repeats_do_not() -> None:
     assert [run.repeat for run in runs] == sorted(run.repeat for run in runs)
 
 
+def test_what_the_running_session_can_do_comes_first() -> None:
+    runs = ordered(EVERY)
+    running = runs[-1].session
+    again = ordered(EVERY, running)
+    first = [run for run in again if run.session == running]
+    assert again == first + [run for run in runs if run not in first]
+    assert sessions(again, running) == sessions(runs) - 1
+    assert sessions(first, running) == 0
+    done = [row(run, wall_s=2.0) for run in SPACE.defaults()]
+    assert cost(first, done, 1, 10.0, running).predicted_s == 2.0 * len(first)
+
+
 def test_the_cost_is_that_of_the_defaults() -> None:
     runs = ordered(EVERY)
     assert cost(runs, [], 1, 10.0).predicted_s is None
@@ -58,10 +70,10 @@ def test_the_cost_is_that_of_the_defaults() -> None:
     done = [row(run, wall_s=wall_s[run.workload.name]) for run in SPACE.defaults()]
     found = cost(runs, done, 1, 10.0)
     trees = sum(run.workload is TREE for run in runs)
-    warm_ups = 6 * (2.0 + 3.0)  # of both workloads in each of six sessions
-    expected_s = trees * 2.0 + (len(runs) - trees) * 3.0 + warm_ups + 6 * 10.0
-    assert (found.runs, found.sessions, found.predicted_s) == (len(runs), 6, expected_s)
-    assert "18 runs in 6 sessions of Spark, about" in str(found)
+    warm_ups = 9 * (2.0 + 3.0)  # of both workloads in each of nine sessions
+    expected_s = trees * 2.0 + (len(runs) - trees) * 3.0 + warm_ups + 9 * 10.0
+    assert (found.runs, found.sessions, found.predicted_s) == (len(runs), 9, expected_s)
+    assert "27 runs in 9 sessions of Spark, about" in str(found)
 
 
 def test_a_default_that_failed_took_its_time() -> None:

@@ -24,8 +24,9 @@ def run(
     phase = "joint" if len(kinds) == 2 else next(iter(kinds), "defaults")
     data, _, method = workload.partition("_")
     row = {
-        "workload": workload, "data": data, "method": method, "task": "classification",
-        "records": 178, "features": 13, "engine": "local[2]", "phase": phase,
+        "workload": workload, "data": data, "data_source": "a test", "method": method,
+        "task": "classification", "records": 178, "features": 13, "engine": "local[2]",
+        "phase": phase,
         "varied": "+".join(varied), "settings": json.dumps({**DEFAULTS, **settings}),
         "repeat": repeat, "complete": True, "error": "", "quality": 0.9,
         "quality_measure": "accuracy", "train_s": 2.0, "train_s_per_1000_records": 11.2,

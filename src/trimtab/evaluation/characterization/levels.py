@@ -15,7 +15,8 @@ from trimtab.evaluation.schedules.section import figure_of, palette_colour
 from trimtab.records.characterization.impact import NOT_SHOWN
 
 _CAPTION = (
-    "What the best of equally many configurations came to, the defaults beside: the median over "
+    "What the best of equally many configurations came to, or of all that a strategy has, which "
+    "favours those with more; the defaults are beside: the median over "
     "draws of configurations and of their repeats, and where 95 % of the draws lie. The last "
     "columns set joint tuning against the better single level: equal, where the interval spans "
     "zero; not shown, where a configuration had fewer than three runs."
@@ -56,7 +57,7 @@ class TuningLevels(CharacterizationSection):
             (
                 Column("metric", "Metric"),
                 Column("strategy", "Strategy"),
-                Column("budget", "Configurations each", 0),
+                Column("budget", "Configurations each, at most", 0),
                 Column("best", "Best", 4, ("best_low", "best_high")),
                 Column("against", "Against"),
                 Column("change_pct", "Change, %", 1, ("change_low_pct", "change_high_pct")),

@@ -26,6 +26,7 @@ class Overview(CharacterizationSection):
             (
                 *WORKLOAD,
                 Column("data", "Data"),
+                Column("data_source", "From"),
                 Column("method", "Method"),
                 Column("task", "Task"),
                 Column("quality_measure", "Quality by"),
@@ -68,6 +69,7 @@ def _row(name: str, runs: pd.DataFrame) -> Row:
     return {
         "name": name,
         **{key: first[key] for key in texts},
+        "data_source": " and ".join(sorted(set(complete["data_source"].dropna()))),
         **{
             key: None if pd.isna(first[key]) else int(first[key]) for key in ("records", "features")
         },

@@ -3,12 +3,16 @@
 A strategy tries the configurations of one phase: of platform parameters, of hyperparameters, or of
 both together. All are given the same parameters: of the first two those configurations count that
 vary nothing but what was varied together. Each knows the defaults beside. The budget is what the
-strategy with the fewest configurations has; of the others as many are drawn at random, again and
-again. In each draw the repeats of a configuration are resampled too, and the strategy's find is its
+strategy with the fewest configurations has; one that has tried all that there are of its parameters
+does not count, as it needs no more. Of the others as many are drawn at random, again and again. In
+each draw the repeats of a configuration are resampled too, and the strategy's find is its
 best median: what is reported is the median of the finds and the interval in which 95 % of them lie.
-All strategies gain alike from the best being chosen by what was measured of it.
+The best is chosen by what was measured of it, from which a strategy with more configurations gains
+more: where one has tried all that it has, joint tuning is favoured by chance too.
 """
 
+import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from trimtab.records.characterization.impact import CONFIDENCE, LEAST_REPEATS, NOT_SHOWN
-from trimtab.records.characterization.settings import varied_in
+from trimtab.records.characterization.settings import settings_of, varied_in
 
 # By phase: what the strategy tunes.
 STRATEGIES = {"platform": "platform only", "hyper": "hyper only", "joint": "joint"}
@@ -77,9 +81,11 @@ def compare(runs: pd.DataFrame, metric: str) -> Comparison | None:
         ]
         for phase in STRATEGIES
     }
-    budget = min(map(len, tried.values()))
-    if not budget or not defaults:
+    if not all(tried.values()) or not defaults:
         return None
+    sizes = [len(configurations) for configurations in tried.values()]
+    unspent = [len(one) for phase, one in tried.items() if len(one) < _possible(runs, phase)]
+    budget = min(unspent, default=max(sizes))
     generator = np.random.default_rng(0)
     at_defaults = _medians(defaults, generator)
     found = {
@@ -105,6 +111,15 @@ def compare(runs: pd.DataFrame, metric: str) -> Comparison | None:
         if any(0 < len(one) < LEAST_REPEATS for one in every)
         else _verdict(change_pct, more_is_better),
     )
+
+
+def _possible(runs: pd.DataFrame, phase: str) -> int:
+    """Return how many configurations the levels have of the parameters that a phase varies."""
+    names = {name for varied in runs.loc[runs["phase"] == phase, "varied"]
+             for name in varied_in(varied)}  # fmt: skip
+    settings = settings_of(runs)
+    levels = [{json.dumps(said[name]) for said in settings if name in said} for name in names]
+    return math.prod(map(len, levels)) - 1
 
 
 def _verdict(change: Interval, more_is_better: bool) -> str:

@@ -91,11 +91,26 @@ class Impact:
         return max(self.changes, key=lambda change: abs(change.change_pct), default=None)
 
     @property
+    def size_pct(self) -> float:
+        """The magnitude of the largest change, whether shown or not."""
+        return 0.0 if self.largest is None else abs(self.largest.change_pct)
+
+    @property
+    def least_pct(self) -> float:
+        """The least magnitude that it may have."""
+        return max((change.least_pct for change in self.changes), default=0.0)
+
+    @property
+    def matters(self) -> bool:
+        """Whether it is shown to be medium at least, be it also high."""
+        return self.least_pct >= LIMITS[self.metric].medium_pct
+
+    @property
     def word(self) -> str:
         """How large it is: high, medium, low, none, or not shown."""
         if not self.changes:
             return NOT_SHOWN
-        least = max(change.least_pct for change in self.changes)
+        least = self.least_pct
         most = max(change.most_pct for change in self.changes)
         limits = LIMITS[self.metric]
         if least > limits.high_pct:

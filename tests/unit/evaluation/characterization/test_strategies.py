@@ -56,6 +56,18 @@ def test_more_budget_finds_the_best_of_both() -> None:
     assert throughput.verdict == "better" and throughput.is_reached
 
 
+def test_a_level_without_more_to_try_does_not_limit_the_others() -> None:
+    """One parameter of two levels has one configuration: it is all that platform tuning needs."""
+    depths = [{"depth": depth} for depth in (2, 6, 7, 9)]
+    cores = [{"executors": 2}]
+    both = [{**one, **other} for one, other in product(cores, depths)]
+    found = compared(measured([{}, *cores, *depths, *both], factors))
+    assert found.budget == 4
+    assert found.finds["platform"].median == pytest.approx(8.0, rel=0.01)
+    assert found.finds["joint"].low == pytest.approx(4.0, rel=0.01)
+    assert found.verdict == "better"
+
+
 def test_equal_and_worse() -> None:
     assert compared(measured(EVERY, factors), "quality").verdict == "equal"
 

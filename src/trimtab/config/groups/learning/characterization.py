@@ -36,6 +36,7 @@ PLATFORM_DEFAULTS: dict[str, Any] = {
     "broadcast_block_mib": 4,
 }
 SERIALIZERS = ("java", "kryo")
+OWN_MASTERS = ("local", "standalone")  # those that we start, and end
 _AT_LEAST = {"executors": 1, "cores": 1, "memory_mib": 512, "parallelism": 1,
              "broadcast_block_mib": 1, "locality_wait_s": 0}  # fmt: skip
 

