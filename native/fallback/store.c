@@ -23,7 +23,7 @@ static int object_path(char *path, size_t path_bytes, const char *root, const ui
                        uint64_t number) {
   char digest[2 * NAMED_DIGEST_BYTES + 1];
   for (int i = 0; i < NAMED_DIGEST_BYTES; i++) snprintf(digest + 2 * i, 3, "%02x", library[i]);
-  return snprintf(path, path_bytes, "%s/%.2s/%s/%06lu", root, digest, digest,
+  return snprintf(path, path_bytes, "%s/%.2s/%s-%06lu", root, digest, digest,
                   (unsigned long)(number / OBJECT_CHUNKS)) < (int)path_bytes;
 }
 

@@ -1,4 +1,4 @@
-/* A store of originals: ROOT/{2 digits}/{32 digits}/{object}, these digits being the first ones of the
+/* A store of originals: ROOT/{2 digits}/{32 digits}-{object}, these digits being the first ones of the
  * SHA-256 of the original; written by src/trimtab/debloating/store.py. An object has 64 chunks:
  * OBJECT_MAGIC, 65 offsets (u32) into the object, the chunks as LZ4 blocks, or as they are where that is
  * no longer than their own length. A chunk that is not in this store has no bytes. */

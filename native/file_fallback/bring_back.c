@@ -101,9 +101,13 @@ static long make_file(const struct entry *entry, int in_shadow, const char *part
 void give_attributes(const struct entry *entry, const char *partial) {
   struct timespec times[2] = {{entry->modified_s, entry->modified_ns},
                               {entry->modified_s, entry->modified_ns}};
+  struct status now;
   unsigned mode = entry->mode & 07777;
-  if (KERNEL(__NR_lchown, partial, entry->user, entry->group, 0)) mode &= ~RIGHTS_OF_OWNERS;
-  if (entry->kind != LINK) KERNEL(__NR_chmod, partial, mode, 0, 0);
+  if (status_of(AT_FDCWD, partial, AT_SYMLINK_NOFOLLOW, &now)) return;
+  if ((now.user != entry->user || now.group != entry->group) &&
+      KERNEL(__NR_lchown, partial, entry->user, entry->group, 0))
+    mode &= ~RIGHTS_OF_OWNERS;
+  if (entry->kind != LINK && (now.mode & 07777) != mode) KERNEL(__NR_chmod, partial, mode, 0, 0);
   KERNEL(__NR_utimensat, AT_FDCWD, partial, times, AT_SYMLINK_NOFOLLOW);
 }
 

@@ -48,7 +48,7 @@ static int object_path(char to[PATH_BYTES], const char *root, const struct entry
   put_hexadecimal(&text, entry->digest, 1);
   put(&text, "/");
   put_hexadecimal(&text, entry->digest, DIGEST_BYTES);
-  put(&text, "/");
+  put(&text, "-");
   put_number(&text, number, 6);
   return text.whole;
 }

@@ -29,20 +29,28 @@ static void make_folders(int in_shadow) {
     if (path_of(path, in_shadow, folders[i])) KERNEL(__NR_mkdir, path, 0755, 0, 0);
 }
 
+/* Its time is given to it last: without that it is not whole, and made again by who has the lock. A file
+ * system may keep only the seconds. */
+static int is_whole(const struct entry *entry, const char *place) {
+  struct status status;
+  return !status_of(AT_FDCWD, place, AT_SYMLINK_NOFOLLOW, &status) &&
+         (uint64_t)status.bytes == entry->bytes && status.modified[0] == entry->modified_s &&
+         (!status.modified[1] || status.modified[1] == entry->modified_ns);
+}
+
+/* In its place from the first: another name meanwhile would cost as much again. */
 static long make(const struct entry *entry, int in_shadow, const char *place) {
-  char partial[PATH_BYTES];
-  name_partial(partial, in_shadow);
-  KERNEL(__NR_unlink, partial, 0, 0, 0);
-  long file = open_path(AT_FDCWD, partial, O_WRONLY | O_CREAT | O_EXCL, 0600);
+  enum { FLAGS = O_WRONLY | O_CREAT | O_NOFOLLOW, RIGHTS = 0777 };
+  long file = open_path(AT_FDCWD, place, FLAGS, entry->mode & RIGHTS);
+  if (file == -ENOENT) {
+    make_folders(in_shadow);
+    file = open_path(AT_FDCWD, place, FLAGS, entry->mode & RIGHTS);
+  }
   if (file < 0) return file;
   long error = make_hollow(entry, file);
   close_file(file);
-  if (!error) give_attributes(entry, partial);
-  if (!error && (error = KERNEL(__NR_rename, partial, place, 0, 0)) == -ENOENT) {
-    make_folders(in_shadow);
-    error = KERNEL(__NR_rename, partial, place, 0, 0);
-  }
-  if (error) KERNEL(__NR_unlink, partial, 0, 0, 0);
+  if (!error) give_attributes(entry, place);
+  else KERNEL(__NR_unlink, place, 0, 0, 0);
   return error;
 }
 
@@ -56,13 +64,13 @@ static int is_back(long state, int in_shadow, const struct entry *entry) {
 static long stand_in(const struct entry *entry, int in_shadow) {
   char place[PATH_BYTES];
   if (!path_of_stand_in(place, in_shadow, entry)) return -ENAMETOOLONG;
-  if (is_there(place)) return 1;
+  if (is_whole(entry, place)) return 1;
   long guard = in_shadow ? open_shadow_guard() : open_state(O_RDWR);
   if (guard < 0) return guard;
   lock(guard);
   long result = 0;
   if (!is_back(guard, in_shadow, entry)) {
-    result = is_there(place) ? 0 : make(entry, in_shadow, place);
+    result = is_whole(entry, place) ? 0 : make(entry, in_shadow, place);
     if (!result) result = 1;
   }
   unlock(guard);

@@ -4,6 +4,7 @@
 #include <asm/unistd_64.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
@@ -100,10 +101,41 @@ static int go_up(struct walk *walk, int is_last, int bring) {
   return !is_last || !*walk->here || look(walk, 0, bring) == -EINVAL;
 }
 
-static int go(struct walk *walk, const char *path, int follow, int bring) {
+/* Whether a path begins at the top and has a name between all slashes: not `.`, `..`, or nothing. */
+static int is_spelled_plainly(const char *path) {
   const char *rest = path, *name;
+  for (int is_last = 0; !is_last;) {
+    const char *slash = rest;
+    size_t length = next_name(&rest, &name, &is_last);
+    int is_dots = *name == '.' && (length == 1 || (length == 2 && name[1] == '.'));
+    if (*slash != '/' || name != slash + 1 || !length || is_dots) return 0;
+  }
+  return 1;
+}
+
+/* Most ways lead by folders alone that are there, which one call tells of all: the rest of the path, behind
+ * these, and `here` at the last of them. NULL where the kernel does not tell. */
+static const char *take_folders(struct walk *walk, const char *path) {
+  const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+  struct text here = text_in(walk->here, PATH_BYTES);
+  if (!is_spelled_plainly(path)) return NULL;
+  put(&here, path);
+  cut_last(walk->here);
+  size_t length = strlen(walk->here);
+  long folder = here.whole && length ? KERNEL(__NR_openat2, AT_FDCWD, walk->here, &how, sizeof how) : -ENOENT;
+  if (folder >= 0) {
+    close_file(folder);
+    return path + length;
+  }
+  *walk->here = 0;
+  return NULL;
+}
+
+static int go(struct walk *walk, const char *path, int follow, int bring) {
+  const char *rest = *walk->here ? NULL : take_folders(walk, path), *name;
   int links = 0, is_last;
   size_t length;
+  if (!rest) rest = path;
   while ((length = next_name(&rest, &name, &is_last))) {
     if (length == 1 && *name == '.') continue;
     if (length == 2 && name[0] == '.' && name[1] == '.') {
@@ -120,6 +152,11 @@ static int go(struct walk *walk, const char *path, int follow, int bring) {
     walk->in_shadow = 0;
   }
   return 1;
+}
+
+GENERAL void forget_walk(struct walk *walk) {
+  walk->in_shadow = walk->came_back = walk->detour = walk->alone = walk->looks = walk->refused = 0;
+  walk->stood_for = walk->told = 0;
 }
 
 int walk_along(struct walk *walk, long folder, const char *path, int follow) {

@@ -19,6 +19,9 @@ struct walk {
   int told;           /* whether nothing could be made to stand for it */
 };
 
+/* Have nothing of an earlier way in it but texts. */
+GENERAL void forget_walk(struct walk *walk);
+
 /* Go along a path from the open folder `folder` and bring back what is missing on the way. Returns 0 where it
  * leads to nothing, or ends in what the kernel has to say more about. Without `follow` a link at the
  * end is not followed; with `looks` a file there may be stood for. */

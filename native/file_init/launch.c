@@ -4,9 +4,9 @@
 #include <asm/unistd_64.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 
 #include "../file_fallback/place.h"
 #include "filter.h"
@@ -50,27 +50,60 @@ void become(char **words, const char *called, char **variables) {
   end(why == -ENOENT ? NOT_FOUND : NOT_EXECUTABLE);
 }
 
+/* A message with a number and, where that is one, an open descriptor. */
+union control {
+  struct cmsghdr head;
+  uint8_t room[CMSG_SPACE(sizeof(int))];
+};
+
+static void send_listener(long to, long found) {
+  union control control;
+  int descriptor = (int)found;
+  struct iovec number = {&found, sizeof found};
+  struct msghdr message = {.msg_iov = &number, .msg_iovlen = 1};
+  memset(&control, 0, sizeof control);
+  if (found >= 0) {
+    control.head = (struct cmsghdr){CMSG_LEN(sizeof descriptor), SOL_SOCKET, SCM_RIGHTS};
+    memcpy(CMSG_DATA(&control.head), &descriptor, sizeof descriptor);
+    message.msg_control = &control;
+    message.msg_controllen = sizeof control;
+  }
+  KERNEL(__NR_sendmsg, to, &message, 0, 0);
+}
+
+/* Our own descriptor of it; -errno where the child has none, or ended before it could tell. */
+static long receive_listener(long from) {
+  union control control;
+  long found = -ESRCH;
+  int descriptor;
+  struct iovec number = {&found, sizeof found};
+  struct msghdr message = {.msg_iov = &number, .msg_iovlen = 1, .msg_control = &control,
+                           .msg_controllen = sizeof control};
+  if (KERNEL(__NR_recvmsg, from, &message, MSG_CMSG_CLOEXEC, 0) <= 0) return -ESRCH;
+  if (found < 0) return found;
+  if (message.msg_controllen < CMSG_LEN(sizeof descriptor) || message.msg_flags & MSG_CTRUNC) return -EMFILE;
+  memcpy(&descriptor, CMSG_DATA(&control.head), sizeof descriptor);
+  return descriptor;
+}
+
 long launch(char **words, const char *called, char **variables, unsigned long signals, int must_be_served,
             long *listener) {
   int ends[2];
-  if (KERNEL(__NR_pipe2, ends, O_CLOEXEC, 0, 0)) return -EMFILE;
-  /* It has our descriptors until it executes the command: the listener is ours, too. */
-  long child = kernel(__NR_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0, 0);
+  /* By a socket, as containers are refused what else gives a descriptor: pidfd_getfd(2), and unshare(2) for a
+   * child that shared ours. */
+  if (KERNEL(__NR_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) return -EMFILE;
+  long child = kernel(__NR_clone, SIGCHLD, 0, 0, 0, 0, 0);
   if (child == 0) {
     KERNEL(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0);
+    close_file(ends[0]);
     long found = install_filter();
-    KERNEL(__NR_write, ends[1], &found, sizeof found, 0);
+    send_listener(ends[1], found);
     if (found < 0 && must_be_served) end(STATUS_REMOVED);
     KERNEL(__NR_rt_sigprocmask, SIG_SETMASK, &signals, NULL, sizeof signals);
     become(words, called, variables);
   }
-  *listener = -ESRCH;
-  if (child > 0) {
-    /* Ours alone from now on: the child closes what it does not keep by executing the command. */
-    KERNEL(__NR_read, ends[0], listener, sizeof *listener, 0);
-    KERNEL(__NR_unshare, CLONE_FILES, 0, 0, 0);
-  }
-  close_file(ends[0]);
   close_file(ends[1]);
+  if (child > 0) *listener = receive_listener(ends[0]);
+  close_file(ends[0]);
   return child;
 }

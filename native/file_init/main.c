@@ -37,7 +37,7 @@ void end_program(void) {
 }
 
 static void close_range_of(unsigned from, unsigned to) {
-  if (from > to || KERNEL(__NR_close_range, from, to, 0, 0) != -ENOSYS) return;
+  if (from > to || !KERNEL(__NR_close_range, from, to, 0, 0)) return;
   for (; from <= to && from <= LAST_WITHOUT_RANGE; from++) close_file(from);
 }
 

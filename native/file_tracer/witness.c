@@ -34,19 +34,19 @@ static bool holds_files(const char *mount) {
            !begins_with(mount, "/dev");
 }
 
-int call_witness(void) {
+bool call_witness(void) {
     unsigned how = FAN_CLASS_NOTIF | FAN_CLOEXEC | FAN_NONBLOCK | FAN_UNLIMITED_QUEUE |
                    FAN_UNLIMITED_MARKS;
     /* What was opened is opened again for us: a pipe is not waited for. */
     witness = fanotify_init(how, O_RDONLY | O_NONBLOCK | O_LARGEFILE | O_CLOEXEC);
     FILE *mounts = witness < 0 ? NULL : setmntent("/proc/self/mounts", "re");
-    if (!mounts) return -1;
+    if (!mounts) return false;
     for (struct mntent *mount; (mount = getmntent(mounts));)
         if (holds_files(mount->mnt_dir)) /* one that lies below another is none that we can name */
             fanotify_mark(witness, FAN_MARK_ADD | FAN_MARK_MOUNT, FAN_OPEN | FAN_OPEN_EXEC,
                           AT_FDCWD, mount->mnt_dir);
     endmntent(mounts);
-    return witness;
+    return true;
 }
 
 static void hear(const struct fanotify_event_metadata *event) {
@@ -72,12 +72,14 @@ static bool hear_some(void) {
     return true;
 }
 
-void hear_witness(void) { hear_some(); }
+void hear_witness(void) {
+    while (hear_some()) continue;
+}
 
 void record_witness(void) {
     if (witness < 0) return;
     fanotify_mark(witness, FAN_MARK_FLUSH | FAN_MARK_MOUNT, 0, AT_FDCWD, "/"); /* others go on */
-    while (hear_some()) continue;
+    hear_witness();
     for (size_t i = 0; i < opened.capacity; i++)
         if (opened.slots[i].key) record_witnessed(opened.slots[i].key, opened.slots[i].bits);
     record_witness_count(opened.count);

@@ -5,10 +5,12 @@
 #ifndef WITNESS_H
 #define WITNESS_H
 
-/* Begin, before the command does; what to poll, or -1 where there is no witness. */
-int call_witness(void);
+#include <stdbool.h>
 
-/* Take some of what it has to say, if there is anything. */
+/* Begin, before the command does; false where there is no witness. */
+bool call_witness(void);
+
+/* Take all that it has to say. */
 void hear_witness(void);
 
 /* Add to the record, when the run is over, the files that were opened and are not in it as such. */

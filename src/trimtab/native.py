@@ -71,4 +71,6 @@ def native_folders() -> tuple[Path, ...]:
 
 @cache
 def _links() -> "tempfile.TemporaryDirectory[str]":
-    return tempfile.TemporaryDirectory(prefix="trimtab-")
+    folder = tempfile.TemporaryDirectory(prefix="trimtab-")
+    Path(folder.name).chmod(0o755)  # programs of another user follow them too
+    return folder

@@ -30,6 +30,12 @@ def test_a_library_is_preloaded_whatever_its_path(tmp_path: Path, name: str) -> 
     assert Path(environment["LD_PRELOAD"].split(":")[0]).resolve() == first
 
 
+def test_another_user_may_follow_the_links() -> None:
+    """As a program does that is run as `nobody`."""
+    folder = Path(loadable(Path("/a b.so"))).parent
+    assert folder.stat().st_mode & 0o777 == 0o755
+
+
 def test_links_go_with_the_process_that_made_them() -> None:
     program = (
         "from pathlib import Path; from trimtab.native import loadable;"

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from trimtab.cli.unfinished import changing, check_finished
-from trimtab.config.groups.debloat import Fallback, Files
+from trimtab.config.groups.debloat import Files
 from trimtab.config.stages import DebloatStage, load
 from trimtab.debloating.debloat import Debloating
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
@@ -82,9 +82,7 @@ class SlimFolder:
                     debloating.write()
                     debloating.build(self.environment, ORIGINAL)
                 after = settle(debloating, self.environment, on_turn, self.settling)
-                rebuilt = self._unbuilt or after.builds > self.settling.builds
-                if rebuilt and stage.debloat.fallback != Fallback.ORIGINAL:
-                    debloating.build(self.environment)
+                debloating.deliver(self.environment)
             missed = after.missed
         else:
             missed = self._missed_in(runs, on_turn)

@@ -10,6 +10,7 @@ from trimtab.binaries.rewriting.read_back import WRITTEN_WRONGLY
 from trimtab.cli.words import settling_in_words
 from trimtab.config.groups.debloat import PackageDatabase
 from trimtab.errors import visible
+from trimtab.profiling.runs.root import INIT
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.manifest import Manifest
 from trimtab.records.misses.held_out import HeldOutInput
@@ -110,6 +111,15 @@ def unserved_in_words(programs: Mapping[str, str]) -> str:
     first, more = named[:_MOST_PROGRAMS], len(named) - _MOST_PROGRAMS
     rest = [f"{more:,} more"] if more > 0 else []
     return f"functions were not traced in {', '.join(first + rest)}: what they load stays whole"
+
+
+def beside_the_entrypoint_in_words(has_unserved: bool) -> str:
+    """Return how any program of the original is started in a container that runs.
+
+    `has_unserved`: some that ran load no library, and get nothing back where started alone.
+    """
+    which = "removed programs, and has files come back to those above" if has_unserved else ""
+    return f"docker exec CONTAINER /{INIT} COMMAND starts {which or 'removed programs'} too"
 
 
 def scanners_in_words(folder: Path, choice: PackageDatabase) -> str:

@@ -20,7 +20,7 @@ from trimtab.cli.documents import TracedProgram
 from trimtab.cli.program_options import NAME, ProgramOptions
 from trimtab.cli.unfinished import changing, check_finished
 from trimtab.config.fields import MistakeError
-from trimtab.config.groups.debloat import Debloat, Fallback, Mode
+from trimtab.config.groups.debloat import Debloat, Mode
 from trimtab.config.groups.held_out import HeldOut
 from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.config.root import Settle
@@ -180,9 +180,9 @@ def debloat(
     ):
         debloating.write(on_progress)
         debloating.build(environment, ORIGINAL if settles else None)
-        settling = settle(debloating, environment, on_turn)
-        if settles and options.fallback != Fallback.ORIGINAL:
-            debloating.build(environment)
+        with debloating.storing():
+            settling = settle(debloating, environment, on_turn)
+        debloating.deliver(environment)
     return settling
 
 

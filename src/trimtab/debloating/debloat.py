@@ -1,6 +1,8 @@
 """Debloat the shared libraries and files of a target for a set of workloads."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -8,9 +10,10 @@ from typing import Self
 
 import pandas as pd
 
-from trimtab.config.groups.debloat import Files, Unloaded
+from trimtab.config.groups.debloat import Fallback, Files, Unloaded
 from trimtab.config.stages import DebloatStage, dump
 from trimtab.debloating.fallback import Source
+from trimtab.debloating.files.coming_back import store_removed_files
 from trimtab.debloating.gpu.gpu_code import gpu_scope_of
 from trimtab.debloating.libraries.profiled import unloaded_libraries, with_digests
 from trimtab.debloating.misses import learned_files, learned_misses, with_misses
@@ -98,6 +101,7 @@ class Debloating:
         self._slimming = Slimming(stage.debloat, self._gpu, self._libraries, self._spans)
         self._written = self._written_files = False
         self._built = {built}
+        self._delivered = True  # as far as this knows of what was built before
         self._unloaded = self._find_unloaded()
 
     def __enter__(self) -> Self:
@@ -185,7 +189,7 @@ class Debloating:
         if not self._written:
             for folder in (self._libraries, self._spans):  # of an earlier time
                 remove_tree(folder)
-        self._written = True
+        self._written, self._delivered = True, False
         if not self._written_files:
             self._write_files()
         slim = self._slimming.rewrite(libraries, on_progress)
@@ -231,7 +235,35 @@ class Debloating:
         With `source` that takes the place of the stage's fallback.
         """
         options = self.stage.debloat
-        source = source or Source.of(options)
+        delivered = Source.of(options)
+        source = source or delivered
         again = environment in self._built
         self.target.build(self.destination, options.share, source, environment, again=again)
         self._built.add(environment)
+        self._delivered = source == delivered
+
+    @contextmanager
+    def storing(self) -> Iterator[None]:
+        """Within the block the files that go by now are stored, where the stage has a store.
+
+        Runs that nobody times leave processors idle, and `deliver` finds them stored. Files that
+        stay after all are then stored too, which harms nobody.
+        """
+        source, removal = Source.of(self.stage.debloat), self._removal
+        if removal is None or source.kind != Fallback.STORE or source.store is None:
+            yield
+            return
+        tree, root, kept = removal.tree, self.target.root, removal.kept
+        removed = [path for path in tree.nodes if path not in kept]
+        with ThreadPoolExecutor(1) as beside:
+            stored = beside.submit(store_removed_files, root, tree, removed, source.store)
+            yield
+            stored.result()
+
+    def deliver(self, environment: Path) -> None:
+        """Make `environment` as the stage asks for it, unless the last build was just that.
+
+        That is of what was written last, with the stage's fallback.
+        """
+        if not self._delivered:
+            self.build(environment)

@@ -51,9 +51,9 @@ def settle(
 
     The environment has been built with a fallback; `earlier` are runs in it as it is. It is settled
     when each workload missed nothing in as many runs in a row as the stage says. Writes
-    settling.json; the libraries then have all that was missed, and so has the environment, with the
-    removed files that were, whose fallback is the original. Raises TrimtabError where a workload
-    ends in another way than in the original environment.
+    settling.json; what was missed stays then, removed files too, in all that is written, and in the
+    environment once `debloating.deliver` has made it so. Raises TrimtabError where a workload ends
+    in another way than in the original environment.
     """
     stage, history = debloating.stage, SlimHistory(earlier)
     folder, why_not = debloating.destination / "settling", why_not_settled(stage)
@@ -69,7 +69,6 @@ def settle(
     if slim.missed_files:
         debloating.keep_files(slim.missed_files)
         debloating.write()
-        debloating.build(environment, ORIGINAL)
     missed_files = slim.missed_files.union(earlier.missed_files if earlier else ())
     slim.remove()
     settling = Settling(

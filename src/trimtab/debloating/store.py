@@ -1,16 +1,17 @@
-"""A store of original libraries, from which slim environments fetch what was missed.
+"""A store of original libraries and files, from which slim environments fetch what was missed.
 
-ROOT/{2 digits}/{32 digits}/{object}, the digits being the first ones of the library's SHA-256. An
+ROOT/{2 digits}/{32 digits}-{object}, the digits being the first ones of the original's SHA-256. An
 object holds 64 chunks of 16 KiB, each an LZ4 block, and where they begin in it
-(`native/fallback/store.h`). A library is stored once, however many environments were slimmed from
-it; any file server can serve the folder.
+(`native/fallback/store.h`). An original is stored once, however many environments were slimmed from
+it; any file server can serve the folder. Objects have no folders of their own: making one costs a
+file system several times what a file does, and most originals are one object.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from os import sched_getaffinity
 from pathlib import Path
 
 import lz4.block
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.debloating.copies.held_folder import HeldFolder
-from trimtab.files import whole_file
+from trimtab.files import open_regular, sha256_of, whole_file
 
 CHUNK_BYTES = 16_384
 DIGEST_BYTES = 16
@@ -36,35 +37,38 @@ class LibraryDigests:
     size_bytes: int
 
 
-def digests_of(path: Path, *, of_chunks: bool = True) -> LibraryDigests:
-    """Return the digests of the library at `path`, which is read once.
-
-    Without `of_chunks` there are none of these: they take as long as that of the whole.
-    """
+def digests_of(path: Path) -> LibraryDigests:
+    """Return the digests of the library at `path`, which is read once."""
     whole, chunks, size_bytes = hashlib.sha256(), [], 0
     for data in _objects(path):
         whole.update(data)
         size_bytes += len(data)
-        starts = range(0, len(data) if of_chunks else 0, CHUNK_BYTES)
         chunks += [
             hashlib.sha256(data[start : start + CHUNK_BYTES]).digest()[:DIGEST_BYTES]
-            for start in starts
+            for start in range(0, len(data), CHUNK_BYTES)
         ]
     return LibraryDigests(whole.digest(), chunks, size_bytes)
 
 
+def whole_digest_of(path: Path) -> LibraryDigests:
+    """Return the digests of the file at `path` without those of chunks, which is read once."""
+    size_bytes = path.stat().st_size
+    return LibraryDigests(bytes.fromhex(sha256_of(path)), [], size_bytes)
+
+
 def add_to_store(root: Path, library: Path, digests: LibraryDigests) -> None:
     """Store a library below the folder `root`; an object that is there already stays."""
-    folder = root / _place_of(digests)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = root / _folder_of(digests)
+    numbers = range(-(-digests.size_bytes // _OBJECT_BYTES))
+    missing = [each for each in numbers if not (folder / _name_of(digests, each)).exists()]
+    if not missing:
+        return
 
-    def write(item: tuple[int, bytes]) -> None:
-        path = folder / _name_of(item[0])
-        if not path.exists():
-            with whole_file(path) as temporary:
-                temporary.write_bytes(_object(item[1], None))
+    def write(number: int, data: bytes) -> None:
+        with whole_file(folder / _name_of(digests, number)) as temporary:
+            temporary.write_bytes(_object(data, None))
 
-    _for_each_object(library, digests, write)
+    _for_each_object(library, missing, write)
 
 
 def pack_into(
@@ -78,37 +82,41 @@ def pack_into(
 
     `mode` is that of the new files.
     """
-    with top.folder(_place_of(digests), make=True) as folder:
+    starts = range(0, len(wanted), _OBJECT_CHUNKS)
+    chosen = [wanted[start : start + _OBJECT_CHUNKS] for start in starts]
+    with top.folder(_folder_of(digests), make=True) as folder:
 
-        def write(item: tuple[int, bytes]) -> None:
-            first = item[0] * _OBJECT_CHUNKS
-            chosen = wanted[first : first + _OBJECT_CHUNKS]
-            if chosen.any():
-                folder.write(_name_of(item[0]), _object(item[1], chosen), mode)
+        def write(number: int, data: bytes) -> None:
+            folder.write(_name_of(digests, number), _object(data, chosen[number]), mode)
 
-        _for_each_object(library, digests, write)
+        _for_each_object(library, [at for at, each in enumerate(chosen) if each.any()], write)
 
 
 def _for_each_object(
-    library: Path, digests: LibraryDigests, write: Callable[[tuple[int, bytes]], None]
+    library: Path, numbers: Sequence[int], write: Callable[[int, bytes], None]
 ) -> None:
-    """Have all processors write a library's objects; most files are one, and not worth a thread."""
-    numbered = enumerate(_objects(library))
-    if digests.size_bytes <= _OBJECT_BYTES:
-        for item in numbered:
-            write(item)
-        return
-    with ThreadPoolExecutor(len(sched_getaffinity(0))) as pool:
-        list(pool.map(write, numbered))
+    """Have all processors write objects of a library; most files are one, and not worth a thread.
+
+    No more of the library is read, and no more of it is in memory at once.
+    """
+    with open_regular(library) as file:
+
+        def read_and_write(number: int) -> None:
+            write(number, os.pread(file.fileno(), _OBJECT_BYTES, number * _OBJECT_BYTES))
+
+        if len(numbers) == 1:
+            read_and_write(numbers[0])
+            return
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            list(pool.map(read_and_write, numbers))
 
 
-def _place_of(digests: LibraryDigests) -> str:
-    name = digests.sha256[:DIGEST_BYTES].hex()
-    return f"{name[:2]}/{name}"
+def _folder_of(digests: LibraryDigests) -> str:
+    return digests.sha256[:1].hex()
 
 
-def _name_of(number: int) -> str:
-    return f"{number:06d}"
+def _name_of(digests: LibraryDigests, number: int) -> str:
+    return f"{digests.sha256[:DIGEST_BYTES].hex()}-{number:06d}"
 
 
 def _objects(path: Path) -> Iterator[bytes]:

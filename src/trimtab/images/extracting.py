@@ -85,12 +85,14 @@ class _Extracting:
         return self.top / name if name else self.top
 
     def _write(self, name: str, node: Node, pieces: Iterator[bytes]) -> None:
-        path = self._path(name)
-        with open(os.open(path, _NEW, 0o600), "wb") as file:
+        with open(os.open(f"{self.top}/{name}", _NEW, 0o600), "wb") as file:
             for piece in placed(file, node, pieces):
                 file.write(piece)
-            file.truncate(node.size_bytes)
-        self._describe(name, node, path)
+            if node.segments is None:
+                file.flush()  # what is written later would take times and attributes away
+            else:
+                file.truncate(node.size_bytes)
+            self._describe(name, node, file.fileno())
 
     def _make(self, name: str, node: Node) -> None:
         path = self._path(name)
@@ -108,23 +110,30 @@ class _Extracting:
                 return
         self._describe(name, node, path)
 
-    def _describe(self, name: str, node: Node, path: Path) -> None:
-        """Owner first, which takes rights and attributes away, then these, and the times last."""
-        owned = self._own(name, node, path)
+    def _describe(self, name: str, node: Node, place: Path | int) -> None:
+        """Owner first, which takes rights and attributes away, then these, and the times last.
+
+        `place` is the path of what was made, or its descriptor.
+        """
+        follow = node.kind is not Kind.LINK
+        owned = self._own(name, node, place, follow)
         for key, value in node.xattrs:
             with self._unless_refused(name, self.left_out.xattrs):
-                os.setxattr(path, key, value, follow_symlinks=False)
-        if node.kind is not Kind.LINK:
-            path.chmod(node.mode if owned else node.mode & ~_OTHERS_RIGHTS)
-        os.utime(path, ns=(node.mtime_ns, node.mtime_ns), follow_symlinks=False)
+                os.setxattr(place, key, value, follow_symlinks=follow)
+        mode = node.mode if owned else node.mode & ~_OTHERS_RIGHTS
+        if isinstance(place, int):
+            os.fchmod(place, mode)
+        elif follow:
+            place.chmod(mode)
+        os.utime(place, ns=(node.mtime_ns, node.mtime_ns), follow_symlinks=follow)
 
-    def _own(self, name: str, node: Node, path: Path) -> bool:
+    def _own(self, name: str, node: Node, place: Path | int, follow: bool) -> bool:
         if (node.uid, node.gid) == (os.geteuid(), os.getegid()):
             return True
         if self.may_own:
             refused = len(self.left_out.owners)
             with self._unless_refused(name, self.left_out.owners):
-                os.chown(path, node.uid, node.gid, follow_symlinks=False)
+                os.chown(place, node.uid, node.gid, follow_symlinks=follow)
             return len(self.left_out.owners) == refused
         self.left_out.owners.append(f"/{name}")
         return False

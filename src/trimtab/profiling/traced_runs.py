@@ -77,6 +77,8 @@ def trace_runs(
             )
         watched = replace(watched, environment=environment)
         watched = watched.with_access_to(functions, *functions.glob("*"))
+        if program.root is not None:
+            _open_to_all(functions)
         run, problem = _attempt(watched, "traced", number, repeat, hardware, folder)
         if problem and number == 0:
             raise UserError(problem)
@@ -86,6 +88,15 @@ def trace_runs(
             limited = replace(program, timeout_s=min(program.timeout_s, limit_s))
             limited = limited.ending_as(run.exit_code)
     return traced
+
+
+def _open_to_all(record: Path) -> None:
+    """Let processes that go on as another user record too, as a web server's workers do.
+
+    In the root the way there is anybody's; outside it is ours alone.
+    """
+    record.parent.chmod(0o700)
+    record.chmod(0o1777)
 
 
 def read_functions(traced: Sequence[TracedRun], root: Root | None) -> FunctionTrace:

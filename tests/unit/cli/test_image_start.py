@@ -1,6 +1,7 @@
 """`trimtab image start`: the steps add up, all of it is real, and what goes wrong is said."""
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -129,7 +130,7 @@ def test_what_python_does(here: Path, tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_a_server_starts_until_a_request_was_answered(image: Image) -> None:
     path = image(Cmd=["echo up; exec sleep 1000"])
-    driver = f"{sys.executable} -c pass"
+    driver = f"{shlex.quote(sys.executable)} -c pass"
     measured = start(path, path, "--rounds", "1", "--drive", driver, "--ready", "^up")
     check(measured.after, 1)
 

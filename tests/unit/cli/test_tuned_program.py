@@ -1,5 +1,6 @@
 """What `trimtab tune` is told of a program, as the workload that it means."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,7 @@ def test_mistakes_are_named(parameters: list[str], keys: dict[str, Any], said: s
 
 
 def test_the_program_that_uses_the_model() -> None:
-    command = f"{sys.executable} 'my serve.py'"
+    command = shlex.join([sys.executable, "my serve.py"])
     words = ["model.layers=18,34", RATE, "inference.batch_size=4,1"]
     given = TunedProgram(words, "1:2", inference_command=command)
     trains = given.workload([sys.executable, "train.py"])

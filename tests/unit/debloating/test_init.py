@@ -18,7 +18,7 @@ from trimtab.native import native_path
 from trimtab.profiling.as_user import User
 from trimtab.profiling.runs.root import INIT, Root
 
-PROBE = Path(__file__).with_name("probe.c")
+PROBE, CONFINED = (Path(__file__).with_name(name) for name in ("probe.c", "confined.c"))
 MANY, HUNDREDS = 40, 1500
 REMOVED = (
     "/srv/text", "/srv/deep", "/srv/deep/inner", "/srv/deep/more", "/srv/deep/more/last",
@@ -36,6 +36,7 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     root_of_programs(root, ("sh", "cat"))
     static = ["gcc", "-static", "-O1", "-pthread", "-w", "-o", root / "probe", PROBE]
     subprocess.run(static, check=True)
+    subprocess.run(["gcc", "-static", "-O1", "-o", root / "confined", CONFINED], check=True)
     for folder in ("srv/deep/more", "srv/many", "srv/hundreds", "srv/kept", "tmp"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     (root / "tmp").chmod(0o1777)
@@ -128,6 +129,27 @@ def test_a_static_program_is_told_what_the_original_would_tell_it(
     roots: tuple[Path, Path], words: str
 ) -> None:
     alike(roots, *words.split("; "))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "cat /srv/text; stat /srv/looked; ls /srv; in /srv/deep more/last; write /srv/new; hostile",
+        "exec /srv/program; exec /srv/script; many /srv/many; cat /srv/nothing; ls /srv/hundreds",
+        "cat /srv/text; exit 7",
+        "cat /srv/text; kill 9",
+    ],
+)
+def test_it_serves_where_an_engine_confines_it(roots: tuple[Path, Path], words: str) -> None:
+    """What Docker refuses in containers: to read another's memory by a call, and `unshare`."""
+    each = words.split("; ")
+    expected = run(roots[0], *each, before=["/confined"])
+    found = run(roots[1], *each, before=["/confined", f"/{INIT}"])
+    assert (found.stderr, found.stdout, found.returncode) == (
+        expected.stderr,
+        expected.stdout,
+        expected.returncode,
+    )
 
 
 def test_nothing_comes_back_without_it(roots: tuple[Path, Path]) -> None:

@@ -69,6 +69,46 @@ print(os.stat("old.conf").st_mtime_ns == before.st_mtime_ns)
     assert (slim / "old.conf").stat().st_mode == (original / "old.conf").stat().st_mode
 
 
+@pytest.mark.parametrize("time_ns", [0, 10**18])
+def test_one_that_was_not_made_to_its_end_is_nothing_yet(
+    original: Path, slim: Path, time_ns: int
+) -> None:
+    """Who made it died: the next one makes it whole."""
+    python(slim, "import os; os.stat('old.conf')")
+    [left] = (slim / "trimtab/stand-ins").iterdir()
+    number = left.stat().st_ino
+    os.truncate(left, 0)
+    left.chmod(0)
+    os.utime(left, ns=(time_ns, time_ns))
+    code = (
+        "import os; found = os.stat('old.conf');"
+        " print(found.st_size, found.st_mode, found.st_mtime_ns)"
+    )
+    expected = (original / "old.conf").stat()
+    assert python(slim, code).split() == [
+        str(value) for value in (expected.st_size, expected.st_mode, expected.st_mtime_ns)
+    ]
+    assert left.stat().st_ino == number  # it may have been looked at
+
+
+def test_many_threads_look_and_read_at_once(slim: Path) -> None:
+    code = """
+import os, threading
+paths = ["old.conf", "data/text.txt", "data/deep/text.txt", "bin/tool"]
+found = []
+def look(number):
+    for turn in range(8):
+        path = paths[(number + turn) % 4]
+        size = os.stat(path).st_size
+        found.append(size == (len(open(path, "rb").read()) if turn > 3 else size) and size > 0)
+threads = [threading.Thread(target=look, args=(number,)) for number in range(16)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(len(found), all(found))
+"""
+    assert python(slim, code) == "128 True\n"
+
+
 def test_cp_copies_what_it_looked_at_before(slim: Path, tmp_path: Path) -> None:
     run(slim, "cp", "-a", slim / "old.conf", slim / "data/text.txt", tmp_path)
     assert (tmp_path / "old.conf").read_text() == "value=1\n"

@@ -1,5 +1,6 @@
 """What a workload in a root uses: libraries by their paths outside, files by those inside."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path, PurePath
@@ -54,7 +55,7 @@ def compiled(source: str, out: Path, *options: str | Path) -> None:
 def top(tmp_path: Path) -> Path:
     """A root with a program of ours, its library, and a script that runs it."""
     top = tmp_path / "root"
-    root_of_programs(top, ["sh"])
+    root_of_programs(top, ["sh", "cp", "mv", "rm"])
     library = top / "app/lib/libp.so"
     compiled(LIBRARY, library, "-shared", "-fPIC", "-Wl,-soname,libp.so")
     compiled(PROGRAM, top / "app/bin/p", library, "-Wl,-rpath,$ORIGIN/../lib")
@@ -154,6 +155,45 @@ def test_what_a_static_program_starts_is_traced(top: Path, tmp_path: Path) -> No
     assert usage.complete, usage.incomplete_because
     (mine,) = [each for each in usage.libraries if each.path.endswith("libp.so")]
     assert mine.traced and mine.functions_used > 0
+
+
+def test_programs_that_a_run_makes_anew_are_none_of_the_root(top: Path, tmp_path: Path) -> None:
+    """As what a compiler wrote, which is another file in each run."""
+    again = "cp /app/bin/p /lib.new && mv /lib.new /app/bin/q && /app/bin/q"
+    (top / "app/run").write_text(f"#!/bin/sh\n{again} && rm /var/made && {again}\n")
+    usage = traced(top, tmp_path / "runs", "/app/run")
+    assert usage.complete, usage.incomplete_because
+    reasons = {Path(each.path).name: each.not_traced_because for each in usage.libraries}
+    assert "replaced" not in reasons["libp.so"]
+
+
+# As a web server's master and its workers.
+WORKER = """
+#include <dlfcn.h>
+#include <grp.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void) {
+  int state = 1;
+  if (!fork()) {
+    if (setgroups(0, 0) || setgid(33) || setuid(33)) _exit(3);
+    int (*used)(int) = dlsym(dlopen("/app/lib/libp.so", RTLD_NOW), "used");
+    _exit(fork() ? wait(&state), state != 0 : used(-1));
+  }
+  wait(&state);
+  return state != 0;
+}
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+def test_workers_that_gave_up_root_are_traced(top: Path, tmp_path: Path) -> None:
+    compiled(WORKER, top / "app/bin/master")
+    usage = traced(top, tmp_path / "runs", "/app/bin/master")
+    assert usage.complete, usage.incomplete_because
+    (mine,) = [each for each in usage.libraries if each.path.endswith("libp.so")]
+    assert mine.traced and mine.functions_used > 0
+    assert len(usage.processes) == 6  # of two runs
 
 
 def test_a_program_that_the_root_lacks(top: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from trimtab.binaries.elf.headers import SHF_ALLOC
 from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.relations.unwind_tables import UnwindTables, read_unwind_tables
-from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans, joined
+from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans, distinct, joined
 from trimtab.binaries.rewriting.unread_data import Intervals, may_leave
 
 _DESCRIPTIONS, _EXCEPTIONS = ".eh_frame", ".gcc_except_table"
@@ -54,7 +54,7 @@ def _of(elf: Elf, tables: UnwindTables, chosen: NDArray[np.bool_]) -> Intervals:
     """
     section = elf.section(_EXCEPTIONS)
     end = section.end if section else elf.size_bytes
-    begins = np.unique(np.append(tables.exceptions[tables.exceptions >= 0], end))
+    begins = distinct(tables.exceptions[tables.exceptions >= 0], np.array([end], np.int64))
     exceptions = tables.exceptions[chosen & (tables.exceptions >= 0)]
     next_one = begins[np.searchsorted(begins, exceptions, "right").clip(max=begins.size - 1)]
     return joined(

@@ -13,7 +13,13 @@ from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.headers import PAGE_BYTES
 from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.rewriting.layout import chosen_holes
-from trimtab.binaries.rewriting.spans import REMOVED_DATA, Canvas, SpanReason, Spans
+from trimtab.binaries.rewriting.spans import (
+    REMOVED_DATA,
+    Canvas,
+    SpanReason,
+    Spans,
+    distinct,
+)
 
 _KEPT_WHERE_A_PAGE_STAYS = (SpanReason.UNUSED, SpanReason.GPU_UNUSED, *REMOVED_DATA)
 
@@ -28,7 +34,7 @@ def whole_pages(elf: Elf, spans: Spans, minimum_hole_bytes: int, traps: bool = F
     first, count = chosen_holes(elf, spans, minimum_hole_bytes)
     low, high = first * PAGE_BYTES, (first + count) * PAGE_BYTES
     begin = _beginnings(elf, low) if traps else low[:0]
-    edges = np.unique(np.concatenate((spans.end, low, high, begin)))
+    edges = distinct(spans.end, low, high, begin)
     edges = edges[(edges > 0) & (edges <= spans.size_bytes)]
     start = np.concatenate((np.zeros(1, np.int64), edges[:-1]))
     reason = spans.reason[np.searchsorted(spans.end, start, "right")]

@@ -44,6 +44,7 @@ from trimtab.cli.steps import (
     traced,
 )
 from trimtab.cli.summary import (
+    beside_the_entrypoint_in_words,
     removed_files_in,
     scanners_in_words,
     summary_of,
@@ -76,6 +77,7 @@ from trimtab.images.engine import Engine, EngineError
 from trimtab.images.folders import image_of_folder, is_root_folder
 from trimtab.images.sif.container import Sif, is_sif
 from trimtab.profiling.images.unpacked import image_at, unpacked_image
+from trimtab.profiling.runs.root import INIT
 from trimtab.records.usage import Usage
 
 image = typer.Typer(
@@ -190,6 +192,8 @@ def slim(
         console.print(unserved_in_words(unserved), soft_wrap=True)
     console.print(summary_of(folder, settling))
     say_path(folder / SLIM_IMAGE)
+    if (folder / "env" / INIT).is_file():
+        console.print(beside_the_entrypoint_in_words(bool(unserved)), soft_wrap=True)
     if is_sif(original.image.path):
         say_path(folder / SLIM_SIF)
         if Sif.open(original.image.path).is_signed:

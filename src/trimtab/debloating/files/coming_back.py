@@ -26,8 +26,8 @@ from trimtab.debloating.store import (
     CHUNK_BYTES,
     LibraryDigests,
     add_to_store,
-    digests_of,
     pack_into,
+    whole_digest_of,
 )
 from trimtab.errors import UserError
 from trimtab.native import native_path
@@ -92,13 +92,24 @@ def add_file_fallback(
             ours.write(program, native_path(program).read_bytes(), 0o755)
 
 
+def store_removed_files(original: Path, tree: Tree, removed: Collection[str], store: Path) -> None:
+    """Store the contents of files as `add_file_fallback` does, which finds them there later.
+
+    `removed` are paths of `tree`, the folder `original`. Raises OSError as reading and writing do.
+    """
+    regular = (path for path in sorted(removed) if tree.nodes[path].kind is NodeKind.FILE)
+    places = [original / path[1:] for path in regular]
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        list(pool.map(lambda place: add_to_store(store, place, whole_digest_of(place)), places))
+
+
 def _contents(
     ours: HeldFolder, original: Path, paths: list[str], source: Source
 ) -> Iterator[LibraryDigests]:
     """Store the contents of files where `source` wants them, each once; yield their digests."""
     places = [original / path[1:] for path in paths]
     with ThreadPoolExecutor(_WORKERS) as pool:
-        digests = list(pool.map(lambda place: digests_of(place, of_chunks=False), places))
+        digests = list(pool.map(whole_digest_of, places))  # an environment built again has them
         pairs = sorted(zip(places, digests, strict=True), key=lambda pair: _is_public(pair[0]))
         once = {of.sha256: (place, of) for place, of in pairs}  # a public one, if any is
         if source.kind == Fallback.PACKED:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 
 from trimtab.debloating.files.tree import Tree
+from trimtab.debloating.images.unserved import starts_unserved
 from trimtab.images.archives.image import RunConfig
 from trimtab.profiling.runs.root import ENGINES_PATH
 
@@ -23,12 +24,7 @@ def named_by_health_check(tree: Tree, run: RunConfig) -> set[str]:
     They are absolute paths, as programs see them: the shell, and for each word of the command, or
     of a text that the shell is given, what it is in PATH and from the working folder.
     """
-    form, command = run.health_check[:1], run.health_check[1:]
-    if form == ("CMD-SHELL",):
-        command = (*run.shell, *command)
-    elif form != ("CMD",):
-        return set()
-    words = dict.fromkeys(word for text in command for word in _WORD.findall(text))
+    words = dict.fromkeys(word for text in words_of(run) for word in _WORD.findall(text))
     search = run.variables.get("PATH", ENGINES_PATH).split(":")[:_MOST_FOLDERS]
     return {
         path
@@ -36,6 +32,25 @@ def named_by_health_check(tree: Tree, run: RunConfig) -> set[str]:
         for path in _places(word, search, run.working_folder)
         if tree.file_at(path) is not None
     }
+
+
+def words_of(run: RunConfig) -> tuple[str, ...]:
+    """Return the words of the command that engines execute as the health check; none without."""
+    form, command = run.health_check[:1], run.health_check[1:]
+    if form == ("CMD-SHELL",):
+        return (*run.shell, *command)
+    return command if form == ("CMD",) else ()
+
+
+def is_unserved(tree: Tree, run: RunConfig) -> bool:
+    """Return whether the health check is a program of `tree` that loads no library of ours."""
+    for word in words_of(run)[:1]:
+        places = [""] if "/" in word else run.variables.get("PATH", ENGINES_PATH).split(":")
+        for place in places[:_MOST_FOLDERS]:
+            path = posixpath.join("/", run.working_folder, place, word)
+            if tree.file_at(path) is not None:
+                return starts_unserved(tree, path)
+    return False
 
 
 def _places(word: str, search: list[str], working_folder: str) -> Iterator[str]:

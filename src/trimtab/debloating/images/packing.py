@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
+from trimtab.debloating.files.folder_tree import root_tree
+from trimtab.debloating.images.health_check import is_unserved, words_of
 from trimtab.errors import TrimtabError, UserError
 from trimtab.images.archives.image import Config, Image
 from trimtab.images.compression import Compression
@@ -68,17 +70,25 @@ def pack(
 
 
 def started(image: Image, slim: Path) -> Image:
-    """Return `image` as its programs are started in the slim file system: by INIT, if that is so.
+    """Return `image` as its programs are started in the slim file system: by INIT, where need be.
 
-    That comes before the entrypoint, which it starts as engines would.
+    That comes before the entrypoint, which it starts as engines would, where programs were traced
+    that it has to serve; and before the health check, which engines start beside that, where its
+    program is such a one.
     """
-    starter, entrypoint = f"/{INIT}", image.config.run().entrypoint
-    if not (slim / STARTED_BY_INIT).is_file() or entrypoint[:1] == (starter,):
+    starter, run = f"/{INIT}", image.config.run()
+    changed: dict[str, object] = {}
+    if (slim / STARTED_BY_INIT).is_file() and run.entrypoint[:1] != (starter,):
+        changed["Entrypoint"] = [starter, *run.entrypoint]
+    check = words_of(run) if (slim / INIT).is_file() else ()
+    if check and check[0] != starter and is_unserved(root_tree(slim), run):
+        health_check = image.config.document.object("config").object("Healthcheck").values
+        changed["Healthcheck"] = {**health_check, "Test": ["CMD", starter, *check]}
+    if not changed:
         return image
     document = image.config.document.values
-    run = {**(document.get("config") or {}), "Entrypoint": [starter, *entrypoint]}
-    config = Config.parse(json.dumps({**document, "config": run}).encode())
-    return replace(image, config=config)
+    values = {**document, "config": {**(document.get("config") or {}), **changed}}
+    return replace(image, config=Config.parse(json.dumps(values).encode()))
 
 
 def slim_view(original: Unpacked, slim: Path, changed: set[str]) -> tuple[View, list[str]]:

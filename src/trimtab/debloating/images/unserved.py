@@ -1,11 +1,12 @@
-"""Programs that ran and that no tracer of functions was in: the library level does not serve them.
+"""Programs that load no library of ours: the library level does not serve them.
 
-Functions are traced where glibc's dynamic linker loads the tracer, but for programs of Go. What
-other programs load stays whole.
+Functions are traced, and come back, where glibc's dynamic linker loads what does so, but for
+programs of Go. What other programs load stays whole, and files come back to them by trimtab-init.
 """
 
 from collections.abc import Iterable
 from pathlib import PurePosixPath
+from typing import TypeGuard
 
 from trimtab.binaries.elf.loading import Loading, read_loading
 from trimtab.debloating.files.chosen.groups import executed_in
@@ -13,6 +14,7 @@ from trimtab.debloating.files.tree import Tree
 from trimtab.records.usage import Usage
 
 _LINKER_OF_MUSL = "ld-musl"
+_LONGEST_LINE, _MOST_INTERPRETERS = 256, 5  # as the kernel takes them (execve(2))
 
 
 def unserved_programs(tree: Tree, usages: Iterable[Usage]) -> dict[str, str]:
@@ -30,8 +32,29 @@ def unserved_programs(tree: Tree, usages: Iterable[Usage]) -> dict[str, str]:
     return {
         path: _kind(loading)
         for path, loading in sorted(found.items())
-        if loading is not None and (loading.of_go or not loading.by_glibc) and path not in linkers
+        if _is_unserved(loading) and path not in linkers
     }
+
+
+def starts_unserved(tree: Tree, path: str) -> bool:
+    """Return whether executing the file `path` of `tree` starts such a program.
+
+    Of a script that is its interpreter.
+    """
+    end = tree.file_at(path)
+    for _ in range(_MOST_INTERPRETERS):
+        if end is None:
+            return False
+        line = tree.text(end, _LONGEST_LINE).partition("\n")[0]
+        words = line.removeprefix("#!").split()
+        if not line.startswith("#!") or not words:
+            return _is_unserved(_loading(tree, end))
+        end = tree.file_at(words[0])
+    return False
+
+
+def _is_unserved(loading: Loading | None) -> TypeGuard[Loading]:
+    return loading is not None and (loading.of_go or not loading.by_glibc)
 
 
 def _loading(tree: Tree, path: str) -> Loading | None:

@@ -122,6 +122,7 @@ class Folder(Target):
             shared_bytes=linked_bytes + shared.reflinked_bytes,
             linked=shared.linked,
             fallback=fallback,
+            source=source.kind.value,
         ).write(debloated / "environment.json")
 
     @abstractmethod

@@ -8,12 +8,14 @@ slim root file system: `slim.tar`, which engines load, and of a SIF `slim.sif` t
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Self
 
 from trimtab.config.groups.debloat import Debloat, Fallback, Share
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import Source
+from trimtab.debloating.files.tree import Tree
 from trimtab.debloating.images.byte_code import add_byte_code
 from trimtab.debloating.images.health_check import named_by_health_check
 from trimtab.debloating.images.packing import pack
@@ -70,6 +72,14 @@ class Image(RootFolder):
         """Return the kind, and the image's archive or folder as location."""
         return Environment(self.kind(), os.path.abspath(self.unpacked.image.path))
 
+    @cached_property
+    def _tree(self) -> Tree:
+        return super().tree()
+
+    def tree(self, copy: Path | None = None) -> Tree:
+        """Return what is in the image, as programs inside see it; nobody writes to its folder."""
+        return self._tree
+
     def removal(
         self,
         usages: Sequence[Usage],
@@ -95,11 +105,19 @@ class Image(RootFolder):
     def program(self, workload: Workload, run_folder: Path, slim: Path | None = None) -> Program:
         """Return `workload` as it runs in the image's file system, or in the one at `slim`.
 
-        A store beside that is the one that it asks for what was removed.
+        Where that was built with a store, the one beside it is asked for what was removed.
         """
         program = super().program(in_its_root(workload), run_folder, slim)
-        store = None if slim is None else absolute(slim).parent / STORE
-        if store is None or not store.is_dir():
+        if slim is None:
+            return program
+        place = absolute(slim).parent
+        store, built = place / STORE, place / "environment.json"
+        # While runs settle the original is asked, and the store is there and not yet whole.
+        if (
+            not store.is_dir()
+            or not built.exists()
+            or BuiltEnvironment.read(built).source != "store"
+        ):
             return program
         environment = {**program.environment, "TRIMTAB_STORE": str(store)}
         return replace(program.seeing(store), environment=environment)
@@ -153,3 +171,9 @@ class Image(RootFolder):
             if is_sif(original := self.unpacked.image.path):
                 sif, slim = Sif.open(original), open_image(archive)
                 write_sif(sif, slim, debloated / SLIM_SIF, compression)
+
+
+def _source(slim: Path) -> str:
+    """Return where the environment `slim` has what was removed from, or "" if nothing says so."""
+    place = absolute(slim).parent / "environment.json"
+    return BuiltEnvironment.read(place).source if place.exists() else ""

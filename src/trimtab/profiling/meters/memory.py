@@ -23,11 +23,16 @@ _KIB = 1024
 
 
 class ResidentMemory:
-    """The resident memory of one run; `peak_bytes` is the highest seen so far."""
+    """The resident memory of one run; `peak_bytes` is the highest seen so far.
+
+    Make it once the run's first process executes its program: what this process holds until then
+    is in what the kernel tells of that one at its end, and is none of its own.
+    """
 
     def __init__(self) -> None:
         self.peak_bytes = 0
-        # A child carries the peak of the process that forked it over its exec (ru_maxrss).
+        # A child carries the peak of the process that forked it over its exec (ru_maxrss), as high
+        # as that was then: read before, it may be less, and the run would be given all of ours.
         self._inherited_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIB
 
     def watch(self, processes: Sequence[Stat]) -> int:

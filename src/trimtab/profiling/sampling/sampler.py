@@ -27,7 +27,6 @@ class Sampler:
 
     def __init__(self, hardware: HardwareModel, gpus: Gpus, counters: HardwareCounters) -> None:
         self.processes = RunProcesses()
-        self.memory = ResidentMemory()
         self.gpu_use = GpuUse(gpus)
         self.energy = RunEnergy(machine_meters(hardware, gpus))
         self._counters = counters
@@ -39,6 +38,7 @@ class Sampler:
         """Take the run's first process, which has just started."""
         self.processes.leader = leader
         self._os = OsCounters(leader)
+        self.memory = ResidentMemory()
         self._add(0.0, dict.fromkeys(OS_COUNTERS, 0), 0, None)
 
     def watch(self, time_s: float) -> None:

@@ -105,9 +105,6 @@ def read_function_trace(*folders: Path, root: Root | None = None) -> FunctionTra
         problems += _missing_programs(run, root)
     libraries = []
     for path, objects in sorted(by_path.items()):
-        files = {(each.inode, each.size_bytes) for each in objects if each.inode}
-        if len(files) > 1 or not files.issuperset(_file_now(path, files)):
-            problems.append(f"{path} was replaced by another file during the run")
         libraries.append(_unite(path, objects))
     return FunctionTrace(
         processes=records.processes,
@@ -149,6 +146,10 @@ def _file_now(path: str, recorded: set[tuple[int, int]]) -> set[tuple[int, int]]
 
 def _unite(path: str, objects: list[ObjectRecord]) -> TracedLibrary:
     reasons = [each.not_watched_because for each in objects if each.not_watched_because]
+    files = {(each.inode, each.size_bytes) for each in objects if each.inode}
+    if len(files) > 1 or not files.issuperset(_file_now(path, files)):
+        # As what a compiler made anew in each run: what is recorded may be of another file.
+        reasons.append("was replaced by another file during the runs")
     used = np.unique(np.concatenate([each.used for each in objects]))
     try:
         build_id = read_elf(Path(path)).build_id

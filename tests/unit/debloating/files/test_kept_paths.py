@@ -202,7 +202,7 @@ def test_a_module_stays_with_its_package_byte_code_and_metadata() -> None:
 
 
 def test_a_start_of_python_in_another_locale_and_with_other_options() -> None:
-    """What it imports before anything can come back."""
+    """What it imports, and finds itself by, before anything can come back."""
     library = "/opt/env/lib/python3.11"
     root: dict[str, Content] = {
         f"{library}/{name}": "x"
@@ -210,15 +210,22 @@ def test_a_start_of_python_in_another_locale_and_with_other_options() -> None:
             *("site.py", "os.py", "warnings.py", "traceback.py", "re/__init__.py", "re/_parser.py"),
             *("encodings/__init__.py", "encodings/ascii.py", "encodings/cp1252.py", "csv.py"),
             *("encodings/__pycache__/ascii.cpython-311.pyc", "re/data.txt", "test/warnings.py"),
+            "lib-dynload/_x.cpython-311-x86_64-linux-gnu.so",
         )
     }
-    site = used(f"{library}/site.py", f"{library}/encodings/__init__.py")
-    names = {path.removeprefix(f"{library}/") for path in kept(root, site)}
+    started = used(f"{library}/encodings/__init__.py")
+    names = {path.removeprefix(f"{library}/") for path in kept(root, started)}
     assert names >= {"warnings.py", "traceback.py", "re/_parser.py", "encodings/cp1252.py"}
     assert "encodings/__pycache__/ascii.cpython-311.pyc" in names
-    assert not names & {"os.py", "csv.py", "re/data.txt", "test/warnings.py"}
+    assert names >= {"os.py", "lib-dynload"}
+    assert not names & {"site.py", "csv.py", "re/data.txt", "test/warnings.py"}
     other = used(f"{library}/os.py")  # an installation that nobody started
     assert not any("warnings" in path for path in kept(root, other))
+    from_the_first_call = kept_paths(root_of(root), [started], comes_back=True)
+    assert f"{library}/encodings/__init__.py" in from_the_first_call
+    assert not {f"{library}/{name}" for name in ("os.py", "warnings.py", "encodings/cp1252.py")} & (
+        set(from_the_first_call)
+    )
 
 
 def test_a_folder_that_imports_listed_has_no_empty_packages() -> None:

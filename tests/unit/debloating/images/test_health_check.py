@@ -14,7 +14,7 @@ from machine_root import root_of_programs
 
 from trimtab.debloating.files.closure import kept_paths
 from trimtab.debloating.files.folder_tree import root_tree
-from trimtab.debloating.images.health_check import named_by_health_check
+from trimtab.debloating.images.health_check import is_unserved, named_by_health_check
 from trimtab.errors import TrimtabError, UserError
 from trimtab.images.archives.fields import Fields
 from trimtab.images.archives.image import Config
@@ -74,6 +74,33 @@ def test_the_image_says_where_it_is_looked_for() -> None:
     }
     assert named(["CMD", "check"]) == {"/usr/local/bin/check"}
     assert ENGINES_PATH.startswith("/usr/local/")
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        (["CMD", "curl", "http://localhost/"], False),
+        (["CMD", "ping"], True),
+        (["CMD", "bin/ping"], True),  # from the working folder
+        (["CMD", "/usr/local/bin/check"], False),
+        (["CMD", "/opt/bin/checks"], True),
+        (["CMD", "nothing"], False),
+        (["CMD-SHELL", "ping"], False),  # a shell of glibc's has it started
+        (["NONE"], False),
+    ],
+)
+def test_which_checks_load_no_library(test: list[str], expected: bool) -> None:
+    more: dict[str, Content] = {
+        "/usr/bin/ping": Program(elf()),
+        "/opt/bin/checks": Program(b"#!/usr/bin/ping -c 1\n"),
+    }
+    run = run_of(test, WorkingDir="/usr")
+    assert is_unserved(root_of({**ROOT, **more}), run) == expected
+
+
+def test_a_shell_that_loads_no_library() -> None:
+    run = run_of(["CMD-SHELL", "curl http://localhost/"])
+    assert is_unserved(root_of({**ROOT, "/usr/bin/dash": Program(elf())}), run)
 
 
 def test_what_is_named_stays_with_what_it_needs() -> None:

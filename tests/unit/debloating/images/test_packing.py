@@ -8,6 +8,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from hand_made_root import elf
 from handmade import Entry, entry, folder, hard_link, layer, link, oci_image, save
 
 from trimtab.debloating.images.packing import pack, slim_name, started
@@ -16,7 +17,7 @@ from trimtab.images.archives.opening import open_image
 from trimtab.images.extracting import extract
 from trimtab.images.merging import merged_view
 from trimtab.profiling.images.unpacked import Unpacked
-from trimtab.profiling.runs.root import STARTED_BY_INIT
+from trimtab.profiling.runs.root import INIT, STARTED_BY_INIT
 
 MEMBERS: list[Entry] = [
     folder("etc", mode=0o711, uid=7),
@@ -174,3 +175,27 @@ def test_what_starts_programs_comes_before_the_entrypoint(
     assert started(slim_image, slim) is slim_image  # once is enough
     (slim / STARTED_BY_INIT).unlink()
     assert started(image, slim) is image
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        (["CMD", "/bin/x", "-a b"], ["CMD", "/trimtab/init", "/bin/x", "-a b"]),
+        (["CMD-SHELL", "x; y"], ["CMD", "/trimtab/init", "/bin/x", "-e", "-c", "x; y"]),
+        (["CMD", "/etc/kept"], ["CMD", "/etc/kept"]),
+    ],
+)
+def test_what_starts_programs_comes_before_the_health_check(
+    tmp_path: Path, slim: Path, test: list[str], expected: list[str]
+) -> None:
+    check = {"Test": test, "Interval": 10**9}
+    config = {**RUNS, "Shell": ["/bin/x", "-e", "-c"], "Healthcheck": check}
+    image = open_image(oci_image(tmp_path / "another.tar", layer(*MEMBERS), config=config))
+    (slim / "bin").mkdir()
+    (slim / "bin/x").write_bytes(elf())
+    assert started(image, slim) is image  # what would start it is not there
+    (slim / INIT).write_bytes(b"")
+    with_init = started(image, slim)
+    values = dict(with_init.config.document.object("config").values)
+    assert values == {**config, "Healthcheck": {**check, "Test": expected}}
+    assert started(with_init, slim) is with_init

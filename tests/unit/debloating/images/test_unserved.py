@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hand_made_root import Link, Program, elf, root_of, used
 
-from trimtab.cli.summary import unserved_in_words
+from trimtab.cli.summary import beside_the_entrypoint_in_words, unserved_in_words
 from trimtab.debloating.images.unserved import unserved_programs
 from trimtab.records.usage import Usage, UsedFile
 
@@ -62,3 +62,5 @@ def test_in_words(number: int) -> None:
     assert words.startswith("functions were not traced in /bin/0 (static)")
     assert words.endswith("what they load stays whole")
     assert ("2 more" in words) == (number == 5)
+    assert "/trimtab/init" in beside_the_entrypoint_in_words(number == 5)
+    assert ("those above" in beside_the_entrypoint_in_words(number == 5)) == (number == 5)

@@ -1,5 +1,6 @@
 """Environments without the files that no traced run used: they run, and what went is on record."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -19,8 +20,9 @@ from trimtab.config.groups.workload import Workload
 from trimtab.config.root import Settle
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import Debloating
+from trimtab.debloating.fallback import FILE_INDEX
 from trimtab.debloating.removal import removed_paths
-from trimtab.debloating.settling import settle
+from trimtab.debloating.settling import ORIGINAL, settle
 from trimtab.debloating.verification.verify import VerificationError, verify_environment
 from trimtab.errors import UserError
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
@@ -215,13 +217,28 @@ def test_what_settling_misses_stays(stage: DebloatStage, tmp_path: Path) -> None
         f"print(len(open(glob(sys.prefix + '/lib/python3*/site-packages/{ours}')[0]).read()))"
     )
     hasty = replace(workload, command=["python", "-c", code])  # traced as another program
-    usage = original_of(stage).with_name("usage.json")
-    with Debloating(replace(stage, workloads=[hasty]), [usage], tmp_path) as debloating:
+    usage, environment = original_of(stage).with_name("usage.json"), tmp_path / "env"
+    store = tmp_path / "store"
+    options = replace(stage.debloat, fallback=Fallback.STORE, store=str(store))
+    settles = replace(stage, workloads=[hasty], debloat=options)
+    with Debloating(settles, [usage], tmp_path) as debloating:
         debloating.write()
         assert any(path.endswith(ours) for path in removed_paths(tmp_path))
-        debloating.build(tmp_path / "env")
-        settle(debloating, tmp_path / "env")
-    assert not any(path.endswith(ours) for path in removed_paths(tmp_path))
+        debloating.build(environment, ORIGINAL)
+        with debloating.storing():
+            settle(debloating, environment)
+        built = [environment.stat().st_ino]
+        for _ in range(2):  # the second time there is nothing to do
+            debloating.deliver(environment)
+            built.append(environment.stat().st_ino)
+    assert built[0] != built[1] == built[2]
+    assert bytes(store) in (environment / FILE_INDEX).read_bytes()
+    removed = [original_of(stage) / path for path in removed_paths(tmp_path)]
+    assert not any(str(path).endswith(ours) for path in removed)
+    stored = {path.name.partition("-")[0] for path in store.glob("??/*")}
+    for path in removed:
+        if path.is_file() and not path.is_symlink() and path.stat().st_size:
+            assert hashlib.sha256(path.read_bytes()).hexdigest()[:32] in stored
     [kept] = (tmp_path / "env").glob(f"lib/python3*/site-packages/{ours}")
     assert output_of(tmp_path / "env", "-c", code) == "6000\n" and kept.stat().st_size == 6000
     totals = Manifest.read(tmp_path / "manifest.json").removed_files

@@ -22,7 +22,8 @@ _NOT_FOR_SCANNERS = ("entry_points.txt", "top_level.txt", "namespace_packages.tx
 
 
 _CODECS = re.compile(r"/lib(?:32|64)?/python3[\d.]*t?/encodings\Z")
-_SITE = re.compile(r"/lib(?:32|64)?/python3[\d.]*t?/site\.py\Z")
+# By these an interpreter finds the installation that it is of; it looks for them and opens neither.
+_LANDMARKS = ("os.py", "lib-dynload")
 # What a start of Python imports by its options (-W, -X dev, -m), and for a message of an error.
 _BY_OPTION = (
     *("warnings", "traceback", "linecache", "tokenize", "token", "textwrap", "contextlib", "re"),
@@ -35,21 +36,23 @@ _BY_OPTION = (
 def start_of_python(root: Root, found: Found) -> Iterator[Wanted]:
     """Keep, with an installation of Python, what its start may need before anything comes back.
 
-    That is what another locale or option asks for: codecs, and modules by which warnings are
-    filtered and errors told.
+    That is what it finds itself by, and what another locale or option asks for: codecs, and modules
+    by which warnings are filtered and errors told. In a whole root whose files come back they do so
+    from the first instruction on. Every start uses codecs; of other modules the interpreter has had
+    its own copies since Python 3.11.
     """
     seen = root.tree.seen(found.path)
-    if _CODECS.search(seen):
-        for name in root.tree.names.get(found.path, ()):
+    if not _CODECS.search(seen) or (root.comes_back and root.tree.is_whole):
+        return
+    library = posixpath.dirname(seen)
+    for name in _LANDMARKS:
+        yield Wanted(f"{library}/{name}", Reason.START)
+    for module in _BY_OPTION:
+        yield Wanted(f"{library}/{module}.py", Reason.START)
+    for package in ("encodings", *_BY_OPTION):
+        for name in root.tree.names.get(root.tree.inside(f"{library}/{package}") or "", ()):
             if name.endswith(".py"):
-                yield Wanted(f"{seen}/{name}", Reason.START)
-    elif _SITE.search(seen):
-        library = posixpath.dirname(seen)
-        for module in _BY_OPTION:
-            yield Wanted(f"{library}/{module}.py", Reason.START)
-            for name in root.tree.names.get(root.tree.inside(f"{library}/{module}") or "", ()):
-                if name.endswith(".py"):
-                    yield Wanted(f"{library}/{module}/{name}", Reason.START)
+                yield Wanted(f"{library}/{package}/{name}", Reason.START)
 
 
 def package_of(root: Root, found: Found) -> Iterator[Wanted]:
