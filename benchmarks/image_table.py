@@ -13,8 +13,12 @@ _BARS_PCT = {
     **dict.fromkeys(("nginx", "redis", "postgres", "memcached", "node", "python"), _SERVICES_PCT),
     **dict.fromkeys(("torch", "torch_with_byte_code"), _TORCH_PCT),
 }
+# By image where that was published: of the same software, built by others. In MB, before and after.
 _PUBLISHED = {
-    "python": "97 %",
+    "nginx": "up to 95 %; Cimplifier 502 to 6 MB, -98.8 %",
+    "redis": "up to 95 %; BLAFS 117 to 28.8 MB, -75.4 %; Cimplifier 153 to 12 MB, -92.2 %",
+    "node": "up to 95 %; docker-slim 406 to 25.1 MB, -93.8 %",
+    "python": "97 %; docker-slim 916 to 27.5 MB, -97.0 %",
     **dict.fromkeys(("torch", "torch_with_byte_code"), "about 50 %"),
 }
 _BASES = {
@@ -101,20 +105,20 @@ def _what(name: str, case: Any) -> str:
 
 
 def _files_only(cases: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:
-    """The row of the bar for files only, of PyTorch's image."""
-    case = cases.get("torch", {})
-    if "methods" not in case:
-        return
-    before, after = case["before"], case["methods"]["files"]
-    keys = ("layer_bytes", "compressed_bytes")
-    layers, packed = (_smaller_pct(before, after, key) for key in keys)
-    met = min(layers, packed) >= _TORCH_FILES_PCT and after["traced"] == "equal"
-    yield (
-        "torch: the same, of its files only",
-        f"at least {_TORCH_FILES_PCT:g} % smaller, compressed too (published: about 50 %)",
-        f"layers {-layers:+.1f} %, compressed {-packed:+.1f} %; output {after['traced']}",
-        "met" if met else "**missed**",
-    )
+    """The rows of the bar for files only, of PyTorch's images."""
+    for name, case in cases.items():
+        if not name.startswith("torch") or "methods" not in case:
+            continue
+        before, after = case["before"], case["methods"]["files"]
+        keys = ("layer_bytes", "compressed_bytes")
+        layers, packed = (_smaller_pct(before, after, key) for key in keys)
+        met = min(layers, packed) >= _TORCH_FILES_PCT and after["traced"] == "equal"
+        yield (
+            f"{_what(name, case)}, files only",
+            f"at least {_TORCH_FILES_PCT:g} % smaller, compressed too (published: about 50 %)",
+            f"layers {-layers:+.1f} %, compressed {-packed:+.1f} %; output {after['traced']}",
+            "met" if met else "**missed**",
+        )
 
 
 def _way(before: Any, after: Any) -> str:

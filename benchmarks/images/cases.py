@@ -36,6 +36,7 @@ class Case:
     user: str = ""
     base: Base = Base.MINIMAL
     volume: str = ""
+    conda_prefix: str = ""  # where conda's own tools make an environment (conda.py)
     wheels: tuple[str, ...] = ()  # for Debian's Python
     byte_code: bool = False  # of these, as pip makes it by default
     set_up: str = ""
@@ -152,6 +153,10 @@ SMALLEST = {
         "torch", ("python3",), ("python3", "/srv/train.py", "32"),
         wheels=("torch==2.13.0", "numpy"), held_out=("python3", "/srv/train.py", "50"),
         files={"srv/train.py": _TRAINING},
+    ),
+    "conda": Case(
+        "conda", (), ("/opt/env/bin/measure", "4", "det"), conda_prefix="/opt/env",
+        held_out=("/opt/env/bin/measure", "5", "norm"),
     ),
     "cron": Case(
         "cron",

@@ -22,16 +22,15 @@ FOR_BUILDING = (
     *("libsqlite3-dev", "libssl-dev", "libtool", "libwebp-dev", "libxml2-dev", "libxslt-dev"),
     *("libyaml-dev", "make", "patch", "unzip", "xz-utils", "zlib1g-dev"),
 )
+_PYTHON = (
+    *("libbluetooth-dev", "tk-dev", "uuid-dev", "python3-dev", "python3-venv"),
+    *("python3-pip", "python3-setuptools", "python3-wheel", "idle-python3.11"),
+)
 REGISTRIES: dict[str, Case] = {
     NAMES.format(name): SMALLEST[name].on(*more)
     for name, more in {
-        "python": (
-            Base.FOR_BUILDING,
-            (
-                *("libbluetooth-dev", "tk-dev", "uuid-dev", "python3-dev", "python3-venv"),
-                *("python3-pip", "python3-setuptools", "python3-wheel", "idle-python3.11"),
-            ),
-        ),
+        "python": (Base.FOR_BUILDING, _PYTHON),
+        "torch_with_byte_code": (Base.FOR_BUILDING, _PYTHON),  # pip's, on Python's image
         "node": (Base.FOR_BUILDING, ("npm", "yarnpkg", "libnode-dev")),
         "nginx": (
             Base.NO_DOCUMENTATION,

@@ -51,7 +51,7 @@ class Runs:
         finally:
             kill = ["docker", "-H", self.address, "kill", container]
             subprocess.run(kill, capture_output=True)
-            _gone(self.case.port)
+            _gone(self.case.port, self.address, container)
 
     def verdict(self, image: str, expected: str, held_out: bool = False, *options: str) -> str:
         """Return `equal`, `other`, or how a run ended that failed."""
@@ -77,10 +77,15 @@ def _wait_for(port: int, address: str, container: str) -> None:
     raise CommandError(1, f"nothing answers on port {port}")
 
 
-def _gone(port: int) -> None:
-    """Return when nothing answers there any more."""
+def _gone(port: int, address: str, container: str) -> None:
+    """Return when nothing answers there any more, and the engine has no such container.
+
+    It removes one some time after its end, and until then no image that it was made of.
+    """
+    known = ("ps", "--all", "--quiet", "--no-trunc", "--filter", f"id={container}")
     while True:
         with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)):
-                return
+            silent = probe.connect_ex(("127.0.0.1", port))
+        if silent and not docker(address, *known):
+            return
         time.sleep(0.05)
