@@ -18,12 +18,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark_folder() -> Path:
-    """Skips where there is no Spark."""
+def spark_folder() -> Iterator[Path]:
+    """Skips where there is no Spark. For runs of seconds Java compiles in a hurry: half the CPU."""
     try:
-        return use_spark()
+        folder = use_spark()
     except UserError as error:
         pytest.skip(str(error))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        yield folder
 
 
 @pytest.fixture(scope="session")

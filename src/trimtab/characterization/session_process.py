@@ -27,6 +27,7 @@ from trimtab.errors import TrimtabError
 
 _START_S = 600.0
 _END_S = 20.0
+_KILLED_S = 2.0  # then nobody waits for them: they are gone but for their numbers
 _MOST_TEXT = 400
 _PAUSE = 40  # times what a reading took: the meters then take 2.5 % of a processor at most
 
@@ -150,7 +151,7 @@ def _kill(process: "subprocess.Popen[bytes]") -> None:
     for each in others:
         with suppress(psutil.NoSuchProcess):
             each.kill()
-    psutil.wait_procs(others, timeout=_END_S)
+    psutil.wait_procs(others, timeout=_KILLED_S)
 
 
 def _session_of(process: psutil.Process) -> int | None:
