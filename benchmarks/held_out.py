@@ -66,7 +66,7 @@ def held_out(workload: Workload, environment: Path, folder: Path) -> list[dict[s
             "behaviour": run.behaviour,
             "missed": run.missed,
             "functions": len(run.calls),
-            "without_name": sum(not call.name for call in run.calls),
+            "without_name": sum(not (call.name or call.behind) for call in run.calls),
             "files": len(run.files),
             "ended": run.ended,
             "equal": run.equal,
