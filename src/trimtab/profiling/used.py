@@ -111,10 +111,9 @@ def usage_of(
 
 
 def _saturation(functions: FunctionTrace) -> list[Saturation]:
-    each_run = [
-        {use for use in run if not Path(use[0]).is_relative_to(BUILD)}
-        for run in functions.used_in_each
-    ]
+    libraries = {library for run in functions.used_in_each for library, _ in run}
+    ours = {library for library in libraries if Path(library).is_relative_to(BUILD)}
+    each_run = [{use for use in run if use[0] not in ours} for run in functions.used_in_each]
     found = saturation_of("functions", "run", each_run)
     return [] if found is None else [found]
 
