@@ -10,6 +10,7 @@ from trimtab.config.fields import CHECKED, Number, Runs, RunsOrNone, about
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.code_base import CodeBase
 from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.enclave import Enclave
 from trimtab.config.groups.experiment import Experiment
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.learning.characterization import Characterization
@@ -78,6 +79,7 @@ class Root:
     code_base: CodeBase
     learning: LearningWorkload
     characterization: Characterization
+    enclave: Enclave
     experiment: Experiment
     profiling: Profiling = about("The measured runs.", factory=Profiling)
     settle: Settle = about("The runs that show what is missed.", factory=Settle)

@@ -1,0 +1,107 @@
+"""What protects tasks, and what that costs by its makers and measurers: `conf/enclave/`."""
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+from pydantic.dataclasses import dataclass
+
+from trimtab.config.fields import (
+    CHECKED,
+    InvalidValueError,
+    Name,
+    NotNegative,
+    Positive,
+    SomeParts,
+    Text,
+    about,
+)
+
+
+@dataclass(config=CHECKED)
+class Cost:
+    """A cost as the range that was found, and where it comes from."""
+
+    low: NotNegative = about("The least.")
+    high: NotNegative = about("The most; of one figure the same as `low`.")
+    source: Text = about("Where the figures come from.")
+    typical: NotNegative | None = about(
+        "The best estimate, from `low` to `high`; left out: halfway.", default=None
+    )
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.high < self.low:
+            raise InvalidValueError("high", self.high, f"at least low ({self.low:g})")
+        if self.typical is not None and not self.low <= self.typical <= self.high:
+            expected = f"from low ({self.low:g}) to high ({self.high:g})"
+            raise InvalidValueError("typical", self.typical, expected)
+        return self
+
+
+@dataclass(config=CHECKED)
+class PageCache:
+    """Memory that enclaves have without being paged."""
+
+    usable_mib: Positive = about("What of it holds pages of enclaves.", unit="MiB")
+    source: Text = about("Where the figures come from.")
+    reserved_mib: Positive | None = about(
+        "What is taken from the machine for it; left out: not known.", default=None, unit="MiB"
+    )
+    page_bytes: Annotated[SomeParts, Field(ge=512)] = about(
+        "What is loaded at once.", default=4096, unit="B"
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.reserved_mib is not None and self.usable_mib > self.reserved_mib:
+            expected = f"at most reserved_mib ({self.reserved_mib:g} MiB)"
+            raise InvalidValueError("usable_mib", self.usable_mib, expected)
+        return self
+
+
+@dataclass(config=CHECKED)
+class ThreadLimit:
+    """How many threads can be inside at once."""
+
+    threads: SomeParts = about("Threads inside at once.")
+    source: Text = about("Where the figure comes from.")
+
+
+@dataclass(config=CHECKED)
+class Enclave:
+    """A way to protect tasks; a cost that is left out is none, or not known by any source."""
+
+    name: Name = about("Name of the way: the stem of its file.")
+    description: Text = about("What it is, for the report.", report_only=True)
+    work_factor: Cost | None = about(
+        "What the run time of the work itself is multiplied by, at least 1.", default=None
+    )
+    call_s: Cost | None = about("A call into the enclave and back.", default=None, unit="s")
+    encryption_s_per_byte: Cost | None = about(
+        "Encryption or decryption of a task's inputs and outputs.", default=None, unit="s/B"
+    )
+    contention_s: Cost | None = about(
+        "Added to the whole application's time for each call and each other thread that is inside.",
+        default=None,
+        unit="s",
+    )
+    page_fault_s: Cost | None = about(
+        "A page that is loaded as it is not in the page cache.", default=None, unit="s"
+    )
+    page_cache: PageCache | None = about(
+        "Memory that enclaves have without being paged. Left out: all of the machine's.",
+        default=None,
+    )
+    thread_limit: ThreadLimit | None = about(
+        "Threads inside at once. Left out: as many as the machine runs.", default=None
+    )
+
+    @model_validator(mode="after")
+    def _plausible(self) -> Self:
+        if self.work_factor is not None and self.work_factor.low < 1:
+            raise InvalidValueError("work_factor.low", self.work_factor.low, "at least 1")
+        if self.page_cache is not None and self.page_fault_s is None:
+            raise InvalidValueError(
+                "page_fault_s", None, "a cost, as there is a page_cache that pages can miss"
+            )
+        return self

@@ -1,0 +1,1 @@
+"""What runs in enclaves, and what its protection costs."""

@@ -1,0 +1,120 @@
+"""What the five benchmarks of SGX-OmpSs do, as formulas of their size and block parameters.
+
+Section 8.3.2 of Rocha's thesis describes them in words; counts that it leaves open are those of the
+authors' programs (github.com/isabellyrocha/sgx-ompss-apps), which are told at each formula.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil
+
+DOUBLE_BYTES = 8
+_STREAM_ROUNDS = 10  # NTIMES of Stream: copy, scale, add and triad, each over all elements
+
+
+@dataclass(frozen=True)
+class Load:
+    """What one run of an application asks for, whatever it runs on.
+
+    `operations` are passes of the innermost loops, `span_share` is the part of the work on the
+    longest path of the task graph, `encrypted_bytes` is what `esgxo` encrypts or decrypts,
+    `memory_bytes` what has to come from or go to memory as it fits no cache, `serial_operations`
+    are done before or after the tasks, and `shared_writes` go to a cache line of several tasks.
+    """
+
+    tasks: float
+    operations: float
+    span_share: float
+    encrypted_bytes: float
+    memory_bytes: float = 0.0
+    serial_operations: float = 0.0
+    shared_writes: float = 0.0
+
+
+def cholesky(size: int, block: int) -> Load:
+    """Factorization of a matrix of `size` x `size` in blocks of `block` x `block`.
+
+    POTRF, TRSM, SYRK and GEMM take 1/3, 1/2, 1/2 and 1 of block^3 multiplications and additions;
+    the longest path is POTRF, TRSM, SYRK of each column. The timed part also makes and copies the
+    matrix. Of each block that a task is given only `block` numbers are encrypted.
+    """
+    columns = size / block
+    pairs = columns * (columns - 1) / 2
+    triples = columns * (columns - 1) * (columns - 2) / 6
+    work = columns / 3 + pairs + triples
+    return Load(
+        tasks=columns + 2 * pairs + triples,
+        operations=work * block**3,
+        span_share=(4 / 3 * (columns - 1) + 1 / 3) / work,
+        encrypted_bytes=(2 * columns + 8 * pairs + 6 * triples) * block * DOUBLE_BYTES,
+        serial_operations=float(size**2),
+    )
+
+
+def dot_product(size: int, block: int) -> Load:
+    """Product of two vectors of `size` x 1024 numbers in chunks of `block` x 1024.
+
+    Each task adds to its own number of one vector, and all of these lie in one cache line. Of each
+    chunk a single number is decrypted, and the sums before it are encrypted.
+    """
+    tasks, operations = ceil(size / block), size * 1024
+    return Load(
+        tasks=tasks,
+        operations=operations,
+        span_share=1 / tasks,
+        encrypted_bytes=(2 * tasks + tasks * (tasks - 1) / 2) * DOUBLE_BYTES,
+        memory_bytes=2 * operations * DOUBLE_BYTES,
+        shared_writes=operations if tasks > 1 else 0,
+    )
+
+
+def matmul(size: int, block: int) -> Load:
+    """Product of two matrices of `size` x `size` blocks of `block` x `block` (algorithm 7).
+
+    The `size` tasks of a block of the result come one after the other. Of each of the three blocks
+    that a task is given `block` numbers are encrypted.
+    """
+    tasks = size**3
+    return Load(
+        tasks=tasks,
+        operations=tasks * block**3,
+        span_share=1 / size**2,
+        encrypted_bytes=3 * tasks * block * DOUBLE_BYTES,
+    )
+
+
+def stream_barr(size: int, block: int) -> Load:
+    """Stream with barriers: vectors of `size` x 2^20 numbers in `block` chunks.
+
+    Ten times copy, scale, add and triad after the first values: 41 loops over all numbers, in which
+    16 numbers of each ten rounds' element are encrypted or decrypted. Written numbers are read
+    first: copy and scale move 3, add and triad 4, the first values 6.
+    """
+    numbers = size * 2**20
+    return Load(
+        tasks=(4 * _STREAM_ROUNDS + 1) * block,
+        operations=(4 * _STREAM_ROUNDS + 1) * numbers,
+        span_share=1 / block,
+        encrypted_bytes=16 * _STREAM_ROUNDS * numbers * DOUBLE_BYTES,
+        memory_bytes=(14 * _STREAM_ROUNDS + 6) * numbers * DOUBLE_BYTES,
+    )
+
+
+def stream_deps(size: int, block: int) -> Load:
+    """Stream with dependences alone: vectors of `size` x 1024 numbers in chunks of `block`.
+
+    The loops of `stream_barr` on vectors that fit the cache, and 20 numbers encrypted or decrypted.
+    """
+    numbers = size * 1024
+    chunks = numbers / block
+    return Load(
+        tasks=(4 * _STREAM_ROUNDS + 1) * chunks,
+        operations=(4 * _STREAM_ROUNDS + 1) * numbers,
+        span_share=1 / chunks,
+        encrypted_bytes=20 * _STREAM_ROUNDS * numbers * DOUBLE_BYTES,
+    )
+
+
+APPLICATIONS: dict[str, Callable[[int, int], Load]] = {
+    load.__name__: load for load in (cholesky, dot_product, matmul, stream_barr, stream_deps)
+}

@@ -1,0 +1,67 @@
+"""How far the model is from what was measured, and from what was published of more workers."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from trimtab.enclaves.cost.applications import APPLICATIONS
+from trimtab.enclaves.cost.fit import Model, fit
+from trimtab.enclaves.cost.measured import RUNS
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What more workers save of an application in enclaves, as section 8.3.4 states it.
+
+    `published_pct` is the difference from one worker's run time, below 0 for less.
+    """
+
+    application: str
+    workers: int
+    published_pct: float
+
+
+# The section has no more digits, and does not say of which protected variant each is.
+PUBLISHED_GAINS = (
+    Gain("cholesky", 4, -64),
+    Gain("matmul", 2, -43),
+    Gain("matmul", 4, -68),
+    Gain("dot_product", 2, -28),
+    Gain("stream_barr", 8, -77),
+)
+
+
+def relative_errors(model: Model, table: pd.DataFrame) -> "pd.Series[float]":
+    """Return |modelled - measured| / measured of every single run, in the order of the rows."""
+    measured_s = table[list(RUNS)].to_numpy(dtype=float)
+    errors = np.abs(model.run_times_s(table)[:, None] / measured_s - 1)
+    return pd.Series(errors.ravel(), index=table.index.repeat(len(RUNS)))
+
+
+def left_out_errors(measured: pd.DataFrame) -> dict[str, "pd.Series[float]"]:
+    """Return, by application, the errors of its protected runs where it was left out of the fit."""
+    found = {}
+    for name in APPLICATIONS:
+        of_it = (measured["application"] == name) & (measured["variant"] != "ompss")
+        found[name] = relative_errors(fit(measured, left_out=name), measured[of_it])
+    return found
+
+
+def worker_gains_pct(model: Model, measured: pd.DataFrame) -> pd.DataFrame:
+    """Return what more workers change, in percent of one worker's time, below 0 for less.
+
+    A row is a protected variant of an application on 2, 4 or 8 workers; the columns are
+    application, variant, workers, modelled_pct and measured_pct (of medians of the runs).
+    """
+    swept = measured[(measured["swept"] == "threads") & (measured["variant"] != "ompss")]
+    table = swept[["application", "variant", "workers"]].reset_index(drop=True)
+    table["modelled_s"] = model.run_times_s(swept)
+    table["measured_s"] = swept[list(RUNS)].median(axis=1).to_numpy()
+    alone = table[table["workers"] == 1].drop(columns="workers")
+    joined = table[table["workers"] > 1].merge(
+        alone, on=["application", "variant"], suffixes=("", "_alone")
+    )
+    for kind in ("modelled", "measured"):
+        joined[f"{kind}_pct"] = 100 * (joined[f"{kind}_s"] / joined[f"{kind}_s_alone"] - 1)
+    return joined[["application", "variant", "workers", "modelled_pct", "measured_pct"]]

@@ -1,0 +1,92 @@
+"""The model's constants, fitted to measured run times."""
+
+from dataclasses import asdict, dataclass, fields
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import least_squares
+from threadpoolctl import threadpool_limits
+
+from trimtab.enclaves.cost.applications import APPLICATIONS
+from trimtab.enclaves.cost.measured import RUNS
+from trimtab.enclaves.cost.run_time import (
+    Array,
+    Machine,
+    Rates,
+    SetUps,
+    run_times_s,
+    set_ups_of,
+)
+
+# Where the search begins: what such machines cost, by order of magnitude.
+_FIRST_MACHINE = Machine(5e-6, 2e-6, 2e-7, 5e-6, 2e-9, 5e-10, 2e-11)
+_FIRST_OPERATION_S, _FIRST_SERIAL_S, _FIRST_SHARED_S = 1e-9, 5e-8, 1e-9
+_LEAST_S, _MOST_S = 1e-13, 1e-3
+_SOFT = 0.1  # errors of the logarithm beyond a tenth, some 10 %, count less than squared
+
+
+@dataclass(frozen=True)
+class Model:
+    """The fitted constants: of the machine, and of each application by its name."""
+
+    machine: Machine
+    rates: dict[str, Rates]
+
+    def run_times_s(self, table: pd.DataFrame) -> Array:
+        """Return the modelled run time of each row's set-up, in seconds."""
+        return run_times_s(set_ups_of(table), self.machine, self.rates)
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the constants as a JSON document has them."""
+        rates = {name: asdict(rates) for name, rates in self.rates.items()}
+        return {"machine": asdict(self.machine), "applications": rates}
+
+
+def fit(measured: pd.DataFrame, left_out: str | None = None) -> Model:
+    """Return the model that is fitted to the rows of `measured`, as `read_measured` has them.
+
+    Of the application `left_out` only the rows without protection are used: they tell its rates
+    outside, and what protection costs is learnt from the others alone; what sharing a cache line
+    costs its tasks is not known then, and 0. Every run counts, by the logarithm of modelled over
+    measured, and far-off ones less (soft L1 loss). The constants' logarithms are searched for.
+    """
+    used = measured[(measured["application"] != left_out) | (measured["variant"] == "ompss")]
+    set_ups = set_ups_of(used)
+    logarithms = np.log(used[list(RUNS)].to_numpy(dtype=float))
+    first = np.log(_first_constants())
+    shares = left_out != "dot_product"
+
+    def errors(constants: Array) -> Array:
+        model = _model(np.exp(constants), shares)
+        return np.ravel(np.log(_times(set_ups, model))[:, None] - logarithms)
+
+    bounds = (np.log(_LEAST_S), np.log(_MOST_S))
+    with threadpool_limits(1):  # for so small a matrix several threads take twenty times as long
+        found = least_squares(errors, first, bounds=bounds, loss="soft_l1", f_scale=_SOFT)
+    return _model(np.exp(found.x), shares)
+
+
+def _times(set_ups: SetUps, model: Model) -> Array:
+    return run_times_s(set_ups, model.machine, model.rates)
+
+
+def _first_constants() -> Array:
+    operations = [_FIRST_OPERATION_S] * len(APPLICATIONS)
+    machine = list(asdict(_FIRST_MACHINE).values())
+    return np.array([*machine, *operations, _FIRST_SERIAL_S, _FIRST_SHARED_S])
+
+
+def _model(constants: Array, shares: bool) -> Model:
+    """Return what the constants in the order of `_first_constants` say."""
+    values = [float(value) for value in constants]
+    machine, values = values[: len(fields(Machine))], values[len(fields(Machine)) :]
+    *operations, serial_s, shared_s = values
+    rates = {
+        name: Rates(
+            operation_s,
+            serial_operation_s=serial_s if name == "cholesky" else 0.0,
+            shared_write_s=shared_s if shares and name == "dot_product" else 0.0,
+        )
+        for name, operation_s in zip(APPLICATIONS, operations, strict=True)
+    }
+    return Model(Machine(*machine), rates)

@@ -1,0 +1,80 @@
+"""What one task takes in an enclave: for whoever schedules or simulates protected tasks."""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from trimtab.config.groups.enclave import Cost, Enclave
+from trimtab.errors import UserError
+
+_MIB = 2**20
+
+Bound = StrEnum("Bound", "LOW TYPICAL HIGH")
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a task does: `work_s` is its time without protection, in seconds.
+
+    `calls` are calls into the enclave and back, `in_bytes` and `out_bytes` are decrypted before and
+    encrypted after it, and `working_set_bytes` is the memory inside that it uses again and again.
+    """
+
+    work_s: float
+    calls: int = 1
+    in_bytes: float = 0.0
+    out_bytes: float = 0.0
+    working_set_bytes: float = 0.0
+
+    def __post_init__(self) -> None:
+        for key, value in vars(self).items():
+            if not (math.isfinite(value) and value >= 0):
+                raise UserError(f"task: {key}: {value!r} given, expected a number of at least 0")
+
+
+def protected_s(task: Task, workers: int, enclave: Enclave, bound: Bound = Bound.TYPICAL) -> float:
+    """Return the run time of `task` in `enclave` beside `workers` - 1 others, in seconds.
+
+    It is work + calls + encryption + page faults + contention, each at one end of its published
+    range or at its best estimate. Contention is fitted as time of the whole application for each
+    task and each other worker; as so many tasks run at once, each one's own time is longer by as
+    many times that. Workers that the thread limit keeps outside take no part (`threads_inside`).
+    Raises UserError for no worker.
+    """
+    inside = threads_inside(workers, enclave)
+    call_s = _at(enclave.call_s, bound) + _at(enclave.contention_s, bound) * (inside - 1) * inside
+    return (
+        task.work_s * _at(enclave.work_factor, bound, none=1.0)
+        + task.calls * call_s
+        + (task.in_bytes + task.out_bytes) * _at(enclave.encryption_s_per_byte, bound)
+        + page_faults(task, workers, enclave) * _at(enclave.page_fault_s, bound)
+    )
+
+
+def threads_inside(workers: int, enclave: Enclave) -> int:
+    """Return how many of `workers` can be in the enclave at once; UserError for fewer than one."""
+    if workers < 1:
+        raise UserError(f"workers: {workers!r} given, expected at least 1")
+    limit = enclave.thread_limit
+    return workers if limit is None else min(workers, limit.threads)
+
+
+def page_faults(task: Task, workers: int, enclave: Enclave) -> float:
+    """Return how many pages of `task` are loaded when all inside are like it.
+
+    Of the memory that all use together, the share that does not fit the page cache is loaded once:
+    a lower bound for tasks that go over it several times.
+    """
+    cache = enclave.page_cache
+    used_bytes = task.working_set_bytes * threads_inside(workers, enclave)
+    if cache is None or used_bytes <= cache.usable_mib * _MIB:
+        return 0.0
+    missing = 1 - cache.usable_mib * _MIB / used_bytes
+    return missing * task.working_set_bytes / cache.page_bytes
+
+
+def _at(cost: Cost | None, bound: Bound, none: float = 0.0) -> float:
+    if cost is None:
+        return none
+    typical = (cost.low + cost.high) / 2 if cost.typical is None else cost.typical
+    return {Bound.LOW: cost.low, Bound.TYPICAL: typical, Bound.HIGH: cost.high}[bound]
