@@ -5,9 +5,12 @@ each, and sets what it says of more workers beside what was measured and what th
 Everything here is calculated from published run times; nothing is measured on this machine.
 """
 
+from pathlib import Path
+
 import pandas as pd
 from common import save
 
+from trimtab.config import Configurations
 from trimtab.enclaves.cost.applications import APPLICATIONS
 from trimtab.enclaves.cost.check import (
     PUBLISHED_GAINS,
@@ -17,8 +20,13 @@ from trimtab.enclaves.cost.check import (
 )
 from trimtab.enclaves.cost.fit import Model, fit
 from trimtab.enclaves.cost.measured import VARIANTS, read_measured
+from trimtab.enclaves.cost.task import Bound, Task, protected_s
 
 MOST_ERROR, MOST_POINTS = 0.20, 10
+CONF = Path(__file__).parents[1] / "conf"
+# Four of it together do not fit the page cache of the first generation of SGX.
+EXAMPLE = Task(work_s=1e-2, in_bytes=2**20, out_bytes=2**20, working_set_bytes=32 * 2**20)
+EXAMPLE_WORKERS = (1, 4)
 
 
 def summary(errors: "pd.Series[float]") -> dict[str, float]:
@@ -61,6 +69,23 @@ def best_workers(table: pd.DataFrame) -> dict[str, int]:
     return best
 
 
+def example_times_s() -> dict[str, dict[str, dict[str, float]]]:
+    """What the example takes in every configured enclave, by number of workers and bound."""
+    configurations = Configurations(CONF)
+    return {
+        path.stem: {
+            str(workers): {
+                bound.value: protected_s(
+                    EXAMPLE, workers, configurations.option("enclave", path.stem), bound
+                )
+                for bound in Bound
+            }
+            for workers in EXAMPLE_WORKERS
+        }
+        for path in sorted((CONF / "enclave").glob("*.yaml"))
+    }
+
+
 def main() -> None:
     measured = read_measured()
     model = fit(measured)
@@ -86,6 +111,8 @@ def main() -> None:
             "published_gains": gains(of_workers),
             "worker_gains": of_workers.to_dict("records"),
             "dot_product_best_workers": best_workers(of_workers),
+            "example_task": vars(EXAMPLE),
+            "example_times_s": example_times_s(),
         },
     )
 

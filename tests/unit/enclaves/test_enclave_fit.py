@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trimtab.enclaves.cost.applications import APPLICATIONS, cholesky, matmul
@@ -69,11 +69,11 @@ def test_an_application_that_is_left_out_is_told_by_the_others(
 
 
 def test_units(measured: pd.DataFrame, fitted: Model) -> None:
-    """In minutes every constant is a sixtieth: all of them are times."""
-    in_minutes = measured.copy()
-    in_minutes[list(RUNS)] /= 60
-    expected = [value / 60 for value in constants(fitted)]
-    assert constants(fit(in_minutes)) == pytest.approx(expected, rel=0.02, abs=1e-12)
+    """In half seconds every constant is twice as many: all of them are times."""
+    in_halves = measured.copy()
+    in_halves[list(RUNS)] *= 2
+    expected = [value * 2 for value in constants(fitted)]
+    assert constants(fit(in_halves)) == pytest.approx(expected, rel=0.01, abs=1e-11)
 
 
 def test_errors_are_no_worse_than_committed(measured: pd.DataFrame, fitted: Model) -> None:
@@ -86,7 +86,7 @@ def test_errors_are_no_worse_than_committed(measured: pd.DataFrame, fitted: Mode
     assert pd.concat(left_out.values()).median() <= committed["left_out"]["bar_median"]
 
 
-def test_committed_constants_are_those_of_the_configuration(fitted: Model) -> None:
+def test_the_fit_gives_the_committed_constants(fitted: Model) -> None:
     committed = json.loads(RESULT.read_text())["constants"]["machine"]
     assert asdict(fitted.machine) == pytest.approx(committed, rel=1e-2)
 
@@ -117,6 +117,7 @@ def one(application: str, size: int, block: int, variant: str, workers: int) -> 
     return pd.DataFrame([{**row, "workers": workers}])
 
 
+@settings(max_examples=25)
 @given(set_ups, st.integers(1, 16))
 def test_protection_never_saves_time(set_up: tuple[str, int, int], workers: int) -> None:
     times = [
@@ -126,6 +127,7 @@ def test_protection_never_saves_time(set_up: tuple[str, int, int], workers: int)
     assert times == sorted(times)
 
 
+@settings(max_examples=25)
 @given(set_ups, st.integers(1, 16), st.sampled_from(["ompss", "sgxo", "esgxo"]))
 def test_more_of_the_same_takes_longer(
     set_up: tuple[str, int, int], workers: int, variant: str
@@ -137,6 +139,7 @@ def test_more_of_the_same_takes_longer(
     assert larger > smaller
 
 
+@settings(max_examples=25)
 @given(set_ups, st.integers(1, 15), st.sampled_from(["sgxo", "esgxo"]))
 def test_without_contention_more_workers_never_take_longer(
     set_up: tuple[str, int, int], workers: int, variant: str

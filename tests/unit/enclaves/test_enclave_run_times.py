@@ -62,7 +62,7 @@ def test_a_wrong_cell_is_named(tmp_path: Path, column: str, value: str, expected
     ("change", "expected"),
     [
         (lambda text: text.replace("run_3_s", "run_3"), "'run_3'"),
-        (lambda text: text.replace(",policy", "").replace(",bf,", ","), "'policy'"),
+        (lambda text: text.replace("policy", "order"), "'policy'"),
         (lambda text: "", "not a table"),
         (lambda text: text.splitlines()[0] + "\n", "no line of data"),
         (lambda text: text + "a,b,c" + ",1" * 30 + "\n", "not a table"),

@@ -64,6 +64,6 @@ def _refuse(path: Path, given: "pd.Series[str]", wrong: "pd.Series[bool]", expec
     if wrong.any():
         row = int(wrong.to_numpy().argmax())
         raise TrimtabError(
-            f"{path}: data line {row + 1}: {given.name}: {given.iloc[row]!r} given, "
+            f"{path}: data line {row + 1}: {given.name}: {str(given.iloc[row])!r} given, "
             f"expected {expected}"
         )
