@@ -1,0 +1,1 @@
+"""Graphs of tasks: the arrays, and where they come from."""

@@ -1,0 +1,1 @@
+"""Workers over a task graph, simulated: Rocha's thesis, chapter 8."""
