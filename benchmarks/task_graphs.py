@@ -1,0 +1,131 @@
+"""How fast task graphs are simulated, and what their size and the size of tasks' inputs do.
+
+    python benchmarks/task_graphs.py
+
+A blocked Cholesky factorization of 10^6 tasks runs in a model of eight workers under each policy,
+compiled beforehand; what compiling takes is measured apart, in a process of its own that finds no
+machine code. The sweeps are of modelled times: the enclave's costs in them are round figures of
+this file, not fitted ones.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from common import save, spread
+
+from trimtab.enclaves.graphs.applications.cholesky import cholesky
+from trimtab.enclaves.graphs.applications.dot_product import dot_product
+from trimtab.enclaves.graphs.applications.matmul import matmul
+from trimtab.enclaves.graphs.applications.stream import stream
+from trimtab.enclaves.graphs.graph import TaskGraph
+from trimtab.enclaves.simulation.machine import EnclaveLimits, Machine, WorkerKind
+from trimtab.enclaves.simulation.simulate import policy_names, simulate
+
+SOURCE = Path(__file__).resolve().parents[1] / "src"
+BLOCKS = 181  # 1,004,731 tasks
+REPEATS = 3
+FLOP_S, BYTE_S = 1e-9, 1e-10
+CALL_S, SLOWDOWN = 8e-6, 1.2  # of a call into the enclave, and of work there
+LIMITS = EnclaveLimits(8, tuple(1 + 0.05 * at for at in range(8)), 93.5 * 2**20, 4.0)
+MACHINE = Machine((WorkerKind("cpu", 8, 1.0, 5.0, 15.0),), LIMITS)
+FEW_THREADS = Machine(MACHINE.workers, EnclaveLimits(3, LIMITS.contention, 93.5 * 2**20, 4.0))
+
+
+def makespan_s(graph: TaskGraph, machine: Machine, policy: str) -> float:
+    enclave_s = SLOWDOWN * graph.work_s + CALL_S
+    return simulate(graph, machine, policy, enclave_s=enclave_s).makespan_s
+
+
+def half_secure(graph: TaskGraph) -> TaskGraph:
+    """The same with the updates (gemm, syrk) outside the enclave."""
+    graph.secure[:] = np.isin(graph.kind, [0, 1])
+    return graph
+
+
+def by_policy(graph: TaskGraph, machine: Machine = MACHINE) -> dict[str, float]:
+    return {policy: makespan_s(graph, machine, policy) for policy in policy_names()}
+
+
+def timed(policy: str, graph: TaskGraph) -> tuple[float, float]:
+    """Wall and processor seconds of one simulation."""
+    wall_s, cpu_s = time.perf_counter(), time.process_time()
+    makespan_s(graph, MACHINE, policy)
+    return time.perf_counter() - wall_s, time.process_time() - cpu_s
+
+
+def compile_s() -> dict[str, float]:
+    """First less second simulation of a small graph, where no machine code is kept."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "src"
+        shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        environment = {**os.environ, "PYTHONPATH": str(copy)}
+        command = [sys.executable, __file__, "--compile"]
+        output = subprocess.run(
+            command, env=environment, check=True, stdout=subprocess.PIPE, text=True
+        ).stdout
+    return json.loads(output.splitlines()[-1])
+
+
+def first_less_second() -> dict[str, float]:
+    graph = cholesky(4, 64, flop_s=FLOP_S)
+    return {policy: timed(policy, graph)[1] - timed(policy, graph)[1] for policy in policy_names()}
+
+
+def main() -> None:
+    if sys.argv[1:] == ["--compile"]:
+        print(json.dumps(first_less_second()))
+        return
+    compiled = compile_s()
+    by_policy(cholesky(4, 64, flop_s=FLOP_S))  # from the cache, or compiled into it
+    begun_s, begun_cpu_s = time.perf_counter(), time.process_time()
+    large = cholesky(BLOCKS, 64, flop_s=FLOP_S)
+    made_s, made_cpu_s = time.perf_counter() - begun_s, time.process_time() - begun_cpu_s
+    times = {policy: [timed(policy, large) for _ in range(REPEATS)] for policy in policy_names()}
+    save(
+        "task_graphs",
+        {
+            "tasks": len(large),
+            "dependences": len(large.successors),
+            "workers": MACHINE.count,
+            "bar_s": 10,
+            "simulated_wall_s": {
+                policy: spread([wall_s for wall_s, _ in rows]) for policy, rows in times.items()
+            },
+            "simulated_cpu_s": {
+                policy: spread([cpu_s for _, cpu_s in rows]) for policy, rows in times.items()
+            },
+            "compile_cpu_s": compiled,
+            "graph_made_wall_s": made_s,
+            "graph_made_cpu_s": made_cpu_s,
+            "source": "modelled",
+            "makespan_s_by_blocks_of_64": {
+                blocks: by_policy(cholesky(blocks, 64, flop_s=FLOP_S)) for blocks in (4, 8, 16, 32)
+            },
+            "makespan_s_by_block_size_of_16_blocks": {
+                size: by_policy(cholesky(16, size, flop_s=FLOP_S)) for size in (16, 64, 256, 1024)
+            },
+            "makespan_s_half_secure_three_threads": {
+                blocks: by_policy(half_secure(cholesky(blocks, 256, flop_s=FLOP_S)), FEW_THREADS)
+                for blocks in (8, 16, 32)
+            },
+            "makespan_s_of_others": {
+                "matmul": by_policy(matmul(16, 64, flop_s=FLOP_S)),
+                "dot_product": by_policy(dot_product(4096, 65536, flop_s=FLOP_S)),
+                **{
+                    name: by_policy(stream(64, 65536, repeats=10, barriers=barriers, byte_s=BYTE_S))
+                    for name, barriers in (("stream", False), ("stream_barriers", True))
+                },
+            },
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()
