@@ -19,7 +19,7 @@ from trimtab.enclaves.simulation.simulate import (
 from trimtab.errors import UserError
 
 POLICIES = ("breadth_first", "enclave_aware", "work_first")
-QUIET = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+QUIET = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 every_policy = pytest.mark.parametrize("policy", POLICIES)
 
 
