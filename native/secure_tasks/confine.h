@@ -1,0 +1,12 @@
+/* Take from this process what an enclave does not need: all files, and nearly all system calls. */
+#ifndef TRIMTAB_CONFINE_H
+#define TRIMTAB_CONFINE_H
+
+#include <stdbool.h>
+
+enum confinement { CONFINED_NOT, CONFINED_SECCOMP, CONFINED_LANDLOCK };
+
+/* With Landlock too where the kernel has it. Without seccomp nothing should run here. */
+enum confinement confine(void);
+
+#endif

@@ -1,0 +1,91 @@
+/* One small interface to enclaves of several kinds: create, call, destroy.
+ *
+ * A call names a function that was registered at creation, by its number, and hands it buffers,
+ * which are copied into the enclave's memory and out of it again: a function never sees memory of
+ * its caller. What each kind protects against, and what not: docs/methods/enclaves.md. */
+#ifndef TRIMTAB_ENCLAVE_H
+#define TRIMTAB_ENCLAVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    ENCLAVE_MOST_THREADS = 32,
+    ENCLAVE_MOST_FUNCTIONS = 16,
+    ENCLAVE_MOST_ARGUMENTS = 4,
+    ENCLAVE_MOST_BLOCKS = 1 << 22,
+    ENCLAVE_KEY_BYTES = 32,
+    ENCLAVE_TAG_BYTES = 16,
+};
+
+enum enclave_error {
+    ENCLAVE_OK,
+    ENCLAVE_GONE,        /* no such enclave: never made, or destroyed */
+    ENCLAVE_FUNCTION,    /* no function of this number */
+    ENCLAVE_SIZE,        /* of nothing, more than the enclave has room for, or past all memory */
+    ENCLAVE_POINTER,     /* a null pointer, or an unknown direction */
+    ENCLAVE_OVERLAP,     /* two buffers share memory, and one of them is written */
+    ENCLAVE_INSIDE,      /* a buffer is in the enclave's own memory */
+    ENCLAVE_THREADS,     /* as many threads are inside as may be */
+    ENCLAVE_BUSY,        /* destroyed while a thread is inside */
+    ENCLAVE_BLOCK,       /* no block of this number */
+    ENCLAVE_ALTERED,     /* ciphertext that is not the block's latest */
+    ENCLAVE_DIED,        /* the process of the enclave has ended */
+    ENCLAVE_FAILED,      /* the function itself refused */
+    ENCLAVE_KIND,        /* no kind of this name in this build */
+    ENCLAVE_UNSUPPORTED, /* this machine lacks what the kind needs */
+    ENCLAVE_NO_CIPHER,   /* this build lacks OpenSSL */
+    ENCLAVE_SYSTEM,      /* the kernel refused memory or a process */
+    ENCLAVE_ERRORS
+};
+
+enum enclave_direction { ENCLAVE_IN = 1, ENCLAVE_OUT = 2, ENCLAVE_INOUT = 3 };
+
+/* Of a sealed enclave, `bytes` are those of the ciphertext and its tag, and `block` says which
+ * block of data this is; of another, `block` says nothing. */
+struct enclave_argument {
+    void *data;
+    size_t bytes;
+    enum enclave_direction direction;
+    uint32_t block;
+};
+
+/* Runs inside; `bytes` are those of the plain data. Returns 0, or anything else to refuse. */
+typedef int (*enclave_function)(void *const data[], const size_t bytes[], unsigned count);
+
+/* What a modelled enclave adds to the run time. */
+struct enclave_costs {
+    double call_s;           /* of entering and leaving */
+    double byte_s;           /* of each byte that is copied in or out */
+    double page_s;           /* of each page of 4 KiB that the page cache does not hold */
+    size_t page_cache_bytes; /* 0: endless */
+};
+
+struct enclave_options {
+    const char *kind; /* "process", "pkeys", "modelled" or "sgx" */
+    const enclave_function *functions;
+    unsigned function_count;
+    size_t memory_bytes; /* at most, in all; threads have equal parts of it for their buffers */
+    unsigned threads;    /* inside at the same time */
+    const unsigned char *key; /* ENCLAVE_KEY_BYTES: all buffers are AES-GCM ciphertext; or null */
+    uint32_t blocks;          /* of sealed data, numbered from 0 */
+    struct enclave_costs costs;
+};
+
+typedef uint64_t enclave_id;
+
+/* All return ENCLAVE_OK or an error. Calls may come from any thread. An enclave of a process lives
+ * as long as the thread that created it. */
+int enclave_create(const struct enclave_options *options, enclave_id *enclave);
+int enclave_call(enclave_id enclave, unsigned function, const struct enclave_argument *arguments,
+                 unsigned count);
+int enclave_destroy(enclave_id enclave);
+
+/* What an error means, and what to do. */
+const char *enclave_message(int error);
+
+/* Which memory and which confinement an enclave got on this machine, e.g. "memfd_secret, seccomp,
+ * Landlock"; null where there is no such enclave. */
+const char *enclave_described(enclave_id enclave);
+
+#endif

@@ -1,0 +1,23 @@
+/* AES-256-GCM of one block of data, in place: ciphertext, then a tag of ENCLAVE_TAG_BYTES.
+ *
+ * The nonce is the block's number and its version, a counter, so that none is used twice with a
+ * key; both are additional data too. They come from who reads, never with the ciphertext: what is
+ * older, of another block or altered does not open. */
+#ifndef TRIMTAB_SEALING_H
+#define TRIMTAB_SEALING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sealer;
+
+/* Null where the programs were built without OpenSSL. Not for two threads at a time. */
+struct sealer *sealer_new(const unsigned char *key);
+void sealer_free(struct sealer *sealer);
+
+/* `bytes` count the tag. Both return whether it was done. */
+bool seal(struct sealer *sealer, uint32_t block, uint64_t version, void *data, size_t bytes);
+bool unseal(struct sealer *sealer, uint32_t block, uint64_t version, void *data, size_t bytes);
+
+#endif
