@@ -19,8 +19,5 @@ struct backend {
 };
 
 extern const struct backend backend_process, backend_pkeys, backend_modelled;
-#ifdef TRIMTAB_SGX
-extern const struct backend backend_sgx;
-#endif
 
 #endif

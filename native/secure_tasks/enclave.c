@@ -26,9 +26,6 @@ static pthread_mutex_t creation = PTHREAD_MUTEX_INITIALIZER;
 
 static const struct backend *const backends[] = {
     &backend_process, &backend_pkeys, &backend_modelled,
-#ifdef TRIMTAB_SGX
-    &backend_sgx,
-#endif
 };
 
 static const char *const messages[ENCLAVE_ERRORS] = {
@@ -47,8 +44,8 @@ static const char *const messages[ENCLAVE_ERRORS] = {
     [ENCLAVE_ALTERED] = "a ciphertext was altered, belongs to another block, or is not its latest",
     [ENCLAVE_DIED] = "the enclave's process has ended; destroy it and create another",
     [ENCLAVE_FAILED] = "the function refused its buffers",
-    [ENCLAVE_KIND] = "no kind of enclave has this name: there are process, pkeys and modelled, and "
-                     "sgx in a build that found Intel's SDK",
+    [ENCLAVE_KIND] = "no kind of enclave has this name: there are process, pkeys and "
+                     "modelled",
     [ENCLAVE_UNSUPPORTED] = "this machine lacks what this kind of enclave needs: protection keys "
                             "(pku in /proc/cpuinfo) for pkeys, seccomp for process",
     [ENCLAVE_NO_CIPHER] = "built without OpenSSL: apt-get install libssl-dev, then make native",

@@ -62,7 +62,7 @@ struct enclave_costs {
 };
 
 struct enclave_options {
-    const char *kind; /* "process", "pkeys", "modelled" or "sgx" */
+    const char *kind; /* "process", "pkeys" or "modelled" */
     const enclave_function *functions;
     unsigned function_count;
     size_t memory_bytes; /* at most, in all; threads have equal parts of it for their buffers */
