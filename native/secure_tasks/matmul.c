@@ -47,8 +47,10 @@ static bool equal_tiles(const struct blocks *blocks, const double *matrix, size_
     for (uint32_t block = 0; block < blocks->count && equal; block++) {
         const double *corner = matrix + block / tiles * side * size + block % tiles * side;
         block_read(blocks, block, numbers);
-        for (size_t at = 0; at < side * side; at++)
-            equal &= fabs(numbers[at] - corner[at / side * size + at % side]) <= 1e-9 * (double)size;
+        for (size_t at = 0; at < side * side; at++) {
+            double expected = corner[at / side * size + at % side];
+            equal &= fabs(numbers[at] - expected) <= 1e-9 * (double)size;
+        }
     }
     free(numbers);
     return equal;

@@ -28,7 +28,7 @@ static struct {
     _Atomic int error;
     uint32_t task_count;
     double run_s;
-    void (*submit_all)(void); /* here, as the sanitizer does not see what libgomp hands to threads */
+    void (*submit_all)(void); /* not handed on by libgomp, which the sanitizer does not see */
     char created, ended;      /* only their addresses: HAPPENS_BEFORE */
 } run;
 

@@ -1,4 +1,4 @@
-/* Stream with barriers: tasks of one kind have nothing between them, and all wait for the others. */
+/* Stream with barriers: tasks of one kind are free of each other, and all wait for those before. */
 #include "stream.h"
 
 static void one(enum kernel kernel, const struct blocks *x, const struct blocks *y) {
