@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -191,7 +192,7 @@ def test_an_engine_that_is_gone_when_the_slim_image_is_there(
     with running_engine() as own:
         import_root(own, here / "root", "small:1", 'ENTRYPOINT ["/bin/sh", "-c"]')
         monkeypatch.setenv("DOCKER_HOST", address(own))
-        gone = ("--compare-command", f"{SCRIPT} stop {own}")
+        gone = ("--compare-command", shlex.join([str(SCRIPT), "stop", str(own)]))
         with pytest.raises(EngineError, match=r"no engine answers .* whole: `docker load --input"):
             trimtab("image", "slim", "small:1", *ONCE, *gone, "--", "echo b; echo a | sort")
     assert merged_view(open_image(here / "trimtab_workspace/slim.tar")).find("/bin/sort")
