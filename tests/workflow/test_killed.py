@@ -21,13 +21,14 @@ from trimtab.supervision import STARTER
 LIMIT_S = 2.0
 BIN = Path(sys.executable).parent
 # One job, which begins by saying so, and goes on when there is no FIFO.
+COMMAND = f"{shlex.quote(sys.executable)} job.py {{output}}"
 SNAKEFILE = f"""
 from trimtab.checkout import run_alone
 run_alone(workflow)
 shell.prefix("export {STARTER}=$PPID; ")
 rule job:
     output: "results/made"
-    shell: "{shlex.quote(sys.executable)} job.py {{output}}"
+    shell: {COMMAND!r}
 """
 JOB = """
 import sys, time
