@@ -7,7 +7,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: all test test-bare test-skipped lint bench bench-images bench-starts docs native lock deps-chromium deps-cuda deps-cuda-large deps-spark deps-data deps-slurm deps-postgresql deps-images deps-docker deps-sif deps-fuzz fuzz fuzz-same clean
+.PHONY: all test test-bare test-skipped lint bench bench-images bench-starts docs native lock deps-chromium deps-cuda deps-cuda-large deps-spark deps-data deps-slurm deps-postgresql deps-images deps-docker deps-sif deps-openssl deps-fuzz fuzz fuzz-same clean
 
 all: .venv/.installed native  ## the quickstart experiment; prints where its report is
 	$(SNAKEMAKE) all
@@ -87,6 +87,10 @@ deps-docker:  ## Docker's engine, started with all that it has in build/docker: 
 
 deps-sif:  ## what reads and writes images of Apptainer (SIF)
 	scripts/deps_sif.sh
+
+deps-openssl:  ## what task programs encrypt with, and these built with it
+	scripts/deps_openssl.sh
+	$(MAKE) native
 
 # Outside .venv: half a gigabyte that no debloated environment should hold.
 build/spark/.installed: requirements-spark.txt .venv/.installed

@@ -48,7 +48,7 @@ static const char *const messages[ENCLAVE_ERRORS] = {
                      "modelled",
     [ENCLAVE_UNSUPPORTED] = "this machine lacks what this kind of enclave needs: protection keys "
                             "(pku in /proc/cpuinfo) for pkeys, seccomp for process",
-    [ENCLAVE_NO_CIPHER] = "built without OpenSSL: apt-get install libssl-dev, then make native",
+    [ENCLAVE_NO_CIPHER] = "built without OpenSSL: make deps-openssl",
     [ENCLAVE_SYSTEM] = "the kernel refused memory or a process",
 };
 

@@ -1,5 +1,6 @@
 #include "graph.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -100,7 +101,9 @@ uint32_t graph_add(struct graph *graph, const char *kind, const struct enclave_a
 void graph_barrier(struct graph *graph) {
     uint32_t number = graph->count;
     struct node *node = next_node(graph, "barrier");
-    for (uint32_t task = graph->barrier ? graph->barrier - 1 : 0; task < number; task++)
+    /* For those since the last barrier, or for that where there are none. */
+    uint32_t first = graph->barrier && graph->barrier == number ? number - 1 : graph->barrier;
+    for (uint32_t task = first; task < number; task++)
         append(&node->predecessors, task);
     graph->barrier = number + 1;
     /* Whatever comes now waits for the barrier, and so for all that it waits for. */
@@ -115,7 +118,9 @@ void graph_ran(struct graph *graph, uint32_t task, double run_s) {
 }
 
 bool graph_write(struct graph *graph, const char *path) {
-    FILE *file = fopen(path, "w");
+    char partial[PATH_MAX];
+    int length = snprintf(partial, sizeof partial, "%s.partial", path);
+    FILE *file = length < (int)sizeof partial ? fopen(partial, "w") : NULL;
     for (uint32_t task = 0; task < graph->count; task++) {
         struct node *node = &graph->nodes[task];
         if (file)
@@ -135,5 +140,9 @@ bool graph_write(struct graph *graph, const char *path) {
     free(graph);
     if (!file) return false;
     bool whole = !ferror(file);
-    return !fclose(file) && whole;
+    if (fclose(file) || !whole || rename(partial, path)) {
+        remove(partial);
+        return false;
+    }
+    return true;
 }

@@ -83,6 +83,8 @@ _PARTS: list[tuple[str, Callable[[], bool], str]] = [
      "make deps-docker: the tests of images need it; image files are read without"),
     ("squashfs-tools-ng", lambda: not missing_programs(),
      "make deps-sif: images of Apptainer (SIF) are read and written with it"),
+    ("OpenSSL's headers", lambda: Path("/usr/include/openssl/evp.h").exists(),
+     "make deps-openssl: task programs encrypt what goes into enclaves with it"),
     ("debootstrap", lambda: shutil.which("debootstrap") is not None,
      "make deps-docker: the images of the benchmarks are built with it"),
     ("root", lambda: os.geteuid() == 0,

@@ -5,8 +5,16 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from random_graphs import predecessors
 from task_programs import PROGRAMS, SOURCES, build, objects, run, run_path, shared_sources
 
+from trimtab.enclaves.graphs.applications.cholesky import cholesky
+from trimtab.enclaves.graphs.applications.matmul import matmul
+from trimtab.enclaves.graphs.applications.stream import stream
+from trimtab.enclaves.graphs.graph import TaskGraph
+from trimtab.enclaves.graphs.recorded import read_recorded
+from trimtab.enclaves.simulation.machine import Machine, WorkerKind
+from trimtab.enclaves.simulation.simulate import simulate
 from trimtab.native import native_path
 
 UNPROTECTED = [("original", None, 1), ("ompss", None, 1), ("ompss", None, 3)]
@@ -149,6 +157,33 @@ def test_the_recorded_graph_of_cholesky(tmp_path: Path) -> None:
         assert 0 < float(str(row["run_s"])) < 10
 
 
+GENERATED = {
+    "cholesky": cholesky(6, 8, flop_s=1e-9),
+    "matmul": matmul(6, 8, flop_s=1e-9),
+    "stream_barriers": stream(6, 8, repeats=10, barriers=True, byte_s=1e-9),
+    "stream_dependences": stream(6, 8, repeats=10, barriers=False, byte_s=1e-9),
+}
+
+
+@pytest.mark.parametrize("program", GENERATED)
+def test_what_a_program_records_is_the_graph_that_is_generated(
+    tmp_path: Path, program: str
+) -> None:
+    """From the native run to the simulation."""
+    path = tmp_path / "graph.jsonl"
+    run(program, "--size", 48, "--block", 8, "--variant", "ompss", "--workers", 2, "--record", path)
+    recorded, expected = read_recorded(path), GENERATED[program]
+    assert kinds(recorded) == kinds(expected)
+    assert predecessors(recorded) == predecessors(expected)
+    assert (recorded.bytes_in == expected.bytes_in).all()
+    alone = simulate(recorded, Machine((WorkerKind("cpu", 1),)), "breadth_first")
+    assert alone.makespan_s == pytest.approx(recorded.work_s.sum())
+
+
+def kinds(graph: TaskGraph) -> list[str]:
+    return [graph.kinds[at] for at in graph.kind]
+
+
 def test_the_recorded_graph_does_not_depend_on_the_variant(tmp_path: Path) -> None:
     words = ("--size", 24, "--block", 8)
     original = rows_of("matmul", tmp_path / "original.jsonl", *words)
@@ -167,7 +202,7 @@ def test_barriers_are_tasks_of_the_recorded_graph(tmp_path: Path) -> None:
         task = int(str(row["task"]))
         before = task - task % 4 - 1
         barrier = row["kind"] == "barrier"
-        assert row["predecessors"] == ([*range(before, task)] if barrier else [before])
+        assert row["predecessors"] == ([*range(before + 1, task)] if barrier else [before])
 
 
 def test_a_record_that_cannot_be_written_is_said(tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ def matmul(blocks: int, block_size: int, *, flop_s: float, secure: bool = True) 
     """
     graph = GraphBuilder()
     block_bytes = _DOUBLE_BYTES * block_size**2
-    for i in range(blocks):
-        for j in range(blocks):
-            for k in range(blocks):
+    for k in range(blocks):
+        for i in range(blocks):
+            for j in range(blocks):
                 graph.add(
-                    "matmul",
+                    "multiply",
                     2.0 * flop_s * float(block_size) ** 3,
                     reads=[("a", i, k), ("b", k, j), ("c", i, j)],
                     writes=[("c", i, j)],
