@@ -36,8 +36,13 @@ bool protect(const struct held *held) {
 }
 
 static void make_one(const char *path) {
-    if (mkdir(path, 0755) && errno != EEXIST)
-        fail(CANNOT_ENTER, "cannot make the folder %s in it", path);
+    if (!mkdir(path, 0755) || errno == EEXIST) return;
+    if (errno == ENOTDIR)
+        fail(CANNOT_ENTER,
+             "cannot make the folder %s in it, to show what this machine has there, as a file of it"
+             " has the name of a folder above: give it other paths here, or move that folder",
+             path);
+    fail(CANNOT_ENTER, "cannot make the folder %s in it", path);
 }
 
 /* Make the folders above what `path` names, which has to be absolute. */

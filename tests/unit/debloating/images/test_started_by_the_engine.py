@@ -31,14 +31,14 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     root_of_programs(root, ("sh", "cat"))
     static = ["gcc", "-static", "-O1", "-pthread", "-w", "-o"]
     subprocess.run([*static, root / "probe", PROBE], check=True)
-    check = [*static, root / "check", "-x", "c", "-"]
+    (root / "srv").mkdir()  # no program /check: the checkout may be in a folder of that name
+    check = [*static, root / "srv" / "check", "-x", "c", "-"]
     subprocess.run(check, input=CHECK, text=True, check=True)
-    (root / "srv").mkdir()
     for name in ("page", "unread", "checked"):
         (root / "srv" / name).write_text(f"{name}\n")
     (root / "tmp").chmod(0o1777)
     with running_engine() as engine, pytest.MonkeyPatch.context() as patch:
-        import_root(engine, root, "static:1", 'HEALTHCHECK --interval=1s CMD ["/check"]')
+        import_root(engine, root, "static:1", 'HEALTHCHECK --interval=1s CMD ["/srv/check"]')
         patch.setenv("DOCKER_HOST", address(engine))
         patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         patch.chdir(folder)
