@@ -140,6 +140,23 @@ def whole_file(path: Path, mode: int = 0o644) -> Iterator[Path]:
         raise
 
 
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file as `whole_file` does, for many small ones: it is opened once."""
+    try:
+        descriptor, name = tempfile.mkstemp(_PARTIAL, _TEMPORARY, path.parent)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(_PARTIAL, _TEMPORARY, path.parent)
+    try:
+        with naming(path), open(descriptor, "wb") as file:
+            file.write(data)
+            os.fchmod(descriptor, 0o644)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
 def write_json(path: Path, document: Any) -> None:
     """Write `document` as readable JSON with a stable order of keys."""
     with whole_file(path) as temporary:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from trimtab.files import (
     sha256_of,
     whole_file,
     write_json,
+    write_whole,
 )
 
 
@@ -49,6 +51,23 @@ def test_permissions_and_folders(tmp_path: Path) -> None:
     with whole_file(path, 0o755) as temporary:
         temporary.write_text("#!/bin/sh\n")
     assert os.access(path, os.X_OK) and path.stat().st_mode & 0o777 == 0o755
+
+
+def test_a_small_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "a/b/object"
+    write_whole(path, b"old")
+    assert path.read_bytes() == b"old" and path.stat().st_mode & 0o777 == 0o644
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2, limits[1]))  # as on a disk that is full
+    try:
+        with pytest.raises(OSError, match="File too large") as raised:
+            write_whole(path, b"new one")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert raised.value.filename == str(path)
+    assert path.read_bytes() == b"old" and list(path.parent.iterdir()) == [path]
 
 
 def test_sha256(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trimtab.debloating.copies.held_folder import HeldFolder
-from trimtab.files import open_regular, sha256_of, whole_file
+from trimtab.files import open_regular, sha256_of, write_whole
 
 CHUNK_BYTES = 16_384
 DIGEST_BYTES = 16
@@ -65,8 +65,7 @@ def add_to_store(root: Path, library: Path, digests: LibraryDigests) -> None:
         return
 
     def write(number: int, data: bytes) -> None:
-        with whole_file(folder / _name_of(digests, number)) as temporary:
-            temporary.write_bytes(_object(data, None))
+        write_whole(folder / _name_of(digests, number), _object(data, None))
 
     _for_each_object(library, missing, write)
 

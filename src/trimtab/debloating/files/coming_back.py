@@ -9,7 +9,8 @@ import os
 import stat
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,7 @@ _KINDS = {
 }
 _MAY_RUN = 0o111
 _WORKERS = min(8, len(os.sched_getaffinity(0)))
+_AT_ONCE = 64  # files that a worker takes; handing over one costs as much as reading a small one
 
 
 def add_file_fallback(
@@ -99,8 +101,8 @@ def store_removed_files(original: Path, tree: Tree, removed: Collection[str], st
     """
     regular = (path for path in sorted(removed) if tree.nodes[path].kind is NodeKind.FILE)
     places = [original / path[1:] for path in regular]
-    with ThreadPoolExecutor(_WORKERS) as pool:
-        list(pool.map(lambda place: add_to_store(store, place, whole_digest_of(place)), places))
+    with ThreadPool(_WORKERS) as pool:
+        pool.map(lambda place: add_to_store(store, place, whole_digest_of(place)), places, _AT_ONCE)
 
 
 def _contents(
@@ -108,8 +110,8 @@ def _contents(
 ) -> Iterator[LibraryDigests]:
     """Store the contents of files where `source` wants them, each once; yield their digests."""
     places = [original / path[1:] for path in paths]
-    with ThreadPoolExecutor(_WORKERS) as pool:
-        digests = list(pool.map(whole_digest_of, places))  # an environment built again has them
+    with ThreadPool(_WORKERS) as pool:
+        digests = pool.map(whole_digest_of, places, _AT_ONCE)  # an environment built again has them
         pairs = sorted(zip(places, digests, strict=True), key=lambda pair: _is_public(pair[0]))
         once = {of.sha256: (place, of) for place, of in pairs}  # a public one, if any is
         if source.kind == Fallback.PACKED:
@@ -119,10 +121,9 @@ def _contents(
                     whole = np.ones(-(-item[1].size_bytes // CHUNK_BYTES), bool)
                     pack_into(store, *item, whole, 0o644 if _is_public(item[0]) else 0o600)
 
-                list(pool.map(pack, once.values()))
+                pool.map(pack, once.values(), _AT_ONCE)
         elif source.kind == Fallback.STORE and source.store is not None:
-            store_folder = source.store
-            list(pool.map(lambda item: add_to_store(store_folder, *item), once.values()))
+            pool.starmap(partial(add_to_store, source.store), once.values(), _AT_ONCE)
     yield from digests
 
 
