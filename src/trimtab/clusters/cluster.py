@@ -171,6 +171,6 @@ def check_classes(cluster: Cluster, job_classes: Sequence[JobClass]) -> None:
                 raise UserError(f"job class {job_class.name}: active_w: {message}")
         if not any(map(job_class.runs_on, levels)):
             raise UserError(
-                f"job class {job_class.name}: secure, and no node type of the cluster has an enclave "
-                f"that its jobs fit; there are {', '.join(levels)}"
+                f"job class {job_class.name}: secure, but of the node types {', '.join(levels)} "
+                "none has an enclave that its jobs fit; expected `enclave: NAME` in the YAML of one"
             )
