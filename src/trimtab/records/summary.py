@@ -47,7 +47,7 @@ class Summary(Document):
     """
 
     stage: ClassVar[str] = "schedule"
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     cluster: Text
     trace: Text
     policy: Text
@@ -60,7 +60,7 @@ class Summary(Document):
     all: TotalFigures
     energy_source: EnergySource
     service_source: ServiceSource
-    protection: Protection | None = None
+    protection: Protection | None
 
 
 class FormulaResponse(Document):

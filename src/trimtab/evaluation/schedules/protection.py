@@ -15,7 +15,7 @@ from trimtab.evaluation.schedules.section import (
     ScheduleSection,
     cell_row,
     class_colour,
-    figure_of,
+    own_figure_of,
     zero_line,
 )
 from trimtab.records.figures import TotalFigures
@@ -50,7 +50,7 @@ class PriceOfProtection(ScheduleSection):
             for setting in self.charted.settings
             if (values := _values(setting))
         ]
-        for figure in figure_of(
+        for figure in own_figure_of(
             "price_of_protection",
             "Response time with protection, against none",
             "Difference in per cent of the mean response of each class; above zero protection "
