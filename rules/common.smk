@@ -222,7 +222,8 @@ def trace_stage(wildcards):
     return stages.TraceStage(
         cluster=cluster,
         hardware=CONFIG.options("hardware", cluster.nodes),
-        trace=CONFIG.option("trace", wildcards.trace),
+        trace=CONFIG.trace(wildcards.trace),
+        enclaves=CONFIG.enclaves(wildcards.cluster, wildcards.trace),
     )
 
 

@@ -1,7 +1,7 @@
 """What jobs run on, and what they are: node types, outages, classes of jobs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,7 +30,8 @@ class NodeType:
 
     `idle_w` is of the whole node with its GPUs. `load_curve` is the share of `active_w` drawn at
     0, 10, ... 100 % of the cores in use (11 numbers, as SPECpower reports them); empty: the load
-    itself. `network_bytes_per_s` is what images and migrating state arrive with.
+    itself. `network_bytes_per_s` is what images and migrating state arrive with. `enclave` names
+    what protects jobs on it; empty: nothing does.
     """
 
     name: str
@@ -41,6 +42,7 @@ class NodeType:
     gpu_milli: int = 0
     load_curve: tuple[float, ...] = ()
     network_bytes_per_s: float = math.inf
+    enclave: str = ""
 
     def __post_init__(self) -> None:
         if min(self.cpu_milli, self.memory_bytes) <= 0 or self.gpu_milli < 0 or self.idle_w < 0:
@@ -107,7 +109,9 @@ class JobClass:
     would give (1 where left out); `active_w` the measured power above idle, by level, of a node
     all of whose cores run this class (the type's own where left out). `cold_start_s` follows the
     image pull. `state_bytes` are moved when a job migrates; None: it is stateless. `rounds` draw
-    the service times of jobs that have map tasks.
+    the service times of jobs that have map tasks. `protection` is, by node type's name, how many
+    times as long work takes in the type's enclave, of which `slowdown` knows nothing; a type that
+    is left out, or infinite, never gets these jobs. None: they need no enclave.
     """
 
     name: str
@@ -118,12 +122,26 @@ class JobClass:
     slowdown: Mapping[str, float] = field(default_factory=dict)
     active_w: Mapping[str, Sequence[float]] = field(default_factory=dict)
     rounds: Rounds | None = None
+    protection: Mapping[str, float] | None = None
 
     def __post_init__(self) -> None:
         if min(self.image_bytes, self.cold_start_s, self.state_bytes or 0) < 0:
             raise UserError(f"job class {self.name}: a size or time is negative")
         if any(not slowdown > 0 for slowdown in self.slowdown.values()):
             raise UserError(f"job class {self.name}: slowdown must be above 0")
+        if any(not factor > 0 for factor in (self.protection or {}).values()):
+            raise UserError(f"job class {self.name}: protection must be above 0")
+
+    def protected(self, node_type: str) -> float:
+        """Return how many times as long work takes on a node type for being protected there.
+
+        1: as long, as nothing is; infinite: these jobs never run there.
+        """
+        return 1.0 if self.protection is None else self.protection.get(node_type, math.inf)
+
+    def runs_on(self, node_type: str) -> bool:
+        """Return whether these jobs may run on a node type, be there room or not."""
+        return self.protected(node_type) < math.inf
 
 
 def check_classes(cluster: Cluster, job_classes: Sequence[JobClass]) -> None:
@@ -131,13 +149,18 @@ def check_classes(cluster: Cluster, job_classes: Sequence[JobClass]) -> None:
 
     Raises UserError naming the class and the node type.
     """
-    names = [job_class.name for job_class in job_classes]
-    if not names or len(set(names)) < len(names):
-        raise UserError(f"job classes are missing or occur twice: {names}")
+    classes = [job_class.name for job_class in job_classes]
+    if not classes or len(set(classes)) < len(classes):
+        raise UserError(f"job classes are missing or occur twice: {classes}")
     levels = {node_type.name: len(node_type.levels) for node_type in cluster.node_types}
     for job_class in job_classes:
-        for key, table in (("slowdown", job_class.slowdown), ("active_w", job_class.active_w)):
-            for name in table:
+        tables: dict[str, Iterable[str]] = {
+            "slowdown": job_class.slowdown,
+            "active_w": job_class.active_w,
+            "protection": job_class.protection or (),
+        }
+        for key, names in tables.items():
+            for name in names:
                 if name not in levels:
                     known = ", ".join(levels)
                     message = f"unknown node type {name!r}; the cluster has {known}"
@@ -146,3 +169,8 @@ def check_classes(cluster: Cluster, job_classes: Sequence[JobClass]) -> None:
             if len(watts) != levels[name] or min(watts) < 0:
                 message = f"{name} has {levels[name]} levels, each of a power of at least 0"
                 raise UserError(f"job class {job_class.name}: active_w: {message}")
+        if not any(map(job_class.runs_on, levels)):
+            raise UserError(
+                f"job class {job_class.name}: secure, but of the node types {', '.join(levels)} "
+                "none has an enclave that its jobs fit; expected `enclave: NAME` in the YAML of one"
+            )

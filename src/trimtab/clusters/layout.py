@@ -124,8 +124,8 @@ KIND = _record(
 )
 JOB_CLASS = _record(("f8", "cold_start_s sprint_after_s energy_weight"))
 # `pull_s`: of the image; `pause_s`: of a migration; and the predicted set-up where the image is not
-# there, and where it is.
-SITE = _record(("f8", "pull_s pause_s absent_s absent_j present_s present_j"))
+# there, and where it is. `runs`: whether jobs of the class may run on nodes of the type at all.
+SITE = _record(("f8", "pull_s pause_s absent_s absent_j present_s present_j"), ("i8", "runs"))
 # `speed`: work a second; `watts`: of all cores of a node; `gpu_watts`: of one GPU; run time and
 # energy are predicted, where the placement rule needs them.
 PACE = _record(("f8", "speed watts gpu_watts run_time_s energy_j"))

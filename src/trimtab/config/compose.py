@@ -8,9 +8,11 @@ from typing import Any
 
 from trimtab.config.fields import ConfigError
 from trimtab.config.groups.debloat import Fallback
+from trimtab.config.groups.enclave import Enclave
 from trimtab.config.groups.hardware import Hardware
-from trimtab.config.groups.trace import ArrivalKind
+from trimtab.config.groups.trace import ArrivalKind, TraceConfig
 from trimtab.config.groups.workload import Phase, Workload
+from trimtab.config.protection import has_room, has_secure, unprotected, with_secure_workloads
 from trimtab.config.root import GROUPS, Root
 from trimtab.config.validate import checked
 
@@ -58,6 +60,20 @@ class Configurations:
     def workloads(self, target: str) -> list[Workload]:
         """Return the workloads whose union `target` keeps."""
         return self.options("workload", self.root.experiment.targets[target])
+
+    def trace(self, name: str) -> TraceConfig:
+        """Return the trace `name`, whose classes are secure where the workload they name is."""
+        given: TraceConfig = self.option("trace", name)
+        named = {facts.workload for facts in given.classes.values() if facts.workload}
+        return with_secure_workloads(given, {one: self.option("workload", one) for one in named})
+
+    def enclaves(self, cluster: str, trace: str) -> list[Enclave]:
+        """Return the enclaves that the nodes of a cluster have, if the trace needs any."""
+        if not has_secure(self.trace(trace)):
+            return []
+        machines = self.options("hardware", self.option("cluster", cluster).nodes)
+        names = dict.fromkeys(one.enclave for one in machines if one.enclave is not None)
+        return self.options("enclave", names)
 
     def check_paths(self, project: Path) -> None:
         """Raise ConfigError unless every workload's `python` and `workdir` are there.
@@ -130,6 +146,7 @@ class Configurations:
         for cluster in experiment.schedule.clusters:
             for trace in experiment.schedule.traces:
                 self._check_room(cluster, trace)
+                self._check_protection(cluster, trace)
         for name in experiment.schedule.objectives:
             for trace in experiment.schedule.traces:
                 missing = set(self.option("trace", trace).classes) - set(
@@ -213,17 +230,33 @@ class Configurations:
             return  # jobs have the engine to themselves; a recorded trace says what its jobs ask
         machines = self.options("hardware", nodes.nodes)
         for job_class, facts in given.classes.items():
-            memory_gib = 0.0 if facts.workload else facts.memory_gib  # it is measured
-            if not any(
-                facts.cores <= machine.cores
-                and facts.gpus <= machine.gpu_count
-                and memory_gib <= machine.memory_gib
-                for machine in machines
-            ):
+            if not any(has_room(machine, facts) for machine in machines):
+                memory_gib = 0.0 if facts.workload else facts.memory_gib
                 asked = f"{facts.cores:g} cores, {facts.gpus:g} GPUs and {memory_gib:g} GiB"
                 raise ConfigError(
                     f"{self._file('trace', trace)}: trace.classes.{job_class}: {asked} given,"
                     f" expected what a node of the cluster {cluster} has"
+                )
+
+    def _check_protection(self, cluster: str, trace: str) -> None:
+        """Raise ConfigError for a secure job that no node of the cluster can protect."""
+        nodes = self.option("cluster", cluster)
+        machines = self.options("hardware", nodes.nodes)
+        enclaves = {enclave.name: enclave for enclave in self.enclaves(cluster, trace)}
+        given = self.option("trace", trace)
+        any_size = nodes.engine_slots or given.arrivals.kind == ArrivalKind.FILE
+        for name, facts in self.trace(trace).classes.items():
+            if facts.secure is None:
+                continue
+            large = [one for one in machines if any_size or has_room(one, facts)]
+            if reasons := unprotected(facts, nodes, large, enclaves):
+                where = f"{self._file('trace', trace)}: trace.classes.{name}.secure"
+                if given.classes[name].secure is None:
+                    where = f"{self._file('workload', facts.workload)}: workload.secure"
+                raise ConfigError(
+                    f"{where}: given, but no node of the cluster {cluster} that is large enough "
+                    f"protects the class {name} of {trace} ({'; '.join(reasons)}); expected a node "
+                    f"type with a fitting `enclave: NAME` in {self.conf / 'hardware'}"
                 )
 
     def _root(self) -> Root:

@@ -23,6 +23,7 @@ from trimtab.config.fields import (
 from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.code_base import CodeBase
 from trimtab.config.groups.debloat import Debloat, Fallback, Share
+from trimtab.config.groups.enclave import Enclave
 from trimtab.config.groups.experiment import Experiment, Platform
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.learning.characterization import Characterization
@@ -90,11 +91,15 @@ class FleetStage:
 
 @dataclass(config=CHECKED)
 class TraceStage:
-    """What the jobs of a trace, as a cluster meets them, depend on."""
+    """What the jobs of a trace, as a cluster meets them, depend on.
+
+    `enclaves` are those that its node types name, where some class of the trace is secure.
+    """
 
     cluster: ClusterConfig
     hardware: list[Hardware]
     trace: TraceConfig
+    enclaves: list[Enclave] = dataclasses.field(default_factory=list, kw_only=True)
 
 
 @dataclass(config=CHECKED)

@@ -17,11 +17,37 @@ from trimtab.records.values import Amount, EnergySource, Text, Whole
 Simulator = StrEnum("Simulator", "KERNEL REFERENCE")  # which simulated: both give the same
 
 
+@dataclass(frozen=True, config=PART)
+class CellFigures:
+    """What came out of a cell: means over all replications, by class and of all jobs."""
+
+    classes: dict[Text, ClassFigures]
+    all: TotalFigures
+
+
+@dataclass(frozen=True, config=PART)
+class Protection:
+    """What the same cell is without protection, and at both ends of what that costs; modelled.
+
+    `secure` are the classes that are protected, `enclaves` the enclave of each node type that some
+    of them run on. The cell's own figures are at the best estimate of the cost.
+    """
+
+    secure: list[Text]
+    enclaves: dict[Text, Text]
+    without: CellFigures
+    low: CellFigures
+    high: CellFigures
+
+
 class Summary(Document):
-    """A cell of an experiment: means over all replications, by class and of all jobs."""
+    """A cell of an experiment: means over all replications, by class and of all jobs.
+
+    `protection` is null where no class is secure.
+    """
 
     stage: ClassVar[str] = "schedule"
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     cluster: Text
     trace: Text
     policy: Text
@@ -34,6 +60,7 @@ class Summary(Document):
     all: TotalFigures
     energy_source: EnergySource
     service_source: ServiceSource
+    protection: Protection | None
 
 
 class FormulaResponse(Document):

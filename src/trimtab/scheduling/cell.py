@@ -11,12 +11,14 @@ from scipy.special import stdtrit
 
 from trimtab.config.groups.policy import PolicyConfig
 from trimtab.config.groups.trace import JobClassConfig
+from trimtab.enclaves.cost.task import Bound
 from trimtab.errors import UserError
 from trimtab.policies.base import Policy
 from trimtab.policies.registry import build_policy
 from trimtab.records.figures import ClassFigures, JobFigures
-from trimtab.records.summary import Summary
+from trimtab.records.summary import CellFigures, Protection, Summary
 from trimtab.scheduling.deflator import loss_pct
+from trimtab.scheduling.protection import enclaves_in_use
 from trimtab.scheduling.setting import Setting, facts_of
 from trimtab.simulation.result import Result
 from trimtab.simulation.simulate import simulate
@@ -38,35 +40,18 @@ def simulate_cell(
     """Simulate a cell and write its tables and `summary.json` to the folder `destination`.
 
     The tables are those of the first replication, the summary has means over all of them, with
-    the half-widths of their 99 % confidence intervals. Raises UserError as simulate does, and
-    where no job finished.
+    the half-widths of their 99 % confidence intervals. Where a class is secure the summary has the
+    same cell without protection too, and with the least and the most that it costs. Raises
+    UserError as simulate does, and where no job finished.
     """
-    facts, arrivals = facts_of(setting), setting.facts.arrivals
     cluster, trace = setting.stage.cluster, setting.stage.trace
-    bins = len(next(iter(arrivals.classes.values())))
-    span_s = max(arrivals.bin_s * bins, 1e-9)
-    results: list[Result] = []
-    for replication in range(replications):
-        seeded = replace(facts, seed=facts.seed + replication)
-        built = build_policy(policy.kind, policy.parameters, seeded)
-        result = simulate(
-            facts.cluster,
-            facts.job_classes,
-            setting.frames(replication),
-            built,
-            seed=trace.seed + replication,
-            folder=destination if replication == 0 else None,
-            keep_jobs=replication == 0,
-            keep_stays=replication == 0,
-            sample_s=span_s / _SAMPLES if replication == 0 else None,
-        )
-        results.append(result)
+    results, built = _replicated(setting, policy, replications, destination)
     if not results[0].classes:
         raise UserError(
             f"trace {trace.name} on {cluster.name} under {policy.name}: no job "
             "found a place; expected nodes that have room for some"
         )
-    total = mean_figures([result.total for result in results])
+    figures = _figures(results, built, trace.classes)
     Summary(
         cluster=cluster.name,
         trace=trace.name,
@@ -76,11 +61,62 @@ def simulate_cell(
         simulator=results[0].simulator,
         seed=trace.seed,
         offered_load=results[0].offered_load,
-        classes=_class_figures(results, built, trace.classes),
-        all=replace(total, replications=replications),
+        classes=figures.classes,
+        all=figures.all,
         energy_source="modelled",
         service_source=setting.facts.service_source,
+        protection=_protection(setting, policy, replications),
     ).write(destination / "summary.json")
+
+
+def _protection(setting: Setting, policy: PolicyConfig, replications: int) -> Protection | None:
+    classes = setting.stage.trace.classes
+    secure = [name for name, facts in classes.items() if facts.secure is not None]
+    if not secure or setting.bound is None:
+        return None
+
+    def at(bound: Bound | None) -> CellFigures:
+        results, built = _replicated(replace(setting, bound=bound), policy, replications, None)
+        return _figures(results, built, classes)
+
+    facts = facts_of(setting)
+    enclaves = enclaves_in_use(facts.cluster, facts.job_classes)
+    return Protection(secure, enclaves, at(None), at(Bound.LOW), at(Bound.HIGH))
+
+
+def _replicated(
+    setting: Setting, policy: PolicyConfig, replications: int, destination: Path | None
+) -> tuple[list[Result], Policy]:
+    """Return the results, and the policy; the tables of the first one go to `destination`."""
+    facts, arrivals = facts_of(setting), setting.facts.arrivals
+    bins = len(next(iter(arrivals.classes.values())))
+    span_s = max(arrivals.bin_s * bins, 1e-9)
+    results: list[Result] = []
+    for replication in range(replications):
+        keeps = replication == 0 and destination is not None
+        seeded = replace(facts, seed=facts.seed + replication)
+        built = build_policy(policy.kind, policy.parameters, seeded)
+        result = simulate(
+            facts.cluster,
+            facts.job_classes,
+            setting.frames(replication),
+            built,
+            seed=setting.stage.trace.seed + replication,
+            folder=destination if replication == 0 else None,
+            keep_jobs=keeps,
+            keep_stays=keeps,
+            sample_s=span_s / _SAMPLES if keeps else None,
+        )
+        results.append(result)
+    return results, built
+
+
+def _figures(
+    results: Sequence[Result], policy: Policy, classes: Mapping[str, JobClassConfig]
+) -> CellFigures:
+    total = mean_figures([result.total for result in results])
+    by_class = _class_figures(results, policy, classes)
+    return CellFigures(by_class, replace(total, replications=len(results)))
 
 
 def _class_figures(

@@ -15,7 +15,7 @@ def deflate(setting: Setting, objective: Objective) -> DeflatorSearch:
     Raises UserError for a cell that the formulas do not cover.
     """
     stage = setting.stage
-    classes = engine_classes(stage, setting.facts.original)
+    classes = engine_classes(stage, setting.facts.original, setting.bound)
     candidates = search(
         classes,
         engine_power(stage.cluster, stage.hardware),

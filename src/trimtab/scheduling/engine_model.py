@@ -1,6 +1,7 @@
 """An engine and its classes of jobs as the formulas need them: processing times by drop ratio."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -10,6 +11,7 @@ from trimtab.config.groups.cluster import ClusterConfig
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.trace import JobClassConfig, RoundsConfig
 from trimtab.config.stages import TraceStage
+from trimtab.enclaves.cost.task import Bound
 from trimtab.errors import UserError
 from trimtab.queueing.job_times import TaskModel
 from trimtab.queueing.phase_type import PhaseType, fit_two_moments
@@ -17,15 +19,21 @@ from trimtab.records.trace_facts import MeasuredWorkload
 from trimtab.scheduling.deflator import EngineClass, EnginePower
 from trimtab.scheduling.from_config import cluster_of, rounds_of
 from trimtab.scheduling.make_trace import rates_of
+from trimtab.scheduling.protection import protected_rounds
 
 _SAMPLE = 50_000  # drawn jobs whose moments stand for those of a class
 _LEAST_SCV = 0.002  # less would need more than 500 phases, and changes no response time visibly
 
 
 def engine_classes(
-    stage: TraceStage, original: Mapping[str, MeasuredWorkload]
+    stage: TraceStage,
+    original: Mapping[str, MeasuredWorkload],
+    bound: Bound | None = Bound.TYPICAL,
 ) -> list[EngineClass]:
     """Return the classes of a trace with Poisson arrivals in the order of decreasing importance.
+
+    Tasks of secure classes take as long as in an enclave at the end `bound` of its costs; None: as
+    without. Jobs arrive as often either way: a load is that of unprotected jobs.
 
     Where all times are exponential and all jobs equal, processing times are those of equation 4.1
     of Rocha's thesis; else a phase-type distribution of the mean and variance of drawn jobs.
@@ -43,7 +51,14 @@ def engine_classes(
     rates = rates_of(stage, original)
     ordered = sorted(config.classes.items(), key=lambda item: -item[1].priority)
     return [
-        _engine_class(name, facts, rates[name], cluster, config.seed) for name, facts in ordered
+        _engine_class(
+            name,
+            replace(facts, rounds=protected_rounds(stage, name, bound)),
+            rates[name],
+            cluster,
+            config.seed,
+        )
+        for name, facts in ordered
     ]
 
 

@@ -24,7 +24,7 @@ def calculate(setting: Setting, policy: PolicyConfig) -> FormulaResponse:
     """
     built = build_policy(policy.kind, policy.parameters, facts_of(setting))
     try:
-        classes = engine_classes(setting.stage, setting.facts.original)
+        classes = engine_classes(setting.stage, setting.facts.original, setting.bound)
         power = engine_power(setting.stage.cluster, setting.stage.hardware)
         figures = response_by_formula(classes, power, built, policy)
     except UserError as error:

@@ -129,6 +129,7 @@ def _node_type(machine: Hardware, count: int = 1) -> NodeType:
         gpu_milli=machine.gpu_count * count * 1000,
         load_curve=tuple(machine.load_curve),
         network_bytes_per_s=machine.network_bytes_per_s * count,
+        enclave=machine.enclave or "",
     )
 
 

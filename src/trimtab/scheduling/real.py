@@ -79,6 +79,12 @@ def _on_spark(
             f"trace {setting.stage.trace.name} on {cluster.name}: Spark needs engine_slots and a "
             f"program for each class; {', '.join(without) or 'engine_slots'} missing"
         )
+    secure = [name for name, facts in classes.items() if facts.secure is not None]
+    if secure:
+        raise UserError(
+            f"trace {setting.stage.trace.name}: classes: {', '.join(secure)} are secure, and Spark "
+            "here has no enclaves to run them in; expected none, or a run that is only simulated"
+        )
     priorities = {name: facts.priority for name, facts in classes.items()}
     check_drives(policy, config, priorities)
     with TemporaryDirectory(prefix="trimtab-spark-") as folder:

@@ -12,11 +12,13 @@ from trimtab.clusters.cluster import Cluster, JobClass
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.trace import JobClassConfig
 from trimtab.config.stages import TraceStage
+from trimtab.enclaves.cost.task import Bound
 from trimtab.policies.facts import Asked, Facts, ProbeRun, probe_nodes
 from trimtab.records.trace_facts import TraceFacts
 from trimtab.scheduling.from_config import GIB, cluster_of, job_classes_of
 from trimtab.scheduling.make_trace import frames_of
 from trimtab.scheduling.measured import Measured, with_rounds
+from trimtab.scheduling.protection import protect
 from trimtab.traces.table import class_statistics
 
 
@@ -24,12 +26,14 @@ from trimtab.traces.table import class_statistics
 class Setting:
     """A trace on a cluster: the YAML files, and what was measured of the classes.
 
-    `trace_path` is the trace as drawn or read, and `facts` are what is known of it.
+    `trace_path` is the trace as drawn or read, and `facts` are what is known of it. `bound` says at
+    which end of its range the cost of protection is taken; None: nothing is protected.
     """
 
     stage: TraceStage
     trace_path: Path
     facts: TraceFacts
+    bound: Bound | None = Bound.TYPICAL
 
     def frames(self, replication: int) -> Path | Iterable[pd.DataFrame]:
         """Return the trace; of every replication but the first, drawn again with another seed."""
@@ -56,6 +60,8 @@ def facts_of(setting: Setting) -> Facts:
     job_classes = job_classes_of(stage.hardware, classes, setting.facts.measured)
     asked = _asked(setting.trace_path, [job_class.name for job_class in job_classes])
     probes = _probes(stage.hardware, cluster, job_classes, asked)
+    if setting.bound is not None:
+        job_classes = protect(stage, cluster, job_classes, asked, setting.bound)
     return Facts(cluster, job_classes, asked, probes, stage.trace.seed)
 
 

@@ -232,8 +232,10 @@ class Arrivals:
     def _check_room(self, known: int, chunk: Any) -> None:
         for number in range(known, self.count):
             shape = self.shapes[number]
+            job_class = self.job_classes[shape["job_class"]]
             if any(
-                shape["cpu"] <= node_type.cpu_milli
+                job_class.runs_on(node_type.name)
+                and shape["cpu"] <= node_type.cpu_milli
                 and shape["gpu"] <= node_type.gpu_milli
                 and shape["memory"] <= node_type.memory_bytes
                 for node_type in self.cluster.node_types
@@ -241,7 +243,10 @@ class Arrivals:
                 continue
             at = int(np.argmax(chunk["shape"] == number))
             asked = f"{shape['cpu']} mCPU, {shape['gpu']} mGPU, {shape['memory']} bytes"
-            message = f"asks for {asked}, more than any node of the cluster has"
+            nodes = "any node of the cluster"
+            if job_class.protection is not None:
+                nodes += " with an enclave that it fits"
+            message = f"asks for {asked}, more than {nodes} has"
             raise UserError(f"{self._where(chunk['job'], at)}: {message}")
 
 

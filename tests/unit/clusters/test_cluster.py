@@ -58,6 +58,9 @@ def test_bad_clusters_are_refused(
         (JobClass("a", slowdown={"none": 2.0}), "a: slowdown: unknown node type 'none'"),
         (JobClass("a", active_w={"none": [1.0]}), "a: active_w: unknown node type 'none'"),
         (JobClass("a", active_w={"node": [1.0]}), "node has 2 levels"),
+        (JobClass("a", protection={"none": 2.0}), "a: protection: unknown node type 'none'"),
+        (JobClass("a", protection={}), "a: secure, but of the node types node none has an enclave"),
+        (JobClass("a", protection={"node": math.inf}), "expected `enclave: NAME` in the YAML"),
     ],
 )
 def test_classes_that_do_not_fit_the_cluster_are_refused(job_class: JobClass, message: str) -> None:
@@ -84,3 +87,15 @@ def test_negative_sizes_and_times_are_refused(wrong: dict) -> None:
 def test_slowdowns_are_above_0(slowdown: float) -> None:
     with pytest.raises(UserError, match="slowdown"):
         JobClass("a", slowdown={"node": slowdown})
+
+
+@pytest.mark.parametrize("factor", [0.0, -1.0, math.nan])
+def test_protection_is_above_0(factor: float) -> None:
+    with pytest.raises(UserError, match="protection"):
+        JobClass("a", protection={"node": factor})
+
+
+def test_secure_jobs_run_where_it_is_said_alone() -> None:
+    secure, plain = JobClass("a", protection={"in": 1.5, "out": math.inf}), JobClass("b")
+    assert [secure.runs_on(name) for name in ("in", "out", "new")] == [True, False, False]
+    assert [plain.protected(name) for name in ("in", "new")] == [1.0, 1.0]

@@ -183,6 +183,7 @@ def write_cell(
         ),
         "energy_source": "modelled",
         "service_source": ServiceSource.DRAWN,
+        "protection": None,
     }
     Summary(**document | summary).write(folder / "summary.json")
     return folder

@@ -13,7 +13,15 @@ from trimtab.records.deflator_search import Candidate, DeflatorSearch, Simulated
 from trimtab.records.document import Document
 from trimtab.records.figures import ClassFigures, ResponseFigures, TotalFigures
 from trimtab.records.measured_rounds import MeasuredRounds, RoundTimes
-from trimtab.records.summary import FormulaResponse, JobErrors, RealRun, Simulator, Summary
+from trimtab.records.summary import (
+    CellFigures,
+    FormulaResponse,
+    JobErrors,
+    Protection,
+    RealRun,
+    Simulator,
+    Summary,
+)
 from trimtab.records.trace_facts import (
     ArrivalCounts,
     ClassFacts,
@@ -53,6 +61,7 @@ BY_CLASS = {"high": 0.0, "low": 65.13479213113705}
 SHARES = {"high": 0.0, "low": 0.25}
 SKIPPED = "no service time"
 CLASS = ClassFigures(priority=1, **JOBS)
+CELL = CellFigures({"low": CLASS}, TotalFigures(**JOBS, **TOTAL))
 ROUNDS = RoundTimes(1.0, 5.2, 0.7, 1.7, "deterministic", 0.4)
 WORKLOAD = MeasuredWorkload("w", "small", "original", (3.0, 5.1), 1.5, 900, 1024, None, "unknown")
 DOCUMENTS: tuple[Document, ...] = (
@@ -69,6 +78,7 @@ DOCUMENTS: tuple[Document, ...] = (
         all=TotalFigures(**JOBS, **TOTAL),
         energy_source="modelled",
         service_source=ServiceSource.DRAWN,
+        protection=Protection(["low"], {"low": "sgx1"}, CELL, CELL, CELL),
     ),
     TraceFacts(
         trace="drawn",

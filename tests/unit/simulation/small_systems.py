@@ -124,6 +124,18 @@ def traces(draw: st.DrawFn, jobs: int) -> pd.DataFrame:
 
 
 @st.composite
+def protections(draw: st.DrawFn, types: list[str]) -> dict[str, float] | None:
+    """None: not secure; else factors by node type, of which one at least is finite."""
+    if draw(st.booleans()):
+        return None
+    first = draw(st.sampled_from(types))
+    factors = st.sampled_from([1.0, 1.5, 4.0])
+    excluded = st.sampled_from([math.inf, None])
+    found = {name: draw(factors if name == first else factors | excluded) for name in types}
+    return {name: factor for name, factor in found.items() if factor is not None}
+
+
+@st.composite
 def systems(draw: st.DrawFn) -> System:
     types = tuple(draw(node_types(name)) for name in "ab"[: draw(st.integers(1, 2))])
     counts = tuple(draw(st.integers(1, 3)) for _ in types)
@@ -136,6 +148,7 @@ def systems(draw: st.DrawFn) -> System:
         slowdown={"a": 1.25},
     )
     active_w = {"a": [30.0 + 10 * level for level in range(len(types[0].levels))]}
-    classes = (JobClass("small"), JobClass("big", cold_start_s=0.25, active_w=active_w), image)
+    small = JobClass("small", protection=draw(protections([node_type.name for node_type in types])))
+    classes = (small, JobClass("big", cold_start_s=0.25, active_w=active_w), image)
     trace = draw(traces(draw(st.integers(1, 16))))
     return System(cluster, classes, trace, draw(policies(cluster)))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from small_systems import System, systems
 
 from trimtab.clusters.cluster import Cluster, JobClass, Level, NodeType, Outage
+from trimtab.errors import UserError
 from trimtab.policies.dias import Dias
 from trimtab.policies.fcfs import FirstComeFirstServed
 from trimtab.policies.priority import Priority
@@ -38,6 +39,53 @@ def test_no_job_is_lost_or_finishes_twice(system: System) -> None:
     assert sorted(finished["job"]) == sorted(jobs["job"])
     by_job = stays[stays["end"].isin(["evicted", "failed"])].groupby("job").size()
     assert (jobs.set_index("job")["evictions"] == by_job.reindex(jobs["job"]).fillna(0)).all()
+
+
+@thorough
+@given(systems())
+def test_secure_jobs_are_never_on_a_node_that_does_not_protect_them(system: System) -> None:
+    """Neither to begin with nor after a move, an eviction or a failure."""
+    _, _, stays = run(system)
+    names = [system.cluster.node_types[kind].name for kind in system.cluster.type_of_node]
+    classes = {job_class.name: job_class for job_class in system.job_classes}
+    class_of = system.trace.set_index("job")["job_class"]
+    for job, node in zip(stays["job"], stays["node"], strict=True):
+        assert classes[class_of[job]].runs_on(names[node])
+
+
+def test_nobody_is_evicted_for_a_job_that_could_not_run_there_anyhow() -> None:
+    """The secure job is the more important, and its node has failed: it waits for that."""
+    types = (NodeType("open", 1000, 8, 1.0, (Level(1.0, 1.0),)),
+             NodeType("inside", 1000, 8, 1.0, (Level(1.0, 1.0),)))  # fmt: skip
+    cluster = Cluster(types, (1, 1), (Outage(1, 0.5, 3.0),))
+    classes = [JobClass("plain"), JobClass("secure", protection={"inside": 2.0})]
+    trace = pd.DataFrame(
+        {
+            "job": [0, 1], "arrival_s": [0.0, 1.0], "job_class": ["plain", "secure"],
+            "priority": [0, 1], "cpu_milli": 1000, "gpu_milli": 0, "memory_bytes": 1,
+            "work_s": [5.0, 2.0],
+        }
+    )  # fmt: skip
+    for reference in (False, True):
+        result = simulate(cluster, classes, trace, Priority("repeat"), reference=reference)
+        assert result.jobs is not None
+        jobs = result.jobs.set_index("job")
+        assert jobs["evictions"].tolist() == [0, 0]
+        assert jobs["finish_s"].to_dict() == {0: 5.0, 1: 3.0 + 2.0 * 2.0}
+
+
+def test_a_secure_job_that_only_other_nodes_are_large_enough_for_is_told() -> None:
+    types = (NodeType("large", 4000, 8, 1.0, (Level(1.0, 1.0),)),
+             NodeType("inside", 1000, 8, 1.0, (Level(1.0, 1.0),)))  # fmt: skip
+    trace = pd.DataFrame(
+        {
+            "job": [0], "arrival_s": [0.0], "job_class": ["secure"], "priority": [0],
+            "cpu_milli": [2000], "gpu_milli": [0], "memory_bytes": [1], "work_s": [1.0],
+        }
+    )  # fmt: skip
+    secure = JobClass("secure", protection={"inside": 1.0})
+    with pytest.raises(UserError, match=r"2000 mCPU.* more than any node .* with an enclave"):
+        simulate(Cluster(types, (1, 1)), [secure], trace, FirstComeFirstServed())
 
 
 @thorough

@@ -1,12 +1,13 @@
 """What protects tasks, and what that costs by its makers and measurers: `conf/enclave/`."""
 
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from pydantic.dataclasses import dataclass
 
 from trimtab.config.fields import (
     CHECKED,
+    CountOrNone,
     InvalidValueError,
     Name,
     NotNegative,
@@ -50,6 +51,10 @@ class PageCache:
     page_bytes: Annotated[SomeParts, Field(ge=512)] = about(
         "What is loaded at once.", default=4096, unit="B"
     )
+    paged: bool = about(
+        "Whether what is larger is paged, which costs time; `false`: it does not run at all.",
+        default=True,
+    )
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -72,7 +77,7 @@ class Enclave:
     """A way to protect tasks; a cost that is left out is none, or not known by any source."""
 
     name: Name = about("Name of the way: the stem of its file.")
-    description: Text = about("What it is, for the report.", report_only=True)
+    description: str = about("What it is, for the report.", default="", report_only=True)
     work_factor: Cost | None = about(
         "What the run time of the work itself is multiplied by, at least 1.", default=None
     )
@@ -95,6 +100,7 @@ class Enclave:
     thread_limit: ThreadLimit | None = about(
         "Threads inside at once. Left out: as many as the machine runs.", default=None
     )
+    gpus: bool = about("Whether it protects what runs on GPUs too.", default=False)
 
     @model_validator(mode="after")
     def _plausible(self) -> Self:
@@ -105,3 +111,52 @@ class Enclave:
                 "page_fault_s", None, "a cost, as there is a page_cache that pages can miss"
             )
         return self
+
+    def why_not(self, threads: int, gpus: float, memory_bytes: float) -> str:
+        """Return why a job of so many threads and GPUs and so much memory cannot run inside.
+
+        An empty text: it can. A page cache that is too small costs time, and excludes nothing
+        unless it says so (`paged`).
+        """
+        if gpus and not self.gpus:
+            return f"{self.name} protects nothing that runs on GPUs"
+        if self.thread_limit is not None and threads > self.thread_limit.threads:
+            return f"{threads} threads, {self.name} has {self.thread_limit.threads} at once"
+        cache = self.page_cache
+        if cache is not None and not cache.paged and memory_bytes > cache.usable_mib * 2**20:
+            asked_mib = memory_bytes / 2**20
+            return f"{asked_mib:g} MiB, {self.name} has {cache.usable_mib:g} and pages nothing"
+        return ""
+
+
+@dataclass(config=CHECKED)
+class Secure:
+    """What a job that has to be protected does at the border of its enclave."""
+
+    calls: CountOrNone = about(
+        "Calls into the enclave and back: of a job, or, where it has `rounds`, of each of its "
+        "tasks.",
+        default=1,
+    )
+    encrypted_mb: NotNegative = about(
+        "Inputs that are decrypted inside and outputs that are encrypted there: of a job, or of "
+        "each task.",
+        default=0.0,
+        unit="MB",
+    )
+    working_set_mib: NotNegative | None = about(
+        "Memory inside that is used again and again: of a job, or of each task. Left out: what "
+        "the job has, which is measured where it is a `workload`; of a task its share of that.",
+        default=None,
+        unit="MiB",
+    )
+
+
+def _true_or_false(given: Any) -> Any:
+    if isinstance(given, bool):
+        return {} if given else None
+    return given
+
+
+# `secure: true` is a mapping that says nothing more.
+SecureOrNot = Annotated[Secure | None, BeforeValidator(_true_or_false)]

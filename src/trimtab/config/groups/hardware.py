@@ -134,6 +134,12 @@ class Hardware:
         unit="B/s",
         schedule_only=True,
     )
+    enclave: Name | None = about(
+        "What protects jobs on it: the name of a file in `conf/enclave/`. Left out: nothing does, "
+        "and jobs that are `secure` never run on it.",
+        default=None,
+        schedule_only=True,
+    )
     rooflines: list[Roofline] = about(
         "What it reaches by the number of cores: `cores`, `gflop_per_s`, `gb_per_s`, `call_us`; by "
         "which inference is scaled from one machine to another. `trimtab probe` measures them.",

@@ -20,6 +20,7 @@ from trimtab.config.fields import (
     Whole,
     about,
 )
+from trimtab.config.groups.enclave import SecureOrNot
 
 ArrivalKind = StrEnum("ArrivalKind", "POISSON BURSTS MARKOVIAN FILE")
 # Of a recorded trace: the project's own, or a module of `trimtab.traces.formats`.
@@ -144,6 +145,11 @@ class JobClassConfig:
         "cold start (unpacking it, and its start), are then what that measured of its first image "
         "with environment `original`, of its second one with `debloated`.",
         default="",
+    )
+    secure: SecureOrNot = about(
+        "Whether jobs run in enclaves only, or their tasks where they have `rounds`: `true`, or "
+        "what they do at its border. A `workload` that is secure makes its class so.",
+        default=None,
     )
     image_gb: NotNegative = about("Size of the image.", default=0.0, unit="GB")
     cold_start_s: NotNegative = about(

@@ -21,6 +21,7 @@ from trimtab.config.fields import (
     about,
     satisfying,
 )
+from trimtab.config.groups.enclave import SecureOrNot
 from trimtab.config.groups.held_out import HeldOut
 from trimtab.config.groups.output import Output
 from trimtab.config.groups.tuning import Tuning
@@ -224,6 +225,12 @@ class Workload:
         "environments, and tells what it missed.",
         factory=dict,
         verify_only=True,
+    )
+    secure: SecureOrNot = about(
+        "Whether it holds what has to be protected: `true`, or what it does at the border of an "
+        "enclave. Its jobs are then scheduled on nodes with a fitting `enclave` alone.",
+        default=None,
+        schedule_only=True,
     )
     tuning: Tuning | None = about(
         "The parameters that are tuned; without it the program is not.",

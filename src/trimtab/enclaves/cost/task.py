@@ -21,7 +21,7 @@ class Task:
     """
 
     work_s: float
-    calls: int = 1
+    calls: float = 1
     in_bytes: float = 0.0
     out_bytes: float = 0.0
     working_set_bytes: float = 0.0

@@ -59,9 +59,14 @@ def zero_line(axis: str) -> Any:
 
 
 def figure_of(name: str, title: str, caption: str, panels: Iterable[Any]) -> Iterator[Figure]:
+    """Yield what `own_figure_of` does; the title has the places in papers that show the same."""
+    yield from own_figure_of(name, titled(title, name), caption, panels)
+
+
+def own_figure_of(name: str, title: str, caption: str, panels: Iterable[Any]) -> Iterator[Figure]:
     """Yield the figure of these panels, one under the other; without any there is none.
 
-    Each panel has axes, colours and legends of its own. The title says where papers show the same.
+    Each panel has axes, colours and legends of its own. No paper shows the same.
     """
     drawn = list(panels)
     if drawn:
@@ -72,7 +77,7 @@ def figure_of(name: str, title: str, caption: str, panels: Iterable[Any]) -> Ite
             strokeDash="independent",
             xOffset="independent",
         )
-        yield Figure(name, titled(title, name), caption, specification(chart))
+        yield Figure(name, title, caption, specification(chart))
 
 
 def sources_in_words(sources: Iterable[str]) -> str:

@@ -5,7 +5,7 @@ what is asked for and down for what there is.
 """
 
 import importlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from math import inf
 from typing import Any
@@ -18,12 +18,17 @@ _ENDED = ("Succeeded", "Failed")
 _REPELS = ("NoSchedule", "NoExecute")
 
 
-Amounts = NDArray[np.int64]  # of CPU, GPU and memory, (3,)
+Amounts = NDArray[np.int64]  # of CPU, GPU, memory, and of each device, (3 + devices,)
 
 
-def amounts(quantities: dict[str, str] | None, rounding: str = ROUND_CEILING) -> Amounts:
+def amounts(
+    quantities: dict[str, str] | None,
+    rounding: str = ROUND_CEILING,
+    devices: Sequence[str] = (),
+) -> Amounts:
     """Return resource quantities such as {"cpu": "500m", "memory": "1Gi"} as numbers.
 
+    `devices` are the names of other resources that are counted too, in their own units.
     Raises ValueError for a text that is no quantity.
     """
     # Imported when it is used: who schedules elsewhere does not need the client.
@@ -33,31 +38,48 @@ def amounts(quantities: dict[str, str] | None, rounding: str = ROUND_CEILING) ->
         quantity = Decimal(quantity_of((quantities or {}).get(resource, "0")))
         return int((quantity * per_unit).to_integral_value(rounding))
 
-    return np.array([number("cpu", 1000), number(GPU, 1000), number("memory", 1)], np.int64)
+    others = [number(name, 1) for name in devices]
+    return np.array(
+        [number("cpu", 1000), number(GPU, 1000), number("memory", 1), *others], np.int64
+    )
 
 
-def requested(pod: Any) -> Amounts:
+def devices_asked(pods: Iterable[Any]) -> list[str]:
+    """Return the names of what device plug-ins hand out that `pods` ask for, GPUs left out.
+
+    Of Intel's for SGX that is `sgx.intel.com/epc`, bytes of page cache.
+    """
+    found: set[str] = set()
+    for pod in pods:
+        for container in [*(pod.spec.init_containers or []), *pod.spec.containers]:
+            requests = container.resources.requests if container.resources else None
+            found.update(name for name in requests or {} if "/" in name and name != GPU)
+    return sorted(found)
+
+
+def requested(pod: Any, devices: Sequence[str] = ()) -> Amounts:
     """Return what `pod` asks for, as the default scheduler counts it.
 
     Containers and sidecars (init containers that always restart) together, or the init container
     that needs most beside the sidecars started before it, whichever is more; plus the overhead
     (Kubernetes' documentation, "Sidecar Containers", "Resource sharing within containers").
     """
-    sidecars = starting = amounts(None)
+    sidecars = starting = amounts(None, devices=devices)
     for container in pod.spec.init_containers or []:
-        own = _asked(container)
+        own = _asked(container, devices)
         if getattr(container, "restart_policy", None) == "Always":
             sidecars = sidecars + own
             starting = np.maximum(starting, sidecars)
         else:
             starting = np.maximum(starting, sidecars + own)
-    running = sum(map(_asked, pod.spec.containers), sidecars)
-    return np.maximum(running, starting) + amounts(getattr(pod.spec, "overhead", None))
+    running = sum((_asked(container, devices) for container in pod.spec.containers), sidecars)
+    overhead = amounts(getattr(pod.spec, "overhead", None), devices=devices)
+    return np.maximum(running, starting) + overhead
 
 
-def allocatable(node: Any) -> Amounts:
+def allocatable(node: Any, devices: Sequence[str] = ()) -> Amounts:
     """Return what `node` has for pods."""
-    return amounts(node.status.allocatable, ROUND_FLOOR)
+    return amounts(node.status.allocatable, ROUND_FLOOR, devices)
 
 
 def most_pods(node: Any) -> float:
@@ -102,9 +124,9 @@ def has_images(node: Any, pod: Any) -> bool:
     return all(container.image in held for container in pod.spec.containers)
 
 
-def _asked(container: Any) -> Amounts:
+def _asked(container: Any, devices: Sequence[str]) -> Amounts:
     resources = container.resources
-    return amounts(resources.requests if resources else None)
+    return amounts(resources.requests if resources else None, devices=devices)
 
 
 def _tolerated(taint: Any, tolerations: Iterable[Any]) -> bool:

@@ -10,10 +10,11 @@ from Python (docs/how-to/kubernetes-scheduler.md).
 
 import importlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
+from types import MappingProxyType
 from typing import Any
 
 from trimtab.errors import TrimtabError, UserError
@@ -65,8 +66,8 @@ class _Place:
     pods_left: float
 
     def state(self, pod: Any) -> NodeState:
-        cpu_milli, _, memory_bytes = self.capacity.tolist()
-        free_cpu_milli, free_gpu_milli, free_memory_bytes = self.free.tolist()
+        cpu_milli, _, memory_bytes = self.capacity[:3].tolist()
+        free_cpu_milli, free_gpu_milli, free_memory_bytes = self.free[:3].tolist()
         return NodeState(
             self.number,
             self.node_type,
@@ -84,7 +85,9 @@ class KubernetesScheduler:
 
     `api` is the client's CoreV1Api. A node's type is its label `trimtab.dev/hardware`; nodes
     without one, or of another type, get no pods. A pod's class is its label
-    `trimtab.dev/job-class`; pods of unknown classes wait, and `unknown` names them.
+    `trimtab.dev/job-class`; pods of unknown classes wait, and `unknown` names them. `protected_on`
+    says, for each class that is secure, which node types have an enclave that its pods fit: they
+    get no others.
     """
 
     def __init__(
@@ -95,8 +98,21 @@ class KubernetesScheduler:
         node_types: Sequence[str],
         job_classes: Sequence[str],
         scheduler_name: str = SCHEDULER_NAME,
+        protected_on: Mapping[str, Collection[str]] = MappingProxyType({}),
     ) -> None:
         self._api, self._policy = api, policy
+        unknown = {*protected_on} - {*job_classes} or {
+            name for names in protected_on.values() for name in names if name not in node_types
+        }
+        if unknown:
+            raise UserError(
+                f"kubernetes: protected_on: {', '.join(sorted(unknown))} given, expected job "
+                f"classes, {', '.join(job_classes)}, and node types, {', '.join(node_types)}"
+            )
+        self._fitting = {
+            job_classes.index(name): {node_types.index(kind) for kind in kinds}
+            for name, kinds in protected_on.items()
+        }
         self._types = {name: index for index, name in enumerate(node_types)}
         self._classes = {name: index for index, name in enumerate(job_classes)}
         self._name = scheduler_name
@@ -113,8 +129,9 @@ class KubernetesScheduler:
         """
         listed = self._api.list_pod_for_all_namespaces()
         self._listed_at = listed.metadata.resource_version
-        places = self._places(self._api.list_node().items, listed.items)
         waiting = [pod for pod in listed.items if objects.waits(pod, self._name)]
+        devices = objects.devices_asked(waiting)
+        places = self._places(self._api.list_node().items, listed.items, devices)
         waiting.sort(key=lambda pod: (pod.metadata.creation_timestamp, pod.metadata.uid))
         self._number(waiting)
         self.unknown = []
@@ -124,12 +141,15 @@ class KubernetesScheduler:
             if task is None:
                 self.unknown.append(f"{pod.metadata.namespace}/{pod.metadata.name}")
                 continue
+            asked = objects.requested(pod, devices)
             fitting = {
                 place.number: place
                 for place in places
                 if place.pods_left >= 1
                 and objects.accepts(place.node, pod)
+                and place.node_type in self._fitting.get(task.job_class, {place.node_type})
                 and place.state(pod).has_room(task)
+                and bool((asked[3:] <= place.free[3:]).all())
             }
             states = [place.state(pod) for place in fitting.values()]
             placement = self._policy.place(task, states) if states else None
@@ -137,7 +157,7 @@ class KubernetesScheduler:
                 continue
             place = fitting[placement.node]
             if self._bind(pod, place.node):
-                place.free = place.free - objects.requested(pod)
+                place.free = place.free - asked
                 place.pods_left -= 1
                 bound.append(
                     Bound(pod.metadata.namespace, pod.metadata.name, place.node.metadata.name)
@@ -150,7 +170,9 @@ class KubernetesScheduler:
             self.schedule()
             self._await_change(retry_s)
 
-    def _places(self, nodes: Sequence[Any], pods: Sequence[Any]) -> list[_Place]:
+    def _places(
+        self, nodes: Sequence[Any], pods: Sequence[Any], devices: Sequence[str]
+    ) -> list[_Place]:
         on_node: dict[str, list[Any]] = {}
         for pod in pods:
             if objects.takes_part(pod):
@@ -160,9 +182,9 @@ class KubernetesScheduler:
             node_type = self._types.get((node.metadata.labels or {}).get(NODE_TYPE_LABEL, ""))
             if node_type is None:
                 continue
-            capacity = objects.allocatable(node)
+            capacity = objects.allocatable(node, devices)
             there = on_node.get(node.metadata.name, [])
-            free = capacity - sum(map(objects.requested, there))
+            free = capacity - sum(objects.requested(pod, devices) for pod in there)
             left = objects.most_pods(node) - len(there)
             places.append(_Place(node, number, node_type, capacity, free, left))
         return places

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from trimtab.clusters.cluster import Cluster
+from trimtab.clusters.cluster import Cluster, JobClass
 from trimtab.errors import UserError
 
 _MIB = 1 << 20
@@ -13,12 +13,13 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True)
 class SlurmNode:
-    """One virtual node; `node_type` is the index of its type."""
+    """One virtual node; `node_type` is the index of its type, `enclave` its feature, or none."""
 
     name: str
     node_type: int
     cores: int
     memory_bytes: int
+    enclave: str = ""
 
 
 def nodes_of(cluster: Cluster) -> list[SlurmNode]:
@@ -35,10 +36,32 @@ def nodes_of(cluster: Cluster) -> list[SlurmNode]:
                 f"node type {kind.name}: cpu_milli: {kind.cpu_milli}: n * 1000 expected"
             )
     return [
-        SlurmNode(f"{kind.name}-{number}", index, kind.cpu_milli // 1000, kind.memory_bytes)
+        SlurmNode(
+            f"{kind.name}-{number}",
+            index,
+            kind.cpu_milli // 1000,
+            kind.memory_bytes,
+            feature_of(kind.enclave),
+        )
         for index, (kind, count) in enumerate(zip(cluster.node_types, cluster.counts, strict=True))
         for number in range(1, count + 1)
     ]
+
+
+def feature_of(enclave: str) -> str:
+    """Return the feature of nodes with an enclave, by which jobs ask for one (--constraint)."""
+    return f"enclave_{enclave}" if enclave else ""
+
+
+def constraint_of(job_class: JobClass, cluster: Cluster) -> str:
+    """Return what jobs of a class ask for of nodes: one of the enclaves that they fit; or nothing.
+
+    sbatch(1), --constraint: `|` is or.
+    """
+    if job_class.protection is None:
+        return ""
+    fitting = {kind.enclave for kind in cluster.node_types if job_class.runs_on(kind.name)}
+    return "|".join(map(feature_of, sorted(fitting)))
 
 
 def mebibytes(size_bytes: int) -> int:
@@ -81,6 +104,7 @@ def slurm_conf(folder: Path, host: str, ports: Sequence[int], cluster: Cluster) 
     lines += [
         f"NodeName={node.name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port}"
         f" CPUs={node.cores} RealMemory={mebibytes(node.memory_bytes)}"
+        + (f" Features={node.enclave}" if node.enclave else "")
         for node, port in zip(nodes_of(cluster), ports[1:], strict=True)
     ]
     lines.append("PartitionName=main Nodes=ALL Default=YES State=UP")

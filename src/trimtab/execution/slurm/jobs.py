@@ -67,7 +67,7 @@ def jobs_of(
         sizes = (int(row[name]) for name in ("cpu_milli", "gpu_milli", "memory_bytes"))
         task = Task(int(row["job"]), number, int(row["priority"]), *sizes)
         work_s = float(row["work_s"])
-        _check(task, work_s, cluster)
+        _check(task, work_s, cluster, job_classes[number])
         jobs.append(
             SlurmJob(
                 task,
@@ -81,7 +81,7 @@ def jobs_of(
     return jobs
 
 
-def _check(task: Task, work_s: float, cluster: SlurmCluster) -> None:
+def _check(task: Task, work_s: float, cluster: SlurmCluster, job_class: JobClass) -> None:
     job = f"job {task.job}"
     if not (isfinite(work_s) and work_s >= 0):
         raise UserError(f"{job}: work_s: {work_s}: draw the service times of jobs of rounds first")
@@ -89,19 +89,31 @@ def _check(task: Task, work_s: float, cluster: SlurmCluster) -> None:
         raise UserError(f"{job}: cpu_milli: {task.cpu_milli}: Slurm gives whole cores, n * 1000")
     if task.gpu_milli:
         raise UserError(f"{job}: gpu_milli: {task.gpu_milli}: the virtual nodes have no GPUs")
+    types = cluster.cluster.node_types
     if not any(
-        node.cores * 1000 >= task.cpu_milli and node.memory_bytes >= task.memory_bytes
+        job_class.runs_on(types[node.node_type].name)
+        and node.cores * 1000 >= task.cpu_milli
+        and node.memory_bytes >= task.memory_bytes
         for node in cluster.nodes
     ):
         raise UserError(
             f"{job}: {task.cpu_milli // 1000} cores and {task.memory_bytes} bytes fit no node"
+            + (" with an enclave for them" if job_class.protection is not None else "")
         )
 
 
 def submit(
-    cluster: SlurmCluster, script: str, *, cores: int = 1, memory_bytes: int = 1 << 20
+    cluster: SlurmCluster,
+    script: str,
+    *,
+    cores: int = 1,
+    memory_bytes: int = 1 << 20,
+    constraint: str = "",
 ) -> int:
-    """Submit a job on one node, held until `start_on`, and return Slurm's number of it."""
+    """Submit a job on one node, held until `start_on`, and return Slurm's number of it.
+
+    With a `constraint` Slurm itself starts it on nodes with these features alone.
+    """
     told = cluster.call(
         "sbatch",
         "--parsable",
@@ -110,6 +122,7 @@ def submit(
         "--ntasks=1",
         f"--cpus-per-task={cores}",
         f"--mem={mebibytes(memory_bytes)}M",
+        *([f"--constraint={constraint}"] if constraint else []),
         "--output=/dev/null",
         stdin=script,
     )

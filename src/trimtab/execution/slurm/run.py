@@ -18,6 +18,7 @@ from trimtab.errors import TrimtabError, UserError
 from trimtab.execution.history import JobOutcome, Stay, jobs_table, stays_table
 from trimtab.execution.slurm import jobs as slurm_jobs
 from trimtab.execution.slurm.cluster import SlurmCluster
+from trimtab.execution.slurm.configuration import constraint_of
 from trimtab.execution.slurm.jobs import SlurmJob, jobs_of
 from trimtab.execution.slurm.reports import Report, Reports
 from trimtab.policies.base import NodeState, Placement, Policy
@@ -101,6 +102,7 @@ class _PolicyRun:
             script,
             cores=job.task.cpu_milli // 1000,
             memory_bytes=job.task.memory_bytes,
+            constraint=constraint_of(job.job_class, self._cluster.cluster),
         )
         self._submitted[job.number] = job
         self._heard_s = self._now_s()
@@ -148,15 +150,17 @@ class _PolicyRun:
 
     def _speed(self, job: SlurmJob, node_type: int, level: int) -> float:
         """Return how fast a node does a job's work, against the reference node."""
-        kind = self._cluster.cluster.node_types[node_type]
-        return kind.levels[level].speed / job.job_class.slowdown.get(kind.name, 1.0)
+        kind, job_class = self._cluster.cluster.node_types[node_type], job.job_class
+        slowdown = job_class.slowdown.get(kind.name, 1.0) * job_class.protected(kind.name)
+        return kind.levels[level].speed / slowdown
 
     def _service_s(self, job: SlurmJob) -> float:
-        """Return the longest that a job may take on any node."""
+        """Return the longest that a job may take on any node that it runs on."""
         return max(
             job.left_s / self._speed(job, number, level)
             for number, kind in enumerate(self._cluster.cluster.node_types)
             for level in range(len(kind.levels))
+            if job.job_class.runs_on(kind.name)
         )
 
     def _leave(self, job: SlurmJob, end_s: float, end: str, *, keeps_work: bool) -> None:
@@ -193,8 +197,16 @@ class _PolicyRun:
                 return
 
     def _choose(self, job: SlurmJob) -> Placement | None:
-        nodes = _with_room(job, self._free())
+        nodes = self._with_room(job, self._free())
         return self._policy.place(job.task, nodes) if nodes else None
+
+    def _with_room(self, job: SlurmJob, nodes: Sequence[NodeState]) -> list[NodeState]:
+        types = self._cluster.cluster.node_types
+        return [
+            node
+            for node in nodes
+            if job.job_class.runs_on(types[node.node_type].name) and node.has_room(job.task)
+        ]
 
     def _is_held(self) -> bool:
         """Whether jobs that wait come first, and have room (HEATS, thesis, section 3.3.4)."""
@@ -215,7 +227,7 @@ class _PolicyRun:
         free = self._free()
         candidates = {}
         for placed in self._started():
-            if _without(free[placed.running.node], placed).has_room(job.task):
+            if self._with_room(job, [_without(free[placed.running.node], placed)]):
                 candidates[placed.task.job] = placed
         running = [candidate.running for candidate in candidates.values()]
         chosen = self._policy.evict(job.task, running)
@@ -229,14 +241,14 @@ class _PolicyRun:
                 continue
             running, nodes = job.running, self._free()
             nodes[running.node] = _without(nodes[running.node], job)
-            there = self._policy.reconsider(running, _with_room(job, nodes))
+            there = self._policy.reconsider(running, self._with_room(job, nodes))
             if there is None or there.node == running.node:
                 continue
             if self._stop(job, "migrated", keeps_work=True):
                 self._start(job, there)
 
     def _start(self, job: SlurmJob, placement: Placement) -> None:
-        if placement.node not in {state.node for state in _with_room(job, self._free())}:
+        if placement.node not in {state.node for state in self._with_room(job, self._free())}:
             raise TrimtabError(f"the policy puts job {job.task.job} on a node without room for it")
         node = self._cluster.nodes[placement.node]
         kind = self._cluster.cluster.node_types[node.node_type]
@@ -275,10 +287,6 @@ class _PolicyRun:
             here = job.placement.node
             free[here] = _without(free[here], job, -1)
         return free
-
-
-def _with_room(job: SlurmJob, nodes: Sequence[NodeState]) -> list[NodeState]:
-    return [node for node in nodes if node.has_room(job.task)]
 
 
 def _without(node: NodeState, job: SlurmJob, count: int = 1) -> NodeState:

@@ -77,9 +77,14 @@ def from_model(
     given: HeatsParameters,
     maintenance: Callable[[pd.DataFrame, float], Heats] | None = None,
 ) -> Heats:
-    """Return the policy that places tasks by what `model` predicts, and asks `maintenance`."""
+    """Return the policy that places tasks by what `model` predicts, and asks `maintenance`.
+
+    What is predicted is longer, at the same power, where a task runs in an enclave.
+    """
     levels = {kind.name: len(kind.levels) for kind in facts.cluster.node_types}
     run_time_s, energy_j = model.predictions(facts.asked, levels)
+    longer = _protection(facts)[:, :, np.newaxis]
+    run_time_s, energy_j = run_time_s * longer, energy_j * longer
     if given.idle_in_energy:
         energy_j = energy_j + run_time_s * _idle_w(facts)[:, :, np.newaxis]
     set_up_s, set_up_j = _set_up_costs(facts) if given.set_up_in_score else (None, None)
@@ -140,6 +145,7 @@ class Maintenance:
         self._type_names = [facts.cluster.node_types[number].name for number in types]
         names = (job_class.name for job_class in facts.job_classes)
         self._asked = dict(zip(names, facts.asked, strict=True))
+        self._classes = {job_class.name: job_class for job_class in facts.job_classes}
 
     def __call__(self, finished: pd.DataFrame, now_s: float) -> Heats:
         """Return the policy to go on with, after `finished` (SCHEDULED) at the time `now_s`."""
@@ -157,11 +163,27 @@ class Maintenance:
 
     def _what_it_took(self, row: Any) -> Finished:
         node_type, asked = self._type_names[row.node], self._asked[row.job_class]
-        wall_s = row.execution_s - row.set_up_s
+        # The model is of tasks without protection, whose cost is known and comes on top.
+        longer = self._classes[row.job_class].protected(node_type)
+        wall_s, energy_j = (row.execution_s - row.set_up_s) / longer, row.energy_j / longer
         actual = ProbeRun(
-            node_type, asked.cores, asked.memory_gib, row.level, wall_s, row.energy_j, asked.gpus
+            node_type, asked.cores, asked.memory_gib, row.level, wall_s, energy_j, asked.gpus
         )
         return Finished(row.finish_s, actual, *self._model.predict(node_type, asked, row.level))
+
+
+def _protection(facts: Facts) -> NDArray[np.float64]:
+    """Return how many times as long a task takes protected, by class and node type.
+
+    1 where it is never run: such a prediction is not read.
+    """
+    factors = np.array(
+        [
+            [job_class.protected(kind.name) for kind in facts.cluster.node_types]
+            for job_class in facts.job_classes
+        ]
+    )
+    return np.where(np.isfinite(factors), factors, 1.0)
 
 
 def _idle_w(facts: Facts) -> NDArray[np.float64]:

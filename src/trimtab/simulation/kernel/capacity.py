@@ -64,6 +64,8 @@ def search(m: Model, s: State, kind: int, shape: Any, image: int, but: int) -> i
 
     `image`: WITH the job's, WITHOUT it, or ANY.
     """
+    if not m.sites[shape.job_class, kind].runs:
+        return NOBODY
     facts = m.kinds[index(kind)]
     begin, leaves = facts.tree, facts.leaves
     at = 1

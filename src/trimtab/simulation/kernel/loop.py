@@ -23,7 +23,7 @@ _JOB, _OUTAGE, _EMPTY, _ARRIVAL, _TICK, _SAMPLE, _MAINTAIN, _NOTHING = range(8)
 
 
 @lean
-def _victim(s: State, shape: Any) -> int:
+def _victim(m: Model, s: State, shape: Any) -> int:
     """Return the running job of the lowest priority below `shape`'s, and of those the last
     started, whose leaving makes room; or NOBODY."""
     victim, lowest = NOBODY, shape.priority
@@ -33,7 +33,7 @@ def _victim(s: State, shape: Any) -> int:
         theirs = s.shapes[index(job.shape)]
         if theirs.priority < lowest:
             node = s.nodes[index(job.node)]
-            if fits(
+            if m.sites[shape.job_class, node.type].runs and fits(
                 shape,
                 node.free_cpu + theirs.cpu,
                 node.free_gpu + theirs.gpu,
@@ -58,7 +58,7 @@ def _dispatch(m: Model, s: State, out: KernelOutput) -> None:
         shape = s.shapes[index(number)]
         node, level = place(m, s, number)
         if node == NOBODY and rules.evicts:
-            victim = _victim(s, shape)
+            victim = _victim(m, s, shape)
             if victim != NOBODY:
                 evict(m, s, out, victim, layout.EVICTED)
                 node, level = place(m, s, number)

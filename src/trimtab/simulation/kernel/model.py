@@ -30,12 +30,14 @@ def class_tables(
         for column, node_type in enumerate(types):
             measured = job_class.active_w.get(node_type.name)
             slowdown = job_class.slowdown.get(node_type.name, 1.0)
+            slowdown *= job_class.protected(node_type.name)
             for number, level in enumerate(node_type.levels):
                 pace = paces[row, column, number]
                 pace["speed"] = level.speed / slowdown
                 pace["watts"] = measured[number] if measured else level.active_w
                 pace["gpu_watts"] = level.gpu_active_w
             site = sites[row, column]
+            site["runs"] = job_class.runs_on(node_type.name)
             site["pull_s"] = job_class.image_bytes / node_type.network_bytes_per_s
             site["pause_s"] = (job_class.state_bytes or 0) / node_type.network_bytes_per_s
     return paces, sites

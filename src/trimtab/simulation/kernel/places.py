@@ -139,6 +139,8 @@ def _kubernetes(m: Model, s: State, shape: Any) -> int:
         node = s.nodes[number]
         if not node.up or not fits(shape, node.free_cpu, node.free_gpu, node.free_memory):
             continue
+        if not m.sites[shape.job_class, node.type].runs:
+            continue
         points = _points(shape, node)
         if points > best_points or (points == best_points and number < best):
             best, best_points = number, points

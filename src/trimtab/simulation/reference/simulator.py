@@ -198,7 +198,9 @@ class ReferenceSimulator:
             self._view(other)
             for other in self._running.values()
             if other.here
-            and self._system.state(other.here.node, job.task, without=other).has_room(job.task)
+            and self._system.takes(
+                self._system.state(other.here.node, job.task, without=other), job.task
+            )
         ]
         victim = self._policy.evict(job.task, candidates)
         if victim is None:

@@ -151,7 +151,11 @@ class System:
             for node in self.nodes
             if node.up
         ]
-        return [state for state in states if state.has_room(task)]
+        return [state for state in states if self.takes(state, task)]
+
+    def takes(self, state: NodeState, task: Task) -> bool:
+        """Return whether a task may run on a node, and has room there."""
+        return bool(self.sites[task.job_class, state.node_type]["runs"]) and state.has_room(task)
 
     def has_image(self, node: SimulatedNode, task: Task) -> bool:
         """Return whether a node holds the image of the task's class."""

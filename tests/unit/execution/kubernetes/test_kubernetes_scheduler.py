@@ -110,6 +110,47 @@ def test_the_default_scheduler_s_policy_drives_it_too(server: ApiServer) -> None
     }
 
 
+def test_pods_of_secure_classes_go_to_node_types_with_an_enclave_alone(server: ApiServer) -> None:
+    """HEATS would rather have k-means on the small nodes, which have none; what the large one
+    has no room for waits."""
+    ours = KubernetesScheduler(
+        api(server), HEATS, node_types=NODE_TYPES, job_classes=JOB_CLASSES,
+        protected_on={"k_means": ["epyc_7281"]},
+    )  # fmt: skip
+    assert {one.pod: one.node for one in ours.schedule()} == {
+        "old": "amd-1", "young": "amd-1", "fast": "amd-1",
+    }  # fmt: skip
+    none = KubernetesScheduler(
+        api(server), HEATS, node_types=NODE_TYPES, job_classes=JOB_CLASSES,
+        protected_on={"k_means": []},
+    )  # fmt: skip
+    assert none.schedule() == []
+
+
+@pytest.mark.parametrize("protected_on", [{"k_mean": ["epyc_7281"]}, {"k_means": ["epyc"]}])
+def test_unknown_names_of_what_is_protected_are_told(
+    server: ApiServer, protected_on: dict[str, list[str]]
+) -> None:
+    with pytest.raises(UserError, match=r"protected_on: .* given, expected job classes, k_means"):
+        KubernetesScheduler(
+            api(server), HEATS, node_types=NODE_TYPES, job_classes=JOB_CLASSES,
+            protected_on=protected_on,
+        )  # fmt: skip
+
+
+def test_page_cache_of_sgx_is_handed_out_once(server: ApiServer) -> None:
+    """Of the device plug-in: two pods of 60 MiB do not fit the 93 MiB of one node."""
+    epc = "sgx.intel.com/epc"
+    for pod in ("old", "young"):
+        server.pod(pod)["spec"]["containers"][0]["resources"]["requests"][epc] = "60Mi"
+    assert {one.pod for one in scheduler(server).schedule()} == {"fast", "beside-init"}
+    server.node("arm-2")["status"]["allocatable"][epc] = str(93 * MIB)
+    bound = scheduler(server).schedule()
+    assert [(one.pod, one.node) for one in bound] == [("old", "arm-2")]
+    server.node("amd-1")["status"]["allocatable"][epc] = str(60 * MIB)
+    assert [(one.pod, one.node) for one in scheduler(server).schedule()] == [("young", "amd-1")]
+
+
 def test_a_pod_that_did_not_fit_is_tried_again(server: ApiServer) -> None:
     ours = scheduler(server)
     ours.schedule()

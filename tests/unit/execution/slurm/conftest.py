@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))  # real_queue.py
 
 GIB = 1 << 30
 FAST = NodeType("fast", 4000, 8 * GIB, 1.0, (Level(1.0, 1.0),))
-SLOW = NodeType("slow-arm", 2000, 4 * GIB, 1.0, (Level(0.25, 1.0), Level(0.5, 1.0)))
+SLOW = NodeType("slow-arm", 2000, 4 * GIB, 1.0, (Level(0.25, 1.0), Level(0.5, 1.0)), enclave="sgx1")
 NODES = Cluster((FAST, SLOW), (2, 1))
 
 

@@ -1,5 +1,6 @@
 """The nodes of a virtual Slurm, and what slurm.conf says of them."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,9 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.clusters.cluster import Cluster
+from trimtab.clusters.cluster import Cluster, JobClass
 from trimtab.errors import UserError
-from trimtab.execution.slurm.configuration import mebibytes, nodes_of, slurm_conf
+from trimtab.execution.slurm.configuration import (
+    constraint_of,
+    mebibytes,
+    nodes_of,
+    slurm_conf,
+)
 
 
 def test_nodes_have_the_simulators_numbers(nodes: Cluster) -> None:
@@ -24,9 +30,25 @@ def test_every_node_has_its_line_and_port(nodes: Cluster) -> None:
     lines = [line for line in text.splitlines() if line.startswith("NodeName=")]
     ports = [line.split("Port=")[1].split()[0] for line in lines]
     assert ports == ["7001", "7002", "7003"]
-    assert lines[2].endswith("CPUs=2 RealMemory=4096")
+    assert lines[2].endswith("CPUs=2 RealMemory=4096 Features=enclave_sgx1")
     with pytest.raises(ValueError):
         slurm_conf(Path("/somewhere"), "host", [7000, 7001], nodes)
+
+
+def test_enclaves_are_features_that_secure_jobs_ask_for(nodes: Cluster) -> None:
+    fast, slow = (
+        replace(kind, enclave=name)
+        for kind, name in zip(nodes.node_types, ("sgx1", "sev_snp"), strict=True)
+    )
+    cluster = Cluster((fast, slow), (2, 1))
+    text = slurm_conf(Path("/somewhere"), "host", [7000, 7001, 7002, 7003], cluster)
+    features = [line.partition("Features=")[2] for line in text.splitlines() if "CPUs=" in line]
+    assert features == ["enclave_sgx1", "enclave_sgx1", "enclave_sev_snp"]
+    secure = JobClass("secure", protection={"fast": math.inf, "slow-arm": 1.5})
+    assert constraint_of(secure, cluster) == "enclave_sev_snp"
+    either = JobClass("secure", protection={"fast": 2.0, "slow-arm": 1.5})
+    assert constraint_of(either, cluster) == "enclave_sev_snp|enclave_sgx1"
+    assert constraint_of(JobClass("open"), cluster) == ""
 
 
 @given(st.integers(1, 1 << 50))

@@ -14,9 +14,10 @@ from trimtab.clusters.cluster import Cluster, JobClass
 from trimtab.errors import TrimtabError, UserError
 from trimtab.execution.history import JobOutcome
 from trimtab.execution.slurm.cluster import SlurmCluster
-from trimtab.execution.slurm.jobs import jobs_of
+from trimtab.execution.slurm.jobs import cancel, jobs_of, show, start_on, submit
 from trimtab.execution.slurm.run import run_policy
 from trimtab.policies.base import NodeState, Placement, Policy, Running, Task
+from trimtab.policies.fcfs import FirstComeFirstServed
 from trimtab.policies.priority import Priority
 
 CLASSES = [JobClass("low"), JobClass("high", 1, slowdown={"slow-arm": 2.0})]
@@ -54,6 +55,29 @@ class Engine(Priority):
 def column(outcome: JobOutcome, name: str) -> list[float]:
     values: list[float] = outcome.jobs.set_index("job").sort_index()[name].tolist()
     return values
+
+
+def test_a_secure_job_runs_on_the_node_with_the_enclave_alone(slurm: SlurmCluster) -> None:
+    """Job 0 is on the slow node at twice its time; the fast ones are for job 1 alone."""
+    classes = [JobClass("secure", protection={"slow-arm": 2.0}), JobClass("low")]
+    secure = {"job_class": "secure", "work_s": 0.5}
+    outcome = run_policy(slurm, trace(secure, {}), classes, FirstComeFirstServed())
+    assert column(outcome, "node") == [2, 0]
+    assert column(outcome, "execution_s")[0] >= 0.5 / 0.5 * 2.0
+    with pytest.raises(UserError, match="fit no node with an enclave for them"):
+        run_policy(slurm, trace(secure | LOW), classes, FirstComeFirstServed())
+
+
+def test_slurm_itself_refuses_a_secure_job_other_nodes(slurm: SlurmCluster) -> None:
+    with pytest.raises(TrimtabError, match="Invalid feature"):
+        submit(slurm, "#!/bin/sh\ntrue\n", constraint="enclave_none")
+    job = submit(slurm, "#!/bin/sh\ntrue\n", constraint="enclave_sgx1")
+    start_on(slurm, job, "fast-1")
+    slurm.wait_until(
+        lambda: show(slurm, job)["Reason"] in ("BadConstraints", "ReqNodeNotAvail"), "no reason"
+    )
+    assert show(slurm, job)["JobState"] == "PENDING"
+    cancel(slurm, job)
 
 
 def test_by_priority_without_preemption(slurm: SlurmCluster) -> None:

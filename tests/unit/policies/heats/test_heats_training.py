@@ -1,5 +1,7 @@
 """Training HEATS on probes, and again on what jobs really took."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -68,6 +70,18 @@ def test_badly_predicted_jobs_change_the_model_of_their_node_type_alone() -> Non
     policy = maintenance(finished(*rows), 60.0)
     assert predicted_s(policy, 0) == pytest.approx(20.0)
     assert predicted_s(policy, 1) == pytest.approx(5.0)
+
+
+def test_what_protection_costs_is_not_learnt_as_the_node_s_own() -> None:
+    """Jobs inside took twice the 10 s and twice the energy that were predicted outside."""
+    classes = [JobClass("job", protection={"slow": 2.0, "fast": 3.0})]
+    facts = replace(FACTS, job_classes=classes)
+    given = HeatsParameters(maintenance_s=60)
+    policy = Maintenance(train(facts, given), facts, given)(
+        finished(*[{"node": 0, "finish_s": 1.0, "execution_s": 20.0, "energy_j": 400.0}] * 5), 60.0
+    )
+    assert [predicted_s(policy, kind) for kind in (0, 1)] == pytest.approx([20.0, 15.0])
+    assert policy.energy_j[0, :, 0] == pytest.approx([2 * 20 * 10.0, 3 * 50 * 5.0])
 
 
 def test_well_predicted_and_moved_jobs_teach_nothing() -> None:
