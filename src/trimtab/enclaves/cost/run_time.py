@@ -76,8 +76,9 @@ def run_times_s(set_ups: SetUps, machine: Machine, rates: dict[str, Rates]) -> A
 
     Work and overhead of the tasks take what Graham's bound says of that many cores, at least the
     time to create all tasks and the time to move their data; contention grows with the workers.
-    The enclave's code replaces the code outside: an operation takes the longer of both times. A page
-    that it is the first to touch costs a call, as the kernel has to give it. The authors' data lie outside the enclave, so there are no page faults of its page cache.
+    The enclave's code replaces the code outside: an operation takes the longer of both times. A
+    page that it is the first to touch costs a call, as the kernel has to give it. The authors' data
+    lie outside the enclave, so there are no page faults of its page cache.
     """
     load, protected = set_ups.load, set_ups.protected
     outside_s, serial_s, shared_s = (
