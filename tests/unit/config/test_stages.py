@@ -46,7 +46,7 @@ def test_descriptions_change_no_stage_but_the_evaluation(configurations: Configu
     assert dump(slower) != dump(stage)
     root = configurations.root
     texts = {
-        dump(EvaluateStage(root.experiment, [workload], [root.hardware], [], []))
+        dump(EvaluateStage(root.experiment, [workload], [root.hardware], [], [], []))
         for workload in (stage.workload, reworded.workload)
     }
     assert len(texts) == 2

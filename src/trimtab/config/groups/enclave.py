@@ -72,7 +72,7 @@ class Enclave:
     """A way to protect tasks; a cost that is left out is none, or not known by any source."""
 
     name: Name = about("Name of the way: the stem of its file.")
-    description: Text = about("What it is, for the report.", report_only=True)
+    description: str = about("What it is, for the report.", default="", report_only=True)
     work_factor: Cost | None = about(
         "What the run time of the work itself is multiplied by, at least 1.", default=None
     )
