@@ -60,7 +60,7 @@ def _read(path: Path, head: str) -> dict[Key, Row] | None:
         return None
     if lines[0] != head or len(lines) < 2:
         return None
-    rows = {}
+    rows: dict[Key, Row] = {}
     for line in lines[1:-1]:
         row = _row(line)
         if row is not None:

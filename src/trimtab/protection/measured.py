@@ -31,6 +31,8 @@ _NO_CACHE_BYTES = 10**12
 _MIB = 2**20
 _MOST_OUTPUT_BYTES = 1 << 16
 _WATCH_S = 0.2
+# Processor time is counted in steps of some milliseconds: of a shorter run joules say nothing.
+_LEAST_ENERGY_S = 0.1
 _SAID = {"enclave_calls": "calls", "enclave_bytes": "bytes"}
 
 
@@ -92,7 +94,7 @@ def run_once(stage: ProtectStage, set_up: SetUp, repeat: int, folder: Path) -> d
         return {**row, "complete": False, "error": _why(run)}
     said = _said(run)
     energy = run.epochs.iloc[_TASKS]
-    known = energy["energy_source"] != EnergySource.UNKNOWN
+    known = energy["energy_source"] != EnergySource.UNKNOWN and said["run_s"] >= _LEAST_ENERGY_S
     return {
         **row,
         "complete": True,
@@ -102,7 +104,7 @@ def run_once(stage: ProtectStage, set_up: SetUp, repeat: int, folder: Path) -> d
         **{column: said[key] for column, key in _SAID.items()},
         "run_s": said["run_s"],
         "energy_j": float(energy["energy_j"]) if known else None,
-        "energy_source": str(energy["energy_source"]),
+        "energy_source": str(energy["energy_source"] if known else EnergySource.UNKNOWN),
     }
 
 

@@ -60,7 +60,8 @@ class Inputs:
     hardware and objective; `tuners` are the tuners' labels, and `after` names for some of them the
     tuner whose ground truth they began with. `growths` are lines.parquet of `growth`,
     `fleets` fleet.json, in folders FLEET/HARDWARE, `characterizations` runs.parquet of
-    `characterize` and `protected` those of `protect`. `machine` and `date` say in words where and when the runs were made.
+    `characterize` and `protected` those of `protect`. `machine` and `date` say in words where and
+    when the runs were made.
     """
 
     experiment: str

@@ -65,12 +65,13 @@ class Protect:
         factory=lambda: list(Variant),
     )
     enclaves: list[EnclaveKind] = about(
-        f"Enclaves that the protected variants run in here: {', '.join(EnclaveKind)}. One that this "
-        "machine lacks is said to be missing in the report.",
+        f"Enclaves that the protected variants run in here: {', '.join(EnclaveKind)}. The report "
+        "says which of them this machine lacks.",
         factory=lambda: [EnclaveKind.PROCESS],
     )
     costs: Names = about(
-        "Names of files in `conf/enclave/`: each is simulated, and has the enclave `modelled` wait.",
+        "Names of files in `conf/enclave/`: each is simulated, and the enclave `modelled` takes as "
+        "long.",
         factory=lambda: ["sgx1"],
     )
     workers: Annotated[list[Count], _once(1, _MOST_WORKERS)] = about(
