@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from trimtab.evaluation.protection.section import AUTHORS, RUN_HERE, SIMULATED
+from trimtab.evaluation.protection.section import AUTHORS, RUN_HERE, SIMULATED, WITH_TASKS
 from trimtab.evaluation.report.figures import Figure, data, hover, in_order, scaled
 from trimtab.evaluation.report.tables import Row
 from trimtab.evaluation.schedules.section import figure_of, palette_colour
@@ -18,8 +18,8 @@ def lines_figure(
 ) -> Iterator[Figure]:
     """Yield the run times of `rows` over `key`, both relative to the least `key` of each line.
 
-    A line is a variant in an enclave, run here, simulated, or of the authors; a panel is a program.
-    A line of one point is left out.
+    A line is an enclave, run here, simulated, or of the authors; a panel is a variant with tasks of
+    a program. A line of one point is left out.
     """
     lines: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
@@ -28,14 +28,14 @@ def lines_figure(
     values = []
     for (program, variant, enclave, how, _), points in lines.items():
         points.sort(key=lambda row: row[key])  # type: ignore[arg-type, return-value]
-        if len({row[key] for row in points}) < 2:
+        if variant not in WITH_TASKS or len({row[key] for row in points}) < 2:
             continue
         first = points[0]
         values += [
             {
                 "program": program,
                 "variant": variant,
-                "line": f"{variant}, {enclave}",
+                "enclave": enclave,
                 "how": how,
                 "x": _ratio(row[key], first[key]),
                 "at": str(row[key]),
@@ -56,17 +56,32 @@ def _ratio(value: Any, first: Any) -> float:
 
 
 def _panel(values: list[dict[str, Any]], program: str, axis: str) -> Any:
-    lines = sorted({value["line"] for value in values})
+    enclaves = in_order(value["enclave"] for value in values)
     hows = [how for how in _DASHES if any(value["how"] == how for value in values)]
+    at = sorted({value["x"] for value in values})
+    legend = alt.Legend(title=None, orient="top", symbolType="stroke", symbolSize=300)
     return (
         alt.Chart(data(values))
         .mark_line(point=True)
         .encode(
-            x=alt.X("x:Q", title=f"{axis}, times the least", scale=alt.Scale(type="log", base=2)),
-            y=alt.Y("y:Q", title="Run time, times the first", scale=alt.Scale(type="log", base=2)),
-            color=palette_colour("line", lines, "Variant, enclave"),
-            strokeDash=scaled(alt.StrokeDash, "how:N", hows, [_DASHES[how] for how in hows]),
-            tooltip=hover("line", "how", "at", y=".3f"),
+            x=alt.X(
+                "x:Q",
+                title=f"{axis}, times the least",
+                scale=alt.Scale(type="log", base=2),
+                axis=alt.Axis(values=at),
+            ),
+            y=alt.Y(
+                "y:Q",
+                title="Run time, times the first",
+                scale=alt.Scale(type="log", base=2),
+                axis=alt.Axis(tickCount=6),
+            ),
+            color=palette_colour("enclave", enclaves, "Enclave"),
+            strokeDash=scaled(
+                alt.StrokeDash, "how:N", hows, [_DASHES[how] for how in hows], legend=legend
+            ),
+            column=alt.Column("variant:N", sort=list(WITH_TASKS), title=None, spacing=16),
+            tooltip=hover("enclave", "how", "at", y=".3f"),
         )
-        .properties(width=420, height=200, title=program)
+        .properties(width=210, height=180, title=program)
     )

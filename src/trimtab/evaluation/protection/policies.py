@@ -14,6 +14,7 @@ from trimtab.evaluation.protection.section import (
     RUN,
     RUN_TIME,
     SIMULATED,
+    WITH_TASKS,
     ProtectionSection,
     row_of,
     with_change,
@@ -38,7 +39,7 @@ class Policies(ProtectionSection):
     def rows(self) -> list[Row]:
         """Simulated set-ups of the variants with tasks, then the authors'."""
         own = self.own(self.set_ups)
-        tasks = own["variant"].isin(["ompss", "sgxo", "esgxo"])
+        tasks = own["variant"].isin(WITH_TASKS)
         ours = own[tasks & (own["how"] == SIMULATED)]
         rows = [row_of(one) for one in ours.itertuples()]
         theirs = authors_rows(self.published_names, "scheduler")

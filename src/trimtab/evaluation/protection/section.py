@@ -23,6 +23,7 @@ DETAILS = Column("details", "Remark")
 NO_ENCLAVE = "none"
 RUN_HERE, SIMULATED, AUTHORS = "run here", "simulated", "authors"
 VARIANTS = ("original", "ompss", "sgx", "sgxo", "esgx", "esgxo")
+WITH_TASKS = ("ompss", "sgxo", "esgxo")
 _OPENMP = "openmp"
 _SET_UP = (
     "task_program", "hardware", "variant", "enclave", "how", "workers", "size", "block",

@@ -12,6 +12,7 @@ from trimtab.evaluation.protection.section import (
     PROGRAM,
     RUN,
     RUN_TIME,
+    WITH_TASKS,
     ProtectionSection,
     row_of,
     with_change,
@@ -35,7 +36,7 @@ class Workers(ProtectionSection):
     def rows(self) -> list[Row]:
         """Set-ups of the variants with tasks, ours first, then the authors'."""
         own = self.own(self.of_one_policy(self.set_ups))
-        ours = own[own["variant"].isin(["ompss", "sgxo", "esgxo"])]
+        ours = own[own["variant"].isin(WITH_TASKS)]
         rows = [row_of(one) for one in ours.itertuples()]
         rows += [{**row, "how": AUTHORS} for row in authors_rows(self.published_names, "threads")]
         return list(with_change(rows, _SAME, ("workers", 1)))
