@@ -10,6 +10,8 @@ import pandas as pd
 import pyarrow as pa
 
 from trimtab.config.stages import ProtectStage
+from trimtab.enclaves.simulation.simulate import policy_names
+from trimtab.errors import UserError
 from trimtab.files import sha256_of
 from trimtab.locks import writing_in
 from trimtab.protection.journal import Journal
@@ -27,8 +29,13 @@ def protect(stage: ProtectStage, destination: Path, tell: Tell) -> None:
 
     Finished runs are kept beside it, in `journal.jsonl`, and not repeated when it is called again
     with the same program on the same machine. A run that fails is a row with its error. Raises
-    UserError where the program was not built, and TrimtabError where its result is wrong.
+    UserError, before anything runs, where the program was not built or a policy is not there, and
+    TrimtabError where a result is wrong.
     """
+    for policy in stage.protect.policies:
+        if policy not in policy_names():
+            expected = f"expected one of {', '.join(policy_names())}"
+            raise UserError(f"experiment.protect.policies: {policy!r} given, {expected}")
     rows: list[dict[str, Any]] = []
     with writing_in(destination), TemporaryDirectory(prefix="trimtab-") as folder:
         program = native_program(stage)

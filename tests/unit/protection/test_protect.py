@@ -108,3 +108,10 @@ def test_a_program_that_was_not_built_is_said(tmp_path: Path) -> None:
     asked.program.program = "fft"
     with pytest.raises(UserError, match="trimtab-task-fft"):
         protect(asked, tmp_path, print)
+
+
+def test_a_policy_that_is_not_there_is_said_before_anything_runs(tmp_path: Path) -> None:
+    asked = stage(policies=["breadth_first", "last_come"])
+    with pytest.raises(UserError, match="'last_come' given, expected one of breadth_first"):
+        protect(asked, tmp_path, print)
+    assert not list(tmp_path.iterdir())
