@@ -35,6 +35,11 @@ class Policies(ProtectionSection):
 
     order = 983
 
+    @property
+    def applies(self) -> bool:
+        """Whether anything was simulated."""
+        return super().applies and bool((self.set_ups["how"] == SIMULATED).any())
+
     @cached_property
     def rows(self) -> list[Row]:
         """Simulated set-ups of the variants with tasks, then the authors'."""
@@ -50,11 +55,6 @@ class Policies(ProtectionSection):
             for row in with_change(rows, _SAME, ("schedule_policy", first))
             if row["how"] == AUTHORS or row["change_pct"] is not None
         ]
-
-    @property
-    def applies(self) -> bool:
-        """Whether anything was simulated."""
-        return super().applies and bool((self.set_ups["how"] == SIMULATED).any())
 
     def make_tables(self) -> Iterator[Table]:
         """Yield a row for each program, variant, enclave, number of workers and policy."""

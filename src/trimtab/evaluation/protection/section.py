@@ -1,6 +1,6 @@
 """What the sections about secure task graphs share."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -84,7 +84,7 @@ class ProtectionSection(Section):
         return rows[rows["schedule_policy"].isin([_OPENMP, self.first_policy])]
 
 
-def medians(runs: pd.DataFrame, facts: dict[str, TaskProgramFacts] | Any) -> pd.DataFrame:
+def medians(runs: pd.DataFrame, facts: Mapping[str, TaskProgramFacts]) -> pd.DataFrame:
     """Return a row for each set-up of `runs`, which has the columns of PROTECTED_RUNS."""
     complete = runs[runs["complete"].astype(bool)]
     how = complete["schedule_policy"].map(lambda name: RUN_HERE if name == _OPENMP else SIMULATED)
