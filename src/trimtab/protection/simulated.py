@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,8 @@ def simulated_rows(stage: ProtectStage, folder: Path) -> Iterator[dict[str, Any]
     """Yield rows of PROTECTED_RUNS: every size and block, enclave, variant, workers and policy.
 
     Sizes and blocks other than the program's own are simulated on one worker and the most, under
-    the first policy. `folder` receives the recorded graphs.
+    the first policy. Encrypted variants are left out for enclaves whose file does not tell what
+    encryption costs. `folder` receives the recorded graphs.
     """
     if not stage.enclaves:
         return
@@ -40,8 +41,7 @@ def simulated_rows(stage: ProtectStage, folder: Path) -> Iterator[dict[str, Any]
         most = max(protect.simulated_workers)
         counts = protect.simulated_workers if own else list(dict.fromkeys([1, most]))
         for variant in protect.variants:
-            enclaves = stage.enclaves if variant.is_protected else [None]
-            for enclave in enclaves:
+            for enclave in _enclaves(stage, variant):
                 for workers in counts if variant.has_tasks else [1]:
                     for policy in policies:
                         at = {"size": size, "block": block, "schedule_policy": policy}
@@ -119,6 +119,16 @@ def _simulated(
         "energy_source": "modelled",
         "source": "modelled",
     }
+
+
+def _enclaves(stage: ProtectStage, variant: Variant) -> Sequence[Enclave | None]:
+    if not variant.is_protected:
+        return [None]
+    return [
+        enclave
+        for enclave in stage.enclaves
+        if not variant.is_encrypted or enclave.encryption_s_per_byte is not None
+    ]
 
 
 def _kind_of_barriers(graph: TaskGraph) -> int:

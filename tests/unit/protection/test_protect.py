@@ -16,6 +16,7 @@ from trimtab.protection import measured
 from trimtab.protection.measured import run_once
 from trimtab.protection.plan import set_ups
 from trimtab.protection.protect import protect
+from trimtab.protection.simulated import simulated_rows
 from trimtab.records.parquet.files import read_table
 from trimtab.records.tables import PROTECTED_RUNS
 
@@ -71,6 +72,20 @@ def test_it_runs_simulates_and_goes_on(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(
         again.iloc[: len(here) - 1], table.iloc[: len(here) - 1], check_dtype=False
     )
+
+
+def test_encryption_that_has_no_known_cost_is_not_simulated(tmp_path: Path) -> None:
+    program = TaskProgram("it", "matmul", 64, 16)
+    known = Enclave("known", encryption_s_per_byte=Cost(1e-6, 1e-6, "a test"))
+    asked = Protect(variants=[Variant.SGX, Variant.ESGX], policies=["breadth_first"])
+    stage_of_both = ProtectStage(program, asked, [ENCLAVE, known], HARDWARE)
+    rows = list(simulated_rows(stage_of_both, tmp_path))
+    assert [(row["variant"], row["enclave"]) for row in rows] == [
+        ("sgx", "dear"), ("sgx", "known"), ("esgx", "known")
+    ]  # fmt: skip
+    # 64 tasks have three blocks in and one out.
+    encrypted_s = 64 * 4 * 16 * 16 * 8 * 1e-6
+    assert rows[2]["run_s"] - rows[1]["run_s"] == pytest.approx(encrypted_s)
 
 
 def test_what_a_machine_lacks_is_a_row_with_its_error(tmp_path: Path) -> None:
