@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 
 from trimtab.evaluation.protection.section import AUTHORS, RUN_HERE, SIMULATED, WITH_TASKS
-from trimtab.evaluation.report.figures import Figure, data, hover, in_order, scaled
+from trimtab.evaluation.report.figures import INK, Figure, data, hover, in_order, scaled
 from trimtab.evaluation.report.tables import Row
 from trimtab.evaluation.schedules.section import figure_of, palette_colour
 
@@ -59,7 +59,9 @@ def _panel(values: list[dict[str, Any]], program: str, axis: str) -> Any:
     enclaves = in_order(value["enclave"] for value in values)
     hows = [how for how in _DASHES if any(value["how"] == how for value in values)]
     at = sorted({value["x"] for value in values})
-    legend = alt.Legend(title=None, orient="top", symbolType="stroke", symbolSize=300)
+    legend = alt.Legend(
+        title=None, orient="top", symbolType="stroke", symbolSize=300, symbolStrokeColor=INK
+    )
     return (
         alt.Chart(data(values))
         .mark_line(point=True)
