@@ -58,6 +58,7 @@ wildcard_constraints:
     machine=r"[0-9]+",
     code_base=r"[a-z0-9_]+",
     characterization=r"[a-z0-9_]+",
+    task_program=r"[a-z0-9_]+",
     image="python|pytorch|pytorch_larger",  # another archive in build/images is somebody's own
 
 
@@ -70,6 +71,7 @@ include: "rules/tune.smk"
 include: "rules/schedule.smk"
 include: "rules/growth.smk"
 include: "rules/characterize.smk"
+include: "rules/protect.smk"
 include: "rules/evaluate.smk"
 
 
@@ -81,6 +83,7 @@ localrules:
     schedule,
     growth,
     characterizations,
+    protect,
     evaluate,
 
 
@@ -123,6 +126,11 @@ rule growth:
 rule characterizations:
     input:
         characterized("runs.parquet"),
+
+
+rule protect:
+    input:
+        protected("runs.parquet"),
 
 
 rule evaluate:

@@ -11,6 +11,7 @@ import gpu_environment_table
 import gpu_table
 import image_table
 import schedule_table
+import secure_table
 import thesis_image_table
 import trust_table
 import tuning_table
@@ -24,6 +25,7 @@ SCHEDULE_BEGIN = "<!-- scheduling figures: made by readme.py -->"
 SCHEDULE_END = "<!-- end of scheduling figures -->"
 TRUST = ("<!-- trust: made by readme.py -->", "<!-- end of trust -->")
 TUNING = ("<!-- tuning: made by readme.py -->", "<!-- end of tuning -->")
+SECURE = ("<!-- secure tasks: made by readme.py -->", "<!-- end of secure tasks -->")
 STARTS = ("<!-- cold starts: made by readme.py -->", "<!-- end of cold starts -->")
 IMAGES = ("<!-- images: made by readme.py -->", "<!-- end of images -->")
 METHODS = ("<!-- methods: made by readme.py -->", "<!-- end of methods -->")
@@ -250,6 +252,8 @@ def main() -> None:
     schedules = schedule_table.rows()
     machines = _machines(schedule_table.RESULTS)
     text = _replaced(text, SCHEDULE_BEGIN, SCHEDULE_END, machines, schedules)
+    secure = _machines(secure_table.RESULTS)
+    text = _replaced(text, *SECURE, secure, secure_table.rows())
     trust = _machines(trust_table.RESULTS)
     text = _replaced(text, *TRUST, trust, trust_table.rows())
     images = [*image_table.rows(), *thesis_image_table.rows(), *gpu_environment_table.rows()]

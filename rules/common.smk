@@ -1,5 +1,6 @@
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from trimtab.config import dump, stages
@@ -297,6 +298,25 @@ def characterized(file):
     return expand(
         f"results/characterize/{{characterization}}/{{hardware}}/{file}",
         characterization=EXPERIMENT.characterizations,
+        hardware=EXPERIMENT.hardware,
+    )
+
+
+def protect_stage(wildcards):
+    protect = EXPERIMENT.protect
+    return stages.ProtectStage(
+        program=CONFIG.option("task_program", wildcards.task_program),
+        protect=replace(protect, programs=[]),
+        enclaves=CONFIG.options("enclave", protect.costs),
+        hardware=CONFIG.option("hardware", wildcards.hardware),
+    )
+
+
+def protected(file):
+    """A file of the stage `protect`, for every cell of the experiment."""
+    return expand(
+        f"results/protect/{{task_program}}/{{hardware}}/{file}",
+        task_program=EXPERIMENT.protect.programs,
         hardware=EXPERIMENT.hardware,
     )
 

@@ -17,6 +17,9 @@ rule resolved_config:
                 hardware=CONFIG.options("hardware", machines()),
                 policies=policies(),
                 tuners=CONFIG.options("tuner", EXPERIMENT.tune.tuners),
+                task_programs=CONFIG.options(
+                    "task_program", EXPERIMENT.protect.programs
+                ),
                 debloat=CONFIG.root.debloat,
                 profiling=CONFIG.root.profiling,
                 settle=CONFIG.root.settle,
@@ -61,6 +64,7 @@ rule evaluate_experiment:
         alone=inference_alone(),
         growths=growths(),
         characterizations=characterized("runs.parquet"),
+        protected=protected("runs.parquet"),
         code=code(
             "scripts/evaluate_experiment.py",
             "src/trimtab/evaluation/**/*.py",
@@ -105,6 +109,9 @@ rule evaluate_experiment:
                 hardware=CONFIG.options("hardware", machines()),
                 policies=policies(),
                 tuners=CONFIG.options("tuner", EXPERIMENT.tune.tuners),
+                task_programs=CONFIG.options(
+                    "task_program", EXPERIMENT.protect.programs
+                ),
             )
         ),
     shell:
@@ -112,5 +119,5 @@ rule evaluate_experiment:
         " --usages {input.usages:q} --manifests {input.manifests:q}"
         " --summaries {input.summaries:q} --traces {input.traces:q} --deflators {input.deflators:q}"
         " --tunings {input.tunings:q} --growths {input.growths:q} --fleets {input.fleets:q}"
-        " --characterizations {input.characterizations:q}"
+        " --characterizations {input.characterizations:q} --protected {input.protected:q}"
         " --output $(dirname {output.report:q}) > {log:q} 2>&1"

@@ -16,6 +16,7 @@ parser.add_argument("--tunings", type=Path, nargs="*", default=[], help="trials.
 parser.add_argument("--growths", type=Path, nargs="*", default=[], help="lines.parquet")
 parser.add_argument("--fleets", type=Path, nargs="*", default=[], help="fleet.json")
 parser.add_argument("--characterizations", type=Path, nargs="*", default=[], help="runs.parquet")
+parser.add_argument("--protected", type=Path, nargs="*", default=[], help="runs.parquet")
 parser.add_argument("--output", type=Path, required=True, help="folder of the results")
 arguments = parser.parse_args()
 
@@ -34,6 +35,7 @@ with supervised():
         arguments.growths,
         arguments.fleets,
         arguments.characterizations,
+        arguments.protected,
         arguments.output,
     )
     print(report)

@@ -11,7 +11,7 @@ static const char usage[] =
     "usage: trimtab-task-%s --size NUMBERS --block NUMBERS [--workers COUNT]\n"
     "  [--variant original|ompss|sgx|sgxo|esgx|esgxo] [--enclave process|pkeys|modelled]\n"
     "  [--costs CALL_S,BYTE_S,PAGE_S,PAGE_CACHE_BYTES: of a modelled enclave]\n"
-    "  [--record FILE: one JSON line for each task]\n";
+    "  [--record FILE: one JSON line for each task] [--marks: lines when tasks begin and end]\n";
 
 static const struct {
     const char *name;
@@ -69,7 +69,8 @@ struct options options_of(const char *application, int count, char *const *words
         {"size", required_argument, NULL, 's'},    {"block", required_argument, NULL, 'b'},
         {"workers", required_argument, NULL, 'w'}, {"variant", required_argument, NULL, 'v'},
         {"enclave", required_argument, NULL, 'e'}, {"costs", required_argument, NULL, 'c'},
-        {"record", required_argument, NULL, 'r'},  {NULL, 0, NULL, 0},
+        {"record", required_argument, NULL, 'r'},  {"marks", no_argument, NULL, 'm'},
+        {NULL, 0, NULL, 0},
     };
     struct options options = {.application = application,
                               .variant = "original",
@@ -88,6 +89,7 @@ struct options options_of(const char *application, int count, char *const *words
             case 'e': options.enclave = optarg; break;
             case 'c': options.costs = costs_of(&options, optarg); break;
             case 'r': options.record = optarg; break;
+            case 'm': options.marks = true; break;
             default: refuse(&options, "command line", "not understood");
         }
     if (optind < count) refuse(&options, words[optind], "not understood");

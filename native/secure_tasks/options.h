@@ -14,6 +14,7 @@ struct options {
     size_t size, block; /* of a side or a vector, in numbers; size is a multiple of block */
     unsigned workers;
     const char *record; /* a file for the task graph, or null */
+    bool marks;         /* whether to print a line when tasks begin and one when they end */
     struct enclave_costs costs;
     /* What the variant means. */
     bool tasks, protected, sealed;

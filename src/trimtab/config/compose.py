@@ -42,6 +42,7 @@ class Configurations:
         self._check_schedule()
         self._check_tune()
         self._check_characterizations()
+        self._check_protected()
 
     def option(self, group: str, name: str) -> Any:
         """Return what `conf/{group}/{name}.yaml` says, after the experiment and the overrides."""
@@ -190,6 +191,13 @@ class Configurations:
         """Raise ConfigError where a characterization, or a workload that it names, is wrong."""
         for name in self.root.experiment.characterizations:
             self.options("learning", self.option("characterization", name).workloads)
+
+    def _check_protected(self) -> None:
+        """Raise ConfigError where a task program, or an enclave whose costs are used, is wrong."""
+        protect = self.root.experiment.protect
+        if protect.programs:
+            self.options("task_program", protect.programs)
+            self.options("enclave", protect.costs)
 
     def inference_workload(self, name: str) -> Workload | None:
         """Return the workload that uses the model that the workload `name` trains, if it says so.

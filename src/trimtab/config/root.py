@@ -17,6 +17,7 @@ from trimtab.config.groups.learning.characterization import Characterization
 from trimtab.config.groups.learning.workload import LearningWorkload
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.policy import PolicyConfig
+from trimtab.config.groups.protection.task_program import TaskProgram
 from trimtab.config.groups.trace import TraceConfig
 from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.workload import Workload
@@ -80,6 +81,7 @@ class Root:
     learning: LearningWorkload
     characterization: Characterization
     enclave: Enclave
+    task_program: TaskProgram
     experiment: Experiment
     profiling: Profiling = about("The measured runs.", factory=Profiling)
     settle: Settle = about("The runs that show what is missed.", factory=Settle)

@@ -30,6 +30,8 @@ from trimtab.config.groups.learning.characterization import Characterization
 from trimtab.config.groups.learning.workload import LearningWorkload
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.policy import PolicyConfig
+from trimtab.config.groups.protection.protect import Protect
+from trimtab.config.groups.protection.task_program import TaskProgram
 from trimtab.config.groups.trace import TraceConfig
 from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.workload import Workload
@@ -160,6 +162,19 @@ class CharacterizeStage:
 
 
 @dataclass(config=CHECKED)
+class ProtectStage:
+    """What running a task program in enclaves depends on; `hardware` tells the power.
+
+    `enclaves` are those whose costs are simulated; `protect` names no programs.
+    """
+
+    program: TaskProgram
+    protect: Protect
+    enclaves: list[Enclave]
+    hardware: Hardware
+
+
+@dataclass(config=CHECKED)
 class EvaluateStage:
     """What the report of an experiment says of its cells."""
 
@@ -168,6 +183,7 @@ class EvaluateStage:
     hardware: list[Hardware]
     policies: list[PolicyConfig]
     tuners: list[TunerConfig]
+    task_programs: list[TaskProgram]
 
 
 @dataclass(config=CHECKED)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.config.stages import EvaluateStage
-from trimtab.evaluation.inputs.measurements import Inputs, WorkloadFacts
+from trimtab.evaluation.inputs.measurements import Inputs, TaskProgramFacts, WorkloadFacts
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.report.page import render
 from trimtab.evaluation.report.section import find_sections
@@ -24,6 +24,7 @@ def evaluate_experiment(
     growths: Sequence[Path],
     fleets: Sequence[Path],
     characterizations: Sequence[Path],
+    protected: Sequence[Path],
     destination: Path,
 ) -> Path:
     """Write the evaluation to `destination` and return its `report.html`, as `evaluate` does.
@@ -32,10 +33,10 @@ def evaluate_experiment(
     `summaries` the summary.json of scheduled cells, each among the other files of its cell;
     `traces` are trace.json, `deflators` deflator_{objective}.json, `tunings` the trials.parquet
     of tuned cells, `growths` lines.parquet, `fleets` the fleet.json of images that share layers,
-    `characterizations` runs.parquet of characterized workloads. The report's date is that of the
-    newest profile, or without any of the newest of the rest.
+    `characterizations` runs.parquet of characterized workloads, `protected` those of task programs.
+    The report's date is that of the newest profile, or without any of the newest of the rest.
     """
-    others = [*summaries, *tunings, *growths, *fleets, *characterizations]
+    others = [*summaries, *tunings, *growths, *fleets, *characterizations, *protected]
     newest = max(path.stat().st_mtime for path in usages or others)
     ran_on = [machine for machine in stage.hardware if machine.name in stage.experiment.hardware]
     return evaluate(
@@ -50,6 +51,13 @@ def evaluate_experiment(
             growths=tuple(growths),
             fleets=tuple(fleets),
             characterizations=tuple(characterizations),
+            protected=tuple(protected),
+            task_programs={
+                it.name: TaskProgramFacts(
+                    it.label or it.name, it.published, it.macro, it.size, it.block
+                )
+                for it in stage.task_programs
+            },
             tuners={tuner.name: tuner.label for tuner in stage.tuners},
             after={tuner.name: tuner.after for tuner in stage.tuners if tuner.after is not None},
             traces=tuple(traces),

@@ -351,3 +351,31 @@ NEVER_NULL = {
     *DEPENDENCES.names,
     *("end_s", "end", "busy_core_s", "down_s", "time_s", "pending", "running"),
 }
+
+# One row a run of a task program, or a simulation of the graph that it recorded. One that failed is
+# a row too; what it did not come to measure is null.
+PROTECTED_RUNS = pa.schema(
+    [
+        ("task_program", _text),
+        ("hardware", _text),
+        ("variant", _text),  # original | ompss | sgx | sgxo | esgx | esgxo
+        ("enclave", _text),  # process | pkeys | modelled, of a simulation conf/enclave; null: none
+        ("costs", _text),  # of a simulation and a modelled enclave: conf/enclave; else null
+        ("protection", _text),  # how a run was protected, in the program's words; null: not at all
+        ("workers", _int),
+        ("size", _int),
+        ("block", _int),
+        ("schedule_policy", _text),  # openmp of a run; breadth_first | ... of a simulation
+        ("repeat", _int),  # 0, 1, ...; of a simulation 0
+        ("complete", _bool),  # false: it failed
+        ("error", _text),  # why; empty for a complete one
+        ("tasks", _int),
+        ("enclave_calls", _int),
+        ("enclave_bytes", _int),  # into enclaves and out of them
+        ("run_s", _float),  # from the first task to the end of the last
+        ("energy_j", _float),  # meanwhile
+        ("energy_source", _text),  # measured | modelled | unknown (then the joules are null)
+        ("source", _text),  # of the run time: measured, or modelled of enclave and simulation
+        ("started", _text),  # ISO 8601, UTC; null of a simulation
+    ]
+)

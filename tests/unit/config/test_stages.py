@@ -28,7 +28,12 @@ def profile_stage(configurations: Configurations) -> ProfileStage:
 def test_what_was_dumped_loads_again(configurations: Configurations) -> None:
     root = configurations.root
     evaluated = EvaluateStage(
-        root.experiment, [root.workload], [root.hardware], [root.policy], [root.tuner]
+        root.experiment,
+        [root.workload],
+        [root.hardware],
+        [root.policy],
+        [root.tuner],
+        [root.task_program],
     )
     assert load(dump(evaluated), EvaluateStage) == evaluated
     debloated = DebloatStage("a", "b", ["9.0"], [root.workload], root.debloat)
@@ -46,7 +51,7 @@ def test_descriptions_change_no_stage_but_the_evaluation(configurations: Configu
     assert dump(slower) != dump(stage)
     root = configurations.root
     texts = {
-        dump(EvaluateStage(root.experiment, [workload], [root.hardware], [], []))
+        dump(EvaluateStage(root.experiment, [workload], [root.hardware], [], [], []))
         for workload in (stage.workload, reworded.workload)
     }
     assert len(texts) == 2
@@ -74,6 +79,7 @@ def test_resolved_shows_every_key(configurations: Configurations) -> None:
         hardware=[root.hardware],
         policies=[root.policy],
         tuners=[root.tuner],
+        task_programs=[root.task_program],
         debloat=root.debloat,
         profiling=root.profiling,
         settle=root.settle,

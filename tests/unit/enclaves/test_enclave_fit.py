@@ -167,3 +167,28 @@ def test_tasks_and_work_of_cholesky_are_those_of_its_loops() -> None:
 
 def test_matmul_is_every_multiplication() -> None:
     assert matmul(8, 4).operations == (8 * 4) ** 3
+
+
+def test_first_touches_are_calls_of_the_enclave_alone() -> None:
+    """Every page of Stream's three vectors once, and only where the enclave touches them first."""
+    load = APPLICATIONS["stream_barr"](4, 16)
+    assert load.first_touches * 4096 == 3 * 4 * 2**20 * 8
+    dearer = Model(replace(TRUE.machine, call_s=2 * TRUE.machine.call_s), TRUE.rates)
+    for variant, calls in (("ompss", 0.0), ("sgxo", load.tasks + load.first_touches)):
+        of_it = one("stream_barr", 4, 16, variant, 1)
+        added_s = dearer.run_times_s(of_it)[0] - TRUE.run_times_s(of_it)[0]
+        assert added_s == pytest.approx(calls * TRUE.machine.call_s, abs=1e-9)
+
+
+@pytest.mark.parametrize(("block", "misses"), [(256, False), (512, False), (1024, True)])
+def test_columns_of_blocks_that_fit_the_cache_wait_for_no_memory(block: int, misses: bool) -> None:
+    load = cholesky(2048, block)
+    assert (load.inside_bytes > 0) == misses
+    # A line for each pass at most, two numbers at least.
+    if misses:
+        assert 16 < load.inside_bytes / load.operations < 64
+
+
+def test_one_block_waits_for_a_line_each_pass() -> None:
+    load = cholesky(2048, 2048)  # POTRF alone
+    assert load.inside_bytes == pytest.approx(64 * load.operations)

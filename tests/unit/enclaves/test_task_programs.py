@@ -46,6 +46,15 @@ def test_other_blocks(program: str, block: int) -> None:
     assert run(program, "--size", 30, "--block", block, "--variant", "ompss", "--workers", 2)
 
 
+def test_marks_are_lines_before_and_after_the_tasks() -> None:
+    words = ["--size", 16, "--block", 8, "--variant", "ompss"]
+    done = run_path(native_path("trimtab-task-matmul"), *words, "--marks")
+    assert done.returncode == 0
+    *marks, line = done.stdout.splitlines()
+    assert marks == ["tasks begin", "tasks end"] and json.loads(line)["correct"] is True
+    assert len(run_path(native_path("trimtab-task-matmul"), *words).stdout.splitlines()) == 1
+
+
 def test_a_wrong_result_is_noticed(tmp_path: Path) -> None:
     """Of programs whose kernels are slightly wrong."""
     text = (SOURCES / "kernels.c").read_text()

@@ -17,6 +17,7 @@ from trimtab.config.fields import (
     SomeNames,
     about,
 )
+from trimtab.config.groups.protection.protect import Protect
 
 Platform = StrEnum("Platform", "SPARK SLURM")  # where cells can be run for real
 
@@ -131,6 +132,7 @@ class Experiment:
         "Names of files in `conf/characterization/`: what parameters do to learning on Spark.",
         factory=list,
     )
+    protect: Protect = about("The task programs that are protected.", factory=Protect)
     title: str = about("Heading of the report.", default="", report_only=True)
 
     @model_validator(mode="after")
@@ -141,13 +143,17 @@ class Experiment:
             or self.tune.tuners
             or self.growth
             or self.characterizations
+            or self.protect.programs
         ):
             expected = (
                 "at least one target with its workloads, a schedule, something to tune, a"
-                " code base whose growth is told, or a characterization"
+                " code base whose growth is told, a characterization, or a task program to protect"
             )
             raise InvalidValueError("targets", {}, expected)
-        if (self.targets or self.tune.tuners or self.characterizations) and not self.hardware:
+        on_hardware = (
+            self.targets, self.tune.tuners, self.characterizations, self.protect.programs
+        )  # fmt: skip
+        if any(on_hardware) and not self.hardware:
             raise InvalidValueError("hardware", [], "at least one name")
         return self
 

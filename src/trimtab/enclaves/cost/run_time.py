@@ -76,8 +76,9 @@ def run_times_s(set_ups: SetUps, machine: Machine, rates: dict[str, Rates]) -> A
 
     Work and overhead of the tasks take what Graham's bound says of that many cores, at least the
     time to create all tasks and the time to move their data; contention grows with the workers.
-    The enclave's code replaces the code outside: an operation takes the longer of both times. The
-    authors' data lie outside the enclave, so there are no page faults of its page cache.
+    The enclave's code replaces the code outside: an operation takes the longer of both times. A
+    page that it is the first to touch costs a call, as the kernel has to give it. The authors' data
+    lie outside the enclave, so there are no page faults of its page cache.
     """
     load, protected = set_ups.load, set_ups.protected
     outside_s, serial_s, shared_s = (
@@ -88,7 +89,9 @@ def run_times_s(set_ups: SetUps, machine: Machine, rates: dict[str, Rates]) -> A
     running_s = (
         load["operations"] * operation_s
         + set_ups.encrypted * load["encrypted_bytes"] * machine.encryption_s_per_byte
-        + load["tasks"] * (machine.task_s + protected * machine.call_s)
+        + load["tasks"] * machine.task_s
+        + protected * (load["tasks"] + load["first_touches"]) * machine.call_s
+        + protected * load["inside_bytes"] * machine.memory_s_per_byte
     )
     creating_s = load["tasks"] * machine.create_s
     span_s = running_s * load["span_share"]

@@ -42,12 +42,15 @@ def protected_s(task: Task, workers: int, enclave: Enclave, bound: Bound = Bound
     Raises UserError for no worker.
     """
     inside = threads_inside(workers, enclave)
-    call_s = _at(enclave.call_s, bound) + _at(enclave.contention_s, bound) * (inside - 1) * inside
+    call_s = (
+        cost_at(enclave.call_s, bound)
+        + cost_at(enclave.contention_s, bound) * (inside - 1) * inside
+    )
     return (
-        task.work_s * _at(enclave.work_factor, bound, none=1.0)
+        task.work_s * cost_at(enclave.work_factor, bound, none=1.0)
         + task.calls * call_s
-        + (task.in_bytes + task.out_bytes) * _at(enclave.encryption_s_per_byte, bound)
-        + page_faults(task, workers, enclave) * _at(enclave.page_fault_s, bound)
+        + (task.in_bytes + task.out_bytes) * cost_at(enclave.encryption_s_per_byte, bound)
+        + page_faults(task, workers, enclave) * cost_at(enclave.page_fault_s, bound)
     )
 
 
@@ -73,7 +76,8 @@ def page_faults(task: Task, workers: int, enclave: Enclave) -> float:
     return missing * task.working_set_bytes / cache.page_bytes
 
 
-def _at(cost: Cost | None, bound: Bound, none: float = 0.0) -> float:
+def cost_at(cost: Cost | None, bound: Bound, none: float = 0.0) -> float:
+    """Return a cost at one end of its range or at its best estimate; `none` where it has none."""
     if cost is None:
         return none
     typical = (cost.low + cost.high) / 2 if cost.typical is None else cost.typical

@@ -12,7 +12,7 @@ from trimtab.evaluation.inputs.tunings import TunedCell
 from trimtab.records.built_environment import BuiltEnvironment, CompressedEnvironment
 from trimtab.records.images.fleet import Fleet
 from trimtab.records.manifest import Manifest
-from trimtab.records.tables import CHARACTERIZATION_RUNS, FILES
+from trimtab.records.tables import CHARACTERIZATION_RUNS, FILES, PROTECTED_RUNS
 from trimtab.records.usage import Usage
 from trimtab.records.used import UsedCode
 from trimtab.records.verdict import Verdict
@@ -35,6 +35,21 @@ class WorkloadFacts:
 
 
 @dataclass(frozen=True)
+class TaskProgramFacts:
+    """What the configuration says of a task program for the report.
+
+    `published` is its name among the run times of SGX-OmpSs' authors, or empty; `macro` whether it
+    is a whole application; `size` and `block` are its own, beside which others are tried.
+    """
+
+    label: str
+    published: str = ""
+    macro: bool = False
+    size: int = 0
+    block: int = 0
+
+
+@dataclass(frozen=True)
 class Inputs:
     """The folders and the facts that a report is made from.
 
@@ -44,8 +59,9 @@ class Inputs:
     `trimtab probe` found. `tunings` are folders of `tune`, whose last names are tuner, workload,
     hardware and objective; `tuners` are the tuners' labels, and `after` names for some of them the
     tuner whose ground truth they began with. `growths` are lines.parquet of `growth`,
-    `fleets` fleet.json, in folders FLEET/HARDWARE, and `characterizations` runs.parquet of
-    `characterize`. `machine` and `date` say in words where and when the runs were made.
+    `fleets` fleet.json, in folders FLEET/HARDWARE, `characterizations` runs.parquet of
+    `characterize` and `protected` those of `protect`. `machine` and `date` say in words where and
+    when the runs were made.
     """
 
     experiment: str
@@ -58,6 +74,8 @@ class Inputs:
     growths: tuple[Path, ...] = ()
     fleets: tuple[Path, ...] = ()
     characterizations: tuple[Path, ...] = ()
+    protected: tuple[Path, ...] = ()
+    task_programs: Mapping[str, TaskProgramFacts] = field(default_factory=dict)
     tuners: Mapping[str, str] = field(default_factory=dict)
     after: Mapping[str, str] = field(default_factory=dict)
     deflators: tuple[Path, ...] = ()
@@ -143,6 +161,10 @@ class Measurements:
     # With the columns of CHARACTERIZATION_RUNS: all runs of all workloads.
     characterized: pd.DataFrame = field(
         default_factory=lambda: pd.DataFrame(columns=CHARACTERIZATION_RUNS.names)
+    )
+    # With the columns of PROTECTED_RUNS: all runs and simulations of all task programs.
+    protected: pd.DataFrame = field(
+        default_factory=lambda: pd.DataFrame(columns=PROTECTED_RUNS.names)
     )
 
     @property

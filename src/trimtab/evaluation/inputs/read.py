@@ -39,10 +39,11 @@ def load(inputs: Inputs) -> Measurements:
         or inputs.tunings
         or inputs.growths
         or inputs.characterizations
+        or inputs.protected
     ):
         raise UserError(
             f"experiment {inputs.experiment}: no debloated target, no schedule, nothing that was "
-            "tuned or characterized and no code base was given"
+            "tuned, characterized or protected and no code base was given"
         )
     profiles = [_profile(folder) for folder in inputs.profiles]
     targets = [_target(folder) for folder in inputs.debloats]
@@ -78,6 +79,7 @@ def load(inputs: Inputs) -> Measurements:
         tuple(growths),
         _fleets(inputs.fleets),
         _characterized(inputs.characterizations),
+        _protected(inputs.protected),
     )
 
 
@@ -154,6 +156,17 @@ def _characterized(paths: Iterable[Path]) -> pd.DataFrame:
     runs["workload"] = runs["workload"].mask(several, runs["workload"] + " on " + engines)
     keys = _keys(runs, "workload", "phase", "settings", "repeat")
     _refuse_twice("run of", keys)
+    return runs
+
+
+def _protected(paths: Sequence[Path]) -> pd.DataFrame:
+    frames = [_read_rows(path, tables.PROTECTED_RUNS) for path in paths]
+    if not frames:
+        return pd.DataFrame(columns=tables.PROTECTED_RUNS.names)
+    runs = pd.concat(frames, ignore_index=True)
+    names = ("variant", "enclave", "costs", "workers", "size", "block", "schedule_policy", "repeat")
+    keys = runs.fillna({"enclave": "", "costs": ""})
+    _refuse_twice("run of", _keys(keys, "task_program", "hardware", *names))
     return runs
 
 

@@ -163,8 +163,8 @@ def test_editing_what_is_tuned_profiles_and_debloats_nothing_again() -> None:
             lambda one: VerifyStage("a", [one], root.hardware, root.verify),
         ):
             assert dump(stage(after)) == dump(stage(before))
-        told = EvaluateStage(root.experiment, [after], [], [], [])
-        assert dump(told) != dump(EvaluateStage(root.experiment, [before], [], [], []))
+        told = EvaluateStage(root.experiment, [after], [], [], [], [])
+        assert dump(told) != dump(EvaluateStage(root.experiment, [before], [], [], [], []))
         assert load(dump(told), EvaluateStage).workloads == [after]
 
 

@@ -41,6 +41,14 @@ SCHEDULING = {
     "accuracy_loss": 3,
     "sprinting": 1,
 }
+PROTECTION = {
+    "protection_price": 7,
+    "protection_workers": 6,
+    "protection_policies": 1,
+    "protection_graph_size": 1,
+    "protection_input_size": 3,
+    "protection_macro": 3,
+}
 CHARACTERIZATION = {
     "application_metrics": 6,
     "platform_metrics": 12,
@@ -311,10 +319,18 @@ def test_values_of_chapter_5_are_those_stated(name: str, row: str, key: str, val
     assert entry.number(key) == value
 
 
+@pytest.mark.parametrize(("name", "rows"), PROTECTION.items())
+def test_what_chapter_8_states_is_whole(name: str, rows: int) -> None:
+    entries = published(name)
+    assert len(entries) == rows
+    assert all(entry.place.startswith("Section 8.") for entry in entries)
+    assert places(name).startswith("Figure 8.")
+
+
 def test_every_file_of_the_folder_is_asked_for() -> None:
     held = {yaml.safe_load(path.read_text()).get("holds") for path in FOLDER.glob("*/*.yaml")}
     known = {*WORKLOADS, *OTHERS, *FIGURES, *SCHEDULING, *CHARACTERIZATION, *OF_IMAGES}
-    known |= {"tuning", "multi_tenant"}
+    known |= {"tuning", "multi_tenant", *PROTECTION}
     assert held == {None, *known}
 
 

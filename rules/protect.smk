@@ -1,0 +1,19 @@
+rule protect_program:
+    input:
+        code=code("scripts/protect.py", "src/trimtab/enclaves/simulation/policies/*.py"),
+    output:
+        runs="results/protect/{task_program}/{hardware}/runs.parquet",
+    log:
+        "logs/protect/{task_program}/{hardware}.log",
+    benchmark:
+        "results/benchmarks/protect/{task_program}/{hardware}.tsv"
+    threads: EVERY_CORE
+    resources:
+        mem_mb=4000,
+        runtime=6 * 60,
+        gpu=0,
+    params:
+        cfg=lambda wildcards: dump(protect_stage(wildcards)),
+    shell:
+        "exec python scripts/protect.py --config {params.cfg:q}"
+        " --output $(dirname {output.runs:q}) > {log:q} 2>&1"

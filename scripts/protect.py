@@ -1,0 +1,18 @@
+"""Rule protect_program: a task program in enclaves, run here and simulated."""
+
+import argparse
+from pathlib import Path
+
+from trimtab.supervision import supervised
+
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--config", required=True, help="a ProtectStage as JSON")
+parser.add_argument("--output", type=Path, required=True, help="folder of runs.parquet")
+arguments = parser.parse_args()
+
+with supervised():
+    from trimtab.config.stages import ProtectStage, load
+    from trimtab.protection.protect import protect
+
+    stage = load(arguments.config, ProtectStage)
+    protect(stage, arguments.output, lambda text: print(text, flush=True))

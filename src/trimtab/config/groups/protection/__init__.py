@@ -1,0 +1,1 @@
+"""Task programs that are protected, and what of them an experiment runs."""

@@ -1,0 +1,1 @@
+"""Secure task graphs: what protection costs task programs, and what parallel tasks win back."""

@@ -1,0 +1,159 @@
+"""What the sections about secure task graphs share."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from trimtab.evaluation.inputs.measurements import TaskProgramFacts
+from trimtab.evaluation.report.section import Chapter, Section
+from trimtab.evaluation.report.tables import MEASURED, MODELLED, Column, Row, number
+
+PROTECTION = Chapter("protection", "Secure task graphs", "Secure tasks")
+PROGRAM = (Column("name", "Program"),)
+RUN = (
+    Column("variant", "Variant"),
+    Column("enclave", "Enclave"),
+    Column("how", "How"),
+    Column("workers", "Workers", 0),
+)
+RUN_TIME = Column("run_s", "Run time, s", 4, ("run_low_s", "run_high_s"))
+DETAILS = Column("details", "Remark")
+NO_ENCLAVE = "none"
+RUN_HERE, SIMULATED, AUTHORS = "run here", "simulated", "authors"
+VARIANTS = ("original", "ompss", "sgx", "sgxo", "esgx", "esgxo")
+WITH_TASKS = ("ompss", "sgxo", "esgxo")
+_OPENMP = "openmp"
+_SET_UP = (
+    "task_program", "hardware", "variant", "enclave", "how", "workers", "size", "block",
+    "schedule_policy",
+)  # fmt: skip
+
+
+class ProtectionSection(Section):
+    """A section about task programs that were run and simulated in enclaves."""
+
+    chapter: ClassVar[Chapter | None] = PROTECTION
+
+    @property
+    def applies(self) -> bool:
+        """Whether any task program was protected."""
+        return not self.measurements.protected.empty
+
+    @cached_property
+    def set_ups(self) -> pd.DataFrame:
+        """A row for each set-up: medians of its runs that ended well.
+
+        Beside the columns that tell it: name, tasks, run_s with its ends run_low_s and run_high_s,
+        energy_j, energy_source and source. `enclave` is "none" outside; `how` it came about is
+        "run here" or "simulated".
+        """
+        return medians(self.measurements.protected, self.measurements.inputs.task_programs)
+
+    def own(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return those of `rows` of a program's own size and block, and of no whole application."""
+        facts = {name: self.facts(name) for name in rows["task_program"].unique()}
+        keep = [
+            (size, block) == (facts[name].size, facts[name].block) and not facts[name].macro
+            for name, size, block in zip(
+                rows["task_program"], rows["size"], rows["block"], strict=True
+            )
+        ]
+        return rows[keep]
+
+    def facts(self, program: str) -> TaskProgramFacts:
+        """Return what is known of a program."""
+        known = self.measurements.inputs.task_programs
+        return known.get(program, TaskProgramFacts(program))
+
+    @cached_property
+    def published_names(self) -> dict[str, str]:
+        """The labels of the programs by their name among the authors' run times."""
+        facts = self.measurements.inputs.task_programs.values()
+        return {it.published: it.label for it in facts if it.published}
+
+    @cached_property
+    def first_policy(self) -> str:
+        """The policy of simulations where one is shown only: the first that was asked for."""
+        policies = self.measurements.protected["schedule_policy"]
+        return next((name for name in policies if name != _OPENMP), _OPENMP)
+
+    def of_one_policy(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """Return runs, and simulations under the first policy."""
+        return rows[rows["schedule_policy"].isin([_OPENMP, self.first_policy])]
+
+
+def medians(runs: pd.DataFrame, facts: Mapping[str, TaskProgramFacts]) -> pd.DataFrame:
+    """Return a row for each set-up of `runs`, which has the columns of PROTECTED_RUNS."""
+    complete = runs[runs["complete"].astype(bool)]
+    how = complete["schedule_policy"].map(lambda name: RUN_HERE if name == _OPENMP else SIMULATED)
+    waits = (how == RUN_HERE) & complete["costs"].notna()
+    enclave = complete["enclave"].astype(object).where(complete["enclave"].notna(), NO_ENCLAVE)
+    enclave = enclave.mask(waits, enclave.astype(str) + " (" + complete["costs"].astype(str) + ")")
+    grouped = complete.assign(how=how, enclave=enclave).groupby(list(_SET_UP), sort=False)
+    found = grouped.agg(
+        tasks=("tasks", "first"),
+        runs=("run_s", "size"),
+        run_s=("run_s", "median"),
+        run_low_s=("run_s", "min"),
+        run_high_s=("run_s", "max"),
+        energy_j=("energy_j", "median"),
+        energy_source=("energy_source", _worst),
+        source=("source", "first"),
+    ).reset_index()
+    names = [facts[name].label if name in facts else name for name in found["task_program"]]
+    return found.assign(name=names)
+
+
+def row_of(set_up: Any, **more: Any) -> dict[str, Any]:
+    """Return the cells of a set-up, a named tuple of `set_ups`, as a row of a table."""
+    keys = ("name", "hardware", "variant", "enclave", "how", "schedule_policy", "source")
+    return {
+        **{key: getattr(set_up, key) for key in keys},
+        **{key: int(getattr(set_up, key)) for key in ("workers", "size", "block", "tasks")},
+        **{key: float(getattr(set_up, key)) for key in ("run_s", "run_low_s", "run_high_s")},
+        "energy_j": number(set_up.energy_j),
+        "energy_source": set_up.energy_source,
+        **more,
+    }
+
+
+def change_pct(value: float | None, base: float | None) -> float | None:
+    """Return by how many per cent `value` differs from `base`, below 0 for less, or None."""
+    return 100 * (value / base - 1) if base and value is not None else None
+
+
+def with_change(
+    rows: Iterable[dict[str, Any]], same: tuple[str, ...], is_base: tuple[str, Any]
+) -> Iterator[Row]:
+    """Yield rows with `change_pct` and `energy_change_pct`, from the base with equal `same` keys.
+
+    A base has this value of this key, or, where the value is `min`, the least. One without a base
+    has no change.
+    """
+    listed = list(rows)
+    key, value = is_base
+    bases: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in listed:
+        of_it = tuple(row.get(name) for name in same)
+        if value is min:
+            if of_it not in bases or row[key] < bases[of_it][key]:
+                bases[of_it] = row
+        elif row[key] == value:
+            bases.setdefault(of_it, row)
+    for row in listed:
+        base = bases.get(tuple(row.get(name) for name in same), {})
+        yield {
+            **row,
+            "change_pct": change_pct(row["run_s"], base.get("run_s")),
+            "energy_change_pct": change_pct(row.get("energy_j"), base.get("energy_j")),
+        }
+
+
+def _worst(sources: "pd.Series[Any]") -> str:
+    """Return measured only where every joule was, modelled where any is known, else unknown."""
+    known = set(sources.dropna()) - {"unknown"}
+    if not known:
+        return "unknown"
+    return MEASURED if known == {MEASURED} else MODELLED

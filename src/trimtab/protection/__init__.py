@@ -1,0 +1,1 @@
+"""Task programs in enclaves: run here, and their graphs simulated in the enclaves of others."""
