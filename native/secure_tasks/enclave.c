@@ -52,7 +52,7 @@ static const char *const messages[ENCLAVE_ERRORS] = {
     [ENCLAVE_NO_CIPHER] = "built without OpenSSL: make deps-openssl; enclaves of the kind sgx "
                           "have no cipher",
     [ENCLAVE_NO_SDK] = "built without Intel's SGX SDK, which has include/sgx_urts.h: install it, set "
-                       "SGX_SDK to its folder and run make native; this kind is untested",
+                       "SGX_SDK to its folder and run make native; this kind is untested on hardware",
     [ENCLAVE_SYSTEM] = "the kernel refused memory or a process",
 };
 

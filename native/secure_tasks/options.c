@@ -12,7 +12,7 @@ static const char usage[] =
     "  [--variant original|ompss|sgx|sgxo|esgx|esgxo] [--enclave process|pkeys|modelled|sgx]\n"
     "  [--costs CALL_S,BYTE_S,PAGE_S,PAGE_CACHE_BYTES: of a modelled enclave]\n"
     "  [--record FILE: one JSON line for each task]\n"
-    "sgx, with Intel's SDK alone, is untested.\n";
+    "Enclaves of the kind sgx need Intel's SDK, and are untested on hardware.\n";
 
 static const struct {
     const char *name;

@@ -1,5 +1,5 @@
-/* An enclave of Intel SGX, by Intel's SDK. UNTESTED: nobody of the project has run it on such a
- * processor. Without the SDK it is refused.
+/* An enclave of Intel SGX, by Intel's SDK. UNTESTED on hardware: it ran in the SDK's
+ * simulation alone. Without the SDK it is refused.
  *
  * sgx/ has what runs inside. The enclave is a file beside the program, which the build has signed. */
 #define _GNU_SOURCE

@@ -1,4 +1,5 @@
-# Enclaves of Intel's SGX SDK: the bridges, the enclave, its signature. UNTESTED on such a processor.
+# Enclaves of Intel's SGX SDK: the bridges, the enclave, its signature. UNTESTED on hardware; SGX_MODE=SIM
+# simulates it.
 SGX_SIMULATED := $(if $(filter-out HW,$(SGX_MODE)),_sim)
 SGX_BUILD := $(OUT)/sgx
 SGX_EDL := secure_tasks/sgx/enclave.edl
@@ -38,6 +39,7 @@ $(SGX_BUILD)/key.pem:
 	@openssl genrsa -out $@ -3 3072 2> /dev/null
 
 $(OUT)/trimtab-enclave.signed.so: $(SGX_BUILD)/trimtab-enclave.so $(SGX_BUILD)/key.pem secure_tasks/sgx/enclave.config.xml
-	@echo "build $(notdir $@), which is untested"
+	@echo "build $(notdir $@), which is untested on hardware"
 	@$(SGX_SDK)/bin/x64/sgx_sign sign -key $(SGX_BUILD)/key.pem -enclave $< -out $@ \
-	  -config secure_tasks/sgx/enclave.config.xml > /dev/null
+	  -config secure_tasks/sgx/enclave.config.xml > $(SGX_BUILD)/sign.log 2>&1 || \
+	  { cat $(SGX_BUILD)/sign.log; exit 1; }

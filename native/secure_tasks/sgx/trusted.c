@@ -1,4 +1,5 @@
-/* Inside of an enclave of Intel SGX. UNTESTED: nobody of the project has run it on such a processor.
+/* Inside of an enclave of Intel SGX. UNTESTED on hardware: it ran in the SDK's simulation
+ * alone.
  *
  * Functions are those of kernels.c that were linked into the enclave, and so are part of what it is
  * measured by: pointers of the caller's are not believed, and neither is its choice of a thread. */

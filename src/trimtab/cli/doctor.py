@@ -92,7 +92,7 @@ _PARTS: list[tuple[str, Callable[[], bool], str]] = [
      "make deps-openssl: task programs encrypt what goes into enclaves with it"),
     ("Intel's SGX SDK", _has_sgx_sdk,
      "task programs have enclaves without hardware; with it, SGX_SDK set to its folder, and make"
-     " native, also those of kind sgx, which are untested"),
+     " native, also those of kind sgx, which are untested on hardware"),
     ("debootstrap", lambda: shutil.which("debootstrap") is not None,
      "make deps-docker: the images of the benchmarks are built with it"),
     ("root", lambda: os.geteuid() == 0,

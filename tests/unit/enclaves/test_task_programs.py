@@ -25,7 +25,7 @@ PROTECTED = [
     (variant, enclave, workers)
     for enclave in ("process", "pkeys", "modelled")
     for variant, workers in (("sgx", 1), ("sgxo", 3), ("esgx", 1), ("esgxo", 3))
-]
+] + [("sgx", "sgx", 1), ("sgxo", "sgx", 3)]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
