@@ -20,8 +20,9 @@ def decoded(cells: Any) -> tuple[Any, Any, Any]:
     batch, _, rows, columns = cells.shape
     cells = cells.permute(0, 2, 3, 1)
     numbers = cells[..., : 5 * BOXES].reshape(batch, rows, columns, BOXES, 5).sigmoid()
-    x = (numbers[..., 0] + torch.arange(columns, dtype=cells.dtype)[None, None, :, None]) / columns
-    y = (numbers[..., 1] + torch.arange(rows, dtype=cells.dtype)[None, :, None, None]) / rows
+    column, row = (torch.arange(count).to(cells) for count in (columns, rows))
+    x = (numbers[..., 0] + column[None, None, :, None]) / columns
+    y = (numbers[..., 1] + row[None, :, None, None]) / rows
     boxes = torch.stack([x, y, numbers[..., 2], numbers[..., 3]], dim=-1)
     return boxes, numbers[..., 4], cells[..., 5 * BOXES :].softmax(dim=-1)
 

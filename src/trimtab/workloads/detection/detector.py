@@ -9,13 +9,13 @@ import torch
 from trimtab.workloads.common import network_file, program
 from trimtab.workloads.common.classification import scaled
 from trimtab.workloads.common.command import mark_epoch, mark_first_iteration
+from trimtab.workloads.common.program import load_weights, save_weights
 from trimtab.workloads.data import InputError, scenes
 from trimtab.workloads.detection.boxes import LEAST_SCORE, MOST_OVERLAP, found, overlap
 from trimtab.workloads.detection.loss import loss_of
 from trimtab.workloads.detection.net import BOXES, STRIDE, WIDTH, build
 
-_TEST = 16  # scenes
-_SAVED = 4  # of them, with a network
+_TEST = 16  # scenes, which go with a saved network, too
 
 
 def run(options: Namespace) -> dict[str, Any]:
@@ -25,18 +25,22 @@ def run(options: Namespace) -> dict[str, Any]:
     train = scenes.draw(options.scenes, options.side, options.seed)
     test = scenes.draw(_TEST, options.side, options.seed + 1)
     model = build(scenes.CLASSES, options.width)
-    losses = _train(model, train, options)
+    weights = load_weights(model, options)
+    model.to(options.device)
+    losses = _train(model, train, options) if options.phase == "train" else []
+    save_weights(model, options)
     model.eval()
-    images = scaled(torch.from_numpy(test.images))
+    images = scaled(torch.from_numpy(test.images)).to(options.device)
     with torch.inference_mode():
-        cells = model(images)
+        cells = model(images).cpu()
     boxes, labels = torch.from_numpy(test.boxes), torch.from_numpy(test.labels)
     right, all_found = _right(found(cells, LEAST_SCORE, MOST_OVERLAP), boxes, labels)
     if options.save_network is not None:
-        save_network(options.save_network, model, images[:_SAVED])
+        save_network(options.save_network, model, images.cpu())
     return {
         "data": {"name": "digits on photographs", "source": scenes.source()},
         "parameters": sum(parameter.numel() for parameter in model.parameters()),
+        "weights": weights,
         "train_loss": losses,
         "test_loss": loss_of(cells, boxes, labels).item(),
         "test_objects": labels.numel(),
@@ -52,13 +56,13 @@ def _train(model: Any, train: scenes.Scenes, options: Namespace) -> list[float]:
         total = 0.0
         for first in range(0, options.scenes, options.batch_size):
             some = slice(first, first + options.batch_size)
-            images = scaled(torch.from_numpy(train.images[some]))
+            images = scaled(torch.from_numpy(train.images[some])).to(options.device)
             boxes, labels = (
                 torch.from_numpy(train.boxes[some]),
                 torch.from_numpy(train.labels[some]),
             )
             optimiser.zero_grad()
-            loss = loss_of(model(images), boxes, labels)
+            loss = loss_of(model(images), boxes.to(images.device), labels.to(images.device))
             loss.backward()
             optimiser.step()
             total += loss.item() * len(images)

@@ -19,7 +19,7 @@ def loss_of(cells: Any, boxes: Any, labels: Any) -> Any:
     """
     predicted, sure, chances = decoded(cells)
     batch, rows, columns = predicted.shape[:3]
-    image = torch.arange(batch)[:, None].expand(labels.shape)
+    image = torch.arange(batch, device=cells.device)[:, None].expand(labels.shape)
     column = (boxes[..., 0] * columns).long().clamp(max=columns - 1)
     row = (boxes[..., 1] * rows).long().clamp(max=rows - 1)
     candidates = predicted[image, row, column]
@@ -29,7 +29,7 @@ def loss_of(cells: Any, boxes: Any, labels: Any) -> Any:
     nothing = torch.ones_like(sure)
     nothing[at] = 0
     box = predicted[at]
-    places = (box[..., :2] - boxes[..., :2]) * torch.tensor([columns, rows])
+    places = (box[..., :2] - boxes[..., :2]) * cells.new_tensor([columns, rows])
     sizes = box[..., 2:].sqrt() - boxes[..., 2:].sqrt()
     is_object = sure[at] - overlaps.gather(2, best[..., None])[..., 0]
     of_class = torch.nn.functional.one_hot(labels, chances.shape[-1])
