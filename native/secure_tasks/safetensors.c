@@ -45,7 +45,8 @@ static bool take_number(struct cursor *cursor, size_t *number) {
     const char *begin = cursor->at;
     for (*number = 0; cursor->at < cursor->end && *cursor->at >= '0' && *cursor->at <= '9';
          cursor->at++) {
-        if (cursor->at - begin == MOST_DIGITS) return false;
+        /* As in JSON, no number has a zero before it. */
+        if (cursor->at - begin == MOST_DIGITS || (cursor->at > begin && *begin == '0')) return false;
         *number = 10 * *number + (size_t)(*cursor->at - '0');
     }
     return cursor->at > begin;
@@ -128,10 +129,22 @@ static const char *tensor_read(struct cursor *cursor, struct tensor *tensor, str
     return shape_refused(tensor, range);
 }
 
+/* Tensors tile the data: one begins where another one ends. */
+static bool tile(const struct tensors *tensors, const char *data, size_t data_bytes) {
+    const char *end = data;
+    for (unsigned found = 0; found < tensors->count; found++) {
+        unsigned next = 0;
+        while (next < tensors->count && (const char *)tensors->of[next].data != end) next++;
+        if (next == tensors->count) return false;
+        end += tensors->of[next].numbers * sizeof(float);
+    }
+    return end == data + data_bytes;
+}
+
 static const char *tensors_of(struct cursor *cursor, const char *data, size_t data_bytes,
                               struct tensors *tensors) {
-    size_t sum = 0;
-    if (!take(cursor, '{')) return not_header;
+    if (cursor->at == cursor->end || *cursor->at != '{') return not_header;
+    cursor->at++;
     do {
         struct tensor tensor = {0};
         struct range range;
@@ -147,13 +160,12 @@ static const char *tensors_of(struct cursor *cursor, const char *data, size_t da
         if (tensors->count == TENSORS_MOST) return "more than 64 tensors";
         if (range.end > data_bytes) return "cut off: a tensor lies beyond its end";
         tensor.data = (const float *)(const void *)(data + range.begin);
-        sum += range.end - range.begin;
         tensors->of[tensors->count++] = tensor;
     } while (take(cursor, ','));
     if (!take(cursor, '}')) return not_header;
     skip_spaces(cursor);
     if (cursor->at < cursor->end) return not_header;
-    return sum == data_bytes ? NULL : "it has bytes of no tensor, or of several";
+    return tile(tensors, data, data_bytes) ? NULL : "it has bytes of no tensor, or of several";
 }
 
 const char *tensors_read(const char *file, size_t bytes, struct tensors *tensors) {
