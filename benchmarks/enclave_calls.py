@@ -22,7 +22,8 @@ from trimtab.native import PROJECT, native_path
 
 SOURCES = PROJECT / "native/secure_tasks"
 PARTS = (
-    "enclave", "inside", "sealing", "secret_memory", "confine", "process", "pkeys", "modelled"
+    "enclave", "inside", "sealing", "secret_memory", "confine", "process", "pkeys", "modelled",
+    "sgx",
 )  # fmt: skip
 CALLS = {"pkeys": 100_000, "process": 5_000}
 BARS_US = {"pkeys": 0.5, "process": 10.0}

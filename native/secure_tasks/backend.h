@@ -18,6 +18,6 @@ struct backend {
     void (*destroy)(void *state);
 };
 
-extern const struct backend backend_process, backend_pkeys, backend_modelled;
+extern const struct backend backend_process, backend_pkeys, backend_modelled, backend_sgx;
 
 #endif

@@ -95,7 +95,7 @@ static bool equal(const double *numbers, const double *a, size_t size, size_t i,
 }
 
 int main(int count, char **words) {
-    struct options options = options_of("cholesky", count, words);
+    struct options options = options_of("cholesky", false, count, words);
     side = options.block;
     tiles = options.size / side;
     uint32_t blocks = tile(tiles, 0);

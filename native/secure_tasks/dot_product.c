@@ -28,7 +28,7 @@ static double *random_block(struct blocks *blocks, uint32_t block, double *numbe
 }
 
 int main(int count, char **words) {
-    struct options options = options_of("dot_product", count, words);
+    struct options options = options_of("dot_product", false, count, words);
     parts = (uint32_t)(options.size / options.block);
     run_prepare(&options, 2 * options.block + 1, 3 * parts);
     left = blocks_new(parts, options.block);

@@ -25,7 +25,7 @@ static struct place places[PLACES];
 static pthread_mutex_t creation = PTHREAD_MUTEX_INITIALIZER;
 
 static const struct backend *const backends[] = {
-    &backend_process, &backend_pkeys, &backend_modelled,
+    &backend_process, &backend_pkeys, &backend_modelled, &backend_sgx,
 };
 
 static const char *const messages[ENCLAVE_ERRORS] = {
@@ -42,13 +42,17 @@ static const char *const messages[ENCLAVE_ERRORS] = {
     [ENCLAVE_BUSY] = "a thread is still in the enclave",
     [ENCLAVE_BLOCK] = "the enclave was created for fewer sealed blocks",
     [ENCLAVE_ALTERED] = "a ciphertext was altered, belongs to another block, or is not its latest",
-    [ENCLAVE_DIED] = "the enclave's process has ended; destroy it and create another",
+    [ENCLAVE_DIED] = "the enclave has ended, or its process; destroy it and create another",
     [ENCLAVE_FAILED] = "the function refused its buffers",
-    [ENCLAVE_KIND] = "no kind of enclave has this name: there are process, pkeys and "
-                     "modelled",
+    [ENCLAVE_KIND] = "no kind of enclave has this name: there are process, pkeys, "
+                     "modelled and sgx",
     [ENCLAVE_UNSUPPORTED] = "this machine lacks what this kind of enclave needs: protection keys "
-                            "(pku in /proc/cpuinfo) for pkeys, seccomp for process",
-    [ENCLAVE_NO_CIPHER] = "built without OpenSSL: make deps-openssl",
+                            "(pku in /proc/cpuinfo) for pkeys, seccomp for process, SGX and its "
+                            "driver for sgx",
+    [ENCLAVE_NO_CIPHER] = "built without OpenSSL: make deps-openssl; enclaves of the kind sgx "
+                          "have no cipher",
+    [ENCLAVE_NO_SDK] = "built without Intel's SGX SDK, which has include/sgx_urts.h: install it, set "
+                       "SGX_SDK to its folder and run make native; this kind is untested on hardware",
     [ENCLAVE_SYSTEM] = "the kernel refused memory or a process",
 };
 

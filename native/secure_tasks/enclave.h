@@ -12,7 +12,7 @@
 enum {
     ENCLAVE_MOST_THREADS = 32,
     ENCLAVE_MOST_FUNCTIONS = 16,
-    ENCLAVE_MOST_ARGUMENTS = 4,
+    ENCLAVE_MOST_ARGUMENTS = 5,
     ENCLAVE_MOST_BLOCKS = 1 << 22,
     ENCLAVE_KEY_BYTES = 32,
     ENCLAVE_TAG_BYTES = 16,
@@ -30,11 +30,12 @@ enum enclave_error {
     ENCLAVE_BUSY,        /* destroyed while a thread is inside */
     ENCLAVE_BLOCK,       /* no block of this number */
     ENCLAVE_ALTERED,     /* ciphertext that is not the block's latest */
-    ENCLAVE_DIED,        /* the process of the enclave has ended */
+    ENCLAVE_DIED,        /* the enclave, or its process, has ended */
     ENCLAVE_FAILED,      /* the function itself refused */
     ENCLAVE_KIND,        /* no kind of this name in this build */
     ENCLAVE_UNSUPPORTED, /* this machine lacks what the kind needs */
-    ENCLAVE_NO_CIPHER,   /* this build lacks OpenSSL */
+    ENCLAVE_NO_CIPHER,   /* this build lacks OpenSSL, or the kind has no cipher */
+    ENCLAVE_NO_SDK,      /* this build lacks Intel's SGX SDK */
     ENCLAVE_SYSTEM,      /* the kernel refused memory or a process */
     ENCLAVE_ERRORS
 };
@@ -62,7 +63,7 @@ struct enclave_costs {
 };
 
 struct enclave_options {
-    const char *kind; /* "process", "pkeys" or "modelled" */
+    const char *kind; /* "process", "pkeys", "modelled" or "sgx" */
     const enclave_function *functions;
     unsigned function_count;
     size_t memory_bytes; /* at most, in all; threads have equal parts of it for their buffers */

@@ -1,7 +1,10 @@
 #include "kernels.h"
 
 #include <math.h>
-#include <stdbool.h>
+
+#include "convolution.h"
+#include "detection.h"
+#include "numbers.h"
 
 /* The side of a square tile of so many bytes; 0 where there is none. */
 static size_t side_of(size_t bytes) {
@@ -14,13 +17,6 @@ static bool fit(const size_t bytes[], unsigned count, unsigned expected) {
     for (unsigned i = 1; i < count; i++)
         if (bytes[i] != bytes[0]) return false;
     return true;
-}
-
-static double product(const double *x, const double *y, size_t count) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t i = 0; i < count; i++) sum += x[i] * y[i];
-    return sum;
 }
 
 static int potrf(void *const data[], const size_t bytes[], unsigned count) {
@@ -125,10 +121,22 @@ static int triad(void *const data[], const size_t bytes[], unsigned count) {
 const enclave_function kernels[KERNELS] = {
     [POTRF] = potrf, [TRSM] = trsm, [SYRK] = syrk, [GEMM] = gemm,   [MULTIPLY] = multiply,
     [DOT] = dot,     [COPY] = copy, [SCALE] = scale, [ADD] = add, [TRIAD] = triad,
+    [CONVOLVE] = convolve,
+    [CONVOLVE_FIRST] = convolve_first,
+    [CONVOLVE_MIDDLE] = convolve_middle,
+    [CONVOLVE_LAST] = convolve_last,
+    [COLLECT] = collect,
+    [SUPPRESS] = suppress,
 };
 
 const char *const kernel_names[KERNELS] = {
     [POTRF] = "potrf",       [TRSM] = "trsm", [SYRK] = "syrk", [GEMM] = "gemm",
     [MULTIPLY] = "multiply", [DOT] = "dot",   [COPY] = "copy", [SCALE] = "scale",
     [ADD] = "add",           [TRIAD] = "triad",
+    [CONVOLVE] = "convolve",
+    [CONVOLVE_FIRST] = "convolve_first",
+    [CONVOLVE_MIDDLE] = "convolve_middle",
+    [CONVOLVE_LAST] = "convolve_last",
+    [COLLECT] = "collect",
+    [SUPPRESS] = "suppress",
 };

@@ -1,5 +1,5 @@
 /* The functions that tasks run, inside an enclave or outside: on whole square tiles of doubles in
- * row order, or on vectors. Each refuses buffers whose sizes do not fit together. */
+ * row order, on vectors, or on images. Each refuses buffers whose sizes do not fit together. */
 #ifndef TRIMTAB_KERNELS_H
 #define TRIMTAB_KERNELS_H
 
@@ -16,6 +16,13 @@ enum kernel {
     SCALE,    /* x, y: y := 3 x */
     ADD,      /* x, y, z: z := x + y */
     TRIAD,    /* x, y, z: z := x + 3 y */
+    /* Layers of networks and what they found: convolution.h, detection.h. */
+    CONVOLVE,
+    CONVOLVE_FIRST,
+    CONVOLVE_MIDDLE,
+    CONVOLVE_LAST,
+    COLLECT,
+    SUPPRESS,
     KERNELS
 };
 

@@ -57,7 +57,7 @@ static bool equal_tiles(const struct blocks *blocks, const double *matrix, size_
 }
 
 int main(int count, char **words) {
-    struct options options = options_of("matmul", count, words);
+    struct options options = options_of("matmul", false, count, words);
     size_t size = options.size;
     side = options.block;
     tiles = size / side;

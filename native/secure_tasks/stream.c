@@ -25,7 +25,7 @@ static bool equal(const struct blocks *blocks, const double *all, double *number
 }
 
 int stream_main(const char *application, void (*submit_all)(void), int count, char **words) {
-    struct options options = options_of(application, count, words);
+    struct options options = options_of(application, false, count, words);
     size_t size = options.size, block = options.block;
     stream.parts = (uint32_t)(size / block);
     run_prepare(&options, 3 * block, 3 * stream.parts);

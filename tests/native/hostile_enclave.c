@@ -100,6 +100,8 @@ static void use_wrong_options(void) {
     struct enclave_options options = usual();
     options.kind = "none";
     expect("unknown kind", enclave_create(&options, &enclave), ENCLAVE_KIND);
+    options.kind = "sgx";
+    expect("kind without its SDK", enclave_create(&options, &enclave), ENCLAVE_NO_SDK);
     options = usual(), options.threads = 0;
     expect("no threads", enclave_create(&options, &enclave), ENCLAVE_THREADS);
     options.threads = ENCLAVE_MOST_THREADS + 1;

@@ -42,6 +42,11 @@ def _has_counters() -> bool:
         return not counters.missing
 
 
+def _has_sgx_sdk() -> bool:
+    sdk = os.environ.get("SGX_SDK", "/opt/intel/sgxsdk")
+    return Path(sdk, "include/sgx_urts.h").exists()
+
+
 def _gcc() -> bool:
     return shutil.which("gcc") is not None
 
@@ -85,6 +90,9 @@ _PARTS: list[tuple[str, Callable[[], bool], str]] = [
      "make deps-sif: images of Apptainer (SIF) are read and written with it"),
     ("OpenSSL's headers", lambda: Path("/usr/include/openssl/evp.h").exists(),
      "make deps-openssl: task programs encrypt what goes into enclaves with it"),
+    ("Intel's SGX SDK", _has_sgx_sdk,
+     "task programs have enclaves without hardware; with it, SGX_SDK set to its folder, and make"
+     " native, also those of kind sgx, which are untested on hardware"),
     ("debootstrap", lambda: shutil.which("debootstrap") is not None,
      "make deps-docker: the images of the benchmarks are built with it"),
     ("root", lambda: os.geteuid() == 0,

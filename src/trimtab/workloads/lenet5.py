@@ -1,11 +1,15 @@
 """LeNet5 (LeCun et al. 1998) on MNIST."""
 
+from argparse import Namespace
 from typing import Any
 
+import torch
 from torch import nn
 
-from trimtab.workloads.common import classification, program
+from trimtab.workloads.common import classification, network_file, program
 from trimtab.workloads.data import mnist
+
+_SAVED_IMAGES = 64  # of the test data, with a network
 
 
 def build(dropout: float = 0.0) -> Any:
@@ -32,11 +36,26 @@ def build(dropout: float = 0.0) -> Any:
     )
 
 
+def run(options: Namespace) -> dict[str, Any]:
+    """Train or classify, as `classification.run`, and save the network where that was asked for."""
+    model = build(options.dropout)
+    metrics = classification.run(options, lambda _: model, mnist.load)
+    if options.save_network is not None:
+        some = mnist.load(
+            options.data, 1, min(_SAVED_IMAGES, options.test_samples or _SAVED_IMAGES)
+        )
+        images = classification.scaled(torch.from_numpy(some.test.inputs))
+        made = network_file.outputs(model, images)
+        network_file.save(options.save_network, "lenet 1", model.cpu(), images, made)
+    return metrics
+
+
 if __name__ == "__main__":
     program.main(
         "LeNet5 on MNIST.",
         16,
-        lambda options: classification.run(options, lambda _: build(options.dropout), mnist.load),
+        run,
+        saves_network=True,
         learning_rate=classification.LEARNING_RATE,
         dropout=0.0,
     )

@@ -13,14 +13,15 @@ from trimtab.native import PROJECT, native_path
 
 SOURCES = PROJECT / "native/secure_tasks"
 PROGRAMS = ("cholesky", "dot_product", "matmul", "stream_barriers", "stream_dependences")
+OF_NETWORKS = ("lenet", "detector")
 # Threads that wait for others leave them the processor: tests share it.
 ENVIRONMENT = {**os.environ, "OMP_WAIT_POLICY": "passive"}
-LACKING = ("this machine lacks", "built without OpenSSL")
+LACKING = ("this machine lacks", "built without OpenSSL", "built without Intel's SGX SDK")
 
 
 def shared_sources(folder: Path = SOURCES) -> list[Path]:
     """What all programs have in common: every source without a main."""
-    own = {f"{program}.c" for program in PROGRAMS}
+    own = {f"{program}.c" for program in PROGRAMS + OF_NETWORKS}
     return sorted(path for path in folder.glob("*.c") if path.name not in own)
 
 

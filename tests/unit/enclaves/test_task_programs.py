@@ -1,13 +1,16 @@
 """The task programs give the right result in every variant, and say truly what they did."""
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from random_graphs import predecessors
 from task_programs import PROGRAMS, SOURCES, build, objects, run, run_path, shared_sources
 
+from trimtab.cli.doctor import missing
 from trimtab.enclaves.graphs.applications.cholesky import cholesky
 from trimtab.enclaves.graphs.applications.matmul import matmul
 from trimtab.enclaves.graphs.applications.stream import stream
@@ -22,7 +25,7 @@ PROTECTED = [
     (variant, enclave, workers)
     for enclave in ("process", "pkeys", "modelled")
     for variant, workers in (("sgx", 1), ("sgxo", 3), ("esgx", 1), ("esgxo", 3))
-]
+] + [("sgx", "sgx", 1), ("sgxo", "sgx", 3)]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -57,9 +60,13 @@ def test_marks_are_lines_before_and_after_the_tasks() -> None:
 
 def test_a_wrong_result_is_noticed(tmp_path: Path) -> None:
     """Of programs whose kernels are slightly wrong."""
+    product = "sum += x[i] * y[i];"
+    text = (SOURCES / "numbers.h").read_text()
+    assert product in text
+    # Found before the other one, as it is beside who includes it.
+    (tmp_path / "numbers.h").write_text(text.replace(product, "sum += i ? x[i] * y[i] : 0;"))
     text = (SOURCES / "kernels.c").read_text()
     for right, wrong in (
-        ("sum += x[i] * y[i];", "sum += i ? x[i] * y[i] : 0;"),
         ("+= factor * b[k * side + j];", "+= factor * b[j * side + k];"),
         ("x[i] + factor * y[i];", "x[i] + factor * y[i] + (i == 0);"),
     ):
@@ -105,6 +112,31 @@ def test_an_unknown_enclave_is_said() -> None:
     done = run_path(native_path("trimtab-task-matmul"), *words)
     assert done.returncode == 3
     assert done.stderr.startswith("moat: no kind of enclave has this name: there are process,")
+
+
+def test_an_enclave_of_sgx_needs_intels_sdk() -> None:
+    """A build without it says what is missing, in each protected variant."""
+    if missing("Intel's SGX SDK") == "":
+        pytest.skip("it is installed here")
+    for variant in ("sgx", "esgx"):
+        words = ("--size", 8, "--block", 4, "--variant", variant, "--enclave", "sgx")
+        done = run_path(native_path("trimtab-task-matmul"), *words)
+        assert (done.returncode, done.stdout) == (3, "")
+        assert done.stderr.startswith("sgx: built without Intel's SGX SDK")
+        assert "SGX_SDK" in done.stderr and "untested" in done.stderr
+
+
+def test_an_enclave_of_sgx_has_a_place_for_each_thread_and_its_heap_fits_the_page_cache() -> None:
+    """What is signed into it, beside the limits of the interface; and it has all kernels."""
+    config = ElementTree.parse(SOURCES / "sgx/enclave.config.xml").getroot()
+    limits = {key: int(config.findtext(key) or "", 0) for key in ("TCSNum", "HeapMaxSize")}
+    threads = re.search(r"ENCLAVE_MOST_THREADS = (\d+)", (SOURCES / "enclave.h").read_text())
+    assert threads and limits["TCSNum"] == int(threads[1])
+    assert limits["HeapMaxSize"] < 93.5 * 2**20
+    parts = (SOURCES / "sgx/sgx.mk").read_text()
+    headers = re.findall(r'#include "(\w+)\.h"', (SOURCES / "kernels.c").read_text())
+    for name in headers:
+        assert f"{name}.c" in parts or not (SOURCES / f"{name}.c").exists()
 
 
 def test_modelled_costs_are_paid() -> None:

@@ -4,9 +4,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from network_files import detector_file, lenet_file
 from task_programs import ENVIRONMENT, LACKING, SOURCES, build, objects, shared_sources
 
 SUPPRESSIONS = SOURCES / "thread_sanitizer.supp"
+
+
+MICRO, OF_NETWORKS = ("cholesky", "stream_barriers"), ("lenet", "detector")
 
 
 def sanitized(program: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -34,12 +38,14 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory, shared: list[Path]) -> Path:
     folder = tmp_path_factory.mktemp("sanitized")
-    for name in ("cholesky", "stream_barriers"):
+    for name in MICRO + OF_NETWORKS:
         build([SOURCES / f"{name}.c", *shared], folder / name, *FLAGS)
+    lenet_file(folder / "lenet.safetensors")
+    detector_file(folder / "detector.safetensors", side=32)
     return folder
 
 
-@pytest.mark.parametrize("name", ["cholesky", "stream_barriers"])
+@pytest.mark.parametrize("name", MICRO + OF_NETWORKS)
 @pytest.mark.parametrize("variant", ["ompss", "sgxo", "esgxo"])
 @pytest.mark.parametrize("enclave", ["process", "modelled"])
 def test_no_race_is_found(
@@ -47,6 +53,10 @@ def test_no_race_is_found(
 ) -> None:
     record = str(tmp_path / "graph.jsonl")
     words = ("--variant", variant, "--enclave", enclave, "--record", record)
+    if name in OF_NETWORKS:
+        words += ("--network", str(programs / f"{name}.safetensors"))
+    if name == "lenet":
+        words += ("--size", "8", "--block", "2")  # in place of those that all have
     done = sanitized(programs / name, *words)
     if any(words in done.stderr for words in LACKING):
         pytest.skip(done.stderr.strip())

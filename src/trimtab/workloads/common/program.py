@@ -17,11 +17,13 @@ def main(
     description: str,
     batch_size: int,
     run: Callable[[argparse.Namespace], dict[str, Any]],
+    saves_network: bool = False,
     **numbers: float,
 ) -> None:
     """Read the command line, call `run` and write the metrics that it returns, as command.main.
 
     `numbers` are options of this program alone, with their defaults; counts have a whole one.
+    With `saves_network` it takes `--save-network`, a path.
     Equal command lines give equal files, to the last bit: no times are in them.
     """
 
@@ -36,6 +38,9 @@ def main(
         }
 
     made = parser(description, batch_size)
+    if saves_network:
+        where = "where to write the network, and images, for trimtab-task-*"
+        made.add_argument("--save-network", type=Path, help=where)
     for name, default in numbers.items():
         kind = positive if isinstance(default, int) else float
         made.add_argument(f"--{name.replace('_', '-')}", type=kind, default=default)

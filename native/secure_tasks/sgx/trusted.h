@@ -1,0 +1,9 @@
+/* Before each source of the enclave: what its C library has under another name. */
+#ifndef TRIMTAB_TRUSTED_H
+#define TRIMTAB_TRUSTED_H
+
+#include <string.h>
+
+#define explicit_bzero(memory, bytes) ((void)memset_s(memory, bytes, 0, bytes))
+
+#endif

@@ -1,0 +1,44 @@
+"""Networks in files that native task programs read: safetensors, docs/methods/enclaves.md."""
+
+import math
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from trimtab.workloads.common.command import beside
+
+
+def outputs(model: Any, images: Any) -> Any:
+    """Return what `model` makes of `images`, in double precision: what programs in C have to."""
+    precise = deepcopy(model).cpu().double().eval()
+    with torch.inference_mode():
+        return precise(images.cpu().double())
+
+
+def save(path: Path, kind: str, model: Any, images: Any, made: Any, **more: Any) -> None:
+    """Write a file of float32: the layers of `model`, `images`, and `made`, what it makes of them.
+
+    `kind` names the architecture and the version of the file. Layer n is `weights.n` [outputs,
+    inputs, kernel, kernel] and `biases.n` [outputs]; of a fully connected one the kernel is as
+    large as the image before it. `more` are other tensors, by their names.
+    """
+    # Only for who asks for it: no workload needs safetensors to run.
+    from safetensors.numpy import save as as_bytes
+
+    tensors = {"images": images, "outputs": made, **more}
+    channels = images.shape[1]
+    layers = [layer for layer in model if isinstance(layer, nn.Conv2d | nn.Linear)]
+    for number, layer in enumerate(layers):
+        weight = layer.weight.detach()
+        side = math.isqrt(weight[0].numel() // channels)
+        channels = len(weight)
+        tensors[f"weights.{number}"] = weight.reshape(channels, -1, side, side)
+        tensors[f"biases.{number}"] = layer.bias.detach()
+    single = {name: np.asarray(tensor, np.float32, order="C") for name, tensor in tensors.items()}
+    temporary = beside(path)
+    temporary.write_bytes(as_bytes(single, {"trimtab": kind}))
+    temporary.replace(path)
