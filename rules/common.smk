@@ -22,7 +22,12 @@ def code(*patterns):
 def programs(wildcards):
     """The files that a workload's command names, and the modules of ours that they import."""
     workload = CONFIG.option("workload", wildcards.workload)
-    named = [Path(workload.workdir, word) for word in command_line(workload)]
+    return named_programs(command_line(workload), workload.workdir)
+
+
+def named_programs(words, folder="."):
+    """The files that a command names, and the modules of ours that they import."""
+    named = [Path(folder, word) for word in words]
     files = [path for path in named if path.is_file()]
     return [
         os.path.relpath(path)

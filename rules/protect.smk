@@ -1,6 +1,9 @@
 rule protect_program:
     input:
         code=code("scripts/protect.py", "src/trimtab/enclaves/simulation/policies/*.py"),
+        programs=lambda wildcards: named_programs(
+            CONFIG.option("task_program", wildcards.task_program).network
+        ),
     output:
         runs="results/protect/{task_program}/{hardware}/runs.parquet",
     log:

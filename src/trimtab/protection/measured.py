@@ -1,25 +1,22 @@
 """One run of a task program for real: how long its tasks take, and the energy meanwhile."""
 
 import os
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from trimtab.config.groups.enclave import Enclave
 from trimtab.config.groups.protection.protect import EnclaveKind
 from trimtab.config.groups.workload import Marks
 from trimtab.config.stages import ProtectStage
-from trimtab.enclaves.cost.task import Bound, cost_at
 from trimtab.errors import TrimtabError
 from trimtab.files import parse_json, read_limited
-from trimtab.native import native_path
 from trimtab.profiling.meters.base import EnergySource
 from trimtab.profiling.profile import model_of
 from trimtab.profiling.runs.measured import MeasuredRun, last_lines
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
 from trimtab.protection.plan import SetUp
+from trimtab.protection.program import NativeProgram
 from trimtab.records.tables import PROTECTED_RUNS
 
 # By OpenMP, whose scheduler is not chosen.
@@ -27,8 +24,6 @@ _POLICY = "openmp"
 # What a program prints: when its tasks begin and end, and last the line of JSON.
 _MARKS = Marks(epoch=r"^(tasks (begin|end)$|\{)")
 _TASKS = 1  # the epoch between the marks
-_NO_CACHE_BYTES = 10**12
-_MIB = 2**20
 _MOST_OUTPUT_BYTES = 1 << 16
 _WATCH_S = 0.2
 # Processor time is counted in steps of some milliseconds: of a shorter run joules say nothing.
@@ -36,31 +31,16 @@ _LEAST_ENERGY_S = 0.1
 _SAID = {"enclave_calls": "calls", "enclave_bytes": "bytes"}
 
 
-def native_program(stage: ProtectStage) -> Path:
-    """Return the program; raises UserError where it was not built."""
-    return native_path(f"trimtab-task-{stage.program.program}")
-
-
-def words_of(set_up: SetUp, enclaves: Sequence[Enclave]) -> list[str]:
-    """Return the words of the command line after the program's name."""
-    words = ["--size", str(set_up.size), "--block", str(set_up.block)]
-    words += ["--variant", str(set_up.variant), "--workers", str(set_up.workers)]
-    if set_up.enclave is not None:
-        words += ["--enclave", str(set_up.enclave)]
-    if set_up.costs is not None:
-        enclave = next(each for each in enclaves if each.name == set_up.costs)
-        words += ["--costs", ",".join(map(repr, _costs(enclave)))]
-    return words
-
-
-def run_once(stage: ProtectStage, set_up: SetUp, repeat: int, folder: Path) -> dict[str, Any]:
+def run_once(
+    stage: ProtectStage, native: NativeProgram, set_up: SetUp, repeat: int, folder: Path
+) -> dict[str, Any]:
     """Return a run's row of PROTECTED_RUNS; `folder` receives what it printed.
 
     One that fails, as on a machine that lacks what an enclave needs, is a row with its error.
     Raises TrimtabError where the program gave a wrong result, or prints what it should not.
     """
     program = Program(
-        (str(native_program(stage)), *words_of(set_up, stage.enclaves), "--marks"),
+        (*native.command(set_up, stage.enclaves), "--marks"),
         Path.cwd(),
         # Threads that wait leave the cores to those that run in enclaves.
         {**os.environ, "OMP_WAIT_POLICY": "passive"},
@@ -106,15 +86,6 @@ def run_once(stage: ProtectStage, set_up: SetUp, repeat: int, folder: Path) -> d
         "energy_j": float(energy["energy_j"]) if known else None,
         "energy_source": str(energy["energy_source"] if known else EnergySource.UNKNOWN),
     }
-
-
-def _costs(enclave: Enclave) -> tuple[float, float, float, int]:
-    """Return what a modelled enclave waits for; encryption it does itself."""
-    bound = Bound.TYPICAL
-    cache = enclave.page_cache
-    bytes_of_it = _NO_CACHE_BYTES if cache is None else int(cache.usable_mib * _MIB)
-    call_s, page_s = cost_at(enclave.call_s, bound), cost_at(enclave.page_fault_s, bound)
-    return call_s, 0.0, page_s, bytes_of_it
 
 
 def _why(run: MeasuredRun) -> str:

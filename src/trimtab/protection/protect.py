@@ -12,11 +12,11 @@ import pyarrow as pa
 from trimtab.config.stages import ProtectStage
 from trimtab.enclaves.simulation.simulate import policy_names
 from trimtab.errors import UserError
-from trimtab.files import sha256_of
 from trimtab.locks import writing_in
 from trimtab.protection.journal import Journal
-from trimtab.protection.measured import native_program, run_once
+from trimtab.protection.measured import run_once
 from trimtab.protection.plan import SetUp, in_turns
+from trimtab.protection.program import native_program
 from trimtab.protection.simulated import simulated_rows
 from trimtab.records.parquet.files import write_table
 from trimtab.records.tables import PROTECTED_RUNS
@@ -28,7 +28,8 @@ def protect(stage: ProtectStage, destination: Path, tell: Tell) -> None:
     """Write `runs.parquet` to `destination`: rows of PROTECTED_RUNS, measured ones first.
 
     Finished runs are kept beside it, in `journal.jsonl`, and not repeated when it is called again
-    with the same program on the same machine. A run that fails is a row with its error. Raises
+    with the same program on the same machine. What the program runs, if anything, is written there
+    first. A run that fails is a row with its error. Raises
     UserError, before anything runs, where the program was not built or a policy is not there, and
     TrimtabError where a result is wrong.
     """
@@ -38,16 +39,16 @@ def protect(stage: ProtectStage, destination: Path, tell: Tell) -> None:
             raise UserError(f"experiment.protect.policies: {policy!r} given, {expected}")
     rows: list[dict[str, Any]] = []
     with writing_in(destination), TemporaryDirectory(prefix="trimtab-") as folder:
-        program = native_program(stage)
-        journal = Journal(destination / "journal.jsonl", stage, sha256_of(program))
+        native = native_program(stage, destination)
+        journal = Journal(destination / "journal.jsonl", stage, native.digest)
         for set_up, repeat in in_turns(stage):
             row = journal.row(set_up, repeat)
             if row is None:
-                row = run_once(stage, set_up, repeat, Path(folder) / "runs")
+                row = run_once(stage, native, set_up, repeat, Path(folder) / "runs")
                 journal.add(row)
                 tell(f"{stage.program.name}, {_in_words(set_up)}, repeat {repeat}: {_outcome(row)}")
             rows.append(dict(row))
-        for row in simulated_rows(stage, Path(folder) / "graphs"):
+        for row in simulated_rows(stage, native, Path(folder) / "graphs"):
             rows.append(row)
         tell(f"{stage.program.name}: {len(rows)} rows, of which simulated ones take no time here")
         frame = pd.DataFrame(rows, columns=PROTECTED_RUNS.names)

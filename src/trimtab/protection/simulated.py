@@ -19,12 +19,14 @@ from trimtab.enclaves.protected_graph import inside_s, limits_of
 from trimtab.enclaves.simulation.machine import EnclaveLimits, Machine, WorkerKind
 from trimtab.enclaves.simulation.simulate import simulate
 from trimtab.errors import TrimtabError
-from trimtab.protection.measured import native_program, words_of
 from trimtab.protection.plan import SetUp
+from trimtab.protection.program import NativeProgram
 from trimtab.records.tables import PROTECTED_RUNS
 
 
-def simulated_rows(stage: ProtectStage, folder: Path) -> Iterator[dict[str, Any]]:
+def simulated_rows(
+    stage: ProtectStage, native: NativeProgram, folder: Path
+) -> Iterator[dict[str, Any]]:
     """Yield rows of PROTECTED_RUNS: every size and block, enclave, variant, workers and policy.
 
     Sizes and blocks other than the program's own are simulated on one worker and the most, under
@@ -36,7 +38,7 @@ def simulated_rows(stage: ProtectStage, folder: Path) -> Iterator[dict[str, Any]
     protect = stage.protect
     for size, block in stage.program.set_ups:
         own = (size, block) == (stage.program.size, stage.program.block)
-        graph = recorded(stage, size, block, folder)
+        graph = recorded(stage, native, size, block, folder)
         policies = protect.policies if own else protect.policies[:1]
         most = max(protect.simulated_workers)
         counts = protect.simulated_workers if own else list(dict.fromkeys([1, most]))
@@ -51,7 +53,9 @@ def simulated_rows(stage: ProtectStage, folder: Path) -> Iterator[dict[str, Any]
                         }
 
 
-def recorded(stage: ProtectStage, size: int, block: int, folder: Path) -> TaskGraph:
+def recorded(
+    stage: ProtectStage, native: NativeProgram, size: int, block: int, folder: Path
+) -> TaskGraph:
     """Return the graph of a run of *ompss* on one worker.
 
     Each task has the median time of its kind, so that one that others held up counts as the rest.
@@ -59,9 +63,9 @@ def recorded(stage: ProtectStage, size: int, block: int, folder: Path) -> TaskGr
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{size}x{block}.jsonl"
-    words = words_of(SetUp(Variant.OMPSS, None, None, 1, size, block), ())
+    command = native.command(SetUp(Variant.OMPSS, None, None, 1, size, block), ())
     done = subprocess.run(
-        [native_program(stage), *words, "--record", path],
+        [*command, "--record", path],
         env={**os.environ, "OMP_WAIT_POLICY": "passive"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -69,7 +73,7 @@ def recorded(stage: ProtectStage, size: int, block: int, folder: Path) -> TaskGr
     )
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()
-        raise TrimtabError(f"{native_program(stage)} {' '.join(words)}: {said or done.returncode}")
+        raise TrimtabError(f"{' '.join(command)}: {said or done.returncode}")
     graph = read_recorded(path)
     path.unlink()
     work_s = graph.work_s.copy()

@@ -12,9 +12,9 @@ from trimtab.config.groups.protection.protect import EnclaveKind, Protect, Varia
 from trimtab.config.groups.protection.task_program import TaskProgram
 from trimtab.config.stages import ProtectStage
 from trimtab.errors import TrimtabError, UserError
-from trimtab.protection import measured
 from trimtab.protection.measured import run_once
 from trimtab.protection.plan import set_ups
+from trimtab.protection.program import NativeProgram, native_program
 from trimtab.protection.protect import protect
 from trimtab.protection.simulated import simulated_rows
 from trimtab.records.parquet.files import read_table
@@ -79,7 +79,7 @@ def test_encryption_that_has_no_known_cost_is_not_simulated(tmp_path: Path) -> N
     known = Enclave("known", encryption_s_per_byte=Cost(1e-6, 1e-6, "a test"))
     asked = Protect(variants=[Variant.SGX, Variant.ESGX], policies=["breadth_first"])
     stage_of_both = ProtectStage(program, asked, [ENCLAVE, known], HARDWARE)
-    rows = list(simulated_rows(stage_of_both, tmp_path))
+    rows = list(simulated_rows(stage_of_both, native_program(stage_of_both, tmp_path), tmp_path))
     assert [(row["variant"], row["enclave"]) for row in rows] == [
         ("sgx", "dear"), ("sgx", "known"), ("esgx", "known")
     ]  # fmt: skip
@@ -92,30 +92,61 @@ def test_what_a_machine_lacks_is_a_row_with_its_error(tmp_path: Path) -> None:
     if "pku" in Path("/proc/cpuinfo").read_text().split():
         pytest.skip("this machine has protection keys")
     asked = stage(enclaves=[EnclaveKind.PKEYS], variants=[Variant.SGX], costs=[])
-    row = run_once(asked, set_ups(asked)[0], 0, tmp_path)
+    row = run_once(asked, native_program(asked, tmp_path), set_ups(asked)[0], 0, tmp_path)
     assert (row["complete"], row["run_s"]) == (False, None)
     assert "this machine lacks" in row["error"]
 
 
-def test_a_wrong_result_ends_the_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_result_ends_the_stage(tmp_path: Path) -> None:
     wrong = tmp_path / "wrong"
     wrong.write_text("#!/bin/sh\nexit 1\n")
     wrong.chmod(0o755)
-    monkeypatch.setattr(measured, "native_path", lambda name: wrong)
     with pytest.raises(TrimtabError, match="the result is wrong"):
-        run_once(stage(), set_ups(stage())[0], 0, tmp_path / "runs")
+        run_once(stage(), NativeProgram(wrong, None), set_ups(stage())[0], 0, tmp_path / "runs")
 
 
 @pytest.mark.parametrize("said", ["", "not JSON", "[1]", '{"run_s": 1}'])
-def test_what_no_task_program_prints(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
-) -> None:
+def test_what_no_task_program_prints(tmp_path: Path, said: str) -> None:
     other = tmp_path / "other"
     other.write_text(f"#!/bin/sh\necho tasks begin\necho '{said}'\n")
     other.chmod(0o755)
-    monkeypatch.setattr(measured, "native_path", lambda name: other)
     with pytest.raises(TrimtabError, match="make native"):
-        run_once(stage(), set_ups(stage())[0], 0, tmp_path / "runs")
+        run_once(stage(), NativeProgram(other, None), set_ups(stage())[0], 0, tmp_path / "runs")
+
+
+def with_network(*command: str) -> ProtectStage:
+    program = TaskProgram("it", "matmul", 64, 16, network=list(command))
+    return ProtectStage(program, Protect(), [ENCLAVE], HARDWARE)
+
+
+def test_a_network_is_written_once_and_given_to_the_program(tmp_path: Path) -> None:
+    asked = with_network("sh", "-c", f"echo made >> {tmp_path}/times; echo weights > {{network}}")
+    first, second = (native_program(asked, tmp_path / "it") for _ in range(2))
+    assert (tmp_path / "times").read_text() == "made\n"
+    assert first == second and first.network is not None
+    assert first.network.read_text() == "weights\n"
+    words = first.command(set_ups(asked)[0], [])
+    assert words[words.index("--network") + 1] == str(first.network)
+    other = native_program(with_network("sh", "-c", "echo others > {network}"), tmp_path / "it")
+    assert other.network != first.network and other.digest != first.digest
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("echo no data >&2; exit 3; {network}", "no data"),
+        ("echo {network}", "no network was written"),
+    ],
+)
+def test_a_network_that_is_not_written_is_said(tmp_path: Path, command: str, said: str) -> None:
+    with pytest.raises(TrimtabError, match=rf"task program it: network: .*{said}"):
+        native_program(with_network("sh", "-c", command), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_that_leaves_the_network_out_is_refused() -> None:
+    with pytest.raises(ValueError, match="expected a word with"):
+        TaskProgram("it", "lenet", 64, 16, network=["python", "train.py"])
 
 
 def test_a_program_that_was_not_built_is_said(tmp_path: Path) -> None:

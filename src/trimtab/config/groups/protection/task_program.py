@@ -5,7 +5,15 @@ from typing import Annotated, Self
 from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
-from trimtab.config.fields import CHECKED, Count, InvalidValueError, Name, about, satisfying
+from trimtab.config.fields import (
+    CHECKED,
+    Count,
+    InvalidValueError,
+    Name,
+    Text,
+    about,
+    satisfying,
+)
 
 Sizes = Annotated[
     list[Count], satisfying(lambda sizes: len(set(sizes)) == len(sizes), "every number once")
@@ -26,6 +34,11 @@ class TaskProgram:
     blocks: Sizes = about(
         "Other blocks, with the same size: larger tasks for equal data.", factory=list
     )
+    network: list[Text] = about(
+        "The command that writes what the program runs, `{network}` in it the file's path and "
+        "`{folder}` a folder of its own; empty: the program needs none.",
+        factory=list,
+    )
     label: str = about("What the report calls it; empty: its name.", default="", report_only=True)
     published: str = about(
         "Its name among the run times of SGX-OmpSs' authors; empty: it is not there.",
@@ -37,6 +50,12 @@ class TaskProgram:
         default=False,
         report_only=True,
     )
+
+    @model_validator(mode="after")
+    def _writes_its_network(self) -> Self:
+        if self.network and not any("{network}" in word for word in self.network):
+            raise InvalidValueError("network", self.network, "a word with `{network}`")
+        return self
 
     @model_validator(mode="after")
     def _divides(self) -> Self:
