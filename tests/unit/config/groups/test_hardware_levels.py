@@ -37,7 +37,14 @@ def hardware(**changes: Any) -> Hardware:
 
 
 def shipped(name: str) -> Hardware:
-    return hardware(**yaml.safe_load((PROJECT / "conf" / "hardware" / f"{name}.yaml").read_text()))
+    return hardware(**keys_of(name))
+
+
+def keys_of(name: str) -> dict[str, Any]:
+    keys = yaml.safe_load((PROJECT / "conf" / "hardware" / f"{name}.yaml").read_text())
+    for other in keys.pop("defaults", []):
+        keys = {**keys_of(other), **keys}
+    return dict(keys)
 
 
 def test_files_from_before_stay_valid() -> None:
