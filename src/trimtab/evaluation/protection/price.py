@@ -11,6 +11,7 @@ from trimtab.evaluation.protection.section import (
     DETAILS,
     PROGRAM,
     RUN,
+    RUN_HERE,
     RUN_TIME,
     VARIANTS,
     ProtectionSection,
@@ -18,7 +19,8 @@ from trimtab.evaluation.protection.section import (
     row_of,
 )
 from trimtab.evaluation.report.figures import Figure, data, hover, in_order
-from trimtab.evaluation.report.tables import Column, Row, Table, compared, numbers
+from trimtab.evaluation.report.key_figures import KeyFigure, change
+from trimtab.evaluation.report.tables import Column, Row, Table, compared, numbers, shown
 from trimtab.evaluation.schedules.section import figure_of, palette_colour
 
 _CAPTION = (
@@ -83,6 +85,25 @@ class Price(ProtectionSection):
             panels,
         )
 
+    def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
+        """Yield what an enclave costs each program, in the first kind that it was run in."""
+        kind = next((row["enclave"] for row in self.rows if _is_protected(row)), None)
+        by_key = {
+            (row["name"], row["variant"]): row
+            for row in self.rows
+            if row["how"] == RUN_HERE and row["enclave"] in (kind, "none")
+        }
+        for (program, variant), row in by_key.items():
+            before, parallel = (by_key.get((program, of)) for of in ("original", "sgxo"))
+            if variant != "sgx" or before is None:
+                continue
+            words = f"{_seconds(before)} → {_seconds(row)} s on one worker"
+            if parallel is not None:
+                words += f"; with parallel tasks, on {parallel['workers']}, {_seconds(parallel)} s"
+            label = f"Price of an enclave ({kind}): {program}"
+            figure = KeyFigure(label, change(numbers(row).get("overhead_pct")), words)
+            yield "Task programs, run here: no hardware enclave", figure
+
     def metrics(self) -> Mapping[str, Any]:
         """Return overheads by program, variant, enclave and how it came about."""
         found: dict[str, Any] = {}
@@ -91,6 +112,14 @@ class Price(ProtectionSection):
             cells = {key: numbers(row)[key] for key in ("overhead_pct",) if key in numbers(row)}
             found.setdefault(str(path[0]), {}).setdefault(str(path[1]), {})[path[2]] = cells
         return {"protection": {"price": found}}
+
+
+def _is_protected(row: Row) -> bool:
+    return row["how"] == RUN_HERE and row["variant"] == "sgx"
+
+
+def _seconds(row: Row) -> str:
+    return shown(row["run_s"], 3)
 
 
 def _rows(set_ups: pd.DataFrame) -> Iterator[Row]:
@@ -119,7 +148,7 @@ def _panel(values: list[dict[str, Any]], title: str) -> Any:
             y=alt.Y("value:Q", title=title, scale=alt.Scale(type="log")),
             y2=alt.datum(min(value["value"] for value in values) / 2),
             color=palette_colour("enclave", enclaves, "Enclave"),
-            column=alt.Column("program:N", sort=programs, title=None, spacing=12),
+            facet=alt.Facet("program:N", sort=programs, title=None, columns=3, spacing=12),
             tooltip=hover("program", "variant", "enclave", value=".4g"),
         )
         .properties(width=alt.Step(7), height=200)

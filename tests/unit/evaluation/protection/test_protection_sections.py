@@ -124,6 +124,15 @@ def test_the_price_is_that_over_the_original_of_the_same_kind(measurements: Meas
     assert not ours(section, name="LeNet")
 
 
+def test_what_an_enclave_costs_stands_first(measurements: Measurements) -> None:
+    [(place, figure)] = Price(measurements).key_figures()
+    assert "no hardware enclave" in place
+    assert figure.label == "Price of an enclave (process): Matrix multiplication"
+    assert figure.change.startswith("+200")
+    parts = r"1\.010 → 3\.030 s on one worker; with parallel tasks, on 2, 1\.515 s"
+    assert re.fullmatch(parts, figure.detail)
+
+
 def test_workers_are_compared_with_one_of_the_same_kind(measurements: Measurements) -> None:
     section = Workers(measurements)
     (two,) = ours(section, variant="sgxo", workers=2)
