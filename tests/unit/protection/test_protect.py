@@ -1,5 +1,7 @@
 """The stage on a real program: all rows, none twice, and it goes on where it was ended."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +74,19 @@ def test_it_runs_simulates_and_goes_on(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(
         again.iloc[: len(here) - 1], table.iloc[: len(here) - 1], check_dtype=False
     )
+
+
+def test_a_run_that_failed_is_tried_again(tmp_path: Path) -> None:
+    asked = replace(stage(variants=[Variant.ORIGINAL], costs=[]), enclaves=[])
+    assert len(rows_of(asked, tmp_path)[1]) == 2 + 1
+    journal = tmp_path / "journal.jsonl"
+    *others, last = journal.read_text().splitlines(keepends=True)
+    failed = json.loads(last) | {"complete": False, "error": "exceeded its time", "run_s": None}
+    journal.write_text("".join(others) + json.dumps(failed) + "\n")
+    for tried in (1, 0):
+        table, told = rows_of(asked, tmp_path)
+        assert table["complete"].all() and len(table) == 2
+        assert len(told) == tried + 1
 
 
 def test_encryption_that_has_no_known_cost_is_not_simulated(tmp_path: Path) -> None:
