@@ -30,8 +30,8 @@ def protect(stage: ProtectStage, destination: Path, tell: Tell) -> None:
     Finished runs are kept beside it, in `journal.jsonl`, and not repeated when it is called again
     with the same program on the same machine. What the program runs, if anything, is written there
     first. A run that fails is a row with its error, and is tried again when it is called again.
-    Raises UserError, before anything runs, where the program was not built or a policy is not there, and
-    TrimtabError where a result is wrong.
+    Raises UserError, before anything runs, where the program was not built or a policy is not
+    there, and TrimtabError where a result is wrong.
     """
     for policy in stage.protect.policies:
         if policy not in policy_names():

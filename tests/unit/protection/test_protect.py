@@ -135,7 +135,9 @@ def with_network(*command: str) -> ProtectStage:
 
 
 def test_a_network_is_written_once_and_given_to_the_program(tmp_path: Path) -> None:
-    asked = with_network("sh", "-c", f"echo made >> {tmp_path}/times; echo weights > {{network}}")
+    comment = "#" * 300  # longer than a file's name may be
+    command = f"echo made >> {tmp_path}/times; echo weights > {{network}} {comment}"
+    asked = with_network("sh", "-c", command)
     first, second = (native_program(asked, tmp_path / "it") for _ in range(2))
     assert (tmp_path / "times").read_text() == "made\n"
     assert first == second and first.network is not None
@@ -144,6 +146,17 @@ def test_a_network_is_written_once_and_given_to_the_program(tmp_path: Path) -> N
     assert words[words.index("--network") + 1] == str(first.network)
     other = native_program(with_network("sh", "-c", "echo others > {network}"), tmp_path / "it")
     assert other.network != first.network and other.digest != first.digest
+
+
+def test_a_network_is_written_anew_by_a_command_that_has_changed(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("import sys; open(sys.argv[1], 'w').write('weights')")
+    asked = with_network("python", str(script), "{network}")
+    first = native_program(asked, tmp_path / "it")
+    script.write_text("import sys; open(sys.argv[1], 'w').write('better')")
+    second = native_program(asked, tmp_path / "it")
+    assert first.network is not None and second.network is not None
+    assert second.network.read_text() == "better" and first.digest != second.digest
 
 
 @pytest.mark.parametrize(
