@@ -120,6 +120,14 @@ def test_a_wrong_result_ends_the_stage(tmp_path: Path) -> None:
         run_once(stage(), NativeProgram(wrong, None), set_ups(stage())[0], 0, tmp_path / "runs")
 
 
+def test_what_a_program_refuses_is_said_in_its_words(tmp_path: Path) -> None:
+    """And not in the last ones, which are its usage's."""
+    program = TaskProgram("it", "lenet", 64, 16)
+    asked = replace(stage(), program=program)
+    with pytest.raises(TrimtabError, match="task program it: --network: missing; change its file"):
+        run_once(asked, native_program(asked, tmp_path), set_ups(asked)[0], 0, tmp_path)
+
+
 @pytest.mark.parametrize("said", ["", "not JSON", "[1]", '{"run_s": 1}'])
 def test_what_no_task_program_prints(tmp_path: Path, said: str) -> None:
     other = tmp_path / "other"
