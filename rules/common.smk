@@ -28,7 +28,7 @@ def programs(wildcards):
 def named_programs(words, folder="."):
     """The files that a command names, and the modules of ours that they import."""
     named = [Path(folder, word) for word in words]
-    files = [path for path in named if path.is_file()]
+    files = [path for path in named if os.path.isfile(path)]
     return [
         os.path.relpath(path)
         for path in sources_of(files, Path(workflow.basedir, "src"))

@@ -59,7 +59,7 @@ static void submit_all(void) {
 /* Symmetric, and positive definite by a heavy diagonal. */
 static double *random_matrix(size_t size) {
     double *a = malloc(size * size * sizeof *a);
-    if (!a) exit(FAILED);
+    if (!a) run_no_memory();
     for (size_t i = 0; i < size; i++)
         for (size_t j = 0; j <= i; j++)
             a[i * size + j] = a[j * size + i] = next_random() + (i == j ? (double)size : 0);
@@ -98,11 +98,10 @@ int main(int count, char **words) {
     struct options options = options_of("cholesky", false, count, words);
     side = options.block;
     tiles = options.size / side;
-    uint32_t blocks = tile(tiles, 0);
-    run_prepare(&options, 3 * side * side, blocks);
-    lower = blocks_new(blocks, side * side);
+    run_prepare(&options, 3 * side * side, (uint64_t)tiles * (tiles + 1) / 2);
+    lower = blocks_new(tile(tiles, 0), side * side);
     double *a = random_matrix(options.size), *numbers = malloc(side * side * sizeof *numbers);
-    if (!numbers) return FAILED;
+    if (!numbers) run_no_memory();
     for (size_t i = 0; i < tiles; i++)
         for (size_t j = 0; j <= i; j++) {
             cut(a, options.size, i, j, numbers);

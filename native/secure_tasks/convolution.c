@@ -99,7 +99,8 @@ static void convolve_row(const struct layer *layer, const struct bands *bands,
             for (size_t l = 0; source && l < layer->kernel; l++) {
                 double weight = weights[l];
                 size_t first = l < layer->padding ? layer->padding - l : 0;
-                size_t end = layer->columns + layer->padding - l;
+                size_t beyond = layer->columns + layer->padding;
+                size_t end = l < beyond ? beyond - l : 0; /* 0: only padding meets this weight */
                 if (end > width) end = width;
 #pragma omp simd
                 for (size_t column = first; column < end; column++)

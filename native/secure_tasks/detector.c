@@ -144,7 +144,7 @@ static size_t largest_task(void) {
 static struct blocks zeros(uint32_t count, size_t numbers) {
     struct blocks blocks = blocks_new(count, numbers);
     double *zero = calloc(numbers, sizeof *zero);
-    if (!zero) exit(FAILED);
+    if (!zero) run_no_memory();
     for (uint32_t i = 0; i < count; i++) block_write(&blocks, i, zero);
     free(zero);
     return blocks;
@@ -210,9 +210,9 @@ int main(int count, char **words) {
     size_t largest = largest_task();
     uint64_t blocks = LAYERS + (LAYERS - 1) * bands + (2 * bands + 1) * (uint64_t)image_count + 1;
     if (blocks > ENCLAVE_MOST_BLOCKS) network_refuse("it has too many images");
-    run_prepare(&options, largest, (uint32_t)blocks);
+    run_prepare(&options, largest, blocks);
     double *numbers = malloc(largest * sizeof *numbers);
-    if (!numbers) return FAILED;
+    if (!numbers) run_no_memory();
     make_blocks(numbers);
     run_timed(submit_all);
     bool correct = equal_cells(numbers) && equal_boxes(numbers);

@@ -30,12 +30,12 @@ static double *random_block(struct blocks *blocks, uint32_t block, double *numbe
 int main(int count, char **words) {
     struct options options = options_of("dot_product", false, count, words);
     parts = (uint32_t)(options.size / options.block);
-    run_prepare(&options, 2 * options.block + 1, 3 * parts);
+    run_prepare(&options, 2 * options.block + 1, 3 * (uint64_t)parts);
     left = blocks_new(parts, options.block);
     right = blocks_new(parts, options.block);
     sums = blocks_new(parts, 1);
     double *x = malloc(2 * options.block * sizeof *x), expected = 0, zero = 0;
-    if (!x) return FAILED;
+    if (!x) run_no_memory();
     for (uint32_t part = 0; part < parts; part++) {
         const double *first = random_block(&left, part, x);
         const double *second = random_block(&right, part, x + options.block);

@@ -80,7 +80,7 @@ int main(int count, char **words) {
     run_prepare(&options, largest_task(block), LAYERS + (LAYERS + 1) * parts);
     /* The images after the first layer are the largest. */
     double *numbers = malloc(block * layer_out_numbers(&layers[0]) * sizeof *numbers);
-    if (!numbers) return FAILED;
+    if (!numbers) run_no_memory();
     make_blocks(pixels, shape[0], block, numbers);
     run_timed(submit_all);
     bool correct = equal(outputs, shape[0], block, numbers);

@@ -26,7 +26,7 @@ static void submit_all(void) {
 
 static double *new_matrix(size_t size) {
     double *matrix = calloc(size * size, sizeof *matrix);
-    if (!matrix) exit(FAILED);
+    if (!matrix) run_no_memory();
     return matrix;
 }
 
@@ -61,8 +61,8 @@ int main(int count, char **words) {
     size_t size = options.size;
     side = options.block;
     tiles = size / side;
+    run_prepare(&options, 3 * side * side, 3 * (uint64_t)tiles * tiles);
     uint32_t blocks = (uint32_t)(tiles * tiles);
-    run_prepare(&options, 3 * side * side, 3 * blocks);
     left = blocks_new(blocks, side * side);
     right = blocks_new(blocks, side * side);
     result = blocks_new(blocks, side * side);

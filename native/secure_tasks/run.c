@@ -60,9 +60,15 @@ static void create_enclave(size_t largest_numbers, const unsigned char *key) {
     if (error) stop(run.options.enclave, enclave_message(error));
 }
 
-void run_prepare(const struct options *options, size_t largest_numbers, uint32_t blocks) {
+void run_no_memory(void) {
+    stop("blocks", "no memory left; a smaller --size needs less");
+}
+
+void run_prepare(const struct options *options, size_t largest_numbers, uint64_t blocks) {
+    if (blocks > ENCLAVE_MOST_BLOCKS)
+        refuse_option(options, "--block", "more than 4194304 blocks of data: take larger ones");
     run.options = *options;
-    run.block_count = blocks;
+    run.block_count = (uint32_t)blocks;
     run_tasks = options->tasks;
     unsigned char key[ENCLAVE_KEY_BYTES];
     if (options->sealed) {
@@ -70,7 +76,7 @@ void run_prepare(const struct options *options, size_t largest_numbers, uint32_t
         run.owner = sealer_new(key);
         if (!run.owner) stop(options->variant, enclave_message(ENCLAVE_NO_CIPHER));
         run.versions = calloc(blocks, sizeof *run.versions);
-        if (!run.versions) stop("blocks", "no memory left");
+        if (!run.versions) run_no_memory();
     }
     if (options->protected) create_enclave(largest_numbers, options->sealed ? key : NULL);
     explicit_bzero(key, sizeof key);
@@ -86,8 +92,7 @@ struct blocks blocks_new(uint32_t count, size_t numbers) {
                             .count = count};
     run.next_block += count;
     if (run.next_block > run.block_count) stop("blocks", "more than were said");
-    if (posix_memalign((void **)&blocks.data, PAGE, blocks.stride * count))
-        stop("blocks", "no memory left");
+    if (posix_memalign((void **)&blocks.data, PAGE, blocks.stride * count)) run_no_memory();
     memset(blocks.data, 0, blocks.stride * count);
     return blocks;
 }
@@ -109,7 +114,7 @@ void block_read(const struct blocks *blocks, uint32_t block, double *numbers) {
         return;
     }
     char *copy = malloc(blocks->bytes);
-    if (!copy) stop("blocks", "no memory left");
+    if (!copy) run_no_memory();
     memcpy(copy, data, blocks->bytes);
     uint32_t number = blocks->first + block;
     if (!unseal(run.owner, number, run.versions[number], copy, blocks->bytes))

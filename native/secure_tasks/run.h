@@ -32,8 +32,12 @@ struct work {
 extern bool run_tasks;
 
 /* Create the enclave, before there is much memory that a process would share. `largest_numbers` is
- * the most that a task's blocks have together, `blocks` how many there are in all. */
-void run_prepare(const struct options *options, size_t largest_numbers, uint32_t blocks);
+ * the most that a task's blocks have together, `blocks` how many there are in all:
+ * more than ENCLAVE_MOST_BLOCKS are refused. */
+void run_prepare(const struct options *options, size_t largest_numbers, uint64_t blocks);
+
+/* End where there is no memory. */
+_Noreturn void run_no_memory(void);
 
 struct blocks blocks_new(uint32_t count, size_t numbers);
 void block_write(struct blocks *blocks, uint32_t block, const double *numbers);

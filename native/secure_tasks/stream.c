@@ -28,12 +28,12 @@ int stream_main(const char *application, void (*submit_all)(void), int count, ch
     struct options options = options_of(application, false, count, words);
     size_t size = options.size, block = options.block;
     stream.parts = (uint32_t)(size / block);
-    run_prepare(&options, 3 * block, 3 * stream.parts);
+    run_prepare(&options, 3 * block, 3 * (uint64_t)stream.parts);
     stream.a = blocks_new(stream.parts, block);
     stream.b = blocks_new(stream.parts, block);
     stream.c = blocks_new(stream.parts, block);
     double *a = malloc((3 * size + block) * sizeof *a);
-    if (!a) return FAILED;
+    if (!a) run_no_memory();
     double *b = a + size, *c = b + size, *numbers = c + size;
     fill(&stream.a, a, block);
     fill(&stream.b, b, block);

@@ -52,7 +52,7 @@ static void alter(struct buffers *buffers, unsigned argument, unsigned head) {
 
 static void add_layer(struct buffers *buffers, unsigned neighbours) {
     struct layer layer = {1 + random_below(3), 1 + random_below(3), 1 + 2 * random_below(3), 0,
-                          2 + random_below(6), 2 + random_below(6), random_below(3),
+                          1 + random_below(7), 1 + random_below(7), random_below(3),
                           random_below(3)};
     layer.padding = random_below(4) ? layer.kernel / 2 : random_below((unsigned)layer.kernel);
     size_t images = neighbours ? 1 : 1 + random_below(3);

@@ -28,6 +28,7 @@ _MOST_OUTPUT_BYTES = 1 << 16
 _WATCH_S = 0.2
 # Processor time is counted in steps of some milliseconds: of a shorter run joules say nothing.
 _LEAST_ENERGY_S = 0.1
+_WRONG_RESULT, _WRONG_USE = 1, 2  # exit codes: native/secure_tasks/options.h
 _SAID = {"enclave_calls": "calls", "enclave_bytes": "bytes"}
 
 
@@ -37,7 +38,8 @@ def run_once(
     """Return a run's row of PROTECTED_RUNS; `folder` receives what it printed.
 
     One that fails, as on a machine that lacks what an enclave needs, is a row with its error.
-    Raises TrimtabError where the program gave a wrong result, or prints what it should not.
+    Raises TrimtabError where the program gave a wrong result, refuses its size, block or
+    network, or prints what it should not.
     """
     program = Program(
         (*native.command(set_up, stage.enclaves), "--marks"),
@@ -71,7 +73,7 @@ def run_once(
         log_dir=folder,
     )
     if run.failure is not None:
-        return {**row, "complete": False, "error": _why(run)}
+        return {**row, "complete": False, "error": _why(run, stage.program.name)}
     said = _said(run)
     energy = run.epochs.iloc[_TASKS]
     known = energy["energy_source"] != EnergySource.UNKNOWN and said["run_s"] >= _LEAST_ENERGY_S
@@ -88,11 +90,14 @@ def run_once(
     }
 
 
-def _why(run: MeasuredRun) -> str:
-    """Return why a run failed, in its own words where it has some."""
-    if run.exit_code == 1:
+def _why(run: MeasuredRun, name: str) -> str:
+    """Return why a run of the task program `name` failed, in its own words where it has some."""
+    if run.exit_code == _WRONG_RESULT:
         raise TrimtabError(f"{run.failure}: the result is wrong")
     lines = last_lines(run.stderr)
+    if run.exit_code == _WRONG_USE and lines:
+        # The usage follows; no set-up of these sizes would run.
+        raise TrimtabError(f"task program {name}: {lines[0]}; change its file")
     return lines[-1] if lines else str(run.failure)
 
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +18,7 @@ from trimtab.errors import TrimtabError
 from trimtab.files import sha256_of, whole_file
 from trimtab.native import native_path
 from trimtab.protection.plan import SetUp
+from trimtab.sources import sources_of
 
 _NO_CACHE_BYTES = 10**12
 _MIB = 2**20
@@ -52,17 +54,30 @@ class NativeProgram:
 def native_program(stage: ProtectStage, destination: Path) -> NativeProgram:
     """Return the program of a stage; its network is written to `destination` where it is not there.
 
+    That is another one once a file that the command names, or a module of ours that it imports,
+    has changed.
+
     Raises UserError where the program was not built, and TrimtabError where the network's command
     fails.
     """
     path = native_path(f"trimtab-task-{stage.program.program}")
     if not stage.program.network:
         return NativeProgram(path, None)
-    of_command = hashlib.sha256(repr(stage.program.network).encode()).hexdigest()[:16]
-    network = destination / f"network-{of_command}.safetensors"
+    network = destination / f"network-{_digest_of(stage.program.network)}.safetensors"
     if not network.exists():
         _write_network(stage.program, network, stage.protect.timeout_s)
     return NativeProgram(path, network)
+
+
+def _digest_of(command: Sequence[str]) -> str:
+    """Return a digest of a command, the files that it names and the modules of ours they import."""
+    files: set[Path] = set()
+    for word in command:
+        with suppress(OSError, ValueError):  # no path at all
+            if (path := Path(word)).is_file():
+                files |= {path.resolve(), *(sources_of([path]) if path.suffix == ".py" else ())}
+    of_all = [*command, *map(sha256_of, sorted(files))]
+    return hashlib.sha256(repr(of_all).encode()).hexdigest()[:16]
 
 
 def _write_network(program: TaskProgram, network: Path, timeout_s: float) -> None:

@@ -29,9 +29,9 @@ def protect(stage: ProtectStage, destination: Path, tell: Tell) -> None:
 
     Finished runs are kept beside it, in `journal.jsonl`, and not repeated when it is called again
     with the same program on the same machine. What the program runs, if anything, is written there
-    first. A run that fails is a row with its error. Raises
-    UserError, before anything runs, where the program was not built or a policy is not there, and
-    TrimtabError where a result is wrong.
+    first. A run that fails is a row with its error, and is tried again when it is called again.
+    Raises UserError, before anything runs, where the program was not built or a policy is not
+    there, and TrimtabError where a result is wrong.
     """
     for policy in stage.protect.policies:
         if policy not in policy_names():
@@ -43,7 +43,7 @@ def protect(stage: ProtectStage, destination: Path, tell: Tell) -> None:
         journal = Journal(destination / "journal.jsonl", stage, native.digest)
         for set_up, repeat in in_turns(stage):
             row = journal.row(set_up, repeat)
-            if row is None:
+            if row is None or not row["complete"]:
                 row = run_once(stage, native, set_up, repeat, Path(folder) / "runs")
                 journal.add(row)
                 tell(f"{stage.program.name}, {_in_words(set_up)}, repeat {repeat}: {_outcome(row)}")

@@ -98,6 +98,8 @@ def test_a_wrong_result_is_noticed(tmp_path: Path) -> None:
         (["--size", 8, "--block", 4, "--costs", "0,0,-1,0"], "--costs: negative"),
         (["--size", 8, "--block", 4, "--costs", "nan,0,0,0"], "--costs: negative"),
         (["--size", 8, "--block", 4, "more"], "more: not understood"),
+        # Three times 2^32 of them, which a number of 32 bits takes for none.
+        (["--size", 65536, "--block", 1], "--block: more than 4194304 blocks of data"),
     ],
 )
 def test_a_wrong_command_line_is_said(words: list[object], what: str) -> None:
@@ -105,6 +107,16 @@ def test_a_wrong_command_line_is_said(words: list[object], what: str) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith(what)
     assert "usage: trimtab-task-matmul" in done.stderr
+
+
+def test_too_little_memory_is_said() -> None:
+    """Also where it is enough for the blocks, and not for what they are checked against."""
+    program = native_path("trimtab-task-matmul")
+    for kib in (40_000, 150_000):
+        limited = ("-c", f'ulimit -v {kib}; exec "$0" "$@"', program)
+        done = run_path(Path("/bin/sh"), *limited, "--size", 2048, "--block", 2048)
+        assert (done.returncode, done.stdout) == (3, "")
+        assert done.stderr == "blocks: no memory left; a smaller --size needs less\n"
 
 
 def test_an_unknown_enclave_is_said() -> None:

@@ -1,5 +1,7 @@
 """The stage on a real program: all rows, none twice, and it goes on where it was ended."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +76,19 @@ def test_it_runs_simulates_and_goes_on(tmp_path: Path) -> None:
     )
 
 
+def test_a_run_that_failed_is_tried_again(tmp_path: Path) -> None:
+    asked = replace(stage(variants=[Variant.ORIGINAL], costs=[]), enclaves=[])
+    assert len(rows_of(asked, tmp_path)[1]) == 2 + 1
+    journal = tmp_path / "journal.jsonl"
+    *others, last = journal.read_text().splitlines(keepends=True)
+    failed = json.loads(last) | {"complete": False, "error": "exceeded its time", "run_s": None}
+    journal.write_text("".join(others) + json.dumps(failed) + "\n")
+    for tried in (1, 0):
+        table, told = rows_of(asked, tmp_path)
+        assert table["complete"].all() and len(table) == 2
+        assert len(told) == tried + 1
+
+
 def test_encryption_that_has_no_known_cost_is_not_simulated(tmp_path: Path) -> None:
     program = TaskProgram("it", "matmul", 64, 16)
     known = Enclave("known", encryption_s_per_byte=Cost(1e-6, 1e-6, "a test"))
@@ -105,6 +120,14 @@ def test_a_wrong_result_ends_the_stage(tmp_path: Path) -> None:
         run_once(stage(), NativeProgram(wrong, None), set_ups(stage())[0], 0, tmp_path / "runs")
 
 
+def test_what_a_program_refuses_is_said_in_its_words(tmp_path: Path) -> None:
+    """And not in the last ones, which are its usage's."""
+    program = TaskProgram("it", "lenet", 64, 16)
+    asked = replace(stage(), program=program)
+    with pytest.raises(TrimtabError, match="task program it: --network: missing; change its file"):
+        run_once(asked, native_program(asked, tmp_path), set_ups(asked)[0], 0, tmp_path)
+
+
 @pytest.mark.parametrize("said", ["", "not JSON", "[1]", '{"run_s": 1}'])
 def test_what_no_task_program_prints(tmp_path: Path, said: str) -> None:
     other = tmp_path / "other"
@@ -120,7 +143,9 @@ def with_network(*command: str) -> ProtectStage:
 
 
 def test_a_network_is_written_once_and_given_to_the_program(tmp_path: Path) -> None:
-    asked = with_network("sh", "-c", f"echo made >> {tmp_path}/times; echo weights > {{network}}")
+    comment = "#" * 300  # longer than a file's name may be
+    command = f"echo made >> {tmp_path}/times; echo weights > {{network}} {comment}"
+    asked = with_network("sh", "-c", command)
     first, second = (native_program(asked, tmp_path / "it") for _ in range(2))
     assert (tmp_path / "times").read_text() == "made\n"
     assert first == second and first.network is not None
@@ -129,6 +154,17 @@ def test_a_network_is_written_once_and_given_to_the_program(tmp_path: Path) -> N
     assert words[words.index("--network") + 1] == str(first.network)
     other = native_program(with_network("sh", "-c", "echo others > {network}"), tmp_path / "it")
     assert other.network != first.network and other.digest != first.digest
+
+
+def test_a_network_is_written_anew_by_a_command_that_has_changed(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("import sys; open(sys.argv[1], 'w').write('weights')")
+    asked = with_network("python", str(script), "{network}")
+    first = native_program(asked, tmp_path / "it")
+    script.write_text("import sys; open(sys.argv[1], 'w').write('better')")
+    second = native_program(asked, tmp_path / "it")
+    assert first.network is not None and second.network is not None
+    assert second.network.read_text() == "better" and first.digest != second.digest
 
 
 @pytest.mark.parametrize(

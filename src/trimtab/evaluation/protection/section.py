@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
+import numpy as np
 import pandas as pd
 
 from trimtab.evaluation.inputs.measurements import TaskProgramFacts
@@ -60,7 +61,7 @@ class ProtectionSection(Section):
                 rows["task_program"], rows["size"], rows["block"], strict=True
             )
         ]
-        return rows[keep]
+        return rows[np.array(keep, np.bool_)]  # of no row, too, all columns stay
 
     def facts(self, program: str) -> TaskProgramFacts:
         """Return what is known of a program."""

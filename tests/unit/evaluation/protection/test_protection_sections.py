@@ -209,6 +209,15 @@ def test_only_these_sections_are_of_the_chapter() -> None:
     assert own == ["Enclaves", "Price", "Workers", "Policies", "Sizes", "Macro"]
 
 
+def test_a_report_of_runs_that_all_failed_says_why(tmp_path: Path) -> None:
+    """As with protection keys alone on a processor without them, and no costs to simulate."""
+    failure = {"complete": False, "error": "no keys here", "enclave": "pkeys", "run_s": None}
+    unknown = {"energy_j": None, "tasks": None, "enclave_calls": None, "protection": None}
+    rows = [run(variant, **failure, **unknown) for variant in ("sgx", "sgxo")]
+    page = evaluate(written(tmp_path, rows), tmp_path / "out").read_text()
+    assert "no keys here" in page
+
+
 def test_energy_that_is_not_known_is_no_number(tmp_path: Path) -> None:
     rows = [run(variant, energy_j=None, energy_source="unknown") for variant in ("original", "sgx")]
     section = Price(load(written(tmp_path, rows)))
