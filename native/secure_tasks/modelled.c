@@ -58,7 +58,8 @@ static void modelled_destroy(void *state) {
 }
 
 static int modelled_create(const struct enclave_options *options, void **state) {
-    size_t pages = options->costs.page_cache_bytes / PAGE_BYTES;
+    /* None: nothing is paged. */
+    size_t pages = (options->costs.page_cache_bytes + PAGE_BYTES - 1) / PAGE_BYTES;
     struct model *model = calloc(1, sizeof *model + pages * sizeof *model->cache);
     if (!model) return ENCLAVE_SYSTEM;
     model->costs = options->costs;

@@ -107,6 +107,8 @@ def _said(run: MeasuredRun) -> dict[str, Any]:
         said = parse_json(text.splitlines()[-1])
     except (ValueError, IndexError):
         raise TrimtabError(f"{run.stdout}: no line of JSON at its end; make native") from None
-    if not isinstance(said, dict) or len(run.epochs) != _TASKS + 2:
-        raise TrimtabError(f"{run.stdout}: no marks of its tasks and no object; make native")
+    wanted = {"run_s", "protection", "tasks", *_SAID.values()}
+    if not isinstance(said, dict) or not wanted <= said.keys() or len(run.epochs) != _TASKS + 2:
+        expected = f"marks of its tasks, and an object with {', '.join(sorted(wanted))}"
+        raise TrimtabError(f"{run.stdout}: expected {expected}; make native")
     return said

@@ -128,10 +128,10 @@ def test_what_a_program_refuses_is_said_in_its_words(tmp_path: Path) -> None:
         run_once(asked, native_program(asked, tmp_path), set_ups(asked)[0], 0, tmp_path)
 
 
-@pytest.mark.parametrize("said", ["", "not JSON", "[1]", '{"run_s": 1}'])
+@pytest.mark.parametrize("said", ["", "not JSON", "[1]", "{}", '{"run_s": 1}'])
 def test_what_no_task_program_prints(tmp_path: Path, said: str) -> None:
     other = tmp_path / "other"
-    other.write_text(f"#!/bin/sh\necho tasks begin\necho '{said}'\n")
+    other.write_text(f"#!/bin/sh\necho tasks begin\necho tasks end\necho '{said}'\n")
     other.chmod(0o755)
     with pytest.raises(TrimtabError, match="make native"):
         run_once(stage(), NativeProgram(other, None), set_ups(stage())[0], 0, tmp_path / "runs")
