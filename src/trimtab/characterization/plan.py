@@ -14,6 +14,7 @@ from trimtab.config.groups.learning.workload import LearningWorkload
 
 Row = Mapping[str, Any]  # of the table of runs
 Key = tuple[str, str, str, int]
+KEY = ("workload", "phase", "settings", "repeat")  # the columns that tell a run from all others
 SessionKey = tuple[int, str]
 
 

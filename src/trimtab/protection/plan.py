@@ -1,13 +1,12 @@
 """Which runs of a task program an experiment asks for, and in which order."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from trimtab.config.groups.protection.protect import EnclaveKind, Variant
 from trimtab.config.stages import ProtectStage
 
-Row = Mapping[str, Any]  # of PROTECTED_RUNS
 Key = tuple[Any, ...]
 # The columns that tell a run from all others of a program.
 KEY = ("variant", "enclave", "costs", "workers", "size", "block", "repeat")
@@ -30,11 +29,6 @@ class SetUp:
         return (
             str(self.variant), enclave, self.costs, self.workers, self.size, self.block, repeat
         )  # fmt: skip
-
-
-def key_of(row: Row) -> Key:
-    """Return the key of the run that a row is of."""
-    return tuple(row[name] for name in KEY)
 
 
 def set_ups(stage: ProtectStage) -> list[SetUp]:

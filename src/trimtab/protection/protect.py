@@ -13,7 +13,7 @@ from trimtab.config.stages import ProtectStage
 from trimtab.enclaves.simulation.simulate import policy_names
 from trimtab.errors import UserError
 from trimtab.locks import writing_in
-from trimtab.protection.journal import Journal
+from trimtab.protection.journal import journal_of
 from trimtab.protection.measured import run_once
 from trimtab.protection.plan import SetUp, in_turns
 from trimtab.protection.program import native_program
@@ -40,9 +40,9 @@ def protect(stage: ProtectStage, destination: Path, tell: Tell) -> None:
     rows: list[dict[str, Any]] = []
     with writing_in(destination), TemporaryDirectory(prefix="trimtab-") as folder:
         native = native_program(stage, destination)
-        journal = Journal(destination / "journal.jsonl", stage, native.digest)
+        journal = journal_of(destination / "journal.jsonl", stage, native.digest)
         for set_up, repeat in in_turns(stage):
-            row = journal.row(set_up, repeat)
+            row = journal.row(set_up.key(repeat))
             if row is None or not row["complete"]:
                 row = run_once(stage, native, set_up, repeat, Path(folder) / "runs")
                 journal.add(row)
