@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import characterization_table
 import cold_start_table
 import corpus_table
 import gpu_corpus_table
@@ -26,6 +27,7 @@ SCHEDULE_END = "<!-- end of scheduling figures -->"
 TRUST = ("<!-- trust: made by readme.py -->", "<!-- end of trust -->")
 TUNING = ("<!-- tuning: made by readme.py -->", "<!-- end of tuning -->")
 SECURE = ("<!-- secure tasks: made by readme.py -->", "<!-- end of secure tasks -->")
+SPARK = ("<!-- learning on Spark: made by readme.py -->", "<!-- end of learning on Spark -->")
 STARTS = ("<!-- cold starts: made by readme.py -->", "<!-- end of cold starts -->")
 IMAGES = ("<!-- images: made by readme.py -->", "<!-- end of images -->")
 METHODS = ("<!-- methods: made by readme.py -->", "<!-- end of methods -->")
@@ -254,6 +256,8 @@ def main() -> None:
     text = _replaced(text, SCHEDULE_BEGIN, SCHEDULE_END, machines, schedules)
     secure = _machines(secure_table.RESULTS)
     text = _replaced(text, *SECURE, secure, secure_table.rows())
+    spark = _machines(characterization_table.RESULTS)
+    text = _replaced(text, *SPARK, spark, characterization_table.rows())
     trust = _machines(trust_table.RESULTS)
     text = _replaced(text, *TRUST, trust, trust_table.rows())
     images = [*image_table.rows(), *thesis_image_table.rows(), *gpu_environment_table.rows()]

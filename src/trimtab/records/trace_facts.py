@@ -28,7 +28,8 @@ class MeasuredWorkload:
     time from a process' start to its first iteration. `image_bytes` are the environment's shared
     libraries, compressed: what a pull moves of them. With `image_start` they are all layers of its
     image, and `cold_start_s` the median time to unpack and to start that. `active_w` is the mean
-    power above idle.
+    power above idle. What does not clearly differ between both environments is of all runs in
+    both: `no_clear_change` names these of `work_s`, `cold_start_s` and `active_w`.
     """
 
     workload: Text
@@ -40,6 +41,7 @@ class MeasuredWorkload:
     memory_bytes: Whole
     active_w: Amount | None
     energy_source: EnergySource
+    no_clear_change: tuple[Text, ...] = ()
 
 
 @dataclass(frozen=True, config=PART)

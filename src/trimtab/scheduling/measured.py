@@ -18,6 +18,7 @@ from trimtab.records.tables import LIBRARIES, RUNS
 from trimtab.records.trace_facts import MeasuredWorkload
 
 _CONDITIONS = {"original": "before", "debloated": "after"}
+_COMPARED = ("work_s", "cold_start_s", "active_w")
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ def with_image_start(measured: MeasuredWorkload, path: Path) -> MeasuredWorkload
         measured,
         image_bytes=side.compressed_bytes,
         cold_start_s=median(took.unpack_s + took.start_s for took in side.rounds),
+        no_clear_change=tuple(n for n in measured.no_clear_change if n != "cold_start_s"),
     )
 
 
@@ -95,12 +97,14 @@ def measured_workload(
     """Return what `verify_runs` (RUNS) and `libraries` (LIBRARIES) say of a workload.
 
     `environment` is `original` or `debloated`; `idle_w`, by machine, is the idle power that the
-    runs' energy includes. Raises UserError where no run of the workload is among them.
+    runs' energy includes. What does not clearly differ between the two, as the range of pairs of
+    runs spans zero, is that of all runs in both: else chance in a few runs would make an
+    environment cost a cluster more. Raises UserError where no run of the workload is among them.
     """
     for runs_path, libraries_path in zip(verify_runs, libraries, strict=True):
         runs = read_table(runs_path, RUNS)
-        runs = runs[(runs["workload"] == workload) & (runs["condition"] == environment)]
-        if len(runs):
+        runs = runs[(runs["workload"] == workload) & runs["condition"].isin(_CONDITIONS)]
+        if (runs["condition"] == environment).any():
             hardware = str(runs["hardware"].iloc[0])
             if hardware not in idle_w:
                 raise UserError(
@@ -122,17 +126,33 @@ def _measured(
     # The mark of a program that ends right behind it may be heard with its end. No job takes no
     # time: all of such a run is work.
     start_up_s = start_up_s.where(start_up_s < runs["wall_s"], 0.0)
-    power_w = runs["energy_j"].astype(float) / runs["wall_s"]
-    when = _CONDITIONS[environment]
-    known = bool(np.isfinite(power_w).all())
-    return MeasuredWorkload(
-        workload=str(runs["workload"].iloc[0]),
-        hardware=str(runs["hardware"].iloc[0]),
-        environment=environment,
-        work_s=tuple(float(value) for value in runs["wall_s"] - start_up_s),
-        cold_start_s=float(start_up_s.mean()),
-        image_bytes=int(libraries[f"compressed_{when}_bytes"].sum()),
-        memory_bytes=int(runs["peak_rss_bytes"].max()),
-        active_w=max(0.0, float(power_w.mean()) - idle_w) if known else None,
-        energy_source=str(runs["energy_source"].iloc[0]),
+    figures = runs.assign(
+        cold_start_s=start_up_s,
+        work_s=runs["wall_s"] - start_up_s,
+        active_w=runs["energy_j"].astype(float) / runs["wall_s"] - idle_w,
     )
+    own = figures[figures["condition"] == environment]
+    unclear = tuple(name for name in _COMPARED if not _clearly_differs(figures, name))
+    values = {name: (figures if name in unclear else own)[name] for name in _COMPARED}
+    power_w = values["active_w"]
+    when = _CONDITIONS[environment]
+    return MeasuredWorkload(
+        workload=str(own["workload"].iloc[0]),
+        hardware=str(own["hardware"].iloc[0]),
+        environment=environment,
+        work_s=tuple(map(float, values["work_s"])),
+        cold_start_s=float(values["cold_start_s"].mean()),
+        image_bytes=int(libraries[f"compressed_{when}_bytes"].sum()),
+        memory_bytes=int(own["peak_rss_bytes"].max()),
+        active_w=max(0.0, float(power_w.mean())) if np.isfinite(power_w).all() else None,
+        energy_source=str(own["energy_source"].iloc[0]),
+        no_clear_change=unclear,
+    )
+
+
+def _clearly_differs(runs: pd.DataFrame, name: str) -> bool:
+    """Whether all pairs of runs differ in the same direction; False without any whole pair."""
+    pairs = runs.groupby(["repeat", "condition"])[name].first().unstack()
+    pairs = pairs.reindex(columns=list(_CONDITIONS)).dropna()
+    differences = pairs["debloated"] - pairs["original"]
+    return len(pairs) > 0 and bool((differences > 0).all() or (differences < 0).all())

@@ -29,9 +29,12 @@ def runs(path: Path, *rows: dict[str, object]) -> Path:
     return path
 
 
-def row(condition: str, wall_s: float, energy_j: float | None) -> dict[str, object]:
+def row(
+    condition: str, wall_s: float, energy_j: float | None, repeat: int = 0
+) -> dict[str, object]:
     return {
         "workload": "train", "hardware": "small", "condition": condition, "wall_s": wall_s,
+        "repeat": repeat,
         "start_up_s": 1.0, "peak_rss_bytes": int(wall_s * 100), "energy_j": energy_j,
         "energy_source": "modelled",
     }  # fmt: skip
@@ -56,7 +59,7 @@ def test_times_image_memory_and_power_are_of_the_named_environment(
 ) -> None:
     table = runs(
         tmp_path / "runs.parquet",
-        row("original", 5.0, 50.0), row("debloated", 3.0, 24.0), row("debloated", 4.0, 24.0),
+        row("original", 5.0, 50.0), row("debloated", 3.0, 24.0), row("debloated", 4.0, 24.0, 1),
     )  # fmt: skip
     slim = measured_workload([table], [libraries], "train", "debloated", {"small": 5.0})
     assert slim.work_s == (2.0, 3.0)
@@ -64,6 +67,36 @@ def test_times_image_memory_and_power_are_of_the_named_environment(
     assert slim.active_w == pytest.approx((24 / 3 + 24 / 4) / 2 - 5.0)
     original = measured_workload([table], [libraries], "train", "original", {"small": 5.0})
     assert (original.work_s, original.image_bytes) == ((4.0,), 150)
+    assert slim.no_clear_change == original.no_clear_change == ("cold_start_s",)
+
+
+def test_what_pairs_do_not_agree_on_is_of_all_runs_in_both_environments(
+    tmp_path: Path, libraries: Path
+) -> None:
+    table = runs(
+        tmp_path / "runs.parquet",
+        row("original", 5.0, 50.0, 0), row("debloated", 6.0, 48.0, 0),
+        row("debloated", 4.0, 36.0, 1), row("original", 4.5, 45.0, 1),
+    )  # fmt: skip
+    slim, original = (
+        measured_workload([table], [libraries], "train", environment, {"small": 5.0})
+        for environment in ("debloated", "original")
+    )
+    assert slim.work_s == original.work_s == (4.0, 5.0, 3.0, 3.5)
+    assert slim.no_clear_change == ("work_s", "cold_start_s")
+    assert slim.active_w == pytest.approx((48 / 6 + 36 / 4) / 2 - 5)  # less in both pairs
+    assert original.active_w == pytest.approx(5.0)
+    assert slim.image_bytes < original.image_bytes
+
+
+def test_a_pair_with_one_run_decides_nothing(tmp_path: Path, libraries: Path) -> None:
+    table = runs(
+        tmp_path / "runs.parquet",
+        row("original", 5.0, 50.0, 0), row("debloated", 3.0, 24.0, 0),
+        row("debloated", 9.0, 90.0, 1),
+    )  # fmt: skip
+    slim = measured_workload([table], [libraries], "train", "debloated", {"small": 5.0})
+    assert slim.work_s == (2.0, 8.0)
 
 
 def test_a_class_has_its_own_environment_the_original_one_and_its_rounds(

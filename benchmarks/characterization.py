@@ -1,0 +1,117 @@
+"""What the characterizations that ran in this checkout came to, against what they have to reach.
+
+    python benchmarks/characterization.py EXPERIMENT...
+
+The experiments have run: `snakemake --cores 2 all --config overrides='["experiment=NAME"]'`. Their
+runs, and the figures and tables of their reports, are kept in `results/characterization/`.
+"""
+
+import argparse
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from common import RESULTS, load, save
+from scipy.stats import binomtest
+
+from trimtab.evaluation.characterization.strategies import compare
+from trimtab.records.characterization.impact import NOT_SHOWN, impacts
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import CHARACTERIZATION_RUNS
+
+# By experiment: its characterization.
+EXPERIMENTS = {
+    "characterization": "carried_data",
+    "characterization_networks": "carried_networks",
+    "characterization_small": "small",
+    "characterization_standalone": "small_standalone",
+}
+_KEPT = RESULTS / "characterization"
+_BAR = ("train_s", "quality")  # joint tuning is to be as good in one of them
+_MACHINE = "this_machine"
+
+
+def main() -> None:
+    """Put the figures of experiments into characterization.json, and keep what they are of."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("experiments", nargs="+", choices=list(EXPERIMENTS), metavar="EXPERIMENT")
+    known: Any = load("characterization") or {"experiments": {}}
+    found = dict(known["experiments"])
+    for name in parser.parse_args().experiments:
+        place = Path("results/characterize", EXPERIMENTS[name], _MACHINE, "runs.parquet")
+        took = Path("results/benchmarks/characterize", EXPERIMENTS[name], f"{_MACHINE}.tsv")
+        runs = read_table(place, CHARACTERIZATION_RUNS)
+        found[name] = figures_of(runs) | {"took_s": float(pd.read_csv(took, sep="\t")["s"].iloc[0])}
+        _keep(name, place)
+    save("characterization", {"experiments": found})
+
+
+def figures_of(runs: pd.DataFrame) -> dict[str, Any]:
+    """Return how much ran, our own share of the time, and what tuning both levels came to."""
+    complete = runs[runs["complete"].astype(bool)]
+    known = impacts(runs)
+    return {
+        "engines": sorted(map(str, runs["engine"].unique())),
+        "runs": len(runs),
+        "failed": int(len(runs) - len(complete)),
+        "repeats": int(runs["repeat"].max()) + 1,
+        "workloads": int(complete["workload"].nunique()),
+        "data_sets": int(complete["data"].nunique()),
+        "methods": int(complete["method"].nunique()),
+        "own_pct": 100 * float(complete["own_s"].sum() / complete["wall_s"].sum()),
+        "impacts": len(known),
+        "impacts_not_shown": sum(one.word == NOT_SHOWN for one in known),
+        "joint": _joint(runs),
+    }
+
+
+def _joint(runs: pd.DataFrame) -> dict[str, Any]:
+    """Return on how many workloads joint tuning is as good as the better single level."""
+    verdicts: dict[str, dict[str, Any]] = {}
+    for name, own in runs.groupby("workload", sort=False):
+        compared = [one for metric in _BAR if (one := compare(own, metric)) is not None]
+        verdicts[str(name)] = {
+            one.metric: {
+                "budget": one.budget,
+                "against": one.single,
+                "change_pct": one.change_pct.median,
+                "low_pct": one.change_pct.low,
+                "high_pct": one.change_pct.high,
+                "verdict": one.verdict,
+                "as_good": one.is_reached,
+            }
+            for one in compared
+            if one.verdict != NOT_SHOWN
+        }
+    shown = [of_it for of_it in verdicts.values() if of_it]
+    reached = sum(any(one["as_good"] for one in of_it.values()) for of_it in shown)
+    if not shown:
+        return {"shown": 0}
+    interval = binomtest(reached, len(shown)).proportion_ci(method="wilson")
+    return {
+        "shown": len(shown),
+        "as_good": reached,
+        "better": sum(
+            any(one["verdict"] == "better" for one in of_it.values()) for of_it in shown
+        ),
+        "low_pct": 100 * float(interval.low),
+        "high_pct": 100 * float(interval.high),
+        "workloads": verdicts,
+    }
+
+
+def _keep(name: str, runs: Path) -> None:
+    """Copy the runs, and the figures and tables of the report about them."""
+    _KEPT.mkdir(exist_ok=True)
+    shutil.copy(runs, _KEPT / f"{EXPERIMENTS[name]}.parquet")
+    for kind in ("figures", "tables"):
+        place = _KEPT / EXPERIMENTS[name] / kind
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(Path("results/evaluate", name, kind), place)
+
+
+if __name__ == "__main__":
+    main()
