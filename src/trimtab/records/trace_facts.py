@@ -41,7 +41,7 @@ class MeasuredWorkload:
     memory_bytes: Whole
     active_w: Amount | None
     energy_source: EnergySource
-    no_clear_change: tuple[Text, ...] = ()
+    no_clear_change: tuple[Text, ...]
 
 
 @dataclass(frozen=True, config=PART)
@@ -76,7 +76,7 @@ class TraceFacts(Document):
     """
 
     stage: ClassVar[str] = "schedule"
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     trace: Text
     cluster: Text
     jobs: Whole

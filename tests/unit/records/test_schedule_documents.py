@@ -63,7 +63,9 @@ SKIPPED = "no service time"
 CLASS = ClassFigures(priority=1, **JOBS)
 CELL = CellFigures({"low": CLASS}, TotalFigures(**JOBS, **TOTAL))
 ROUNDS = RoundTimes(1.0, 5.2, 0.7, 1.7, "deterministic", 0.4)
-WORKLOAD = MeasuredWorkload("w", "small", "original", (3.0, 5.1), 1.5, 900, 1024, None, "unknown")
+WORKLOAD = MeasuredWorkload(
+    "w", "small", "original", (3.0, 5.1), 1.5, 900, 1024, None, "unknown", ("work_s",)
+)
 DOCUMENTS: tuple[Document, ...] = (
     Summary(
         cluster="engine",

@@ -16,7 +16,7 @@ LARGE = Hardware(
     levels=[FrequencyLevel(1.0, 0.5, 40.0, gpu_busy_w=25.0), FrequencyLevel(2.0, 1.0, 100.0)],
 )  # fmt: skip
 MEASURED = MeasuredWorkload(
-    "w", "small", "original", (3.0, 5.0), 1.5, 1000, 2 * GIB, 8.0, "modelled"
+    "w", "small", "original", (3.0, 5.0), 1.5, 1000, 2 * GIB, 8.0, "modelled", ()
 )
 
 

@@ -28,7 +28,9 @@ from trimtab.traces.table import read_trace
 SMALL = Hardware("small", 2, 10.0, 30.0, 0.0, 8.0, "test", speed=2.0)
 LARGE = Hardware("large", 4, 20.0, 100.0, 0.0, 16.0, "test")
 PAIR = ClusterConfig("pair", {"small": 1, "large": 2})
-ORIGINAL = MeasuredWorkload("w", "small", "original", (3.0, 5.0), 1.5, 900, 2**30, 8.0, "modelled")
+ORIGINAL = MeasuredWorkload(
+    "w", "small", "original", (3.0, 5.0), 1.5, 900, 2**30, 8.0, "modelled", ()
+)
 SLIM = replace(ORIGINAL, environment="debloated", work_s=(2.0, 4.0), image_bytes=300)
 
 
