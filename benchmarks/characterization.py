@@ -13,7 +13,6 @@ from typing import Any
 
 import pandas as pd
 from common import RESULTS, load, save
-from scipy.stats import binomtest
 
 from trimtab.evaluation.characterization.strategies import compare
 from trimtab.records.characterization.impact import NOT_SHOWN, impacts
@@ -58,10 +57,11 @@ def figures_of(runs: pd.DataFrame) -> dict[str, Any]:
         "runs": len(runs),
         "failed": int(len(runs) - len(complete)),
         "repeats": int(runs["repeat"].max()) + 1,
-        "workloads": int(complete["workload"].nunique()),
-        "data_sets": int(complete["data"].nunique()),
-        "methods": int(complete["method"].nunique()),
-        "own_pct": 100 * float(complete["own_s"].sum() / complete["wall_s"].sum()),
+        "workloads": sorted(complete["workload"].unique()),
+        "data_sets": sorted(complete["data"].unique()),
+        "methods": sorted(complete["method"].unique()),
+        "own_s": float(complete["own_s"].sum()),
+        "wall_s": float(complete["wall_s"].sum()),
         "impacts": len(known),
         "impacts_not_shown": sum(one.word == NOT_SHOWN for one in known),
         "joint": _joint(runs),
@@ -69,7 +69,7 @@ def figures_of(runs: pd.DataFrame) -> dict[str, Any]:
 
 
 def _joint(runs: pd.DataFrame) -> dict[str, Any]:
-    """Return on how many workloads joint tuning is as good as the better single level."""
+    """Return how joint tuning compares with the better single level, by workload and metric."""
     verdicts: dict[str, dict[str, Any]] = {}
     for name, own in runs.groupby("workload", sort=False):
         compared = [one for metric in _BAR if (one := compare(own, metric)) is not None]
@@ -81,26 +81,11 @@ def _joint(runs: pd.DataFrame) -> dict[str, Any]:
                 "low_pct": one.change_pct.low,
                 "high_pct": one.change_pct.high,
                 "verdict": one.verdict,
-                "as_good": one.is_reached,
             }
             for one in compared
             if one.verdict != NOT_SHOWN
         }
-    shown = [of_it for of_it in verdicts.values() if of_it]
-    reached = sum(any(one["as_good"] for one in of_it.values()) for of_it in shown)
-    if not shown:
-        return {"shown": 0}
-    interval = binomtest(reached, len(shown)).proportion_ci(method="wilson")
-    return {
-        "shown": len(shown),
-        "as_good": reached,
-        "better": sum(
-            any(one["verdict"] == "better" for one in of_it.values()) for of_it in shown
-        ),
-        "low_pct": 100 * float(interval.low),
-        "high_pct": 100 * float(interval.high),
-        "workloads": verdicts,
-    }
+    return verdicts
 
 
 def _keep(name: str, runs: Path) -> None:
