@@ -9,9 +9,10 @@ min_version("9.0")
 
 from trimtab.checkout import run_alone
 from trimtab.config import ConfigError, Configurations
-from trimtab.config.parameters import check_overrides, check_parameters
+from trimtab.config.parameters import check_parameters, overrides_of
 from trimtab.errors import visible
 from trimtab.supervision import STARTER
+from trimtab.workflow.reasons import explain_reasons
 
 run_alone(workflow)
 
@@ -25,7 +26,7 @@ configfile: "params.yaml"
 
 
 try:
-    OVERRIDES = check_overrides(config["overrides"], "--config")
+    OVERRIDES = overrides_of(config, "--config")
     CONFIG = Configurations(Path(workflow.basedir, "conf"), OVERRIDES)
     CONFIG.check_paths(Path.cwd())
 except ConfigError as error:
@@ -73,6 +74,9 @@ include: "rules/growth.smk"
 include: "rules/characterize.smk"
 include: "rules/protect.smk"
 include: "rules/evaluate.smk"
+
+
+explain_reasons(workflow, SOURCES)
 
 
 localrules:

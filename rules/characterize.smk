@@ -13,7 +13,7 @@ rule characterize:
         runtime=24 * 60,
         gpu=0,
     params:
-        cfg=lambda wildcards: dump(characterize_stage(wildcards)),
+        cfg=lambda wildcards: configured(characterize_stage(wildcards)),
     shell:
         "exec python scripts/characterize.py --config {params.cfg:q}"
         " --output $(dirname {output.runs:q}) > {log:q} 2>&1"

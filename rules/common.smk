@@ -3,11 +3,17 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from trimtab.config import dump, stages
+from trimtab.config import stages
 from trimtab.errors import UserError
 from trimtab.growth.history import open_repository, tip_of
 from trimtab.profiling.runs.from_workload import command_line
 from trimtab.sources import sources_of
+from trimtab.workflow.configured import configured
+from trimtab.workflow.read_files import changed_files
+
+
+# Every path that `code` has returned: files that are told by their number alone.
+SOURCES = set()
 
 
 def code(*patterns):
@@ -16,7 +22,9 @@ def code(*patterns):
     named = [
         path for pattern in patterns for path in root.glob(pattern) if path.is_file()
     ]
-    return [os.path.relpath(path) for path in sources_of(named, root / "src")]
+    paths = [os.path.relpath(path) for path in sources_of(named, root / "src")]
+    SOURCES.update(paths)
+    return paths
 
 
 def programs(wildcards):
@@ -33,6 +41,12 @@ def named_programs(words, folder="."):
         os.path.relpath(path)
         for path in sources_of(files, Path(workflow.basedir, "src"))
     ]
+
+
+def read_files(wildcards):
+    """A file that tells which files that a profile read are others now."""
+    cell = f"{wildcards.workload}/{wildcards.hardware}"
+    return changed_files(f"results/profile/{cell}", cell)
 
 
 def gpus(wildcards):
@@ -369,8 +383,8 @@ def recorded(wildcards):
 
 
 def image_of(wildcards):
-    """The archive of a workload's image, where a recipe of this project makes it."""
+    """The archive of a workload's image, which a recipe of this project may make."""
     target = CONFIG.option("workload", wildcards.workload).target
     location = Path(target.location or "")
-    is_ours = target.kind == "image" and location.parent == IMAGES
-    return [str(location)] if is_ours else []
+    is_ours = location.parent == IMAGES or location.is_file()
+    return [str(location)] if target.kind == "image" and is_ours else []

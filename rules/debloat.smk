@@ -39,7 +39,7 @@ rule debloat_target:
         runtime=settled_min,
         gpu=gpus,
     params:
-        cfg=lambda wildcards: dump(
+        cfg=lambda wildcards: configured(
             stages.DebloatStage(
                 target=wildcards.target,
                 hardware=wildcards.hardware,
@@ -82,7 +82,7 @@ rule build_environment:
         runtime=30,
         gpu=0,
     params:
-        cfg=lambda wildcards: dump(
+        cfg=lambda wildcards: configured(
             stages.EnvironmentStage(
                 share=CONFIG.root.debloat.share,
                 fallback=CONFIG.root.debloat.fallback,
@@ -140,7 +140,7 @@ rule verify_environment:
         runtime=verified_min,
         gpu=gpus,
     params:
-        cfg=lambda wildcards: dump(
+        cfg=lambda wildcards: configured(
             stages.VerifyStage(
                 target=wildcards.target,
                 workloads=CONFIG.workloads(wildcards.target),

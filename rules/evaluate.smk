@@ -10,7 +10,7 @@ rule resolved_config:
     log:
         "logs/resolved_config.log",
     params:
-        cfg=lambda wildcards: dump(
+        cfg=lambda wildcards: configured(
             stages.Resolved(
                 experiment=EXPERIMENT,
                 workloads=every_workload(),
@@ -102,7 +102,7 @@ rule evaluate_experiment:
         runtime=10,
         gpu=0,
     params:
-        cfg=lambda wildcards: dump(
+        cfg=lambda wildcards: configured(
             stages.EvaluateStage(
                 experiment=EXPERIMENT,
                 workloads=every_workload(),

@@ -25,7 +25,7 @@ rule share_images:
         runtime=60,
         gpu=0,
     params:
-        cfg=lambda wildcards: dump(
+        cfg=lambda wildcards: configured(
             stages.FleetStage(targets=fleet_targets(wildcards.fleet))
         ),
     shell:

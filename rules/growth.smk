@@ -13,7 +13,7 @@ rule measure_growth:
         runtime=240,
         gpu=0,
     params:
-        cfg=lambda wildcards: dump(growth_stage(wildcards)),
+        cfg=lambda wildcards: configured(growth_stage(wildcards)),
     shell:
         "exec python scripts/measure_growth.py --config {params.cfg:q}"
         " --output $(dirname {output.lines:q}) > {log:q} 2>&1"

@@ -16,7 +16,7 @@ rule protect_program:
         runtime=6 * 60,
         gpu=0,
     params:
-        cfg=lambda wildcards: dump(protect_stage(wildcards)),
+        cfg=lambda wildcards: configured(protect_stage(wildcards)),
     shell:
         "exec python scripts/protect.py --config {params.cfg:q}"
         " --output $(dirname {output.runs:q}) > {log:q} 2>&1"

@@ -11,7 +11,7 @@ rule profile_engine:
         runtime=60,
         gpu=0,
     params:
-        cfg=lambda wildcards: dump(trace_stage(wildcards)),
+        cfg=lambda wildcards: configured(trace_stage(wildcards)),
     shell:
         "exec python scripts/profile_engine.py --config {params.cfg:q} --output {output.rounds:q}"
         " > {log:q} 2>&1"
@@ -36,7 +36,7 @@ rule make_trace:
         runtime=30,
         gpu=0,
     params:
-        cfg=lambda wildcards: dump(trace_stage(wildcards)),
+        cfg=lambda wildcards: configured(trace_stage(wildcards)),
     shell:
         "exec python scripts/make_trace.py --config {params.cfg:q} --rounds {input.rounds:q} --verify-runs {input.verify_runs:q} --libraries {input.libraries:q}"
         " --output $(dirname {output.trace:q}) > {log:q} 2>&1"
@@ -81,7 +81,7 @@ rule simulate:
         runtime=60,
         gpu=0,
     params:
-        cfg=lambda wildcards: dump(schedule_stage(wildcards)),
+        cfg=lambda wildcards: configured(schedule_stage(wildcards)),
     shell:
         "exec python scripts/simulate.py --config {params.cfg:q} --trace {input.trace:q}"
         " --facts {input.facts:q} --output $(dirname {output.summary:q}) > {log:q} 2>&1"
@@ -102,7 +102,7 @@ rule calculate:
         runtime=30,
         gpu=0,
     params:
-        cfg=lambda wildcards: dump(schedule_stage(wildcards)),
+        cfg=lambda wildcards: configured(schedule_stage(wildcards)),
     shell:
         "exec python scripts/calculate.py --config {params.cfg:q} --trace {input.trace:q}"
         " --facts {input.facts:q} --output {output:q} > {log:q} 2>&1"
@@ -124,7 +124,7 @@ rule deflate:
         runtime=60,
         gpu=0,
     params:
-        cfg=lambda wildcards: dump(deflate_stage(wildcards)),
+        cfg=lambda wildcards: configured(deflate_stage(wildcards)),
     shell:
         "exec python scripts/deflate.py --config {params.cfg:q} --trace {input.trace:q}"
         " --facts {input.facts:q} --output {output:q} > {log:q} 2>&1"
@@ -147,7 +147,7 @@ rule run_for_real:
         runtime=120,
         gpu=0,
     params:
-        cfg=lambda wildcards: dump(real_stage(wildcards)),
+        cfg=lambda wildcards: configured(real_stage(wildcards)),
     shell:
         "exec python scripts/run_for_real.py --config {params.cfg:q} --trace {input.trace:q}"
         " --facts {input.facts:q} --simulated {input.simulated:q} --output $(dirname {output.real:q}) > {log:q} 2>&1"

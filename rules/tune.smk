@@ -18,7 +18,7 @@ rule tune_on_machine:
         runtime=240,
         gpu=gpus,
     params:
-        cfg=lambda wildcards: dump(tune_stage(wildcards)),
+        cfg=lambda wildcards: configured(tune_stage(wildcards)),
     shell:
         "exec python scripts/tune_on_machine.py --config {params.cfg:q}"
         " --seed {wildcards.seed} --machine {wildcards.machine}"
@@ -48,7 +48,7 @@ rule tune_workload:
         runtime=240,
         gpu=gpus,
     params:
-        cfg=lambda wildcards: dump(tune_stage(wildcards, EXPERIMENT.tune.seeds)),
+        cfg=lambda wildcards: configured(tune_stage(wildcards, EXPERIMENT.tune.seeds)),
     shell:
         "exec python scripts/tune_workload.py --config {params.cfg:q}"
         " --output $(dirname {output.trials:q}) > {log:q} 2>&1"
@@ -71,7 +71,7 @@ rule measure_inference_alone:
         runtime=240,
         gpu=gpus,
     params:
-        cfg=lambda wildcards: dump(tune_stage(wildcards)),
+        cfg=lambda wildcards: configured(tune_stage(wildcards)),
     shell:
         "exec python scripts/measure_inference_alone.py --config {params.cfg:q}"
         " --output {output:q} > {log:q} 2>&1"

@@ -6,16 +6,16 @@ from pathlib import Path
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--config", required=True, help="a TuneStage as JSON")
+parser.add_argument("--config", type=Path, required=True, help="a TuneStage, JSON")
 parser.add_argument("--output", type=Path, required=True, help="folder of the results")
 arguments = parser.parse_args()
 
 with supervised():
-    from trimtab.config.stages import TuneStage, load
+    from trimtab.config.stages import TuneStage, read
     from trimtab.locks import writing_in
     from trimtab.tuning.tune import Request, tune
 
-    stage = load(arguments.config, TuneStage)
+    stage = read(arguments.config, TuneStage)
     request = Request.of(stage, arguments.output)
     # Beside the results of all workloads and objectives, whose jobs may know each other.
     ground_truth = arguments.output.parents[2] / "ground_truth.json"
