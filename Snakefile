@@ -11,6 +11,7 @@ from trimtab.checkout import run_alone
 from trimtab.config import ConfigError, Configurations
 from trimtab.config.parameters import check_parameters, overrides_of
 from trimtab.errors import visible
+from trimtab.progress import CHANNEL
 from trimtab.supervision import STARTER
 from trimtab.workflow.reasons import explain_reasons
 
@@ -37,9 +38,10 @@ EXPERIMENT = CONFIG.root.experiment
 EVERY_CORE = 1024
 
 # Jobs run the Python that Snakemake runs in, also when its environment is not activated, and end
-# when this Snakemake does. Rules say `exec`: a shell between would wait through SIGINT.
+# when this Snakemake does. Rules say `exec`: a shell between would wait through SIGINT. How far
+# they are is told where Snakemake tells what it does, not in their logs.
 PATH = f"{shlex.quote(str(Path(sys.executable).parent))}:$PATH"
-shell.prefix(f"export {STARTER}=$PPID PATH={PATH}; ")
+shell.prefix(f"export {STARTER}=$PPID PATH={PATH} {CHANNEL}=3; exec 3>&2; ")
 
 
 report: "rules/captions/workflow.rst"

@@ -15,8 +15,11 @@ arguments = parser.parse_args()
 with supervised(), writing_in(arguments.output):
     from trimtab.config.stages import ProfileStage, read
     from trimtab.profiling.profile import profile_workload
+    from trimtab.progress import runs_to_do
     from trimtab.workflow.read_files import remember_read_files
 
     stage = read(arguments.config, ProfileStage)
-    profile_workload(stage.workload, stage.hardware, stage.profiling, arguments.output)
+    runs = stage.profiling.repeats + stage.profiling.traced_runs + 1  # one follows its files
+    with runs_to_do(f"profile {stage.workload.name}", runs):
+        profile_workload(stage.workload, stage.hardware, stage.profiling, arguments.output)
     remember_read_files(stage.workload, arguments.output, arguments.changed_files)

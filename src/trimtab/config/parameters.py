@@ -40,11 +40,7 @@ def overrides_of(values: Mapping[Any, Any], place: str) -> list[str]:
                 f"{place}: {key}: no such key, expected `{_KEY}` alone: "
                 f"{_KEY}='[\"{key}={value}\"]'"
             )
-    return check_overrides(values.get(_KEY), place)
-
-
-def check_overrides(overrides: Any, place: str) -> list[str]:
-    """Return `overrides`, which `place` gives; raises ConfigError unless they are texts."""
+    overrides = values.get(_KEY)
     if not isinstance(overrides, list):
         raise ConfigError(f"{place}: {_KEY}: {_EXAMPLE}")
     for number, override in enumerate(overrides):

@@ -29,11 +29,12 @@ def changes_of(before: Iterable[str], now: Iterable[str]) -> str:
     """Return which keys have other values now, of configurations as JSON; what is none as it is."""
     old, new = _values_of(before), _values_of(now)
     pairs = {key: (old.get(key, _NOTHING), new.get(key, _NOTHING)) for key in {**old, **new}}
-    return _listed(
+    found = _listed(
         f"{key}: {_shown(was)} -> {_shown(now_is)}"
         for key, (was, now_is) in sorted(pairs.items())
         if was != now_is
     )
+    return found or "other keys without values"
 
 
 def _values_of(texts: Iterable[str]) -> dict[str, Any]:
@@ -54,7 +55,8 @@ def _leaves(value: Any, key: str) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
         inner = ((_name_of(item, place), item) for place, item in enumerate(value))
     found = [leaf for name, item in inner for leaf in _leaves(item, f"{key}.{name}".lstrip("."))]
-    yield from found or [(key, value)]
+    if value != {}:
+        yield from found or [(key, value)]
 
 
 def _name_of(item: Any, place: int) -> Any:
