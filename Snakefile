@@ -14,6 +14,7 @@ from trimtab.errors import visible
 from trimtab.progress import CHANNEL
 from trimtab.supervision import STARTER
 from trimtab.workflow.reasons import explain_reasons
+from trimtab.workflow.unrecorded import keep_unrecorded
 
 run_alone(workflow)
 
@@ -97,6 +98,7 @@ rule all:
     default_target: True
     input:
         rules.evaluate_experiment.output.report,
+        rules.headlines.output.metrics,
         rules.resolved_config.output.config,
 
 
@@ -145,5 +147,11 @@ rule evaluate:
 
 
 onsuccess:
+    if any(workflow.dag.finished_jobs):
+        keep_unrecorded()
     if Path(rules.evaluate_experiment.output.report).is_file():
         print(f"Report: {Path(rules.evaluate_experiment.output.report).resolve()}")
+
+
+onerror:
+    keep_unrecorded()

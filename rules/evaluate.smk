@@ -1,4 +1,5 @@
 localrules:
+    headlines,
     resolved_config,
 
 
@@ -121,3 +122,19 @@ rule evaluate_experiment:
         " --tunings {input.tunings:q} --growths {input.growths:q} --fleets {input.fleets:q}"
         " --characterizations {input.characterizations:q} --protected {input.protected:q}"
         " --output $(dirname {output.report:q}) > {log:q} 2>&1"
+
+
+rule headlines:
+    input:
+        metrics=rules.evaluate_experiment.output.metrics,
+        figures=rules.evaluate_experiment.output.figures,
+        code=code("scripts/headlines.py"),
+    output:
+        # A folder each for all experiments: DVC compares what is in it.
+        metrics=f"results/metrics/{EXPERIMENT.name}.json",
+        charts=directory(f"results/plots/{EXPERIMENT.name}"),
+    log:
+        f"logs/headlines/{EXPERIMENT.name}.log",
+    shell:
+        "exec python scripts/headlines.py --evaluated $(dirname {input.metrics:q})"
+        " --metrics {output.metrics:q} --charts {output.charts:q} > {log:q} 2>&1"

@@ -24,8 +24,9 @@ CHAIN = {
     "make_trace",
     "simulate",
     "evaluate_experiment",
+    "headlines",
 }
-SCHEDULE = {"make_trace", "simulate", "evaluate_experiment", "resolved_config"}
+SCHEDULE = {"make_trace", "simulate", "evaluate_experiment", "headlines", "resolved_config"}
 
 
 def test_the_whole_chain_leaves_its_files_and_names_the_report(finished: Project) -> None:
@@ -49,6 +50,8 @@ def test_the_whole_chain_leaves_its_files_and_names_the_report(finished: Project
         "schedule/pair/tiny_jobs/non_preemptive/summary.json",
         "schedule/pair/tiny_jobs/non_preemptive/jobs.parquet",
         "evaluate/quickstart/metrics.json",
+        "metrics/quickstart.json",
+        "plots/quickstart/sizes.svg",
         "evaluate/quickstart/report.html",
         "evaluate/quickstart/tables/best_configurations.csv",
         "config.yaml",
@@ -87,7 +90,7 @@ def test_a_missing_environment_is_no_reason_to_run(finished: Project) -> None:
             "conf/workload/tiny.yaml",
             "escapes a text",
             "escapes it",
-            {"resolved_config", "evaluate_experiment"},
+            {"resolved_config", "evaluate_experiment", "headlines"},
         ),
         ("conf/workload/tiny.yaml", "timeout_s: 60", "timeout_s: 61", {"resolved_config"}),
         (
@@ -141,13 +144,13 @@ def test_a_missing_environment_is_no_reason_to_run(finished: Project) -> None:
             "src/trimtab/evaluation/published/hidden_bloat/paper.yaml",
             "Figure 6",
             "Figure 16",
-            {"evaluate_experiment"},
+            {"evaluate_experiment", "headlines"},
         ),
         (
             "src/trimtab/evaluation/report/page.py",
             '"""',
             '"""Reworded. ',
-            {"evaluate_experiment"},
+            {"evaluate_experiment", "headlines"},
         ),
         ("src/trimtab/debloating/targets/folder.py", '"""', '"""Reworded. ', None),
         ("src/trimtab/config/groups/hardware.py", "Power of", "The power of", set()),

@@ -18,7 +18,7 @@ class Configured(str):
     and so that a clone, which has the records alone, can tell what has changed.
     """
 
-    __slots__ = ("_results_depend_on",)
+    _results_depend_on: str
 
     def __new__(cls, path: Path, results_depend_on: str) -> "Configured":
         """Return `path` with the JSON of what results depend on."""
