@@ -35,7 +35,8 @@ except ConfigError as error:
     raise WorkflowError(visible(str(error)))
 EXPERIMENT = CONFIG.root.experiment
 
-# The threads of jobs that measure: Snakemake lowers them to --cores, so that nothing runs beside.
+# The threads of jobs that measure on this machine: Snakemake lowers them to --cores, so that nothing
+# runs beside.
 EVERY_CORE = 1024
 
 # Jobs run the Python that Snakemake runs in, also when its environment is not activated, and end
@@ -147,11 +148,12 @@ rule evaluate:
 
 
 onsuccess:
-    if any(workflow.dag.finished_jobs):
+    if workflow.is_main_process and any(workflow.dag.finished_jobs):
         keep_unrecorded()
     if Path(rules.evaluate_experiment.output.report).is_file():
         print(f"Report: {Path(rules.evaluate_experiment.output.report).resolve()}")
 
 
 onerror:
-    keep_unrecorded()
+    if workflow.is_main_process:
+        keep_unrecorded()

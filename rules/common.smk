@@ -11,7 +11,6 @@ from trimtab.sources import sources_of
 from trimtab.workflow.configured import configured
 from trimtab.workflow.read_files import changed_files
 
-
 # Every path that `code` has returned: files that are told by their number alone.
 SOURCES = set()
 
@@ -54,9 +53,43 @@ def gpus(wildcards):
     return CONFIG.option("hardware", wildcards.hardware).gpu_count
 
 
+def machine_of(wildcards):
+    """The machine that a job is for, by its YAML; one of a schedule runs on the first there is."""
+    names = [getattr(wildcards, "hardware", None), *EXPERIMENT.hardware]
+    given = next((name for name in names if name is not None), None)
+    return CONFIG.option("hardware", given) if given else CONFIG.root.hardware
+
+
+def every_core(wildcards):
+    """The threads of a job beside which nothing may run: on a cluster all of its machine's.
+
+    Here Snakemake lowers a large number to --cores.
+    """
+    return EVERY_CORE if workflow.local_exec else machine_of(wildcards).cores
+
+
+def growing(amount):
+    """Memory or time, of which every further attempt asks more: twice as much, then three times."""
+
+    def asked(wildcards, attempt):
+        return attempt * (amount(wildcards) if callable(amount) else amount)
+
+    return asked
+
+
 def memory_mb(workloads):
     """Memory for the largest of these workloads, MB."""
     return math.ceil(max(workload.memory_gib for workload in workloads) * 2**30 / 1e6)
+
+
+def memory_of_workload(wildcards):
+    """Memory for the runs of a workload, MB."""
+    return memory_mb([CONFIG.option("workload", wildcards.workload)])
+
+
+def memory_of_target(wildcards):
+    """Memory for the runs of a target's workloads and for the removal of code, MB."""
+    return max(4000, memory_mb(CONFIG.workloads(wildcards.target)))
 
 
 def longest_min(workloads, runs):

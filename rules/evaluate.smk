@@ -99,8 +99,8 @@ rule evaluate_experiment:
         f"logs/evaluate/{EXPERIMENT.name}.log",
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=10,
+        mem_mb=growing(2000),
+        runtime=growing(10),
         gpu=0,
     params:
         cfg=lambda wildcards: configured(

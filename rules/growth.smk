@@ -9,8 +9,8 @@ rule measure_growth:
         "results/benchmarks/growth/{code_base}.tsv"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=240,
+        mem_mb=growing(4000),
+        runtime=growing(240),
         gpu=0,
     params:
         cfg=lambda wildcards: configured(growth_stage(wildcards)),

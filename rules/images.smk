@@ -13,8 +13,8 @@ rule build_image:
         "logs/images/{image}.log",
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=60,
+        mem_mb=growing(2000),
+        runtime=growing(60),
         gpu=0,
     shell:
         "exec {input.script:q} {wildcards.image:q} {output.archive:q} > {log:q} 2>&1"

@@ -17,12 +17,10 @@ rule profile_workload:
         "logs/profile/{workload}/{hardware}.log",
     benchmark:
         "results/benchmarks/profile/{workload}/{hardware}.tsv"
-    threads: EVERY_CORE
+    threads: every_core
     resources:
-        mem_mb=lambda wildcards: memory_mb(
-            [CONFIG.option("workload", wildcards.workload)]
-        ),
-        runtime=profiled_min,
+        mem_mb=growing(memory_of_workload),
+        runtime=growing(profiled_min),
         gpu=gpus,
     params:
         cfg=lambda wildcards: configured(

@@ -5,10 +5,10 @@ rule profile_engine:
         rounds="results/schedule/{cluster}/{trace}/rounds.json",
     log:
         "logs/engine/{cluster}/{trace}.log",
-    threads: EVERY_CORE
+    threads: every_core
     resources:
-        mem_mb=8000,
-        runtime=60,
+        mem_mb=growing(8000),
+        runtime=growing(60),
         gpu=0,
     params:
         cfg=lambda wildcards: configured(trace_stage(wildcards)),
@@ -32,8 +32,8 @@ rule make_trace:
         "logs/schedule/{cluster}/{trace}.log",
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=growing(2000),
+        runtime=growing(30),
         gpu=0,
     params:
         cfg=lambda wildcards: configured(trace_stage(wildcards)),
@@ -52,8 +52,8 @@ rule compile_simulator:
         "logs/schedule/compile_simulator.log",
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=10,
+        mem_mb=growing(2000),
+        runtime=growing(10),
         gpu=0,
     shell:
         "exec python scripts/compile_simulator.py > {log:q} 2>&1"
@@ -77,8 +77,8 @@ rule simulate:
         "results/benchmarks/schedule/{cluster}/{trace}/{policy}.tsv"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=growing(4000),
+        runtime=growing(60),
         gpu=0,
     params:
         cfg=lambda wildcards: configured(schedule_stage(wildcards)),
@@ -98,8 +98,8 @@ rule calculate:
         "logs/calculate/{cluster}/{trace}/{policy}.log",
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=growing(2000),
+        runtime=growing(30),
         gpu=0,
     params:
         cfg=lambda wildcards: configured(schedule_stage(wildcards)),
@@ -120,8 +120,8 @@ rule deflate:
         "logs/deflate/{cluster}/{trace}/{objective}.log",
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=60,
+        mem_mb=growing(2000),
+        runtime=growing(60),
         gpu=0,
     params:
         cfg=lambda wildcards: configured(deflate_stage(wildcards)),
@@ -141,10 +141,10 @@ rule run_for_real:
         jobs="results/schedule/{cluster}/{trace}/{policy}/real.parquet",
     log:
         "logs/real/{cluster}/{trace}/{policy}.log",
-    threads: EVERY_CORE
+    threads: every_core
     resources:
-        mem_mb=8000,
-        runtime=120,
+        mem_mb=growing(8000),
+        runtime=growing(120),
         gpu=0,
     params:
         cfg=lambda wildcards: configured(real_stage(wildcards)),

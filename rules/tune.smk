@@ -10,12 +10,10 @@ rule tune_on_machine:
         "logs/tune/{tuner}/{workload}/{hardware}/{objective}/seed_{seed}_{machine}.log",
     benchmark:
         "results/benchmarks/tune/{tuner}/{workload}/{hardware}/{objective}/seed_{seed}_{machine}.tsv"
-    threads: EVERY_CORE
+    threads: every_core
     resources:
-        mem_mb=lambda wildcards: memory_mb(
-            [CONFIG.option("workload", wildcards.workload)]
-        ),
-        runtime=240,
+        mem_mb=growing(memory_of_workload),
+        runtime=growing(240),
         gpu=gpus,
     params:
         cfg=lambda wildcards: configured(tune_stage(wildcards)),
@@ -40,12 +38,10 @@ rule tune_workload:
         "logs/tune/{tuner}/{workload}/{hardware}/{objective}.log",
     benchmark:
         "results/benchmarks/tune/{tuner}/{workload}/{hardware}/{objective}.tsv"
-    threads: EVERY_CORE
+    threads: every_core
     resources:
-        mem_mb=lambda wildcards: memory_mb(
-            [CONFIG.option("workload", wildcards.workload)]
-        ),
-        runtime=240,
+        mem_mb=growing(memory_of_workload),
+        runtime=growing(240),
         gpu=gpus,
     params:
         cfg=lambda wildcards: configured(tune_stage(wildcards, EXPERIMENT.tune.seeds)),
@@ -63,12 +59,10 @@ rule measure_inference_alone:
         "results/tune/{tuner}/{workload}/{hardware}/{objective}/inference_alone.parquet",
     log:
         "logs/tune/{tuner}/{workload}/{hardware}/{objective}/inference_alone.log",
-    threads: EVERY_CORE
+    threads: every_core
     resources:
-        mem_mb=lambda wildcards: memory_mb(
-            [CONFIG.option("workload", wildcards.workload)]
-        ),
-        runtime=240,
+        mem_mb=growing(memory_of_workload),
+        runtime=growing(240),
         gpu=gpus,
     params:
         cfg=lambda wildcards: configured(tune_stage(wildcards)),
