@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
+import jsonschema
 import pytest
+import yaml
 from config_files import BOMB, PROJECT
 
 from trimtab.config import ConfigError
@@ -43,6 +45,16 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 def test_the_projects_own() -> None:
     check_parameters(PROJECT / "params.yaml")
+
+
+def test_the_schema_says_the_same() -> None:
+    schema = yaml.safe_load((PROJECT / "params.schema.yaml").read_text())
+    jsonschema.validate(yaml.safe_load((PROJECT / "params.yaml").read_text()), schema)
+    for wrong in ({}, {"overrides": "a=b"}, {"overrides": [], "experiment": "heats"}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, schema)
+        with pytest.raises(ConfigError):
+            overrides_of(wrong, "params.yaml")
 
 
 def test_overrides_of_the_command_line() -> None:
