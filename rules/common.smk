@@ -15,6 +15,11 @@ from trimtab.workflow.read_files import changed_files
 SOURCES = set()
 
 
+def here(paths):
+    """Files of the checkout, which jobs have wherever they run: no objects of a bucket."""
+    return [local(path) for path in paths]
+
+
 def code(*patterns):
     """The files matching `patterns` and the modules that they import, tracked by content."""
     root = Path(workflow.basedir)
@@ -23,7 +28,7 @@ def code(*patterns):
     ]
     paths = [os.path.relpath(path) for path in sources_of(named, root / "src")]
     SOURCES.update(paths)
-    return paths
+    return here(paths)
 
 
 def programs(wildcards):
@@ -36,16 +41,14 @@ def named_programs(words, folder="."):
     """The files that a command names, and the modules of ours that they import."""
     named = [Path(folder, word) for word in words]
     files = [path for path in named if os.path.isfile(path)]
-    return [
-        os.path.relpath(path)
-        for path in sources_of(files, Path(workflow.basedir, "src"))
-    ]
+    sources = sources_of(files, Path(workflow.basedir, "src"))
+    return here(os.path.relpath(path) for path in sources)
 
 
 def read_files(wildcards):
     """A file that tells which files that a profile read are others now."""
     cell = f"{wildcards.workload}/{wildcards.hardware}"
-    return changed_files(f"results/profile/{cell}", cell)
+    return here([changed_files(f"results/profile/{cell}", cell)])
 
 
 def gpus(wildcards):

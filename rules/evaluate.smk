@@ -127,7 +127,6 @@ rule evaluate_experiment:
 rule headlines:
     input:
         metrics=rules.evaluate_experiment.output.metrics,
-        figures=rules.evaluate_experiment.output.figures,
         code=code("scripts/headlines.py"),
     output:
         # A folder each for all experiments: DVC compares what is in it.

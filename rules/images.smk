@@ -6,7 +6,7 @@ rule build_image:
     input:
         recipes=code("examples/images/**/*"),
         programs=code("src/trimtab/workloads/**/*"),
-        script="scripts/build_image.sh",
+        script=here(["scripts/build_image.sh"]),
     output:
         archive=IMAGES / "{image}.tar",
     log:
