@@ -9,9 +9,12 @@ min_version("9.0")
 
 from trimtab.checkout import run_alone
 from trimtab.config import ConfigError, Configurations
-from trimtab.config.parameters import check_overrides, check_parameters
+from trimtab.config.parameters import check_parameters, overrides_of
 from trimtab.errors import visible
+from trimtab.progress import CHANNEL
 from trimtab.supervision import STARTER
+from trimtab.workflow.reasons import explain_reasons
+from trimtab.workflow.unrecorded import keep_unrecorded
 
 run_alone(workflow)
 
@@ -25,20 +28,22 @@ configfile: "params.yaml"
 
 
 try:
-    OVERRIDES = check_overrides(config["overrides"], "--config")
+    OVERRIDES = overrides_of(config, "--config")
     CONFIG = Configurations(Path(workflow.basedir, "conf"), OVERRIDES)
     CONFIG.check_paths(Path.cwd())
 except ConfigError as error:
     raise WorkflowError(visible(str(error)))
 EXPERIMENT = CONFIG.root.experiment
 
-# The threads of jobs that measure: Snakemake lowers them to --cores, so that nothing runs beside.
+# The threads of jobs that measure on this machine: Snakemake lowers them to --cores, so that nothing
+# runs beside.
 EVERY_CORE = 1024
 
 # Jobs run the Python that Snakemake runs in, also when its environment is not activated, and end
-# when this Snakemake does. Rules say `exec`: a shell between would wait through SIGINT.
+# when this Snakemake does. Rules say `exec`: a shell between would wait through SIGINT. How far
+# they are is told where Snakemake tells what it does, not in their logs.
 PATH = f"{shlex.quote(str(Path(sys.executable).parent))}:$PATH"
-shell.prefix(f"export {STARTER}=$PPID PATH={PATH}; ")
+shell.prefix(f"export {STARTER}=$PPID PATH={PATH} {CHANNEL}=3; exec 3>&2; ")
 
 
 report: "rules/captions/workflow.rst"
@@ -75,6 +80,9 @@ include: "rules/protect.smk"
 include: "rules/evaluate.smk"
 
 
+explain_reasons(workflow, SOURCES)
+
+
 localrules:
     all,
     profile,
@@ -91,6 +99,7 @@ rule all:
     default_target: True
     input:
         rules.evaluate_experiment.output.report,
+        rules.headlines.output.metrics,
         rules.resolved_config.output.config,
 
 
@@ -139,5 +148,12 @@ rule evaluate:
 
 
 onsuccess:
+    if workflow.is_main_process and any(workflow.dag.finished_jobs):
+        keep_unrecorded()
     if Path(rules.evaluate_experiment.output.report).is_file():
         print(f"Report: {Path(rules.evaluate_experiment.output.report).resolve()}")
+
+
+onerror:
+    if workflow.is_main_process:
+        keep_unrecorded()

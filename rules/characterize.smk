@@ -7,13 +7,13 @@ rule characterize:
         "logs/characterize/{characterization}/{hardware}.log",
     benchmark:
         "results/benchmarks/characterize/{characterization}/{hardware}.tsv"
-    threads: EVERY_CORE
+    threads: every_core
     resources:
-        mem_mb=8000,
-        runtime=24 * 60,
+        mem_mb=growing(8000),
+        runtime=growing(24 * 60),
         gpu=0,
     params:
-        cfg=lambda wildcards: dump(characterize_stage(wildcards)),
+        cfg=lambda wildcards: configured(characterize_stage(wildcards)),
     shell:
         "exec python scripts/characterize.py --config {params.cfg:q}"
         " --output $(dirname {output.runs:q}) > {log:q} 2>&1"

@@ -3,11 +3,21 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from trimtab.config import dump, stages
+from trimtab.config import stages
 from trimtab.errors import UserError
 from trimtab.growth.history import open_repository, tip_of
 from trimtab.profiling.runs.from_workload import command_line
 from trimtab.sources import sources_of
+from trimtab.workflow.configured import configured
+from trimtab.workflow.read_files import changed_files
+
+# Every path that `code` has returned: files that are told by their number alone.
+SOURCES = set()
+
+
+def here(paths):
+    """Files of the checkout, which jobs have wherever they run: no objects of a bucket."""
+    return [local(path) for path in paths]
 
 
 def code(*patterns):
@@ -16,7 +26,9 @@ def code(*patterns):
     named = [
         path for pattern in patterns for path in root.glob(pattern) if path.is_file()
     ]
-    return [os.path.relpath(path) for path in sources_of(named, root / "src")]
+    paths = [os.path.relpath(path) for path in sources_of(named, root / "src")]
+    SOURCES.update(paths)
+    return here(paths)
 
 
 def programs(wildcards):
@@ -29,10 +41,14 @@ def named_programs(words, folder="."):
     """The files that a command names, and the modules of ours that they import."""
     named = [Path(folder, word) for word in words]
     files = [path for path in named if os.path.isfile(path)]
-    return [
-        os.path.relpath(path)
-        for path in sources_of(files, Path(workflow.basedir, "src"))
-    ]
+    sources = sources_of(files, Path(workflow.basedir, "src"))
+    return here(os.path.relpath(path) for path in sources)
+
+
+def read_files(wildcards):
+    """A file that tells which files that a profile read are others now."""
+    cell = f"{wildcards.workload}/{wildcards.hardware}"
+    return here([changed_files(f"results/profile/{cell}", cell)])
 
 
 def gpus(wildcards):
@@ -40,9 +56,43 @@ def gpus(wildcards):
     return CONFIG.option("hardware", wildcards.hardware).gpu_count
 
 
+def machine_of(wildcards):
+    """The machine that a job is for, by its YAML; one of a schedule runs on the first there is."""
+    names = [getattr(wildcards, "hardware", None), *EXPERIMENT.hardware]
+    given = next((name for name in names if name is not None), None)
+    return CONFIG.option("hardware", given) if given else CONFIG.root.hardware
+
+
+def every_core(wildcards):
+    """The threads of a job beside which nothing may run: on a cluster all of its machine's.
+
+    Here Snakemake lowers a large number to --cores.
+    """
+    return EVERY_CORE if workflow.local_exec else machine_of(wildcards).cores
+
+
+def growing(amount):
+    """Memory or time, of which every further attempt asks more: twice as much, then three times."""
+
+    def asked(wildcards, attempt):
+        return attempt * (amount(wildcards) if callable(amount) else amount)
+
+    return asked
+
+
 def memory_mb(workloads):
     """Memory for the largest of these workloads, MB."""
     return math.ceil(max(workload.memory_gib for workload in workloads) * 2**30 / 1e6)
+
+
+def memory_of_workload(wildcards):
+    """Memory for the runs of a workload, MB."""
+    return memory_mb([CONFIG.option("workload", wildcards.workload)])
+
+
+def memory_of_target(wildcards):
+    """Memory for the runs of a target's workloads and for the removal of code, MB."""
+    return max(4000, memory_mb(CONFIG.workloads(wildcards.target)))
 
 
 def longest_min(workloads, runs):
@@ -369,8 +419,8 @@ def recorded(wildcards):
 
 
 def image_of(wildcards):
-    """The archive of a workload's image, where a recipe of this project makes it."""
+    """The archive of a workload's image, which a recipe of this project may make."""
     target = CONFIG.option("workload", wildcards.workload).target
     location = Path(target.location or "")
-    is_ours = target.kind == "image" and location.parent == IMAGES
-    return [str(location)] if is_ours else []
+    is_ours = location.parent == IMAGES or location.is_file()
+    return [str(location)] if target.kind == "image" and is_ours else []

@@ -31,15 +31,13 @@ rule debloat_target:
     benchmark:
         "results/benchmarks/debloat/{target}/{hardware}.tsv"
     # It runs the workloads, beside nothing else.
-    threads: EVERY_CORE
+    threads: every_core
     resources:
-        mem_mb=lambda wildcards: max(
-            4000, memory_mb(CONFIG.workloads(wildcards.target))
-        ),
-        runtime=settled_min,
+        mem_mb=growing(memory_of_target),
+        runtime=growing(settled_min),
         gpu=gpus,
     params:
-        cfg=lambda wildcards: dump(
+        cfg=lambda wildcards: configured(
             stages.DebloatStage(
                 target=wildcards.target,
                 hardware=wildcards.hardware,
@@ -78,11 +76,11 @@ rule build_environment:
         "logs/environment/{target}/{hardware}.log",
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=30,
+        mem_mb=growing(1000),
+        runtime=growing(30),
         gpu=0,
     params:
-        cfg=lambda wildcards: dump(
+        cfg=lambda wildcards: configured(
             stages.EnvironmentStage(
                 share=CONFIG.root.debloat.share,
                 fallback=CONFIG.root.debloat.fallback,
@@ -106,10 +104,10 @@ rule weigh_environment:
     log:
         "logs/weight/{target}/{hardware}.log",
     # Compression takes them all.
-    threads: EVERY_CORE
+    threads: every_core
     resources:
-        mem_mb=1000,
-        runtime=30,
+        mem_mb=growing(1000),
+        runtime=growing(30),
         gpu=0,
     shell:
         "exec python scripts/weigh_environment.py --environment {input.environment:q}"
@@ -134,13 +132,13 @@ rule verify_environment:
         "logs/verify/{target}/{hardware}.log",
     benchmark:
         "results/benchmarks/verify/{target}/{hardware}.tsv"
-    threads: EVERY_CORE
+    threads: every_core
     resources:
-        mem_mb=lambda wildcards: memory_mb(CONFIG.workloads(wildcards.target)),
-        runtime=verified_min,
+        mem_mb=growing(memory_of_target),
+        runtime=growing(verified_min),
         gpu=gpus,
     params:
-        cfg=lambda wildcards: dump(
+        cfg=lambda wildcards: configured(
             stages.VerifyStage(
                 target=wildcards.target,
                 workloads=CONFIG.workloads(wildcards.target),

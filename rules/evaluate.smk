@@ -1,4 +1,5 @@
 localrules:
+    headlines,
     resolved_config,
 
 
@@ -10,7 +11,7 @@ rule resolved_config:
     log:
         "logs/resolved_config.log",
     params:
-        cfg=lambda wildcards: dump(
+        cfg=lambda wildcards: configured(
             stages.Resolved(
                 experiment=EXPERIMENT,
                 workloads=every_workload(),
@@ -98,11 +99,11 @@ rule evaluate_experiment:
         f"logs/evaluate/{EXPERIMENT.name}.log",
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=10,
+        mem_mb=growing(2000),
+        runtime=growing(10),
         gpu=0,
     params:
-        cfg=lambda wildcards: dump(
+        cfg=lambda wildcards: configured(
             stages.EvaluateStage(
                 experiment=EXPERIMENT,
                 workloads=every_workload(),
@@ -121,3 +122,18 @@ rule evaluate_experiment:
         " --tunings {input.tunings:q} --growths {input.growths:q} --fleets {input.fleets:q}"
         " --characterizations {input.characterizations:q} --protected {input.protected:q}"
         " --output $(dirname {output.report:q}) > {log:q} 2>&1"
+
+
+rule headlines:
+    input:
+        metrics=rules.evaluate_experiment.output.metrics,
+        code=code("scripts/headlines.py"),
+    output:
+        # A folder each for all experiments: DVC compares what is in it.
+        metrics=f"results/metrics/{EXPERIMENT.name}.json",
+        charts=directory(f"results/plots/{EXPERIMENT.name}"),
+    log:
+        f"logs/headlines/{EXPERIMENT.name}.log",
+    shell:
+        "exec python scripts/headlines.py --evaluated $(dirname {input.metrics:q})"
+        " --metrics {output.metrics:q} --charts {output.charts:q} > {log:q} 2>&1"

@@ -19,13 +19,13 @@ rule share_images:
         "logs/fleet/{fleet}/{hardware}.log",
     benchmark:
         "results/benchmarks/fleet/{fleet}/{hardware}.tsv"
-    threads: EVERY_CORE
+    threads: every_core
     resources:
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=growing(4000),
+        runtime=growing(60),
         gpu=0,
     params:
-        cfg=lambda wildcards: dump(
+        cfg=lambda wildcards: configured(
             stages.FleetStage(targets=fleet_targets(wildcards.fleet))
         ),
     shell:

@@ -9,11 +9,11 @@ rule measure_growth:
         "results/benchmarks/growth/{code_base}.tsv"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=240,
+        mem_mb=growing(4000),
+        runtime=growing(240),
         gpu=0,
     params:
-        cfg=lambda wildcards: dump(growth_stage(wildcards)),
+        cfg=lambda wildcards: configured(growth_stage(wildcards)),
     shell:
         "exec python scripts/measure_growth.py --config {params.cfg:q}"
         " --output $(dirname {output.lines:q}) > {log:q} 2>&1"

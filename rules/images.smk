@@ -6,15 +6,15 @@ rule build_image:
     input:
         recipes=code("examples/images/**/*"),
         programs=code("src/trimtab/workloads/**/*"),
-        script="scripts/build_image.sh",
+        script=here(["scripts/build_image.sh"]),
     output:
         archive=IMAGES / "{image}.tar",
     log:
         "logs/images/{image}.log",
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=60,
+        mem_mb=growing(2000),
+        runtime=growing(60),
         gpu=0,
     shell:
         "exec {input.script:q} {wildcards.image:q} {output.archive:q} > {log:q} 2>&1"

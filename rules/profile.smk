@@ -2,6 +2,7 @@ rule profile_workload:
     input:
         programs=programs,
         image=image_of,
+        read_files=read_files,
         code=code(
             "scripts/profile_workload.py",
             "src/trimtab/profiling/meters/*.py",
@@ -11,19 +12,18 @@ rule profile_workload:
         usage="results/profile/{workload}/{hardware}/usage.json",
         runs="results/profile/{workload}/{hardware}/runs.parquet",
         epochs="results/profile/{workload}/{hardware}/epochs.parquet",
+        read_files="results/profile/{workload}/{hardware}/read_files.json",
     log:
         "logs/profile/{workload}/{hardware}.log",
     benchmark:
         "results/benchmarks/profile/{workload}/{hardware}.tsv"
-    threads: EVERY_CORE
+    threads: every_core
     resources:
-        mem_mb=lambda wildcards: memory_mb(
-            [CONFIG.option("workload", wildcards.workload)]
-        ),
-        runtime=profiled_min,
+        mem_mb=growing(memory_of_workload),
+        runtime=growing(profiled_min),
         gpu=gpus,
     params:
-        cfg=lambda wildcards: dump(
+        cfg=lambda wildcards: configured(
             stages.ProfileStage(
                 workload=CONFIG.option("workload", wildcards.workload),
                 hardware=CONFIG.option("hardware", wildcards.hardware),
@@ -32,4 +32,4 @@ rule profile_workload:
         ),
     shell:
         "exec scripts/as_the_user.sh python scripts/profile_workload.py --config {params.cfg:q}"
-        " --output $(dirname {output.usage:q}) > {log:q} 2>&1"
+        " --changed-files {input.read_files:q} --output $(dirname {output.usage:q}) > {log:q} 2>&1"

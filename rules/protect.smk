@@ -10,13 +10,13 @@ rule protect_program:
         "logs/protect/{task_program}/{hardware}.log",
     benchmark:
         "results/benchmarks/protect/{task_program}/{hardware}.tsv"
-    threads: EVERY_CORE
+    threads: every_core
     resources:
-        mem_mb=4000,
-        runtime=6 * 60,
+        mem_mb=growing(4000),
+        runtime=growing(6 * 60),
         gpu=0,
     params:
-        cfg=lambda wildcards: dump(protect_stage(wildcards)),
+        cfg=lambda wildcards: configured(protect_stage(wildcards)),
     shell:
         "exec python scripts/protect.py --config {params.cfg:q}"
         " --output $(dirname {output.runs:q}) > {log:q} 2>&1"

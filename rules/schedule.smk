@@ -5,13 +5,13 @@ rule profile_engine:
         rounds="results/schedule/{cluster}/{trace}/rounds.json",
     log:
         "logs/engine/{cluster}/{trace}.log",
-    threads: EVERY_CORE
+    threads: every_core
     resources:
-        mem_mb=8000,
-        runtime=60,
+        mem_mb=growing(8000),
+        runtime=growing(60),
         gpu=0,
     params:
-        cfg=lambda wildcards: dump(trace_stage(wildcards)),
+        cfg=lambda wildcards: configured(trace_stage(wildcards)),
     shell:
         "exec python scripts/profile_engine.py --config {params.cfg:q} --output {output.rounds:q}"
         " > {log:q} 2>&1"
@@ -32,11 +32,11 @@ rule make_trace:
         "logs/schedule/{cluster}/{trace}.log",
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=growing(2000),
+        runtime=growing(30),
         gpu=0,
     params:
-        cfg=lambda wildcards: dump(trace_stage(wildcards)),
+        cfg=lambda wildcards: configured(trace_stage(wildcards)),
     shell:
         "exec python scripts/make_trace.py --config {params.cfg:q} --rounds {input.rounds:q} --verify-runs {input.verify_runs:q} --libraries {input.libraries:q}"
         " --output $(dirname {output.trace:q}) > {log:q} 2>&1"
@@ -52,8 +52,8 @@ rule compile_simulator:
         "logs/schedule/compile_simulator.log",
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=10,
+        mem_mb=growing(2000),
+        runtime=growing(10),
         gpu=0,
     shell:
         "exec python scripts/compile_simulator.py > {log:q} 2>&1"
@@ -77,11 +77,11 @@ rule simulate:
         "results/benchmarks/schedule/{cluster}/{trace}/{policy}.tsv"
     threads: 1
     resources:
-        mem_mb=4000,
-        runtime=60,
+        mem_mb=growing(4000),
+        runtime=growing(60),
         gpu=0,
     params:
-        cfg=lambda wildcards: dump(schedule_stage(wildcards)),
+        cfg=lambda wildcards: configured(schedule_stage(wildcards)),
     shell:
         "exec python scripts/simulate.py --config {params.cfg:q} --trace {input.trace:q}"
         " --facts {input.facts:q} --output $(dirname {output.summary:q}) > {log:q} 2>&1"
@@ -98,11 +98,11 @@ rule calculate:
         "logs/calculate/{cluster}/{trace}/{policy}.log",
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=30,
+        mem_mb=growing(2000),
+        runtime=growing(30),
         gpu=0,
     params:
-        cfg=lambda wildcards: dump(schedule_stage(wildcards)),
+        cfg=lambda wildcards: configured(schedule_stage(wildcards)),
     shell:
         "exec python scripts/calculate.py --config {params.cfg:q} --trace {input.trace:q}"
         " --facts {input.facts:q} --output {output:q} > {log:q} 2>&1"
@@ -120,11 +120,11 @@ rule deflate:
         "logs/deflate/{cluster}/{trace}/{objective}.log",
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=60,
+        mem_mb=growing(2000),
+        runtime=growing(60),
         gpu=0,
     params:
-        cfg=lambda wildcards: dump(deflate_stage(wildcards)),
+        cfg=lambda wildcards: configured(deflate_stage(wildcards)),
     shell:
         "exec python scripts/deflate.py --config {params.cfg:q} --trace {input.trace:q}"
         " --facts {input.facts:q} --output {output:q} > {log:q} 2>&1"
@@ -141,13 +141,13 @@ rule run_for_real:
         jobs="results/schedule/{cluster}/{trace}/{policy}/real.parquet",
     log:
         "logs/real/{cluster}/{trace}/{policy}.log",
-    threads: EVERY_CORE
+    threads: every_core
     resources:
-        mem_mb=8000,
-        runtime=120,
+        mem_mb=growing(8000),
+        runtime=growing(120),
         gpu=0,
     params:
-        cfg=lambda wildcards: dump(real_stage(wildcards)),
+        cfg=lambda wildcards: configured(real_stage(wildcards)),
     shell:
         "exec python scripts/run_for_real.py --config {params.cfg:q} --trace {input.trace:q}"
         " --facts {input.facts:q} --simulated {input.simulated:q} --output $(dirname {output.real:q}) > {log:q} 2>&1"

@@ -10,15 +10,13 @@ rule tune_on_machine:
         "logs/tune/{tuner}/{workload}/{hardware}/{objective}/seed_{seed}_{machine}.log",
     benchmark:
         "results/benchmarks/tune/{tuner}/{workload}/{hardware}/{objective}/seed_{seed}_{machine}.tsv"
-    threads: EVERY_CORE
+    threads: every_core
     resources:
-        mem_mb=lambda wildcards: memory_mb(
-            [CONFIG.option("workload", wildcards.workload)]
-        ),
-        runtime=240,
+        mem_mb=growing(memory_of_workload),
+        runtime=growing(240),
         gpu=gpus,
     params:
-        cfg=lambda wildcards: dump(tune_stage(wildcards)),
+        cfg=lambda wildcards: configured(tune_stage(wildcards)),
     shell:
         "exec python scripts/tune_on_machine.py --config {params.cfg:q}"
         " --seed {wildcards.seed} --machine {wildcards.machine}"
@@ -40,15 +38,13 @@ rule tune_workload:
         "logs/tune/{tuner}/{workload}/{hardware}/{objective}.log",
     benchmark:
         "results/benchmarks/tune/{tuner}/{workload}/{hardware}/{objective}.tsv"
-    threads: EVERY_CORE
+    threads: every_core
     resources:
-        mem_mb=lambda wildcards: memory_mb(
-            [CONFIG.option("workload", wildcards.workload)]
-        ),
-        runtime=240,
+        mem_mb=growing(memory_of_workload),
+        runtime=growing(240),
         gpu=gpus,
     params:
-        cfg=lambda wildcards: dump(tune_stage(wildcards, EXPERIMENT.tune.seeds)),
+        cfg=lambda wildcards: configured(tune_stage(wildcards, EXPERIMENT.tune.seeds)),
     shell:
         "exec python scripts/tune_workload.py --config {params.cfg:q}"
         " --output $(dirname {output.trials:q}) > {log:q} 2>&1"
@@ -63,15 +59,13 @@ rule measure_inference_alone:
         "results/tune/{tuner}/{workload}/{hardware}/{objective}/inference_alone.parquet",
     log:
         "logs/tune/{tuner}/{workload}/{hardware}/{objective}/inference_alone.log",
-    threads: EVERY_CORE
+    threads: every_core
     resources:
-        mem_mb=lambda wildcards: memory_mb(
-            [CONFIG.option("workload", wildcards.workload)]
-        ),
-        runtime=240,
+        mem_mb=growing(memory_of_workload),
+        runtime=growing(240),
         gpu=gpus,
     params:
-        cfg=lambda wildcards: dump(tune_stage(wildcards)),
+        cfg=lambda wildcards: configured(tune_stage(wildcards)),
     shell:
         "exec python scripts/measure_inference_alone.py --config {params.cfg:q}"
         " --output {output:q} > {log:q} 2>&1"

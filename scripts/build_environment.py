@@ -7,17 +7,17 @@ from trimtab.locks import writing_in
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--config", required=True, help="an EnvironmentStage as JSON")
+parser.add_argument("--config", type=Path, required=True, help="an EnvironmentStage, JSON")
 parser.add_argument("--manifest", type=Path, required=True, help="beside libraries/ and spans/")
 parser.add_argument("--output", type=Path, required=True, help="folder of the environment")
 arguments = parser.parse_args()
 
 with supervised(), writing_in(arguments.manifest.parent):
-    from trimtab.config.stages import EnvironmentStage, load
+    from trimtab.config.stages import EnvironmentStage, read
     from trimtab.debloating.fallback import Source
     from trimtab.debloating.targets.registry import target_at
     from trimtab.records.manifest import Manifest
 
-    stage = load(arguments.config, EnvironmentStage)
+    stage = read(arguments.config, EnvironmentStage)
     target = target_at(Manifest.read(arguments.manifest).environment)
     target.build(arguments.manifest.parent, stage.share, Source.of(stage), arguments.output)

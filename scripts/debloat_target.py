@@ -7,13 +7,13 @@ from trimtab.locks import writing_in
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--config", required=True, help="a DebloatStage as JSON")
+parser.add_argument("--config", type=Path, required=True, help="a DebloatStage, JSON")
 parser.add_argument("--usages", type=Path, nargs="+", required=True, help="usage.json, in order")
 parser.add_argument("--output", type=Path, required=True, help="folder of the results")
 arguments = parser.parse_args()
 
 with supervised(), writing_in(arguments.output):
-    from trimtab.config.stages import DebloatStage, load
+    from trimtab.config.stages import DebloatStage, read
     from trimtab.debloating.settling import debloat_and_settle
 
-    debloat_and_settle(load(arguments.config, DebloatStage), arguments.usages, arguments.output)
+    debloat_and_settle(read(arguments.config, DebloatStage), arguments.usages, arguments.output)

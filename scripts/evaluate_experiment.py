@@ -6,7 +6,7 @@ from pathlib import Path
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--config", required=True, help="an EvaluateStage as JSON")
+parser.add_argument("--config", type=Path, required=True, help="an EvaluateStage, JSON")
 parser.add_argument("--usages", type=Path, nargs="*", default=[], help="usage.json of profiles")
 parser.add_argument("--manifests", type=Path, nargs="*", default=[], help="of debloated targets")
 parser.add_argument("--summaries", type=Path, nargs="*", default=[], help="of scheduled cells")
@@ -21,11 +21,11 @@ parser.add_argument("--output", type=Path, required=True, help="folder of the re
 arguments = parser.parse_args()
 
 with supervised():
-    from trimtab.config.stages import EvaluateStage, load
+    from trimtab.config.stages import EvaluateStage, read
     from trimtab.evaluation.evaluate import evaluate_experiment
 
     report = evaluate_experiment(
-        load(arguments.config, EvaluateStage),
+        read(arguments.config, EvaluateStage),
         arguments.usages,
         arguments.manifests,
         arguments.summaries,

@@ -6,7 +6,7 @@ from pathlib import Path
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--config", required=True, help="a TraceStage as JSON")
+parser.add_argument("--config", type=Path, required=True, help="a TraceStage, JSON")
 parser.add_argument("--rounds", type=Path, nargs="*", required=True, help="rounds.json")
 parser.add_argument("--verify-runs", type=Path, nargs="*", required=True, help="RUNS of targets")
 parser.add_argument("--libraries", type=Path, nargs="*", required=True, help="LIBRARIES of targets")
@@ -14,11 +14,11 @@ parser.add_argument("--output", type=Path, required=True, help="folder of the re
 arguments = parser.parse_args()
 
 with supervised():
-    from trimtab.config.stages import TraceStage, load
+    from trimtab.config.stages import TraceStage, read
     from trimtab.scheduling.make_trace import make_trace
     from trimtab.scheduling.measured import read_measured
 
-    stage = load(arguments.config, TraceStage)
+    stage = read(arguments.config, TraceStage)
     measured = read_measured(
         stage,
         rounds=arguments.rounds,

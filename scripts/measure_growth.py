@@ -6,15 +6,15 @@ from pathlib import Path
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--config", required=True, help="a GrowthStage as JSON")
+parser.add_argument("--config", type=Path, required=True, help="a GrowthStage, JSON")
 parser.add_argument("--output", type=Path, required=True, help="folder of lines.parquet")
 arguments = parser.parse_args()
 
 with supervised():
-    from trimtab.config.stages import GrowthStage, load
+    from trimtab.config.stages import GrowthStage, read
     from trimtab.growth.measure import measure_growth
 
-    stage = load(arguments.config, GrowthStage)
+    stage = read(arguments.config, GrowthStage)
     measure_growth(
         stage.code_base,
         stage.tip,

@@ -9,12 +9,12 @@ from typing import Any
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--config", required=True, help="a TuneStage as JSON")
+parser.add_argument("--config", type=Path, required=True, help="a TuneStage, JSON")
 parser.add_argument("--output", type=Path, required=True, help="inference_alone.parquet")
 arguments = parser.parse_args()
 
 with supervised():
-    from trimtab.config.stages import TuneStage, load
+    from trimtab.config.stages import TuneStage, read
     from trimtab.locks import writing_in
     from trimtab.records.tuning.inference import Measured
     from trimtab.tuning.inference.alone import measure_alone
@@ -22,7 +22,7 @@ with supervised():
     from trimtab.tuning.inference.of_workload import inference_cpus, measured
     from trimtab.tuning.request import Request
 
-    request = Request.of(load(arguments.config, TuneStage), arguments.output.parent)
+    request = Request.of(read(arguments.config, TuneStage), arguments.output.parent)
     cpus = sorted(os.sched_getaffinity(0))
     cpus = cpus[-inference_cpus(len(cpus), request.tuning) :]
 

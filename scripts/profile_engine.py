@@ -6,12 +6,12 @@ from pathlib import Path
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--config", required=True, help="a TraceStage as JSON")
+parser.add_argument("--config", type=Path, required=True, help="a TraceStage, JSON")
 parser.add_argument("--output", type=Path, required=True, help="rounds.json")
 arguments = parser.parse_args()
 
 with supervised():
-    from trimtab.config.stages import TraceStage, load
+    from trimtab.config.stages import TraceStage, read
     from trimtab.execution.spark.rounds import measure_rounds
 
-    measure_rounds(load(arguments.config, TraceStage)).write(arguments.output)
+    measure_rounds(read(arguments.config, TraceStage)).write(arguments.output)

@@ -7,13 +7,19 @@ from trimtab.locks import writing_in
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--config", required=True, help="a ProfileStage as JSON")
+parser.add_argument("--config", type=Path, required=True, help="a ProfileStage, JSON")
+parser.add_argument("--changed-files", type=Path, help="those of the environment, as JSON")
 parser.add_argument("--output", type=Path, required=True, help="folder of the results")
 arguments = parser.parse_args()
 
 with supervised(), writing_in(arguments.output):
-    from trimtab.config.stages import ProfileStage, load
+    from trimtab.config.stages import ProfileStage, read
     from trimtab.profiling.profile import profile_workload
+    from trimtab.progress import runs_to_do
+    from trimtab.workflow.read_files import remember_read_files
 
-    stage = load(arguments.config, ProfileStage)
-    profile_workload(stage.workload, stage.hardware, stage.profiling, arguments.output)
+    stage = read(arguments.config, ProfileStage)
+    runs = stage.profiling.repeats + stage.profiling.traced_runs + 1  # one follows its files
+    with runs_to_do(f"profile {stage.workload.name}", runs):
+        profile_workload(stage.workload, stage.hardware, stage.profiling, arguments.output)
+    remember_read_files(stage.workload, arguments.output, arguments.changed_files)

@@ -6,13 +6,13 @@ from pathlib import Path
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--config", required=True, help="a ProtectStage as JSON")
+parser.add_argument("--config", type=Path, required=True, help="a ProtectStage, JSON")
 parser.add_argument("--output", type=Path, required=True, help="folder of runs.parquet")
 arguments = parser.parse_args()
 
 with supervised():
-    from trimtab.config.stages import ProtectStage, load
+    from trimtab.config.stages import ProtectStage, read
     from trimtab.protection.protect import protect
 
-    stage = load(arguments.config, ProtectStage)
+    stage = read(arguments.config, ProtectStage)
     protect(stage, arguments.output, lambda text: print(text, flush=True))

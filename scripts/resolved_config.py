@@ -1,18 +1,17 @@
 """Rule resolved_config: everything the experiment was run with, as YAML."""
 
 import argparse
-import json
 from pathlib import Path
 
-from trimtab.files import whole_file
+from trimtab.files import read_json, whole_file
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--config", type=json.loads, required=True, help="the configuration as JSON")
+parser.add_argument("--config", type=Path, required=True, help="the configuration, JSON")
 parser.add_argument("--output", type=Path, required=True, help="the YAML file")
 arguments = parser.parse_args()
 
 with supervised(), whole_file(arguments.output) as temporary:
     import yaml
 
-    temporary.write_text(yaml.safe_dump(arguments.config, sort_keys=True))
+    temporary.write_text(yaml.safe_dump(read_json(arguments.config), sort_keys=True))

@@ -6,7 +6,7 @@ from pathlib import Path
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--config", required=True, help="a RealStage as JSON")
+parser.add_argument("--config", type=Path, required=True, help="a RealStage, JSON")
 parser.add_argument("--trace", type=Path, required=True, help="trace.parquet")
 parser.add_argument("--facts", type=Path, required=True, help="trace.json")
 parser.add_argument("--simulated", type=Path, required=True, help="jobs.parquet")
@@ -14,11 +14,11 @@ parser.add_argument("--output", type=Path, required=True, help="folder of the re
 arguments = parser.parse_args()
 
 with supervised():
-    from trimtab.config.stages import RealStage, load
+    from trimtab.config.stages import RealStage, read
     from trimtab.scheduling.real import run_for_real
     from trimtab.scheduling.setting import setting_of
 
-    stage = load(arguments.config, RealStage)
+    stage = read(arguments.config, RealStage)
     run_for_real(
         setting_of(stage, arguments.trace, arguments.facts),
         stage.policy,

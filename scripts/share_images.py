@@ -7,14 +7,14 @@ from trimtab.locks import writing_in
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--config", required=True, help="a FleetStage as JSON")
+parser.add_argument("--config", type=Path, required=True, help="a FleetStage, JSON")
 parser.add_argument("--manifests", type=Path, nargs="+", required=True, help="of its targets")
 parser.add_argument("--usages", type=Path, nargs="+", required=True, help="of their workloads")
 parser.add_argument("--output", type=Path, required=True, help="folder of the results")
 arguments = parser.parse_args()
 
 with supervised(), writing_in(arguments.output):
-    from trimtab.config.stages import FleetStage, load
+    from trimtab.config.stages import FleetStage, read
     from trimtab.debloating.several_images.fleet import Member, slim_together
     from trimtab.debloating.several_images.fleet_weights import fleet_of
 
@@ -22,7 +22,7 @@ with supervised(), writing_in(arguments.output):
     members = {
         target: Member.of(manifest.parent, arguments.output, [next(usages) for _ in workloads])
         for (target, workloads), manifest in zip(
-            load(arguments.config, FleetStage).targets.items(), arguments.manifests, strict=True
+            read(arguments.config, FleetStage).targets.items(), arguments.manifests, strict=True
         )
     }
     archives = slim_together(members, arguments.output, print)

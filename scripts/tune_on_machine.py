@@ -7,20 +7,20 @@ from pathlib import Path
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--config", required=True, help="a TuneStage as JSON")
+parser.add_argument("--config", type=Path, required=True, help="a TuneStage, JSON")
 parser.add_argument("--seed", type=int, required=True, help="of the search")
 parser.add_argument("--machine", type=int, required=True, help="its number, from 1")
 parser.add_argument("--output", type=Path, required=True, help="what it has done, as JSON")
 arguments = parser.parse_args()
 
 with supervised():
-    from trimtab.config.stages import TuneStage, load
+    from trimtab.config.stages import TuneStage, read
     from trimtab.files import write_json
     from trimtab.locks import holding
     from trimtab.tuning.plan import Machine, RungResult
     from trimtab.tuning.tune import Request, search_beside
 
-    stage = load(arguments.config, TuneStage)
+    stage = read(arguments.config, TuneStage)
     folder = arguments.output.parents[1]
     request = Request.of(stage, folder)
     trained: list[list[int]] = []

@@ -6,19 +6,21 @@ from pathlib import Path
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--config", required=True, help="a TuneStage as JSON")
+parser.add_argument("--config", type=Path, required=True, help="a TuneStage, JSON")
 parser.add_argument("--output", type=Path, required=True, help="folder of the results")
 arguments = parser.parse_args()
 
 with supervised():
-    from trimtab.config.stages import TuneStage, load
+    from trimtab.config.stages import TuneStage, read
     from trimtab.locks import writing_in
+    from trimtab.progress import run_done, runs_to_do
     from trimtab.tuning.tune import Request, tune
 
-    stage = load(arguments.config, TuneStage)
+    stage = read(arguments.config, TuneStage)
     request = Request.of(stage, arguments.output)
     # Beside the results of all workloads and objectives, whose jobs may know each other.
     ground_truth = arguments.output.parents[2] / "ground_truth.json"
-    with writing_in(arguments.output):
+    what = f"tune {stage.workload.name} by {stage.tuner.name}"
+    with writing_in(arguments.output), runs_to_do(what, None):
         seeds = list(range(1, stage.seeds + 1))
-        tune(request, seeds, arguments.output, ground_truth, database=stage.database)
+        tune(request, seeds, arguments.output, ground_truth, lambda *_: run_done(), stage.database)

@@ -7,18 +7,18 @@ from trimtab.locks import writing_in
 from trimtab.supervision import supervised
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--config", required=True, help="a VerifyStage as JSON")
+parser.add_argument("--config", type=Path, required=True, help="a VerifyStage, JSON")
 parser.add_argument("--environment", type=Path, required=True, help="folder of the environment")
 parser.add_argument("--manifest", type=Path, required=True, help="manifest.json of the target")
 parser.add_argument("--output", type=Path, required=True, help="folder of the results")
 arguments = parser.parse_args()
 
 with supervised(), writing_in(arguments.output):
-    from trimtab.config.stages import VerifyStage, load
+    from trimtab.config.stages import VerifyStage, read
     from trimtab.debloating.verification.verify import verify_environment
     from trimtab.profiling.profile import model_of
 
-    stage = load(arguments.config, VerifyStage)
+    stage = read(arguments.config, VerifyStage)
     verify_environment(
         stage.target,
         stage.workloads,

@@ -13,6 +13,8 @@ from project import NOTHING_TO_DO, Project, tools
 
 from trimtab.files import read_json
 
+SITE_PACKAGES = f"environment/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+PACKAGE = f"{SITE_PACKAGES}/markupsafe"
 CHAIN = {
     "profile_workload",
     "debloat_target",
@@ -22,8 +24,9 @@ CHAIN = {
     "make_trace",
     "simulate",
     "evaluate_experiment",
+    "headlines",
 }
-SCHEDULE = {"make_trace", "simulate", "evaluate_experiment", "resolved_config"}
+SCHEDULE = {"make_trace", "simulate", "evaluate_experiment", "headlines", "resolved_config"}
 
 
 def test_the_whole_chain_leaves_its_files_and_names_the_report(finished: Project) -> None:
@@ -47,6 +50,8 @@ def test_the_whole_chain_leaves_its_files_and_names_the_report(finished: Project
         "schedule/pair/tiny_jobs/non_preemptive/summary.json",
         "schedule/pair/tiny_jobs/non_preemptive/jobs.parquet",
         "evaluate/quickstart/metrics.json",
+        "metrics/quickstart.json",
+        "plots/quickstart/sizes.svg",
         "evaluate/quickstart/report.html",
         "evaluate/quickstart/tables/best_configurations.csv",
         "config.yaml",
@@ -85,14 +90,14 @@ def test_a_missing_environment_is_no_reason_to_run(finished: Project) -> None:
             "conf/workload/tiny.yaml",
             "escapes a text",
             "escapes it",
-            {"resolved_config", "evaluate_experiment"},
+            {"resolved_config", "evaluate_experiment", "headlines"},
         ),
-        ("conf/workload/tiny.yaml", "timeout_s: 60", "timeout_s: 61", {*CHAIN, "resolved_config"}),
+        ("conf/workload/tiny.yaml", "timeout_s: 60", "timeout_s: 61", {"resolved_config"}),
         (
             "conf/workload/tiny.yaml",
             "timeout_s: 60",
             "timeout_s: 60\nmemory_gib: 2",
-            {"resolved_config", "evaluate_experiment"},
+            {"resolved_config"},
         ),
         (
             "conf/workload/tiny.yaml",
@@ -133,17 +138,19 @@ def test_a_missing_environment_is_no_reason_to_run(finished: Project) -> None:
             set(),
         ),
         ("program.py", "rounds", "turns", CHAIN),
+        (f"{PACKAGE}/__init__.py", "def ", "def  ", CHAIN),
+        (f"{PACKAGE}/_native.py", "def ", "def  ", set()),  # which no run read
         (
             "src/trimtab/evaluation/published/hidden_bloat/paper.yaml",
             "Figure 6",
             "Figure 16",
-            {"evaluate_experiment"},
+            {"evaluate_experiment", "headlines"},
         ),
         (
             "src/trimtab/evaluation/report/page.py",
             '"""',
             '"""Reworded. ',
-            {"evaluate_experiment"},
+            {"evaluate_experiment", "headlines"},
         ),
         ("src/trimtab/debloating/targets/folder.py", '"""', '"""Reworded. ', None),
         ("src/trimtab/config/groups/hardware.py", "Power of", "The power of", set()),
@@ -158,6 +165,41 @@ def test_a_change_reruns_just_what_it_touches(
         assert "build_environment" in found and "profile_workload" not in found
     else:
         assert found == planned
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "reason"),
+    [
+        (
+            "conf/config.yaml",
+            "verify: {repeats: 1}",
+            "verify: {repeats: 2}",
+            "Params have changed since last execution: verify.repeats: 1 -> 2",
+        ),
+        (f"{PACKAGE}/__init__.py", "def ", "def  ", f"Updated input files: {PACKAGE}/__init__.py"),
+    ],
+)
+def test_a_reason_names_what_has_changed_in_a_few_words(
+    finished: Project, file: str, old: str, new: str, reason: str
+) -> None:
+    with finished.edited(file, old, new):
+        said = finished.succeed("snakemake", "-n", "--cores", "2", "all")
+    assert reason in said
+    assert "scripts/" not in said and len(said) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("experiment=heats", """overrides='["experiment=heats"]'"""),
+        ("overrides=['verify.repeats=1,2']", "for value in 1 2; do snakemake"),
+    ],
+)
+def test_what_would_be_taken_for_something_else_is_refused(
+    finished: Project, given: str, expected: str
+) -> None:
+    done = finished.run("snakemake", "-n", "--config", given)
+    assert done.returncode != 0 and expected in done.stdout and "Traceback" not in done.stdout
 
 
 def test_what_production_recorded_is_kept_by_the_next_run(
@@ -265,4 +307,4 @@ def test_scripts_run_without_snakemake_and_say_what_is_wrong(finished: Project) 
     )
     assert done.returncode == 2
     (line,) = done.stdout.splitlines()
-    assert line.startswith("error: --config: ") and "workload" in line
+    assert line == "error: --config: {}: No such file or directory"

@@ -2,6 +2,6 @@
 
 from trimtab.config.compose import Configurations
 from trimtab.config.fields import ConfigError
-from trimtab.config.stages import dump, load
+from trimtab.config.stages import dump, load, read
 
-__all__ = ["ConfigError", "Configurations", "dump", "load"]
+__all__ = ["ConfigError", "Configurations", "dump", "load", "read"]

@@ -46,6 +46,7 @@ def about(
     schedule_only: bool = False,
     tuning_only: bool = False,
     verify_only: bool = False,
+    no_result: bool = False,
 ) -> Any:
     """Return the dataclass field of one YAML key, mandatory without a `default` or `factory`.
 
@@ -53,7 +54,8 @@ def about(
     nothing that is measured: editing it makes nothing but the report again. A `schedule_only` key
     matters where jobs are scheduled: editing it profiles nothing again. A `tuning_only` key says
     what is tuned: editing it profiles, debloats and schedules nothing again. A `verify_only` key
-    says what is run when all is made: editing it verifies again, and makes nothing else.
+    says what is run when all is made: editing it verifies again, and makes nothing else. A
+    `no_result` key is one that no result depends on, as a limit is: editing it runs nothing again.
     """
     metadata = {
         "meaning": meaning,
@@ -62,6 +64,7 @@ def about(
         "schedule_only": schedule_only,
         "tuning_only": tuning_only,
         "verify_only": verify_only,
+        "no_result": no_result,
     }
     given: Any = dataclasses.field
     return given(default=default, default_factory=factory, metadata=metadata)

@@ -1,11 +1,12 @@
 """What each stage is given: exactly the parts of the configuration that it uses, as JSON.
 
-Snakemake reruns a job when this text changes, and only then: a key that a stage does not use is
-not in its text.
+Snakemake reruns a job when what its results depend on of this changes, and only then: a key that a
+stage does not use is not in its text.
 """
 
 import dataclasses
 import json
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic.dataclasses import dataclass
@@ -199,8 +200,9 @@ class Resolved(EvaluateStage):
     objectives: list[Objective]
 
 
-def dump(stage: Any) -> str:
-    """Return a stage's configuration as canonical JSON.
+def dump(stage: Any, *, results_only: bool = False) -> str:
+    """Return a stage's configuration as canonical JSON, or with `results_only` what its results
+    depend on of it.
 
     Keys that only the report shows are left out of every stage but EvaluateStage, those that only
     tuning reads of all but that and TuneStage, those that only scheduling reads of all but that and
@@ -208,6 +210,8 @@ def dump(stage: Any) -> str:
     nothing again.
     """
     left_out = set()
+    if results_only and not isinstance(stage, Resolved):  # which is a result by itself
+        left_out.add("no_result")
     if not isinstance(stage, EvaluateStage):
         left_out.add("report_only")
         if not isinstance(stage, TuneStage):
@@ -229,6 +233,18 @@ def load(text: str | bytes, kind: type[Stage], source: str = "--config") -> Stag
         return checked(parse_json(text), kind)
     except ValueError as error:
         raise ConfigError(f"{source}: {' '.join(str(error).split())}") from None
+
+
+def read(path: Path, kind: type[Stage]) -> Stage:
+    """Return the configuration of class `kind` in a file that a job is given.
+
+    Raises ConfigError, which names the file, when it cannot be read or does not fit the class.
+    """
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"--config: {path}: {error.strerror}") from None
+    return load(text, kind, f"--config: {path}")
 
 
 def _plain(value: Any, left_out: set[str]) -> Any:

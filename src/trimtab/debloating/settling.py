@@ -15,6 +15,7 @@ from trimtab.debloating.fallback import Source
 from trimtab.debloating.risk import SlimHistory
 from trimtab.debloating.slim_runs import SlimRuns
 from trimtab.files import remove_tree
+from trimtab.progress import runs_to_do
 from trimtab.records.misses.settling import Settling
 
 OnTurn = Callable[[int, int, int], None]  # turns in a row without a miss; pieces missed; builds
@@ -35,7 +36,8 @@ def debloat_and_settle(stage: DebloatStage, usages: Sequence[Path], destination:
         try:
             if settles:
                 debloating.build(environment, ORIGINAL)
-            settle(debloating, environment)
+            with runs_to_do(f"settle {stage.target}", None):
+                settle(debloating, environment)
         finally:
             remove_tree(environment)
             (destination / "environment.json").unlink(missing_ok=True)

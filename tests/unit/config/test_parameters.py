@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import jsonschema
 import pytest
+import yaml
 from config_files import BOMB, PROJECT
 
 from trimtab.config import ConfigError
-from trimtab.config.parameters import check_overrides, check_parameters
+from trimtab.config.parameters import check_parameters, overrides_of
 
 
 @pytest.mark.parametrize(
@@ -19,6 +21,10 @@ from trimtab.config.parameters import check_overrides, check_parameters
         ("overrides: experiment=single", "expected a list of texts"),
         ("overrides: [a=b, {c: d}]", "overrides[1]: {'c': 'd'} given, expected a list of texts"),
         ("overrides: [5]", "overrides[0]: 5 given"),
+        ("overrides: [a=b]\nexperiment: heats", "experiment: no such key"),
+        ("experiment: heats", """overrides='["experiment=heats"]'"""),
+        ("overrides: ['a.b=1,2']", "for value in 1 2; do snakemake"),
+        ("overrides: ['a.b=range(1,4)']", "for value in 1 2 3; do snakemake"),
         ("[]", "expected a list of texts"),
         ("", "expected a list of texts"),
     ],
@@ -41,7 +47,19 @@ def test_the_projects_own() -> None:
     check_parameters(PROJECT / "params.yaml")
 
 
+def test_the_schema_says_the_same() -> None:
+    schema = yaml.safe_load((PROJECT / "params.schema.yaml").read_text())
+    jsonschema.validate(yaml.safe_load((PROJECT / "params.yaml").read_text()), schema)
+    for wrong in ({}, {"overrides": "a=b"}, {"overrides": [], "experiment": "heats"}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(wrong, schema)
+        with pytest.raises(ConfigError):
+            overrides_of(wrong, "params.yaml")
+
+
 def test_overrides_of_the_command_line() -> None:
-    assert check_overrides(["a=b"], "--config") == ["a=b"]
+    assert overrides_of({"overrides": ["a=[b,c]"]}, "--config") == ["a=[b,c]"]
     with pytest.raises(ConfigError, match=r"--config: overrides\[0\]: 5 given"):
-        check_overrides([5], "--config")
+        overrides_of({"overrides": [5]}, "--config")
+    with pytest.raises(ConfigError, match="--config: experiment: no such key"):
+        overrides_of({"overrides": [], "experiment": "heats"}, "--config")

@@ -213,12 +213,14 @@ class Workload:
         "A run that takes longer is ended, with all its processes, and has failed.",
         default=3600.0,
         unit="s",
+        no_result=True,
     )
     memory_gib: Positive = about(
         "Memory that a run may need: what its jobs ask for where the workflow runs on a cluster.",
         default=8.0,
         unit="GiB",
-        report_only=True,  # no result depends on it
+        report_only=True,
+        no_result=True,
     )
     held_out: dict[Name, HeldOut] = about(
         "Inputs that are not profiled, by names of your own: verification runs each in both "

@@ -11,18 +11,14 @@ enabled / time running, interval by interval.
 """
 
 import errno
-import logging
 import os
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from types import TracebackType
 
 from trimtab.profiling.meters.system_calls import perf_event_open
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -90,8 +86,6 @@ class HardwareCounters:
                 self._counts[event.name] = float("nan")
                 refused.setdefault(_reason(error), []).append(event.name)
         self.missing = "; ".join(f"{', '.join(names)}: {why}" for why, names in refused.items())
-        if self.missing:
-            _say_once(self.missing)
 
     def read(self) -> dict[str, float]:
         """Return each event's scaled count so far (NaN where not counted).
@@ -141,8 +135,3 @@ def _reason(error: OSError) -> str:
         level = path.read_text().strip() if path.exists() else "unknown"
         return f"not permitted: kernel.perf_event_paranoid is {level}, at most 2 is needed"
     return str(error.strerror)
-
-
-@cache
-def _say_once(missing: str) -> None:
-    _log.warning("hardware counters left out: %s", missing)

@@ -7,6 +7,7 @@ from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.runs.measured import MeasuredRun
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
+from trimtab.progress import runs_to_do
 
 
 def measure_interleaved(
@@ -27,20 +28,21 @@ def measure_interleaved(
     """
     runs: list[MeasuredRun] = []
     conditions = list(programs)
-    for repeat in range(repeats):
-        for condition in conditions if repeat % 2 == 0 else reversed(conditions):
-            run = measure_run(
-                programs[condition],
-                condition=condition,
-                repeat=repeat,
-                hardware=hardware,
-                sample_interval_s=sample_interval_s,
-                log_dir=log_dir,
-            )
-            runs.append(run)
-            if on_run is not None:
-                on_run(run)
-            if run.failure is not None:
-                return runs
-            programs = {name: each.ending_as(run.exit_code) for name, each in programs.items()}
+    with runs_to_do(f"compare {' and '.join(conditions)}", repeats * len(conditions)):
+        for repeat in range(repeats):
+            for condition in conditions if repeat % 2 == 0 else reversed(conditions):
+                run = measure_run(
+                    programs[condition],
+                    condition=condition,
+                    repeat=repeat,
+                    hardware=hardware,
+                    sample_interval_s=sample_interval_s,
+                    log_dir=log_dir,
+                )
+                runs.append(run)
+                if on_run is not None:
+                    on_run(run)
+                if run.failure is not None:
+                    return runs
+                programs = {name: each.ending_as(run.exit_code) for name, each in programs.items()}
     return runs

@@ -27,6 +27,7 @@ from trimtab.profiling.runs.marks import MOST_EPOCHS, MarkLog
 from trimtab.profiling.runs.measured import MeasuredRun, last_lines, with_scores
 from trimtab.profiling.runs.program import Program, ended
 from trimtab.profiling.sampling.sampler import Sampler
+from trimtab.progress import run_done
 
 _WATCH_INTERVAL_S = 0.05
 _FIRST_WATCH_S = 0.002
@@ -82,6 +83,7 @@ def measure_run(
         )
     if run.marks.too_many:
         raise UserError(f"marks.epoch: more than {MOST_EPOCHS} lines match {program.marks.epoch!r}")
+    run_done()
     ((counts, energy),) = sampler.over([0.0, wall_s])
     measured = MeasuredRun(
         condition=condition,

@@ -86,7 +86,9 @@ class Protect:
         factory=lambda: ["breadth_first", "work_first", "enclave_aware"],
     )
     repeats: Runs = about("Runs of each set-up, in turns.", default=3)
-    timeout_s: Positive = about("The longest that a run takes.", default=600.0, unit="s")
+    timeout_s: Positive = about(
+        "The longest that a run takes.", default=600.0, unit="s", no_result=True
+    )
 
     @model_validator(mode="after")
     def _has_costs(self) -> Self:
