@@ -11,9 +11,15 @@ from trimtab.checkout import run_alone
 from trimtab.config import ConfigError, Configurations
 from trimtab.config.parameters import check_overrides, check_parameters
 from trimtab.errors import visible
+from trimtab.places import MODULES
 from trimtab.supervision import STARTER
 
 run_alone(workflow)
+
+# Where this file and what comes with it lie, and the modules of trimtab: in a checkout, or in an
+# environment, for a project that takes this workflow as a module of its own.
+PARTS = Path(workflow.snakefile).parent
+SOURCES = PARTS / "src" if (PARTS / "src").is_dir() else MODULES
 
 try:
     check_parameters(Path("params.yaml"))
@@ -26,7 +32,7 @@ configfile: "params.yaml"
 
 try:
     OVERRIDES = check_overrides(config["overrides"], "--config")
-    CONFIG = Configurations(Path(workflow.basedir, "conf"), OVERRIDES)
+    CONFIG = Configurations(Path(workflow.basedir, "conf"), OVERRIDES, PARTS / "conf")
     CONFIG.check_paths(Path.cwd())
 except ConfigError as error:
     raise WorkflowError(visible(str(error)))

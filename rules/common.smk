@@ -1,5 +1,6 @@
 import math
 import os
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,12 +12,29 @@ from trimtab.sources import sources_of
 
 
 def code(*patterns):
-    """The files matching `patterns` and the modules that they import, tracked by content."""
-    root = Path(workflow.basedir)
-    named = [
-        path for pattern in patterns for path in root.glob(pattern) if path.is_file()
-    ]
-    return [os.path.relpath(path) for path in sources_of(named, root / "src")]
+    """The files matching `patterns` and the modules that they import, tracked by content.
+
+    Where trimtab is installed its native code is there as built, not as sources.
+    """
+    named = []
+    for pattern in patterns:
+        kind, _, rest = pattern.partition("/")
+        if kind == "src":
+            named += SOURCES.glob(rest)
+        elif kind == "native" and not (PARTS / "src").is_dir():
+            named += PARTS.glob("native/*")
+        else:
+            named += PARTS.glob(pattern)
+    files = [path for path in named if path.is_file()]
+    return [os.path.relpath(path) for path in sources_of(files, SOURCES)]
+
+
+def python(script, as_the_user=False):
+    """How a shell runs a program of `scripts/`; `as_the_user` as in production."""
+    folder = shlex.quote(os.path.relpath(PARTS / "scripts"))
+    folder = folder.replace("{", "{{").replace("}", "}}")
+    before = f"{folder}/as_the_user.sh " if as_the_user else ""
+    return f"exec {before}python {folder}/{script}"
 
 
 def programs(wildcards):
@@ -29,10 +47,7 @@ def named_programs(words, folder="."):
     """The files that a command names, and the modules of ours that they import."""
     named = [Path(folder, word) for word in words]
     files = [path for path in named if os.path.isfile(path)]
-    return [
-        os.path.relpath(path)
-        for path in sources_of(files, Path(workflow.basedir, "src"))
-    ]
+    return [os.path.relpath(path) for path in sources_of(files, SOURCES)]
 
 
 def gpus(wildcards):

@@ -33,7 +33,8 @@ rule resolved_config:
             )
         ),
     shell:
-        "exec python scripts/resolved_config.py --config {params.cfg:q} --output {output.config:q}"
+        python("resolved_config.py")
+        + " --config {params.cfg:q} --output {output.config:q}"
         " > {log:q} 2>&1"
 
 
@@ -115,7 +116,7 @@ rule evaluate_experiment:
             )
         ),
     shell:
-        "exec python scripts/evaluate_experiment.py --config {params.cfg:q}"
+        python("evaluate_experiment.py") + " --config {params.cfg:q}"
         " --usages {input.usages:q} --manifests {input.manifests:q}"
         " --summaries {input.summaries:q} --traces {input.traces:q} --deflators {input.deflators:q}"
         " --tunings {input.tunings:q} --growths {input.growths:q} --fleets {input.fleets:q}"
