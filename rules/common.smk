@@ -6,7 +6,6 @@ from pathlib import Path
 
 from trimtab.config import dump, stages
 from trimtab.errors import UserError
-from trimtab.growth.history import open_repository, tip_of
 from trimtab.profiling.runs.from_workload import command_line
 from trimtab.sources import sources_of
 
@@ -289,6 +288,8 @@ def real_stage(wildcards):
 
 def growth_stage(wildcards):
     """A code base, and the commit that its revision names now: a later one is counted anew."""
+    from trimtab.growth.history import open_repository, tip_of
+
     code_base = CONFIG.option("code_base", wildcards.code_base)
     try:
         tip = tip_of(open_repository(Path(code_base.location)), code_base.revision)

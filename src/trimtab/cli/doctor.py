@@ -55,9 +55,14 @@ def _has_spark() -> bool:
     return (OPTIONAL_PARTS / "spark/pyspark").exists() or find_spec("pyspark") is not None
 
 
-def _by(make: str, extra: str) -> str:
-    return make if IS_CHECKOUT else f"pip install 'trimtab[{extra}]'"
+def _by(make: str, otherwise: str) -> str:
+    return make if IS_CHECKOUT else otherwise
 
+
+# How to get what make gets in a checkout.
+SPARK, POSTGRESQL = "pip install 'trimtab[spark]'", "pip install 'trimtab[postgresql]'"
+DOCKER, JAVA = "pip install 'trimtab[engine]' and Docker", "apt-get install openjdk-17-jre-headless"
+SQUASHFS = "apt-get install squashfs-tools-ng"
 
 # What only make and the tests of a checkout use.
 _OF_CHECKOUT = {
@@ -72,7 +77,7 @@ _PARTS: list[tuple[str, Callable[[], bool], str]] = [
     ("gcc and make", lambda: _gcc() and shutil.which("make") is not None,
      "apt-get install gcc make"),
     ("native tracers", lambda: (NATIVE / "libtrimtab-functions.so").exists(),
-     "make native" if IS_CHECKOUT else "install trimtab again"),
+     _by("make native", "install trimtab again")),
     ("glibc 2.32 or newer", linker_is_sound,
      "slim libraries do not bring the fallback along: `python -S` and native programs need"
      " LD_PRELOAD=ENV/trimtab/libtrimtab-fallback.so"),
@@ -91,19 +96,19 @@ _PARTS: list[tuple[str, Callable[[], bool], str]] = [
     ("Chromium", lambda: shutil.which("chromium") is not None,
      "make deps-chromium: the test of the report needs it"),
     ("Apache Spark", _has_spark,
-     f"{_by('make deps-spark', 'spark')}: dias_spark, characterizations and the tests of Spark need it"),
+     f"{_by('make deps-spark', SPARK)}: dias_spark, characterizations and tests need it"),
     ("Java", lambda: shutil.which("java") is not None,
-     "make deps-spark: Apache Spark runs on it"),
+     f"{_by('make deps-spark', JAVA)}: Apache Spark runs on it"),
     ("Debian's data sets", lambda: (OPTIONAL_PARTS / "data/.whole").exists(),
      "make deps-data: workloads that learn from them need it, and their tests"),
     ("Slurm", lambda: shutil.which("slurmctld") is not None,
      "make deps-slurm: the tests of policies on a real Slurm need it"),
     ("PostgreSQL's driver", lambda: find_spec("psycopg") is not None,
-     f"{_by('make deps-postgresql', 'postgresql')}: experiment.tune.database and its test need it"),
+     f"{_by('make deps-postgresql', POSTGRESQL)}: experiment.tune.database and its test need it"),
     ("Docker's engine", lambda: shutil.which("dockerd") is not None,
-     "make deps-docker: the tests of images need it; image files are read without"),
+     f"{_by('make deps-docker', DOCKER)}: image files are read without"),
     ("squashfs-tools-ng", lambda: not missing_programs(),
-     "make deps-sif: images of Apptainer (SIF) are read and written with it"),
+     f"{_by('make deps-sif', SQUASHFS)}: images of Apptainer (SIF) are read and written with it"),
     ("OpenSSL's headers", lambda: Path("/usr/include/openssl/evp.h").exists(),
      "make deps-openssl: task programs encrypt what goes into enclaves with it"),
     ("Intel's SGX SDK", _has_sgx_sdk,

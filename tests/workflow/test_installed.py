@@ -1,0 +1,94 @@
+"""trimtab from its wheel, in an environment and a folder of a user's own: no checkout is there."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+from project import PROJECT, TINY, make_environment
+
+# The tests' modules, each of which has the wheel installed by itself, run in one process.
+pytestmark = pytest.mark.xdist_group("installed")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    with FileLock(Path(tempfile.gettempdir(), f"trimtab-wheel-{os.getuid()}.lock")):
+        subprocess.run(
+            [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation",
+             "--wheel-dir", folder, PROJECT],
+            check=True,
+        )  # fmt: skip
+    [built] = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of programs of an environment with the wheel, and packages of the tests' own."""
+    folder = tmp_path_factory.mktemp("installed") / "an environment"
+    venv.create(folder, with_pip=False, symlinks=True)
+    subprocess.run(
+        [sys.executable, "-m", "pip", "--python", folder / "bin/python", "install", "-q",
+         "--no-deps", "--no-index", wheel],
+        check=True,
+    )  # fmt: skip
+    [own] = folder.glob("lib/python*/site-packages")
+    # Nested files of this kind are not read: the checkout, which one of them names, stays unseen.
+    (own / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return folder / "bin"
+
+
+def test_the_wheel_is_of_this_platform_and_every_python(wheel: Path) -> None:
+    assert wheel.name.split("-", 2)[2] == "py3-none-linux_x86_64.whl"
+    names = set(zipfile.ZipFile(wheel).namelist())
+    tracked = subprocess.run(
+        ["git", "ls-files", "src", "conf", "rules", "Snakefile"],
+        cwd=PROJECT, capture_output=True, text=True, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    there = {
+        name.removeprefix("src/") if name.startswith("src/") else f"trimtab/parts/{name}"
+        for name in tracked
+        if (PROJECT / name).exists()
+    }
+    assert there - names == set()
+
+
+def test_a_program_is_debloated_in_any_folder(installed: Path, tmp_path: Path) -> None:
+    make_environment(tmp_path / "environment")
+    shutil.copy(TINY / "program.py", tmp_path)
+    done = run(
+        installed, tmp_path, "debloat", "--runs", "1", "--settle", "1",
+        "--output", "m.json",
+        "--", "environment/bin/python", "program.py", "--output", "m.json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    slim = tmp_path / "trimtab_workspace/env/bin/python"
+    subprocess.run([slim, "program.py", "--output", tmp_path / "m.json"], cwd=tmp_path, check=True)
+    assert (tmp_path / "m.json").is_file()
+    assert "/parts/native/" not in done.stderr
+
+
+def test_it_finds_its_parts_and_says_how_to_get_others(installed: Path, tmp_path: Path) -> None:
+    said = run(installed, tmp_path, "doctor").stdout
+    assert "native tracers" in said and "make deps" not in said
+    places = subprocess.run(
+        [installed / "python", "-c", "import trimtab.places as p; print(p.PARTS, p.IS_CHECKOUT)"],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert places == f"{installed.parent}/lib/python{sysconfig.get_python_version()}/site-packages/trimtab/parts False\n"
+
+
+def run(installed: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    return subprocess.run(
+        [installed / "trimtab", *words], cwd=folder, env=variables, capture_output=True, text=True
+    )
