@@ -80,11 +80,11 @@ def test_a_program_is_debloated_in_any_folder(installed: Path, tmp_path: Path) -
 def test_it_finds_its_parts_and_says_how_to_get_others(installed: Path, tmp_path: Path) -> None:
     said = run(installed, tmp_path, "doctor").stdout
     assert "native tracers" in said and "make deps" not in said
+    program = "import trimtab.places as p; print(p.IS_CHECKOUT, p.PARTS)"
     places = subprocess.run(
-        [installed / "python", "-c", "import trimtab.places as p; print(p.PARTS, p.IS_CHECKOUT)"],
-        cwd=tmp_path, capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
-    assert places == f"{installed.parent}/lib/python{sysconfig.get_python_version()}/site-packages/trimtab/parts False\n"
+        [installed / "python", "-c", program], cwd=tmp_path, capture_output=True, text=True
+    ).stdout
+    assert places.startswith(f"False {installed.parent}/lib/")
 
 
 def run(installed: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

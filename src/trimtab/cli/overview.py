@@ -20,8 +20,8 @@ VERBS = {
     "doctor": "Say what this machine lacks, what that costs, and how to get it.",
 }
 GROUPS = {
-    "image": "Container images: make them slim, compare two, have several share a layer, or partition"
-    " one.",
+    "image": "Container images: make them slim, compare two, have several share a layer, or"
+    " partition one.",
     "schedule": "Queues of real jobs.",
 }
 GIVEN_ALWAYS: dict[str, Any] = {

@@ -8,7 +8,6 @@ from rich.table import Table
 from rich.text import Text
 
 from trimtab.cli import program_options as given
-from trimtab.cli.single_steps import schedule as queue_cli
 from trimtab.cli import workspace
 from trimtab.cli.alone import alone_in
 from trimtab.cli.debloat_options import (
@@ -33,6 +32,9 @@ from trimtab.cli.debloat_options import (
 from trimtab.cli.doctor import examine
 from trimtab.cli.image.command import image
 from trimtab.cli.overview import GIVEN_ALWAYS, options_of_all
+from trimtab.cli.project.new import new
+from trimtab.cli.project.run import run
+from trimtab.cli.single_steps import schedule as queue_cli
 from trimtab.cli.single_steps.learning import SlimFolder
 from trimtab.cli.single_steps.spans import locate, reconstruct
 from trimtab.cli.single_steps.trace import trace
@@ -76,6 +78,8 @@ app.callback()(options_of_all)
 app.add_typer(queue_cli.schedule, name="schedule")
 app.add_typer(image, name="image")
 app.command()(queue_cli.probe)
+app.command()(new)
+app.command()(run)
 app.command()(tune)
 app.command()(trace)
 app.command()(locate)
