@@ -134,8 +134,8 @@ clean:  ## what make builds; results/ and .venv/ stay
 .venv/.installed: requirements.lock pyproject.toml setup.py | $(BIN)/python build/uv/bin/uv
 	@echo "1 of 3: PyTorch"
 	$(INSTALL) torch==$(TORCH)
-	@echo "2 of 3: the other packages, as requirements.lock has them"
-	$(INSTALL) --no-deps --require-hashes -r requirements.lock
+	@echo "2 of 3: the other packages, whose hashes requirements.lock has"
+	$(INSTALL) --no-deps -r requirements.lock
 	@echo "3 of 3: trimtab itself"
 	$(INSTALL) --no-deps --no-build-isolation -e .
 	touch $@

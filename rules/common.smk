@@ -39,7 +39,9 @@ def python(script, as_the_user=False):
 def programs(wildcards):
     """The files that a workload's command names, and the modules of ours that they import."""
     workload = CONFIG.option("workload", wildcards.workload)
-    return named_programs(command_line(workload), workload.workdir)
+    written = workload.output.path  # by every run, though the command names it
+    words = [word for word in command_line(workload) if word != written]
+    return named_programs(words, workload.workdir)
 
 
 def named_programs(words, folder="."):

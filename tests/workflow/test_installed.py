@@ -1,4 +1,4 @@
-"""trimtab from its wheel, in an environment and a folder of a user's own: no checkout is there."""
+"""trimtab from its wheel, in a folder of a user's own: no checkout is there, and no extra."""
 
 import os
 import shutil
@@ -14,8 +14,21 @@ import pytest
 from filelock import FileLock
 from project import PROJECT, TINY, make_environment
 
+from trimtab import extras
+
 # The tests' modules, each of which has the wheel installed by itself, run in one process.
 pytestmark = pytest.mark.xdist_group("installed")
+# Packages that come with an extra are not to be had.
+NO_EXTRAS = """
+import sys
+
+class NoExtras:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in %r:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, NoExtras())
+"""
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +57,10 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     [own] = folder.glob("lib/python*/site-packages")
     # Nested files of this kind are not read: the checkout, which one of them names, stays unseen.
     (own / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    (own / "extras.pth").write_text("import _no_extras\n")
+    (own / "_no_extras.py").write_text(
+        NO_EXTRAS % sorted(extras._OF_ONE.keys() | extras._OF_SEVERAL)
+    )
     return folder / "bin"
 
 
@@ -74,7 +91,17 @@ def test_a_program_is_debloated_in_any_folder(installed: Path, tmp_path: Path) -
     slim = tmp_path / "trimtab_workspace/env/bin/python"
     subprocess.run([slim, "program.py", "--output", tmp_path / "m.json"], cwd=tmp_path, check=True)
     assert (tmp_path / "m.json").is_file()
-    assert "/parts/native/" not in done.stderr
+    verified = run(installed, tmp_path, "verify", "--repeats", "1")
+    assert "equal output in every run" in verified.stderr, verified.stderr
+
+
+def test_what_has_packages_of_its_own_says_how_to_get_them(installed: Path, tmp_path: Path) -> None:
+    done = run(
+        installed, tmp_path, "tune", "--parameter", "training.x=1,2", "--epochs", "1:2",
+        "--", sys.executable, "-c", "",
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "pip install 'trimtab[tune]'" in " ".join(done.stderr.split())
 
 
 def test_it_finds_its_parts_and_says_how_to_get_others(installed: Path, tmp_path: Path) -> None:
