@@ -1,5 +1,6 @@
 """The parts of trimtab that have packages of their own, and which one a missing package is of."""
 
+from collections.abc import Iterator
 from types import TracebackType
 
 # By the first name of what is imported.
@@ -12,7 +13,7 @@ _OF_ONE = {
     "torch": "workloads", "transformers": "workloads", "mlxtend": "workloads",
     "PIL": "workloads", "safetensors": "workloads", "django": "workloads",
 }  # fmt: skip
-# Several have these; the room that asks for one tells which part it is.
+# Several have these; the room that led to one tells which part it is.
 _OF_SEVERAL = {"scipy", "sklearn", "threadpoolctl"}
 _BY_ROOM = {"tuning": "tune", "evaluation": "report", "workloads": "workloads"}
 
@@ -21,16 +22,15 @@ def extra_of(error: ModuleNotFoundError) -> str | None:
     """Return the extra that has what could not be imported, or None where none has it."""
     name = (error.name or "").partition(".")[0]
     if name in _OF_SEVERAL:
-        return _BY_ROOM.get(_room(error.__traceback__), "simulate")
+        rooms = _rooms(error.__traceback__)
+        return next((_BY_ROOM[room] for room in rooms if room in _BY_ROOM), "simulate")
     return _OF_ONE.get(name)
 
 
-def _room(traceback: TracebackType | None) -> str:
-    """Return the innermost room of trimtab that a traceback passed."""
-    room = ""
+def _rooms(traceback: TracebackType | None) -> Iterator[str]:
+    """Yield the rooms of trimtab that a traceback passed, from without."""
     while traceback is not None:
-        words = traceback.tb_frame.f_globals.get("__name__", "").split(".")
+        words = str(traceback.tb_frame.f_globals.get("__name__", "")).split(".")
         if words[0] == "trimtab" and len(words) > 1:
-            room = words[1]
+            yield words[1]
         traceback = traceback.tb_next
-    return room

@@ -22,12 +22,18 @@ pytestmark = pytest.mark.xdist_group("installed")
 NO_EXTRAS = """
 import sys
 
-class NoExtras:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in %r:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+class Without:
+    def __init__(self, finder):
+        self.finder = finder
 
-sys.meta_path.insert(0, NoExtras())
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] not in %r:
+            return self.finder.find_spec(name, path, target)
+
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+
+sys.meta_path[:] = [Without(finder) for finder in sys.meta_path]
 """
 
 

@@ -1,5 +1,6 @@
 """What `trimtab` says without a verb: light, and true of every verb."""
 
+import os
 import subprocess
 import sys
 import tomllib
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from typer.main import get_command
+from typer.testing import CliRunner
 
 from trimtab import extras
 from trimtab.cli.overview import overview
@@ -54,6 +56,18 @@ def test_every_verb_is_there_in_its_own_words() -> None:
     for name, command in real.items():
         first = (command.help or "").split("\n\n")[0]
         assert " ".join(first.split()) == shown[name].help, name
+
+
+def test_every_verb_has_its_help_by_the_short_option_too() -> None:
+    said = CliRunner().invoke(app, ["image", "slim", "-h"])
+    assert said.exit_code == 0 and "--workspace" in said.output
+
+
+def test_the_shell_completes_verbs() -> None:
+    program = Path(sys.executable).parent / "trimtab"
+    asked = {"_TRIMTAB_COMPLETE": "complete_bash", "COMP_WORDS": "trimtab deb", "COMP_CWORD": "1"}
+    done = subprocess.run([program], env={**os.environ, **asked}, capture_output=True, text=True)
+    assert done.stdout.split() == ["debloat"], done.stderr
 
 
 def test_every_missing_package_leads_to_an_extra_that_has_it() -> None:
