@@ -3,11 +3,17 @@ SHELL := /bin/bash
 CORES ?= 8
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+TORCH := 2.13.0
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
+# uv installs, from where pip is set to take packages from. It lies outside of .venv, which is
+# debloated; what it installs are copies with byte code, as pip's are.
+UV := eval "$$($(BIN)/python scripts/uv_settings.py)" && \
+  UV_LINK_MODE=copy UV_COMPILE_BYTECODE=1 build/uv/bin/uv
+INSTALL := $(UV) pip install --python $(BIN)/python
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: all test test-bare test-skipped lint bench bench-images bench-starts docs native lock deps-chromium deps-cuda deps-cuda-large deps-spark deps-data deps-slurm deps-postgresql deps-images deps-docker deps-sif deps-openssl deps-fuzz fuzz fuzz-same clean
+.PHONY: all test test-bare test-skipped lint bench bench-images bench-starts docs native lock dist deps-chromium deps-cuda deps-cuda-large deps-spark deps-data deps-slurm deps-postgresql deps-images deps-docker deps-sif deps-openssl deps-fuzz fuzz fuzz-same clean
 
 all: .venv/.installed native  ## the quickstart experiment; prints where its report is
 	$(SNAKEMAKE) all
@@ -49,10 +55,14 @@ native:  ## the tracers and the crash reporter, in build/native
 	@command -v gcc > /dev/null || { echo "gcc is missing: apt-get install gcc libc6-dev"; exit 1; }
 	@$(MAKE) --no-print-directory -C native
 
-lock: .venv/.installed  ## pin what is installed now
-	{ head -n 1 requirements.lock; $(BIN)/pip freeze --exclude-editable | grep -v '^torch=='; } \
-	  > requirements.lock.new
-	mv requirements.lock.new requirements.lock
+lock: build/uv/bin/uv  ## pin every package again, as new as pyproject.toml allows, but torch
+	$(UV) pip compile pyproject.toml --extra all --group dev --python-version 3.11 --upgrade \
+	  --generate-hashes --no-annotate --no-emit-package torch --custom-compile-command "make lock" \
+	  --quiet --output-file requirements.lock
+
+dist: build/uv/bin/uv  ## the wheel, with its native code, and the source archive, in build/dist
+	$(UV) build --quiet --clear --out-dir build/dist
+	@ls build/dist/*
 
 deps-chromium:  ## the browser that the report is tested in
 	command -v chromium > /dev/null || { apt-get update && apt-get install -y --no-install-recommends chromium; }
@@ -121,12 +131,22 @@ clean:  ## what make builds; results/ and .venv/ stay
 	rm -rf build logs .mypy_cache .ruff_cache .pytest_cache
 
 # torch first and by itself: the version with the CPU as default, before anything asks for another.
-.venv/.installed: requirements.lock pyproject.toml
+.venv/.installed: requirements.lock pyproject.toml setup.py | $(BIN)/python build/uv/bin/uv
+	@echo "1 of 3: PyTorch"
+	$(INSTALL) torch==$(TORCH)
+	@echo "2 of 3: the other packages, whose hashes requirements.lock has"
+	$(INSTALL) --no-deps -r requirements.lock
+	@echo "3 of 3: trimtab itself"
+	$(INSTALL) --no-deps --no-build-isolation -e .
+	touch $@
+
+build/uv/bin/uv: requirements-uv.txt | $(BIN)/python
+	@echo "uv, which installs the packages"
+	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps --upgrade --target build/uv -r $<
+	touch $@
+
+$(BIN)/python:
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null || { \
 	  echo "Python 3.11 or newer is needed: apt-get install python3.11-venv, or make PYTHON=/path/to/python"; \
 	  exit 1; }
-	test -x $(BIN)/pip || "$(PYTHON)" -m venv .venv
-	$(BIN)/pip install --disable-pip-version-check -q torch==2.13.0
-	$(BIN)/pip install --disable-pip-version-check -q -r requirements.lock
-	$(BIN)/pip install --disable-pip-version-check -q --no-deps -e .
-	touch $@
+	"$(PYTHON)" -m venv .venv

@@ -11,12 +11,18 @@ from trimtab.checkout import run_alone
 from trimtab.config import ConfigError, Configurations
 from trimtab.config.parameters import check_parameters, overrides_of
 from trimtab.errors import visible
+from trimtab.places import MODULES
 from trimtab.progress import CHANNEL
 from trimtab.supervision import STARTER
 from trimtab.workflow.reasons import explain_reasons
 from trimtab.workflow.unrecorded import keep_unrecorded
 
 run_alone(workflow)
+
+# Where this file and what comes with it lie, and the modules of trimtab: in a checkout, or in an
+# environment, for a project that takes this workflow as a module of its own.
+PARTS = Path(workflow.snakefile).parent
+SOURCES = PARTS / "src" if (PARTS / "src").is_dir() else MODULES
 
 try:
     check_parameters(Path("params.yaml"))
@@ -29,7 +35,7 @@ configfile: "params.yaml"
 
 try:
     OVERRIDES = overrides_of(config, "--config")
-    CONFIG = Configurations(Path(workflow.basedir, "conf"), OVERRIDES)
+    CONFIG = Configurations(Path(workflow.basedir, "conf"), OVERRIDES, PARTS / "conf")
     CONFIG.check_paths(Path.cwd())
 except ConfigError as error:
     raise WorkflowError(visible(str(error)))
@@ -80,7 +86,7 @@ include: "rules/protect.smk"
 include: "rules/evaluate.smk"
 
 
-explain_reasons(workflow, SOURCES)
+explain_reasons(workflow, OF_THE_PROJECT)
 
 
 localrules:

@@ -18,7 +18,8 @@ from pathlib import Path
 
 from common import save, spread
 
-from trimtab.native import PROJECT, native_path
+from trimtab.native import native_path
+from trimtab.places import PROJECT
 
 SOURCES = PROJECT / "native/secure_tasks"
 PARTS = (

@@ -15,5 +15,5 @@ rule characterize:
     params:
         cfg=lambda wildcards: configured(characterize_stage(wildcards)),
     shell:
-        "exec python scripts/characterize.py --config {params.cfg:q}"
+        python("characterize.py") + " --config {params.cfg:q}"
         " --output $(dirname {output.runs:q}) > {log:q} 2>&1"

@@ -1,18 +1,18 @@
 import math
 import os
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
 from trimtab.config import stages
 from trimtab.errors import UserError
-from trimtab.growth.history import open_repository, tip_of
 from trimtab.profiling.runs.from_workload import command_line
 from trimtab.sources import sources_of
 from trimtab.workflow.configured import configured
 from trimtab.workflow.read_files import changed_files
 
 # Every path that `code` has returned: files that are told by their number alone.
-SOURCES = set()
+OF_THE_PROJECT = set()
 
 
 def here(paths):
@@ -21,28 +21,46 @@ def here(paths):
 
 
 def code(*patterns):
-    """The files matching `patterns` and the modules that they import, tracked by content."""
-    root = Path(workflow.basedir)
-    named = [
-        path for pattern in patterns for path in root.glob(pattern) if path.is_file()
-    ]
-    paths = [os.path.relpath(path) for path in sources_of(named, root / "src")]
-    SOURCES.update(paths)
+    """The files matching `patterns` and the modules that they import, tracked by content.
+
+    Where trimtab is installed its native code is there as built, not as sources.
+    """
+    named = []
+    for pattern in patterns:
+        kind, _, rest = pattern.partition("/")
+        if kind == "src":
+            named += SOURCES.glob(rest)
+        elif kind == "native" and not (PARTS / "src").is_dir():
+            named += PARTS.glob("native/*")
+        else:
+            named += PARTS.glob(pattern)
+    files = [path for path in named if path.is_file()]
+    paths = [os.path.relpath(path) for path in sources_of(files, SOURCES)]
+    OF_THE_PROJECT.update(paths)
     return here(paths)
+
+
+def python(script, as_the_user=False):
+    """How a shell runs a program of `scripts/`; `as_the_user` as in production."""
+    folder = shlex.quote(os.path.relpath(PARTS / "scripts"))
+    folder = folder.replace("{", "{{").replace("}", "}}")
+    before = f"{folder}/as_the_user.sh " if as_the_user else ""
+    return f"exec {before}python {folder}/{script}"
 
 
 def programs(wildcards):
     """The files that a workload's command names, and the modules of ours that they import."""
     workload = CONFIG.option("workload", wildcards.workload)
-    return named_programs(command_line(workload), workload.workdir)
+    written = workload.output.path  # by every run, though the command names it
+    words = [word for word in command_line(workload) if word != written]
+    return named_programs(words, workload.workdir)
 
 
 def named_programs(words, folder="."):
     """The files that a command names, and the modules of ours that they import."""
     named = [Path(folder, word) for word in words]
     files = [path for path in named if os.path.isfile(path)]
-    sources = sources_of(files, Path(workflow.basedir, "src"))
-    return here(os.path.relpath(path) for path in sources)
+    return here(os.path.relpath(path) for path in sources_of(files, SOURCES))
 
 
 def read_files(wildcards):
@@ -324,6 +342,8 @@ def real_stage(wildcards):
 
 def growth_stage(wildcards):
     """A code base, and the commit that its revision names now: a later one is counted anew."""
+    from trimtab.growth.history import open_repository, tip_of
+
     code_base = CONFIG.option("code_base", wildcards.code_base)
     try:
         tip = tip_of(open_repository(Path(code_base.location)), code_base.revision)

@@ -48,7 +48,7 @@ rule debloat_target:
             )
         ),
     shell:
-        "exec scripts/as_the_user.sh python scripts/debloat_target.py --config {params.cfg:q}"
+        python("debloat_target.py", as_the_user=True) + " --config {params.cfg:q}"
         " --usages {input.usages:q}"
         " --output $(dirname {output.manifest:q}) > {log:q} 2>&1"
 
@@ -89,7 +89,7 @@ rule build_environment:
             )
         ),
     shell:
-        "exec python scripts/build_environment.py --config {params.cfg:q}"
+        python("build_environment.py") + " --config {params.cfg:q}"
         " --manifest {input.manifest:q} --output {output.environment:q} > {log:q} 2>&1"
 
 
@@ -110,7 +110,7 @@ rule weigh_environment:
         runtime=growing(30),
         gpu=0,
     shell:
-        "exec python scripts/weigh_environment.py --environment {input.environment:q}"
+        python("weigh_environment.py") + " --environment {input.environment:q}"
         " --manifest {input.manifest:q} --output {output.compressed:q} > {log:q} 2>&1"
 
 
@@ -147,6 +147,6 @@ rule verify_environment:
             )
         ),
     shell:
-        "exec scripts/as_the_user.sh python scripts/verify_environment.py --config {params.cfg:q}"
+        python("verify_environment.py", as_the_user=True) + " --config {params.cfg:q}"
         " --environment {input.environment:q} --manifest {input.manifest:q}"
         " --output $(dirname {output.verdict:q}) > {log:q} 2>&1"

@@ -34,7 +34,8 @@ rule resolved_config:
             )
         ),
     shell:
-        "exec python scripts/resolved_config.py --config {params.cfg:q} --output {output.config:q}"
+        python("resolved_config.py")
+        + " --config {params.cfg:q} --output {output.config:q}"
         " > {log:q} 2>&1"
 
 
@@ -116,7 +117,7 @@ rule evaluate_experiment:
             )
         ),
     shell:
-        "exec python scripts/evaluate_experiment.py --config {params.cfg:q}"
+        python("evaluate_experiment.py") + " --config {params.cfg:q}"
         " --usages {input.usages:q} --manifests {input.manifests:q}"
         " --summaries {input.summaries:q} --traces {input.traces:q} --deflators {input.deflators:q}"
         " --tunings {input.tunings:q} --growths {input.growths:q} --fleets {input.fleets:q}"
@@ -135,5 +136,5 @@ rule headlines:
     log:
         f"logs/headlines/{EXPERIMENT.name}.log",
     shell:
-        "exec python scripts/headlines.py --evaluated $(dirname {input.metrics:q})"
+        python("headlines.py") + " --evaluated $(dirname {input.metrics:q})"
         " --metrics {output.metrics:q} --charts {output.charts:q} > {log:q} 2>&1"

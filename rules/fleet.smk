@@ -29,6 +29,6 @@ rule share_images:
             stages.FleetStage(targets=fleet_targets(wildcards.fleet))
         ),
     shell:
-        "exec python scripts/share_images.py --config {params.cfg:q}"
+        python("share_images.py") + " --config {params.cfg:q}"
         " --manifests {input.manifests:q} --usages {input.usages:q}"
         " --output $(dirname {output.fleet:q}) > {log:q} 2>&1"

@@ -15,5 +15,5 @@ rule measure_growth:
     params:
         cfg=lambda wildcards: configured(growth_stage(wildcards)),
     shell:
-        "exec python scripts/measure_growth.py --config {params.cfg:q}"
+        python("measure_growth.py") + " --config {params.cfg:q}"
         " --output $(dirname {output.lines:q}) > {log:q} 2>&1"

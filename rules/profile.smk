@@ -31,5 +31,5 @@ rule profile_workload:
             )
         ),
     shell:
-        "exec scripts/as_the_user.sh python scripts/profile_workload.py --config {params.cfg:q}"
+        python("profile_workload.py", as_the_user=True) + " --config {params.cfg:q}"
         " --changed-files {input.read_files:q} --output $(dirname {output.usage:q}) > {log:q} 2>&1"

@@ -18,5 +18,5 @@ rule protect_program:
     params:
         cfg=lambda wildcards: configured(protect_stage(wildcards)),
     shell:
-        "exec python scripts/protect.py --config {params.cfg:q}"
+        python("protect.py") + " --config {params.cfg:q}"
         " --output $(dirname {output.runs:q}) > {log:q} 2>&1"

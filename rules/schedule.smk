@@ -13,7 +13,8 @@ rule profile_engine:
     params:
         cfg=lambda wildcards: configured(trace_stage(wildcards)),
     shell:
-        "exec python scripts/profile_engine.py --config {params.cfg:q} --output {output.rounds:q}"
+        python("profile_engine.py")
+        + " --config {params.cfg:q} --output {output.rounds:q}"
         " > {log:q} 2>&1"
 
 
@@ -38,7 +39,8 @@ rule make_trace:
     params:
         cfg=lambda wildcards: configured(trace_stage(wildcards)),
     shell:
-        "exec python scripts/make_trace.py --config {params.cfg:q} --rounds {input.rounds:q} --verify-runs {input.verify_runs:q} --libraries {input.libraries:q}"
+        python("make_trace.py")
+        + " --config {params.cfg:q} --rounds {input.rounds:q} --verify-runs {input.verify_runs:q} --libraries {input.libraries:q}"
         " --output $(dirname {output.trace:q}) > {log:q} 2>&1"
 
 
@@ -56,7 +58,7 @@ rule compile_simulator:
         runtime=growing(10),
         gpu=0,
     shell:
-        "exec python scripts/compile_simulator.py > {log:q} 2>&1"
+        python("compile_simulator.py") + " > {log:q} 2>&1"
 
 
 rule simulate:
@@ -83,7 +85,7 @@ rule simulate:
     params:
         cfg=lambda wildcards: configured(schedule_stage(wildcards)),
     shell:
-        "exec python scripts/simulate.py --config {params.cfg:q} --trace {input.trace:q}"
+        python("simulate.py") + " --config {params.cfg:q} --trace {input.trace:q}"
         " --facts {input.facts:q} --output $(dirname {output.summary:q}) > {log:q} 2>&1"
 
 
@@ -104,7 +106,7 @@ rule calculate:
     params:
         cfg=lambda wildcards: configured(schedule_stage(wildcards)),
     shell:
-        "exec python scripts/calculate.py --config {params.cfg:q} --trace {input.trace:q}"
+        python("calculate.py") + " --config {params.cfg:q} --trace {input.trace:q}"
         " --facts {input.facts:q} --output {output:q} > {log:q} 2>&1"
 
 
@@ -126,7 +128,7 @@ rule deflate:
     params:
         cfg=lambda wildcards: configured(deflate_stage(wildcards)),
     shell:
-        "exec python scripts/deflate.py --config {params.cfg:q} --trace {input.trace:q}"
+        python("deflate.py") + " --config {params.cfg:q} --trace {input.trace:q}"
         " --facts {input.facts:q} --output {output:q} > {log:q} 2>&1"
 
 
@@ -149,5 +151,5 @@ rule run_for_real:
     params:
         cfg=lambda wildcards: configured(real_stage(wildcards)),
     shell:
-        "exec python scripts/run_for_real.py --config {params.cfg:q} --trace {input.trace:q}"
+        python("run_for_real.py") + " --config {params.cfg:q} --trace {input.trace:q}"
         " --facts {input.facts:q} --simulated {input.simulated:q} --output $(dirname {output.real:q}) > {log:q} 2>&1"

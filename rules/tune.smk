@@ -18,7 +18,7 @@ rule tune_on_machine:
     params:
         cfg=lambda wildcards: configured(tune_stage(wildcards)),
     shell:
-        "exec python scripts/tune_on_machine.py --config {params.cfg:q}"
+        python("tune_on_machine.py") + " --config {params.cfg:q}"
         " --seed {wildcards.seed} --machine {wildcards.machine}"
         " --output {output.done:q} > {log:q} 2>&1"
 
@@ -46,7 +46,7 @@ rule tune_workload:
     params:
         cfg=lambda wildcards: configured(tune_stage(wildcards, EXPERIMENT.tune.seeds)),
     shell:
-        "exec python scripts/tune_workload.py --config {params.cfg:q}"
+        python("tune_workload.py") + " --config {params.cfg:q}"
         " --output $(dirname {output.trials:q}) > {log:q} 2>&1"
 
 
@@ -67,5 +67,5 @@ rule measure_inference_alone:
     params:
         cfg=lambda wildcards: configured(tune_stage(wildcards)),
     shell:
-        "exec python scripts/measure_inference_alone.py --config {params.cfg:q}"
+        python("measure_inference_alone.py") + " --config {params.cfg:q}"
         " --output {output:q} > {log:q} 2>&1"

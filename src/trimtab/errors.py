@@ -8,6 +8,8 @@ import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from trimtab.extras import extra_of
+
 
 class TrimtabError(Exception):
     """Something of ours failed; the command line exits with 1."""
@@ -54,6 +56,7 @@ def _seen(character: str) -> str:
 def in_words(error: BaseException) -> str | None:
     """Return what an error of ours says, or what the system refused, as a terminal may show it.
 
+    A package that belongs to a part which is not installed is told with how to install it.
     The system refuses when a disk is full or gone, when something may not be read or written, and
     when there is no more memory or no other process to be had. Of any other error there is None.
     """
@@ -62,11 +65,19 @@ def in_words(error: BaseException) -> str | None:
     if isinstance(error, OSError):
         where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
         return visible(f"{where}{os.strerror(error.errno) if error.errno else error}")
+    if isinstance(error, ModuleNotFoundError) and (extra := extra_of(error)) is not None:
+        return f"{error.name} is not installed; this needs: pip install 'trimtab[{extra}]'"
     # Of Python, Arrow and zstd, which have errors of their own.
     words = "start new thread|launch worker thread|not enough memory"
     if isinstance(error, MemoryError) or re.search(words, str(error)):
         return "there is not enough memory, or no thread can be started (ulimit -v, ulimit -u)"
     return None
+
+
+def exit_code_of(error: BaseException) -> int:
+    """Return 2 for what was given or is not installed, 1 for what went wrong here."""
+    missing = isinstance(error, ModuleNotFoundError) and extra_of(error) is not None
+    return UserError.exit_code if missing else getattr(error, "exit_code", TrimtabError.exit_code)
 
 
 def check_working_folder() -> None:
@@ -89,4 +100,4 @@ def exit_on_error() -> Iterator[None]:
         if (words := in_words(error)) is None:
             raise
         print(f"error: {words}", file=sys.stderr)
-        sys.exit(getattr(error, "exit_code", 1))
+        sys.exit(exit_code_of(error))

@@ -1,4 +1,4 @@
-"""The native tools and libraries that `make native` builds, and how programs load them."""
+"""The built native tools and libraries, and how programs load them."""
 
 import ctypes
 import hashlib
@@ -8,9 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from trimtab.errors import UserError
-
-PROJECT = Path(__file__).resolve().parents[2]
-BUILD = PROJECT / "build" / "native"
+from trimtab.places import IS_CHECKOUT, NATIVE, PROJECT
 
 
 def native_path(name: str) -> Path:
@@ -18,9 +16,11 @@ def native_path(name: str) -> Path:
 
     Raises UserError when it was not built.
     """
-    path = BUILD / name
+    path = NATIVE / name
     if not path.is_file():
-        raise UserError(f"{path}: not built yet; run `make native` in {PROJECT}")
+        if IS_CHECKOUT:
+            raise UserError(f"{path}: not built yet; run `make native` in {PROJECT}")
+        raise UserError(f"{path}: missing; install trimtab again")
     return path
 
 
@@ -30,7 +30,7 @@ def survive_truncation() -> None:
 
     Without it, as where `make native` was not run, SIGBUS ends the process then.
     """
-    library = BUILD / "libtrimtab-truncation.so"
+    library = NATIVE / "libtrimtab-truncation.so"
     if library.is_file():
         ctypes.CDLL(str(library)).trimtab_survive_truncation()
 
@@ -66,7 +66,7 @@ def _separates(path: str) -> bool:
 def native_folders() -> tuple[Path, ...]:
     """Return the folders that the paths of `native_path` and `loadable` are in."""
     links = (Path(_links().name),) if _links.cache_info().currsize else ()
-    return (BUILD, *links)
+    return (NATIVE, *links)
 
 
 @cache

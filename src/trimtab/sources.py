@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 _SOURCES = Path(__file__).resolve().parents[1]
+_OURS = {"trimtab", "trimtab_trial"}  # beside which others lie where trimtab is installed
 
 
 def sources_of(entries: Iterable[Path], source: Path = _SOURCES) -> list[Path]:
@@ -16,6 +17,7 @@ def sources_of(entries: Iterable[Path], source: Path = _SOURCES) -> list[Path]:
     stage as its parameters, and rewording a key's meaning is no reason to measure again.
     """
     found: set[Path] = set()
+    ours_alone = source.resolve() == _SOURCES
     waiting = [path.resolve() for path in entries]
     while waiting:
         path = waiting.pop()
@@ -24,6 +26,8 @@ def sources_of(entries: Iterable[Path], source: Path = _SOURCES) -> list[Path]:
         found.add(path)
         text = path.read_bytes()
         for name in imports_of(text):
+            if ours_alone and name.partition(".")[0] not in _OURS:
+                continue
             place = source.joinpath(*name.split("."))
             candidates = (place.with_suffix(".py"), place / "__init__.py")
             waiting += [candidate for candidate in candidates if candidate.is_file()]

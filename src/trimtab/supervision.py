@@ -21,7 +21,7 @@ from types import FrameType
 from typing import NoReturn
 
 from trimtab.errors import Stopped, TrimtabError, exit_on_error
-from trimtab.native import BUILD
+from trimtab.places import NATIVE
 
 STARTER = "TRIMTAB_STARTER"  # the Snakemake process that runs a rule: rules' shells set it
 _PR_SET_PDEATHSIG = 1
@@ -47,7 +47,7 @@ def supervise() -> None:
     supervisor, which `make native` builds, signals are all that changes. Raises StarterGoneError
     where Snakemake is not alive any more.
     """
-    supervisor = BUILD / "trimtab-supervisor"
+    supervisor = NATIVE / "trimtab-supervisor"
     watched = _up_to(os.environ.pop(STARTER, None))
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:  # nothing could be waited for
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)

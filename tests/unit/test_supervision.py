@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.native import PROJECT
+from trimtab.places import PROJECT
 from trimtab.supervision import STARTER
 
 # A script whose program leaves the session and ignores signals, and so does its daemon. All of them

@@ -132,7 +132,7 @@ def calling(environment: Path, folder: Path) -> Path:
 LEARN_AND_DIE = """
 import os, signal, sys
 event_to_die_of, ending, *sys.argv = sys.argv[1:]
-from trimtab.cli.main import app
+from trimtab.cli.verbs import app
 def on_event(event, given):
     if event == event_to_die_of and any(str(part).endswith(ending) for part in given):
         os.kill(os.getpid(), signal.SIGKILL)

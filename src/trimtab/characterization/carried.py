@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from trimtab.characterization.debian import NAMES as OF_DEBIAN
 from trimtab.errors import UserError
-from trimtab.native import PROJECT
+from trimtab.places import OPTIONAL_PARTS, how_to_get
 from trimtab.workloads.data import InputError, Samples, mnist
 
 Floats = npt.NDArray[np.float64]
 _OF_SCIKIT_LEARN = ("breast_cancer", "diabetes", "digits", "iris", "wine")
-_BUILD = PROJECT / "build" / "data"
+_BUILD = OPTIONAL_PARTS / "data"
 _WORDS = 256  # features of a text: a square, as networks ask for
 
 
@@ -69,7 +69,7 @@ def _of_debian(name: str) -> Records:
         table = pq.read_table(_BUILD / f"{name}.parquet")
     except FileNotFoundError:
         raise UserError(
-            f"data set {name}: not there yet; Debian carries it: run `make deps-data` in {PROJECT}"
+            f"data set {name}: not there yet; Debian carries it: {how_to_get('deps-data')}"
         ) from None
     source = table.schema.metadata[b"source"].decode()
     columns: dict[str, Any] = {key: table[key].to_numpy() for key in table.column_names}

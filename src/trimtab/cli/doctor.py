@@ -11,7 +11,7 @@ from pathlib import Path
 
 from trimtab.binaries.rewriting.companion import linker_is_sound
 from trimtab.images.sif.squashfs import missing_programs
-from trimtab.native import BUILD, PROJECT
+from trimtab.places import IS_CHECKOUT, NATIVE, OPTIONAL_PARTS
 from trimtab.profiling.meters.hardware_counters import HardwareCounters
 from trimtab.profiling.meters.rapl import POWERCAP
 from trimtab.profiling.tracing.cupti import NoGpuError, cuda_major, find_cupti
@@ -51,12 +51,33 @@ def _gcc() -> bool:
     return shutil.which("gcc") is not None
 
 
+def _has_spark() -> bool:
+    return (OPTIONAL_PARTS / "spark/pyspark").exists() or find_spec("pyspark") is not None
+
+
+def _by(make: str, otherwise: str) -> str:
+    return make if IS_CHECKOUT else otherwise
+
+
+# How to get what make gets in a checkout.
+SPARK, POSTGRESQL = "pip install 'trimtab[spark]'", "pip install 'trimtab[postgresql]'"
+DOCKER, JAVA = "pip install 'trimtab[engine]' and Docker", "apt-get install openjdk-17-jre-headless"
+SQUASHFS = "apt-get install squashfs-tools-ng"
+
+# What only make and the tests of a checkout use.
+_OF_CHECKOUT = {
+    "gcc and make", "NVIDIA's compiler", "Chromium", "Debian's data sets", "Slurm",
+    "OpenSSL's headers", "Intel's SGX SDK", "debootstrap", "strace",
+}  # fmt: skip
+
+
 _PARTS: list[tuple[str, Callable[[], bool], str]] = [
     ("x86-64 Linux", lambda: (platform.system(), platform.machine()) == ("Linux", "x86_64"),
      "the tracers work on nothing else"),
     ("gcc and make", lambda: _gcc() and shutil.which("make") is not None,
      "apt-get install gcc make"),
-    ("native tracers", lambda: (BUILD / "libtrimtab-functions.so").exists(), "make native"),
+    ("native tracers", lambda: (NATIVE / "libtrimtab-functions.so").exists(),
+     _by("make native", "install trimtab again")),
     ("glibc 2.32 or newer", linker_is_sound,
      "slim libraries do not bring the fallback along: `python -S` and native programs need"
      " LD_PRELOAD=ENV/trimtab/libtrimtab-fallback.so"),
@@ -70,24 +91,24 @@ _PARTS: list[tuple[str, Callable[[], bool], str]] = [
     ("CUPTI", _has_cupti,
      "kernels are then traced by name before the driver: pip install nvidia-cuda-cupti in the"
      " workload's environment"),
-    ("NVIDIA's compiler", lambda: (PROJECT / "build/cuda/nvidia").exists(),
+    ("NVIDIA's compiler", lambda: (OPTIONAL_PARTS / "cuda/nvidia").exists(),
      "make deps-cuda: the tests of GPU code need it"),
     ("Chromium", lambda: shutil.which("chromium") is not None,
      "make deps-chromium: the test of the report needs it"),
-    ("Apache Spark", lambda: (PROJECT / "build/spark/pyspark").exists(),
-     "make deps-spark: dias_spark, characterizations and the tests of Spark need it"),
+    ("Apache Spark", _has_spark,
+     f"{_by('make deps-spark', SPARK)}: dias_spark, characterizations and tests need it"),
     ("Java", lambda: shutil.which("java") is not None,
-     "make deps-spark: Apache Spark runs on it"),
-    ("Debian's data sets", lambda: (PROJECT / "build/data/.whole").exists(),
+     f"{_by('make deps-spark', JAVA)}: Apache Spark runs on it"),
+    ("Debian's data sets", lambda: (OPTIONAL_PARTS / "data/.whole").exists(),
      "make deps-data: workloads that learn from them need it, and their tests"),
     ("Slurm", lambda: shutil.which("slurmctld") is not None,
      "make deps-slurm: the tests of policies on a real Slurm need it"),
     ("PostgreSQL's driver", lambda: find_spec("psycopg") is not None,
-     "make deps-postgresql: experiment.tune.database and its test need it"),
+     f"{_by('make deps-postgresql', POSTGRESQL)}: experiment.tune.database and its test need it"),
     ("Docker's engine", lambda: shutil.which("dockerd") is not None,
-     "make deps-docker: the tests of images need it; image files are read without"),
+     f"{_by('make deps-docker', DOCKER)}: image files are read without"),
     ("squashfs-tools-ng", lambda: not missing_programs(),
-     "make deps-sif: images of Apptainer (SIF) are read and written with it"),
+     f"{_by('make deps-sif', SQUASHFS)}: images of Apptainer (SIF) are read and written with it"),
     ("OpenSSL's headers", lambda: Path("/usr/include/openssl/evp.h").exists(),
      "make deps-openssl: task programs encrypt what goes into enclaves with it"),
     ("Intel's SGX SDK", _has_sgx_sdk,
@@ -117,5 +138,6 @@ def examine() -> list[Finding]:
     return [
         Finding(part, present, "" if present else advice)
         for part, look, advice in _PARTS
+        if IS_CHECKOUT or part not in _OF_CHECKOUT
         for present in [look()]
     ]

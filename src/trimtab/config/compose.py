@@ -20,17 +20,20 @@ from trimtab.config.validate import checked
 class Configurations:
     """Every configuration that an experiment needs, composed once for each option of a group.
 
-    `conf` is the folder with `config.yaml` and the groups; `overrides` are Hydra's, for example
-    `experiment=full` or `profiling.repeats=5`. Raises ConfigError on the first mistake in any
-    file that the experiment uses.
+    `conf` is the folder with `config.yaml` and the groups; files that it lacks are taken from the
+    folder `shipped`. `overrides` are Hydra's, for example `experiment=full` or
+    `profiling.repeats=5`. Raises ConfigError on the first mistake in any file that the experiment
+    uses.
     """
 
-    def __init__(self, conf: Path, overrides: Sequence[str] = ()) -> None:
+    def __init__(
+        self, conf: Path, overrides: Sequence[str] = (), shipped: Path | None = None
+    ) -> None:
         # Here, since jobs that only read what a stage is given do without Hydra.
         from trimtab.config.layers import Layers
 
         self.conf = conf
-        self._layers = Layers(conf, overrides)
+        self._layers = Layers(conf, overrides, shipped)
         self._options: dict[tuple[str, str], Any] = {}
         self.root = self._root()
         for hardware in self.root.experiment.hardware:
@@ -274,7 +277,7 @@ class Configurations:
             for group in GROUPS:
                 if not chosen.get(group):
                     expected = f"expected `- {group}: NAME` in the list"
-                    raise ConfigError(f"{self.conf / 'config.yaml'}: defaults: {expected}")
+                    raise ConfigError(f"{self._layers.file('config')}: defaults: {expected}")
             root = checked(given, Root)
         for group in GROUPS:
             self._options[group, chosen[group]] = getattr(root, group)
@@ -294,4 +297,4 @@ class Configurations:
             )
 
     def _file(self, group: str, name: str) -> Path:
-        return self.conf / group / f"{name}.yaml"
+        return self._layers.file(f"{group}/{name}")

@@ -42,25 +42,40 @@ class Layer:
 
 
 class Layers:
-    """A folder of configurations under `overrides`; every file is read once.
+    """Folders of configurations under `overrides`; every file is read once.
 
+    They are Hydra's search path: `conf` alone, or before the folder `shipped`.
     `merged` are the files of the last composition in their order, later ones laid over earlier
     ones, and `choices` the option of each group. Errors are those of Hydra, OmegaConf and YAML,
     UnreadableFileError, and MistakeError for an override of a key that is not there.
     """
 
-    def __init__(self, conf: Path, overrides: Sequence[str]) -> None:
+    def __init__(self, conf: Path, overrides: Sequence[str], shipped: Path | None = None) -> None:
         self.conf = conf
+        self.folders = [conf]
+        if shipped is not None and shipped.resolve() != conf.resolve():
+            self.folders.append(shipped)
         self.overrides = list(overrides)
         self.merged: list[Layer] = []
         self.choices: dict[str, str] = {}
         self._tree = OmegaConf.create()
         Plugins.instance()  # registers the kinds of sources, files among them
         path = ConfigSearchPathImpl()
-        path.append("main", f"file://{conf.resolve()}")
+        for folder in self.folders:
+            path.append("main" if folder == conf else "shipped", f"file://{folder.resolve()}")
         path.append("schema", "structured://")
         self._loader = _Loader(path)
-        self._files = Repository(self._loader.repository, conf)
+        self._files = Repository(self._loader.repository, self.file)
+
+    def file(self, name: str) -> Path:
+        """Return the file of `name`, such as `policy/fcfs`, or where it could be in `conf`."""
+        paths = [folder / f"{name}.yaml" for folder in self.folders]
+        return next((path for path in paths if path.is_file()), paths[0])
+
+    def options_of(self, group: str) -> list[str]:
+        """Return the names that a group has in any of the folders, sorted."""
+        files = [file for folder in self.folders for file in (folder / group).glob("*.yaml")]
+        return sorted({file.stem for file in files})
 
     def whole(self) -> dict[str, Any]:
         """Return what `config.yaml`, the chosen files and the overrides add up to."""
@@ -96,7 +111,7 @@ class Layers:
             if group is None or not default.package or default.package.split(".")[0] == group
         ]
         self.merged = [
-            Layer(self.conf / f"{default.config_path}.yaml", tuple(steps_of(default.package or "")))
+            Layer(self.file(str(default.config_path)), tuple(steps_of(default.package or "")))
             for default in defaults
         ]
         tree: DictConfig = self._loader._compose_config_from_defaults_list(defaults, self._files)

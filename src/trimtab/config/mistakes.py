@@ -38,7 +38,7 @@ def explain(error: Exception, layers: Layers) -> str:
         mark = error.problem_mark
         return f"{mark.name}, line {mark.line + 1}: not YAML: {error.problem}"
     if isinstance(error, MissingConfigException):
-        return _no_such_option(error, layers.conf)
+        return _no_such_option(error, layers)
     if isinstance(error, UnreadableFileError):
         return str(error)
     if isinstance(error, OverrideParseException):
@@ -69,7 +69,7 @@ def place_of(key: str, layers: Layers) -> str:
         if tuple(steps[:depth]) == layer.package and _has(layer.path, steps[depth:]):
             return str(layer.path)
     of_group = [layer.path for layer in layers.merged if layer.package == (steps[0],)]
-    return str(of_group[-1] if of_group else layers.conf / "config.yaml")
+    return str(of_group[-1] if of_group else layers.file("config"))
 
 
 def _has(path: Path, steps: list[str]) -> bool:
@@ -85,9 +85,9 @@ def _has(path: Path, steps: list[str]) -> bool:
     return True
 
 
-def _no_such_option(error: MissingConfigException, conf: Path) -> str:
-    group, _, name = (error.missing_cfg_file or "config").rpartition("/")
-    path = conf / group / f"{name}.yaml"
-    options = sorted(file.stem for file in (conf / group).glob("*.yaml"))
+def _no_such_option(error: MissingConfigException, layers: Layers) -> str:
+    missing = error.missing_cfg_file or "config"
+    group, _, name = missing.rpartition("/")
+    path, options = layers.file(missing), layers.options_of(group)
     hint = f"{nearest(name, options)}there are: {', '.join(options) or 'none'}"
     return f"{group or 'conf'}: {path} does not exist; {hint}"

@@ -6,7 +6,7 @@ ends in an assertion, or in an error that names no file. So a file's layout is l
 
 import re
 import reprlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,19 +29,19 @@ _DEFAULT = "expected NAME or GROUP: NAME"
 
 
 class Repository(CachingConfigRepository):  # type: ignore[misc]
-    """The files of the folder `conf`, each read and checked once.
+    """The files of a configuration, each read and checked once; `file` says where one lies.
 
     Raises one of MISTAKES for a file that is none of a configuration.
     """
 
-    def __init__(self, delegate: Any, conf: Path) -> None:
+    def __init__(self, delegate: Any, file: Callable[[str], Path]) -> None:
         super().__init__(delegate)
-        self._conf = conf
+        self._file = file
         self._checked: set[Path] = set()
 
     def load_config(self, config_path: str) -> Any:
         """Return Hydra's result for the file `config_path`, which has no suffix."""
-        path = self._conf / f"{config_path}.yaml"
+        path = self._file(config_path)
         if path not in self._checked and path.exists():
             check_layout(path)
             self._checked.add(path)

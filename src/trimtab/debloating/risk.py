@@ -7,10 +7,9 @@ run no longer tells that it uses what they used; but what was seen once is as li
 seen in any of the runs, so that the share among the slim runs is that among all of them.
 """
 
+import math
 from collections import Counter
 from collections.abc import Sequence
-
-from scipy.special import betaincinv
 
 from trimtab.records.misses.removed_calls import RemovedCall
 from trimtab.records.misses.settling import Risk, Settling, SlimRun
@@ -69,4 +68,23 @@ def upper_bound(hits: int, trials: int) -> float:
     """
     if hits == trials:
         return 1.0
-    return float(betaincinv(hits + 1, trials - hits, _CONFIDENCE))
+    low, high = hits / trials, 1.0
+    while (middle := (low + high) / 2) not in (low, high):  # until no number is between them
+        if _at_most(hits, trials, middle) > 1 - _CONFIDENCE:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _at_most(hits: int, trials: int, probability: float) -> float:
+    """Return how probable no more than `hits` are in `trials`; 0 < probability < 1."""
+    hit, miss = math.log(probability), math.log1p(-probability)
+    return math.fsum(
+        math.exp(_log_choices(trials, count) + count * hit + (trials - count) * miss)
+        for count in range(hits + 1)
+    )
+
+
+def _log_choices(trials: int, count: int) -> float:
+    return math.lgamma(trials + 1) - math.lgamma(count + 1) - math.lgamma(trials - count + 1)

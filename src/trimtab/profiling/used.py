@@ -8,7 +8,7 @@ from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.config.groups.workload import Workload
 from trimtab.files import sha256_of_all
-from trimtab.native import BUILD
+from trimtab.places import NATIVE
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.saturation import saturation_of
 from trimtab.profiling.tracing.files import FileTrace, FileUse
@@ -96,7 +96,7 @@ def usage_of(
                 used_functions=each.used_functions.tolist(),
             )
             for each in functions.libraries
-            if not Path(each.path).is_relative_to(BUILD)
+            if not Path(each.path).is_relative_to(NATIVE)
         ],
         files_complete=files.complete and has_all,
         files=[UsedFile(each.path, each.real_path, sorted(each.uses)) for each in listed],
@@ -112,7 +112,7 @@ def usage_of(
 
 def _saturation(functions: FunctionTrace) -> list[Saturation]:
     libraries = {library for run in functions.used_in_each for library, _ in run}
-    ours = {library for library in libraries if Path(library).is_relative_to(BUILD)}
+    ours = {library for library in libraries if Path(library).is_relative_to(NATIVE)}
     each_run = [{use for use in run if use[0] not in ours} for run in functions.used_in_each]
     found = saturation_of("functions", "run", each_run)
     return [] if found is None else [found]

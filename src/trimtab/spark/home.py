@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 from trimtab.errors import UserError
-from trimtab.native import PROJECT
+from trimtab.places import OPTIONAL_PARTS, how_to_get
 
-BUILD = PROJECT / "build" / "spark"
+_BUILT = OPTIONAL_PARTS / "spark"
 
 
 def spark_home() -> Path:
@@ -17,11 +17,11 @@ def spark_home() -> Path:
 
     Raises UserError when there is none.
     """
-    if (BUILD / "pyspark" / "bin" / "spark-class").is_file():
-        return BUILD / "pyspark"
+    if (_BUILT / "pyspark" / "bin" / "spark-class").is_file():
+        return _BUILT / "pyspark"
     found = importlib.util.find_spec("pyspark")
     if found is None or found.origin is None:
-        raise UserError(f"Apache Spark is missing: run `make deps-spark` in {PROJECT}")
+        raise UserError(f"Apache Spark is missing: {how_to_get('deps-spark', 'spark')}")
     return Path(found.origin).parent
 
 

@@ -15,7 +15,7 @@ from handmade import Blobs, config_of, entry, layer, oci_image, save
 from machine_root import root_of_programs
 from real_engine import SCRIPT, address, import_root, needs_engine, running_engine
 
-from trimtab.cli.main import app
+from trimtab.cli.verbs import app
 from trimtab.errors import TrimtabError, UserError
 from trimtab.images.archives.opening import open_image
 from trimtab.images.compression import Compression, compression_of

@@ -13,7 +13,7 @@ from handmade import oci_image
 from machine_root import root_of_programs
 from python_root import root_of_python
 
-from trimtab.cli.main import app
+from trimtab.cli.verbs import app
 from trimtab.errors import TrimtabError, UserError
 from trimtab.images.archives.opening import open_image
 from trimtab.profiling.runs.root import Root

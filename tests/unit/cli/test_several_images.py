@@ -13,7 +13,7 @@ from handmade import entry, layer, oci_image
 from machine_root import root_of_programs
 from real_engine import address, needs_engine, running_engine
 
-from trimtab.cli.main import app
+from trimtab.cli.verbs import app
 from trimtab.errors import UserError
 from trimtab.images.archives.image import Layer
 from trimtab.images.archives.opening import open_image

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from trimtab.native import PROJECT, native_path
+from trimtab.native import native_path
+from trimtab.places import PROJECT
 
 SOURCES = PROJECT / "native/secure_tasks"
 PROGRAMS = ("cholesky", "dot_product", "matmul", "stream_barriers", "stream_dependences")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from task_programs import SOURCES, build, run_path
 
-from trimtab.native import PROJECT
+from trimtab.places import PROJECT
 
 PARTS = (
     "enclave", "inside", "sealing", "secret_memory", "confine", "process", "pkeys", "modelled",

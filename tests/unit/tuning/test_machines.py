@@ -21,7 +21,7 @@ from trimtab.config.groups.tuner import TunerConfig
 from trimtab.config.groups.workload import Workload
 from trimtab.execution.local.executions import living
 from trimtab.files import read_json
-from trimtab.native import PROJECT
+from trimtab.places import PROJECT
 from trimtab.profiling.profile import model_of
 from trimtab.records.parquet.files import read_table
 from trimtab.records.tables import TRIALS

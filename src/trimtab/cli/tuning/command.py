@@ -16,6 +16,7 @@ from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
+from trimtab.places import CONF
 from trimtab.profiling.profile import model_of
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 console = Terminal(stderr=True)
 _SEED = 1
-_TRIMTABS_OWN = Path(__file__).parents[4] / "conf"
 _PANEL = "The program, where it is a command"
 # What options say of a command, by the keys that say it of a workload.
 _KEYS = {
@@ -277,4 +277,4 @@ def _tuner_for(workload: Workload) -> str:
 def _conf() -> Path:
     """Return the folder of configurations here, or trimtab's own: others have a `conf`, too."""
     here = Path("conf")
-    return here if (here / "tuner").is_dir() else _TRIMTABS_OWN
+    return here if (here / "tuner").is_dir() else CONF

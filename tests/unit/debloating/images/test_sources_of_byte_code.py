@@ -8,7 +8,7 @@ import pytest
 from handmade import oci_image
 from python_root import root_of_python
 
-from trimtab.cli.main import app
+from trimtab.cli.verbs import app
 from trimtab.errors import UserError
 from trimtab.images.archives.opening import open_image
 from trimtab.images.merging import merged_view

@@ -8,7 +8,7 @@ import pytest
 from machine_root import root_of_programs
 from real_engine import address, import_root, needs_engine, running_engine
 
-from trimtab.cli.main import app
+from trimtab.cli.verbs import app
 
 PROBE = Path(__file__).parents[1] / "probe.c"
 CHECK = """

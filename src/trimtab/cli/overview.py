@@ -1,0 +1,58 @@
+"""What `trimtab` says without a verb: which there are, its version. It imports none of them."""
+
+from importlib.metadata import version
+from typing import Annotated, Any
+
+import typer
+
+# The first paragraph of each verb's own help.
+VERBS = {
+    "debloat": "Trace COMMAND, then make its slim environment: WORKSPACE/env/bin/python runs it.",
+    "verify": "Run the debloated program again in both environments and compare what it does.",
+    "learn": "Keep what the slim environment misses: in runs of the program, or as --record tells.",
+    "new": "Make a project of your own, which debloats COMMAND and reports on it, in FOLDER.",
+    "run": "Run the project in this folder, or what of it is out of date.",
+    "tune": "Search the best parameters of a program: it is trained again and again, as trials.",
+    "trace": "Run COMMAND and record the files, libraries and functions that it uses.",
+    "locate": "Write which spans of each traced library are kept and removed, and why.",
+    "reconstruct": "Rebuild one library from its spans; the original is only read.",
+    "probe": "Run tasks at every number of cores and store what they took as a hardware YAML.",
+    "doctor": "Say what this machine lacks, what that costs, and how to get it.",
+}
+GROUPS = {
+    "image": "Container images: make them slim, compare two, have several share a layer, or"
+    " partition one.",
+    "schedule": "Queues of real jobs.",
+}
+GIVEN_ALWAYS: dict[str, Any] = {
+    "help": "One step at a time, on a command of your own, without a YAML; or a project of them.",
+    "no_args_is_help": True,
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        print(f"trimtab {version('trimtab')}")
+        raise typer.Exit
+
+
+def options_of_all(
+    _: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_say_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Take the options that come before a verb."""
+
+
+def overview() -> typer.Typer:
+    """Return the command line with the names of its verbs, and their help's first lines."""
+    app = typer.Typer(**GIVEN_ALWAYS)
+    app.callback()(options_of_all)
+    for name, said in {**VERBS, **GROUPS}.items():
+        app.command(name, help=said)(lambda: None)
+    return app

@@ -1,0 +1,1 @@
+"""A project of the user's own: made, and run."""

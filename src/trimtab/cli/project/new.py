@@ -1,0 +1,120 @@
+"""`trimtab new`: a folder with a project of the user's own."""
+
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from trimtab.cli import program_options as given
+from trimtab.cli.project.files import SHARED, dvc, experiment, parameters, workload_file
+from trimtab.cli.terminal import Terminal, say_path
+from trimtab.cli.workspace import find_interpreter, find_program
+from trimtab.config.groups.output import Comparison
+from trimtab.config.groups.workload import TargetConfig, Workload
+from trimtab.errors import UserError
+from trimtab.files import whole_file
+
+_NO_PROGRAM = "give the program after --, or --image"
+
+
+def new(
+    folder: Annotated[Path, typer.Argument(help="The project's folder, new or empty of these.")],
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="-- COMMAND", help="The program, as you run it."),
+    ] = None,
+    image: Annotated[
+        str | None,
+        typer.Option(
+            metavar="IMAGE",
+            help="The container image it runs in: an archive, an OCI folder, a SIF, or an engine's"
+            " name for it; COMMAND then follows its entrypoint.",
+        ),
+    ] = None,
+    python: given.Python = None,
+    output: given.Output = None,
+    compare: given.Compare = None,
+    timeout_s: given.TimeoutS = 3600.0,
+) -> None:
+    """Make a project of your own, which debloats COMMAND and reports on it, in FOLDER."""
+    name = _name_of(folder)
+    words = command or []
+    if image is None:
+        workload = _of_environment(folder, words, python, output, compare, timeout_s)
+    else:
+        target = TargetConfig(kind="image", location=_from(folder, image))
+        options = given.ProgramOptions(
+            target=target, output=output, compare=compare, timeout_s=timeout_s
+        )
+        workload = options.workload(words, None)
+    files = {
+        **SHARED,
+        "dvc.yaml": dvc(name),
+        "params.yaml": parameters(name),
+        f"conf/experiment/{name}.yaml": experiment(name, words or [image or ""]),
+        f"conf/workload/{name}.yaml": workload_file(name, workload),
+    }
+    if there := [file for file in files if os.path.lexists(folder / file)]:
+        raise UserError(f"{folder}: has {', '.join(there)} already; expected a new folder")
+    for file, text in files.items():
+        path = folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as temporary:
+            temporary.write_text(text)
+    console = Terminal(stderr=True)
+    console.print(f"look at conf/workload/{name}.yaml, then: cd {folder} && trimtab run")
+    say_path(folder)
+
+
+def _of_environment(
+    folder: Path,
+    command: list[str],
+    python: Path | None,
+    output: Path | None,
+    compare: Comparison | None,
+    timeout_s: float,
+) -> Workload:
+    """Return the workload of a program in a Python environment; its paths start at `folder`."""
+    if not command or not find_program(command[0], python):
+        what = f"{command[0]}: no such program; " if command else ""
+        raise UserError(f"{what}{_NO_PROGRAM}")
+    interpreter = python or find_interpreter(command)
+    if interpreter is None:
+        raise UserError(
+            f"{command[0]} is no Python program by its first line: name the interpreter whose"
+            " environment is to be debloated with --python ENV/bin/python"
+        )
+    interpreter = Path(os.path.abspath(interpreter))
+    options = given.ProgramOptions(output=output, compare=compare, timeout_s=timeout_s)
+    first = find_program(command[0], interpreter)
+    program = Path(os.path.abspath(first)) if first else interpreter
+    if program.name.startswith("python"):
+        word = "python"  # stands for the interpreter of either environment
+    else:
+        word = program.name if program.parent == interpreter.parent else command[0]
+    workload = options.workload([word, *command[1:]], interpreter)
+    return replace(
+        workload,
+        python=os.path.relpath(interpreter, folder),
+        workdir=os.path.relpath(Path.cwd(), folder),
+        output=replace(workload.output, path=None if output is None else str(output)),
+    )
+
+
+def _from(folder: Path, image: str) -> str:
+    """Return a path as it is seen from `folder`; names that an engine has stay as they are."""
+    return os.path.relpath(image, folder) if Path(image).exists() else image
+
+
+def _name_of(folder: Path) -> str:
+    """Return the name of the project in `folder`: words of letters and digits.
+
+    Raises UserError where the folder's name has none.
+    """
+    name = re.sub(r"[^a-z0-9]+", "_", Path(os.path.abspath(folder)).name.lower()).strip("_")
+    if not name:
+        raise UserError(f"{folder}: expected a name with letters or digits")
+    return name

@@ -1,0 +1,249 @@
+"""Every verb of `trimtab`, which trimtab.cli.main names without importing this."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from trimtab.cli import program_options as given
+from trimtab.cli import workspace
+from trimtab.cli.alone import alone_in
+from trimtab.cli.debloat_options import (
+    FallbackOption,
+    FilesOption,
+    For,
+    GpuOption,
+    KeepOption,
+    KeepPathsOption,
+    KernelsOption,
+    ModeOption,
+    PackageDatabaseOption,
+    Runs,
+    SettleOption,
+    ShareOption,
+    StartUpOnlyOption,
+    StoreAddressOption,
+    StoreOption,
+    SymbolsOption,
+    UnloadedOption,
+)
+from trimtab.cli.doctor import examine
+from trimtab.cli.image.command import image
+from trimtab.cli.overview import GIVEN_ALWAYS, options_of_all
+from trimtab.cli.project.new import new
+from trimtab.cli.project.run import run
+from trimtab.cli.single_steps import schedule as queue_cli
+from trimtab.cli.single_steps.learning import SlimFolder
+from trimtab.cli.single_steps.spans import locate, reconstruct
+from trimtab.cli.single_steps.trace import trace
+from trimtab.cli.steps import (
+    WORKSPACE,
+    WorkspaceOption,
+    console,
+    debloat_options,
+    progress_bars,
+    settling_bar,
+    traced,
+)
+from trimtab.cli.summary import (
+    held_out_table,
+    missed_in_words,
+    removed_files_in,
+    scanners_in_words,
+    summary_of,
+)
+from trimtab.cli.terminal import Terminal, say_path
+from trimtab.cli.tuning.command import tune
+from trimtab.cli.words import risk_in_words
+from trimtab.config.groups.debloat import (
+    Fallback,
+    Files,
+    Gpu,
+    Kernels,
+    Mode,
+    PackageDatabase,
+    Share,
+    StartUpOnly,
+    Symbols,
+    Unloaded,
+)
+from trimtab.config.groups.workload import TargetConfig
+from trimtab.errors import UserError, visible
+from trimtab.records.verdict import Verdict
+
+app = typer.Typer(**GIVEN_ALWAYS)
+app.callback()(options_of_all)
+app.add_typer(queue_cli.schedule, name="schedule")
+app.add_typer(image, name="image")
+app.command()(queue_cli.probe)
+app.command()(new)
+app.command()(run)
+app.command()(tune)
+app.command()(trace)
+app.command()(locate)
+app.command()(reconstruct)
+
+
+MaybeCommand = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="-- COMMAND", help="The program; without one only GPU code goes, by architecture."
+    ),
+]
+
+
+@app.command()
+@alone_in("folder")
+def debloat(
+    command: MaybeCommand = None,
+    folder: WorkspaceOption = WORKSPACE,
+    python: given.Python = None,
+    target: given.Target = None,
+    runs: Runs = 3,
+    output: given.Output = None,
+    compare: given.Compare = None,
+    relative_tolerance: given.RelativeTolerance = 0.0,
+    absolute_tolerance: given.AbsoluteTolerance = 0.0,
+    compare_command: given.CompareCommand = None,
+    ends_with: given.EndsWith = None,
+    timeout_s: given.TimeoutS = 3600.0,
+    drive: given.Drive = None,
+    ready: given.Ready = None,
+    address: given.Address = None,
+    stop: given.Stop = "SIGTERM",
+    user: given.User = None,
+    mode: ModeOption = Mode.COMPACT,
+    symbols: SymbolsOption = Symbols.STRIP,
+    gpu: GpuOption = Gpu.USED,
+    kernels: KernelsOption = Kernels.KEEP,
+    start_up_only: StartUpOnlyOption = StartUpOnly.KEEP,
+    gpus: For = None,
+    unloaded: UnloadedOption = Unloaded.KEEP,
+    files: FilesOption = Files.KEEP,
+    keep: KeepOption = None,
+    keep_paths: KeepPathsOption = None,
+    package_database: PackageDatabaseOption = PackageDatabase.KEEP,
+    share: ShareOption = Share.AUTO,
+    fallback: FallbackOption = Fallback.ORIGINAL,
+    store: StoreOption = None,
+    store_address: StoreAddressOption = None,
+    settle: SettleOption = 5,
+) -> None:
+    """Trace COMMAND, then make its slim environment: WORKSPACE/env/bin/python runs it.
+
+    It is run and made again until it misses nothing, --settle times in a row.
+
+    Without COMMAND nothing is run: with --python ENV/bin/python --gpu architecture --for 9.0 all
+    GPU code leaves the environment that GPUs of compute capability 9.0 cannot load.
+    """
+    program = given.ProgramOptions(
+        python=python, target=target, output=output, compare=compare,
+        relative_tolerance=relative_tolerance, absolute_tolerance=absolute_tolerance,
+        compare_command=compare_command, ends_with=ends_with, timeout_s=timeout_s,
+        drive=drive, ready=ready, address=address, stop=stop, user=user,
+    )  # fmt: skip
+    options = debloat_options(
+        mode=mode, symbols=symbols, gpu=gpu, kernels=kernels, start_up_only=start_up_only,
+        unloaded=unloaded, files=files, keep=keep or [], keep_paths=keep_paths or [],
+        package_database=package_database, share=share, fallback=fallback, store=store,
+        store_address=store_address,
+    )  # fmt: skip
+    if command:
+        traced(folder, command, program, runs)
+    elif gpu == Gpu.ARCHITECTURE and (python or target):
+        workspace.list_libraries(folder, python, target or TargetConfig())
+    else:
+        raise UserError("give the program after --, or --gpu architecture and --python or --target")
+    with progress_bars() as progress:
+        task = progress.add_task("libraries", total=None)
+        settling = workspace.debloat(
+            folder,
+            options,
+            gpus or [],
+            settle,
+            lambda name, done, total: progress.update(task, completed=done, total=total),
+            settling_bar(progress, settle),
+        )
+    if mode == Mode.PUNCH and fallback != Fallback.NONE:
+        console.print("no fallback with mode punch: a call into removed code is a crash")
+    if (removed := removed_files_in(folder)) is not None:
+        console.print(removed)
+        console.print(scanners_in_words(folder, package_database), soft_wrap=True)
+    console.print(summary_of(folder, settling))
+    say_path(folder / "env")
+
+
+@app.command()
+@alone_in("folder")
+def learn(
+    folder: WorkspaceOption = WORKSPACE,
+    repeats: Annotated[int, typer.Option(min=1, help="Runs in the slim environment.")] = 5,
+    record: Annotated[
+        Path | None,
+        typer.Option(help="What a fallback recorded, as fallback.jsonl; nothing is run then."),
+    ] = None,
+) -> None:
+    """Keep what the slim environment misses: in runs of the program, or as --record tells.
+
+    --workspace is that of `trimtab debloat`, whose environment is made again with what was missed,
+    or results/debloat/TARGET/HARDWARE of an experiment, which the workflow makes again.
+    """
+    slim = SlimFolder(folder)
+    if record:
+        with console.status("making the environment again"):
+            missed = slim.learn_from_record(record)
+    else:
+        with progress_bars() as progress:
+            missed = slim.learn_from_runs(repeats, settling_bar(progress, repeats))
+    console.print(
+        f"{missed:,} removed pieces were missed" + (": kept from now on" if missed else "")
+    )
+    if missed and not slim.is_workspace:
+        console.print("run the workflow again to have them: `snakemake --cores all debloat`")
+    say_path(slim.environment if slim.is_workspace else slim.learned)
+
+
+@app.command()
+@alone_in("folder")
+def verify(
+    folder: WorkspaceOption = WORKSPACE,
+    repeats: Annotated[int, typer.Option(min=1, help="Runs in each environment.")] = 5,
+    held_out: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="A command with another input, which was not profiled (of a server: that drives"
+            " it): what it misses is told. May be given several times.",
+        ),
+    ] = None,
+) -> None:
+    """Run the debloated program again in both environments and compare what it does."""
+    commands = [given.words("--held-out", text) for text in held_out or []]
+    with console.status(f"{repeats} runs in each environment"):
+        path = workspace.verify(folder, repeats, commands)
+    verdict = Verdict.read(path)
+    [verified] = verdict.workloads
+    console.print("equal output in every run", style="green")
+    if verified.risk is not None:
+        clean = f"{verified.clean_runs} of {verified.slim_runs} runs missed nothing"
+        console.print(f"{clean}; {risk_in_words(verified.risk)}")
+    if missed := verdict.missed_files:
+        console.print(f"{len(missed):,} removed files were looked for:", missed[0], soft_wrap=True)
+    if verdict.held_out:
+        console.print(held_out_table(verdict.held_out))
+        for words in missed_in_words(verdict.held_out):
+            console.print(Text(visible(words)), soft_wrap=True)
+    say_path(path)
+
+
+@app.command()
+def doctor() -> None:
+    """Say what this machine lacks, what that costs, and how to get it."""
+    table = Table("part", "state", "what to do")
+    findings = examine()
+    for finding in findings:
+        state = Text("there", "green") if finding.present else Text("missing", "yellow")
+        table.add_row(finding.part, state, finding.advice)
+    Terminal().print(table)

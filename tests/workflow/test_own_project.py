@@ -1,0 +1,89 @@
+"""A project of the user's own, which takes the workflow as a module of Snakemake's."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from project import NOTHING_TO_DO, TINY, Project, make_environment
+
+from trimtab.files import read_json
+
+SMALL = ["profiling.repeats=1", "profiling.traced_runs=1", "verify.repeats=1",
+         "settle.clean_runs=1"]  # fmt: skip
+
+
+@pytest.fixture
+def beside(tmp_path: Path) -> Path:
+    """A folder with a program and its environment, as users have them."""
+    make_environment(tmp_path / "environment")
+    shutil.copy(TINY / "program.py", tmp_path)
+    return tmp_path
+
+
+def trimtab(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    program = Path(sys.executable).parent / "trimtab"
+    return subprocess.run([program, *words], cwd=folder, capture_output=True, text=True)
+
+
+def new(folder: Path, *words: str) -> Project:
+    done = trimtab(folder, "new", "My slim-one", *words)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "My slim-one\n"
+    return Project(folder / "My slim-one")
+
+
+def test_a_project_of_a_command_runs_and_then_does_nothing(beside: Path) -> None:
+    python = "environment/bin/python"
+    project = new(beside, "--output", "m.json", "--", python, "program.py", "--output", "m.json")
+    parameters = project.folder / "params.yaml"
+    chosen = yaml.safe_load(parameters.read_text())["overrides"]
+    parameters.write_text(yaml.safe_dump({"overrides": chosen + SMALL}))
+    said = project.succeed("trimtab", "run", "--cores", "2")
+    results = project.folder / "results"
+    assert (results / "evaluate/my_slim_one/report.html").is_file()
+    assert "report: results/evaluate/my_slim_one/report.html" in said
+    verdict = read_json(results / "debloat/my_slim_one/this_machine/verify.json")
+    assert verdict["workloads"][0]["workload"] == "my_slim_one"
+    assert NOTHING_TO_DO in project.succeed("trimtab", "run", "--cores", "2")
+    # What is trimtab's own is not copied, and what the project says of it holds.
+    assert not (project.folder / "conf/debloat").exists()
+    (project.folder / "conf/debloat").mkdir()
+    (project.folder / "conf/debloat/compact.yaml").write_text("name: compact\nsymbols: keep\n")
+    assert "debloat_target" in project.planned()
+
+
+def test_a_project_of_an_image_is_planned(beside: Path) -> None:
+    (beside / "image.tar").write_bytes(b"an archive, which planning does not open")
+    project = new(beside, "--image", "image.tar", "--", "serve", "--once")
+    workload = yaml.safe_load((project.folder / "conf/workload/my_slim_one.yaml").read_text())
+    assert workload["target"] == {"kind": "image", "location": "../image.tar"}
+    assert workload["command"] == ["serve", "--once"]
+    said = project.succeed("trimtab", "run", "-n")
+    assert set(re.findall(r"^(?:local)?rule (\w+):", said, re.MULTILINE)) >= {
+        "profile_workload", "debloat_target", "verify_environment", "evaluate_experiment",
+    }  # fmt: skip
+
+
+def test_nothing_that_is_there_is_changed(beside: Path) -> None:
+    (beside / "mine").mkdir()
+    (beside / "mine/.gitignore").write_text("own\n")
+    done = trimtab(beside, "new", "mine", "--", "environment/bin/python", "program.py")
+    assert done.returncode == 2 and ".gitignore" in done.stderr
+    assert [path.name for path in (beside / "mine").iterdir()] == [".gitignore"]
+    done = trimtab(beside, "run")
+    assert done.returncode == 2 and "trimtab new" in done.stderr
+
+
+def test_a_mistake_names_the_file_of_either_folder(beside: Path) -> None:
+    project = new(beside, "--", "environment/bin/python", "program.py", "--output", "m.json")
+    file = project.folder / "conf/workload/my_slim_one.yaml"
+    file.write_text(file.read_text().replace("timeout_s", "timeout"))
+    done = project.run("snakemake", "-n")
+    assert "conf/workload/my_slim_one.yaml: workload.timeout" in done.stdout
+    file.write_text(file.read_text().replace("timeout:", "timeout_s:"))
+    done = project.run("snakemake", "-n", "--config", 'overrides=["experiment=nothing"]')
+    assert "my_slim_one" in done.stdout and "quickstart" in done.stdout  # there are these
