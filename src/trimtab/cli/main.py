@@ -34,6 +34,8 @@ from trimtab.cli.debloat_options import (
 from trimtab.cli.doctor import examine
 from trimtab.cli.image.command import image
 from trimtab.cli.learning import SlimFolder
+from trimtab.cli.results.check import check
+from trimtab.cli.results.compare import compare
 from trimtab.cli.single_steps.spans import locate, reconstruct
 from trimtab.cli.single_steps.trace import trace
 from trimtab.cli.steps import (
@@ -80,6 +82,8 @@ app.add_typer(queue_cli.schedule, name="schedule")
 app.add_typer(image, name="image")
 app.command()(queue_cli.probe)
 app.command()(tune)
+app.command()(check)
+app.command()(compare)
 app.command()(trace)
 app.command()(locate)
 app.command()(reconstruct)
@@ -167,10 +171,11 @@ def debloat(
         )
     if mode == Mode.PUNCH and fallback != Fallback.NONE:
         console.print("no fallback with mode punch: a call into removed code is a crash")
+    for part in summary_of(folder, settling):
+        console.print(part, soft_wrap=isinstance(part, str))
     if (removed := removed_files_in(folder)) is not None:
         console.print(removed)
         console.print(scanners_in_words(folder, package_database), soft_wrap=True)
-    console.print(summary_of(folder, settling))
     say_path(folder / "env")
 
 
@@ -228,6 +233,9 @@ def verify(
     if verified.risk is not None:
         clean = f"{verified.clean_runs} of {verified.slim_runs} runs missed nothing"
         console.print(f"{clean}; {risk_in_words(verified.risk)}")
+    if verdict.machine and verdict.machine.busy:
+        said = f"the machine was busy: {verdict.machine.busy}; measure again when it is idle"
+        console.print(said, style="yellow", soft_wrap=True)
     if missed := verdict.missed_files:
         console.print(f"{len(missed):,} removed files were looked for:", missed[0], soft_wrap=True)
     if verdict.held_out:

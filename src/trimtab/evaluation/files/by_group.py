@@ -19,7 +19,6 @@ from trimtab.evaluation.report.figures import (
     scaled,
     specification,
 )
-from trimtab.evaluation.report.key_figures import KeyFigure, less
 from trimtab.evaluation.report.section import FILES, TargetSection
 from trimtab.evaluation.report.tables import HARDWARE_COLUMN, MB, Column, Row, Table, target_row
 
@@ -123,12 +122,6 @@ class FilesByGroup(TargetSection):
                 if len(rows) > SHOWN:
                     summary += "; the CSV has all"
                 yield Fold(summary, Untitled(replace(table, rows=rows[:SHOWN])))
-
-    def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
-        """Yield how many bytes of files each environment lost."""
-        for row in self.tables[0].ours:
-            renamed = {"files_mb": row["before_mb"], "files_reduction_pct": row["reduction_pct"]}
-            yield str(row["name"]), less("All files", renamed, "files", "mb")
 
     def metrics(self) -> Mapping[str, Any]:
         """Return the numbers of each target's files as a whole."""

@@ -15,7 +15,7 @@ from trimtab.evaluation.report.figures import (
     scaled,
     specification,
 )
-from trimtab.evaluation.report.key_figures import KeyFigure, change, in_words
+from trimtab.evaluation.report.key_figures import KeyFigure, less
 from trimtab.evaluation.report.section import SIZE, TargetSection
 from trimtab.evaluation.report.tables import MB, MEASURED, Column, Row, Table, reduction_pct
 
@@ -27,8 +27,8 @@ _KINDS = {
     _COMPRESSED: ("compressed_before_bytes", "compressed_after_bytes"),
 }
 _CARDS = {
-    _FILE_SYSTEM: "Libraries in the file system",
-    _COMPRESSED: "Libraries, compressed",
+    _FILE_SYSTEM: "Loaded libraries, on disk",
+    _COMPRESSED: "Loaded libraries, compressed",
 }
 
 
@@ -67,13 +67,8 @@ class Sizes(TargetSection):
         for row in self.tables[0].rows:
             kind = str(row["kind"])
             if row["scope"] == _ALL and kind in _CARDS:
-                before, after, reduction = (
-                    row[key] for key in ("before_mb", "after_mb", "reduction_pct")
-                )
-                assert isinstance(before, float) and isinstance(after, float)
-                words = f"{in_words(before)} → {in_words(after)} MB"
-                less_pct = -reduction if isinstance(reduction, float) else None
-                yield str(row["name"]), KeyFigure(_CARDS[kind], change(less_pct), words)
+                changed = {"size_mb": row["before_mb"], "size_reduction_pct": row["reduction_pct"]}
+                yield str(row["name"]), less(_CARDS[kind], changed, "size", "mb")
 
 
 def _rows(target: DebloatedTarget) -> Iterator[Row]:
