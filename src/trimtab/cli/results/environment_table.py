@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from rich.table import Table
 
 from trimtab.errors import visible
-from trimtab.evaluation.outcome.document import Change, EnvironmentOutcome
-from trimtab.evaluation.outcome.weight import suggestion
+from trimtab.evaluation.outcome.document import Change, EnvironmentOutcome, mb
 
 
 def environment_table(environment: EnvironmentOutcome) -> Table:
@@ -30,9 +29,9 @@ def environment_table(environment: EnvironmentOutcome) -> Table:
 def suggestions_in_words(environment: EnvironmentOutcome) -> Iterator[str]:
     """Yield what would bring more, with the option as the command line has it."""
     for more in environment.more:
-        option = more.option.replace(": ", " ")
-        said = suggestion(more).replace(f"`{more.option}`", f"--{option}")
-        yield visible(f"would bring more: {said}")
+        option = f", with --{more.option.replace(': ', ' ')}" if more.option else ""
+        at_most = mb(more.at_most_bytes)
+        yield visible(f"would bring more: {more.what}: at most {at_most} MB more{option}")
 
 
 def change_cells(change: Change) -> tuple[str, str, str]:

@@ -22,7 +22,7 @@ from trimtab.evaluation.report.figures import (
 from trimtab.evaluation.report.section import FILES, TargetSection
 from trimtab.evaluation.report.tables import HARDWARE_COLUMN, MB, Column, Row, Table, target_row
 
-SHOWN = 20  # packages and files of each target, on the page
+SHOWN = 100  # packages and files of each target, on the page
 _COLUMNS = (
     Column("files", "Files", 0),
     Column("files_left", "left", 0),
@@ -103,7 +103,7 @@ class FilesByGroup(TargetSection):
         ]
         yield Figure(
             "files_by_kind",
-            "Where the bytes are, and where they went",
+            "Files by kind, before and after",
             "All files of each environment, by kind.",
             specification(alt.vconcat(*panels, spacing=24)),
         )

@@ -5,9 +5,9 @@ from typing import Any
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget
 from trimtab.evaluation.libraries.size_columns import compressed_sizes
-from trimtab.evaluation.outcome.document import Change
+from trimtab.evaluation.outcome.document import Change, mb
 from trimtab.evaluation.outcome.section import weighed
-from trimtab.evaluation.outcome.weight import NOT_LOADED, UNREAD, suggestion
+from trimtab.evaluation.outcome.weight import NOT_LOADED, UNREAD
 from trimtab.evaluation.report.blocks import Block, prose
 from trimtab.evaluation.report.key_figures import KeyFigure, less
 from trimtab.evaluation.report.section import FILES, TargetSection
@@ -90,7 +90,7 @@ class WholeEnvironment(TargetSection):
         """Yield the tables, then what would bring more."""
         yield from super().page()
         more = {target.label: environment.more for target, environment in weighed(self.measurements)}
-        yield prose("more.html.j2", more=more, suggestion=suggestion)
+        yield prose("more.html.j2", more=more, mb=mb)
 
     def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
         """Yield what a person pays for: the whole on disk and compressed, then its parts."""

@@ -134,9 +134,3 @@ def _risk(verdict: Verdict) -> Collection[str]:
         f"risk that the next run asks for something removed, which is put back: {estimate}"
         f" (at most {worst.bound:.0%}, 95 % sure)"
     ]
-
-
-def suggestion(more: More) -> str:
-    """Return what would bring more, in words."""
-    at_most = f"{more.what}: at most {mb(more.at_most_bytes)} MB more"
-    return f"{at_most}, with `{more.option}`" if more.option else at_most

@@ -26,7 +26,8 @@ def environment(folder: Path) -> EnvironmentOutcome:
 
 def test_the_parts_add_up_to_the_whole(tmp_path: Path) -> None:
     found = environment(files.weigh(files.write_debloat(tmp_path)))
-    assert {part.name: (part.files, part.before_bytes, part.after_bytes) for part in found.parts} == {
+    parts = {each.name: (each.files, each.before_bytes, each.after_bytes) for each in found.parts}
+    assert parts == {
         "libraries that were loaded": (4, 16_000_000, 6_000_000),
         "libraries that no run loaded": (1, 2_000_000, 2_000_000),
         "Python files that were read": (3, 3_000_000, 3_000_000),

@@ -8,7 +8,13 @@ import pytest
 import yaml
 
 from trimtab.errors import TrimtabError
-from trimtab.evaluation.report.published import FOLDER, places, published, titled
+from trimtab.evaluation.report.published import (
+    FOLDER,
+    places,
+    published,
+    titled,
+    without_places,
+)
 
 WORKLOADS = {
     "libraries_total": "Table 2",
