@@ -21,7 +21,8 @@ PAPER_PX = 1047  # A4 on its side less its margins, at 96 pixels an inch
 # Texts of a chart that lie upon one another, by more than a hair.
 OVERLAPS = """() => [...document.querySelectorAll('.chart svg')].flatMap((chart) => {
   const texts = [...chart.querySelectorAll('text')].filter((text) =>
-    text.textContent.trim() && text.getAttribute('opacity') !== '0' && !text.hasAttribute('stroke'));
+    text.textContent.trim() && text.getAttribute('opacity') !== '0' &&
+    !text.hasAttribute('stroke'));
   const boxes = texts.map((text) => [text.textContent, text.getBoundingClientRect()]);
   return boxes.flatMap(([a, A], place) => boxes.slice(place + 1).filter(([b, B]) =>
     Math.min(A.right, B.right) - Math.max(A.left, B.left) > 1 &&
@@ -51,7 +52,8 @@ FAINT = """() => {
     !element.closest('svg, script, .vega-actions, .vega-embed, :disabled') &&
     [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim())
   ).filter((element) => {
-    const [low, high] = [light(getComputedStyle(element).color), behind(element)].sort((a, b) => a - b);
+    const both = [light(getComputedStyle(element).color), behind(element)];
+    const [low, high] = both.sort((a, b) => a - b);
     return (high + 0.05) / (low + 0.05) < 4.5;
   }).map((element) => element.outerHTML.slice(0, 120));
 }"""

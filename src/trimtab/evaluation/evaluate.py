@@ -79,8 +79,8 @@ def evaluate(inputs: Inputs, destination: Path) -> Path:
 
     Every section that applies to the experiment writes its tables to `tables/{name}.csv` and its
     figures to `figures/{name}.svg`. Then come `metrics.json`, `outcome.json` and, last, the report.
-    A verification that failed is reported, not raised. Raises UserError and TrimtabError as inputs.load does,
-    before anything is written.
+    A verification that failed is reported, not raised. Raises UserError and TrimtabError as
+    inputs.load does, before anything is written.
     """
     measurements = load(inputs)
     made = [kind(measurements) for kind in find_sections()]

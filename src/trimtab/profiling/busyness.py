@@ -49,7 +49,7 @@ class Glimpse:
 
 
 def stolen_s(proc_stat: str) -> float:
-    """Return the seconds that a host gave to other guests, from /proc/stat's text (proc_stat(5))."""
+    """Return the seconds that a host gave to other guests, from /proc/stat (proc_stat(5))."""
     words = proc_stat.split("\n")[0].split()
     return int(words[_STOLEN]) / os.sysconf("SC_CLK_TCK") if len(words) > _STOLEN else 0.0
 

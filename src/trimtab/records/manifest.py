@@ -100,9 +100,9 @@ class Manifest(Document):
 
     `gpus` are those that GPU code is kept for; without any all is where `gpu_code_kept_because`
     says why, else none. `unloaded` are libraries that no run loaded, those with removed code in
-    `files` too. `removed_files` is None where files stay that no run used. `other_files` are those that
-    are no libraries, by kind; none where it is not known which were used. With `started_by_init`
-    removed files come back to programs that do not load what does that in others. `saturation` says
+    `files` too. `removed_files` is None where files stay that no run used. `other_files` are those
+    that are no libraries, by kind; none where it is not known which were used. With
+    `started_by_init` removed files come back to programs that do not load what does that in others. `saturation` says
     how many of several workloads were enough, each being one sample.
     """
 

@@ -87,9 +87,9 @@ class Verdict(Document):
 
     `removed_calls` were put back in runs that went on and are no failure. `missed_files` are
     removed files that a run looked for, and got back where it could. `resident_bytes` are by
-    workload. `machine` is how busy others kept it. `held_out` are inputs that were not profiled, and what they missed. Where it failed,
-    `failed_workload` and `problem` say what was other than before, and `crash` where the program
-    died, if it did.
+    workload. `held_out` are inputs that were not profiled, and what they missed. `machine` is how
+    busy others kept it meanwhile. Where it failed, `failed_workload` and `problem` say what was
+    other than before, and `crash` where the program died, if it did.
     """
 
     stage: ClassVar[str] = "debloat"

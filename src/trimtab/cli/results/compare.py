@@ -14,6 +14,7 @@ from trimtab.cli.terminal import Terminal
 from trimtab.errors import UserError, visible
 from trimtab.evaluation.outcome.document import EnvironmentOutcome
 from trimtab.evaluation.outcome.read import outcome_in
+from trimtab.evaluation.report.tables import UNKNOWN
 from trimtab.files import parse_json
 
 _SPREAD = ("_low_pct", "_high_pct")
@@ -49,9 +50,7 @@ def compare(
         ),
     ],
     second: Annotated[Path, typer.Argument(metavar="B", help="Another.")],
-    every: Annotated[
-        bool, typer.Option("--all", help="Show what is equal in both, too.")
-    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Show what is equal in both, too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
 ) -> None:
     """Show two results side by side: what environments weigh, and all figures of metrics.json."""
@@ -144,7 +143,7 @@ def _overlap(first: tuple[float, float] | None, second: tuple[float, float] | No
 
 def _shown(value: float | None) -> str:
     if value is None:
-        return "–"
+        return UNKNOWN
     return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:,.4g}"
 
 

@@ -89,7 +89,9 @@ class WholeEnvironment(TargetSection):
     def page(self) -> Iterator[Block]:
         """Yield the tables, then what would bring more."""
         yield from super().page()
-        more = {target.label: environment.more for target, environment in weighed(self.measurements)}
+        more = {
+            target.label: environment.more for target, environment in weighed(self.measurements)
+        }
         yield prose("more.html.j2", more=more, mb=mb)
 
     def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:

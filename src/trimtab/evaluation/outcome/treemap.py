@@ -53,7 +53,9 @@ class Treemap(TargetSection):
     def make_figures(self) -> Iterator[Figure]:
         """A panel for each target."""
         targets = [target for target in self.measurements.targets if target.built]
-        panels = [_panel(target.label, leaves) for target in targets if (leaves := leaves_of(target))]
+        panels = [
+            _panel(target.label, leaves) for target in targets if (leaves := leaves_of(target))
+        ]
         if panels:
             yield Figure(
                 "treemap",
@@ -166,9 +168,7 @@ def _placed(leaves: list[Leaf]) -> Iterator[tuple[Leaf, Box]]:
     whole = Box(0, 0, _WIDTH, _HEIGHT)
     sizes = [sum(leaf.before_bytes for leaf in group) for group in groups.values()]
     for group, place in zip(groups.values(), squarified(sizes, whole), strict=True):
-        yield from zip(
-            group, squarified([leaf.before_bytes for leaf in group], place), strict=True
-        )
+        yield from zip(group, squarified([leaf.before_bytes for leaf in group], place), strict=True)
 
 
 def _words(leaf: Leaf, box: Box) -> Iterator[dict[str, Any]]:

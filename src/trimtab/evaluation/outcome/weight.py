@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 import pandas as pd
 
-from trimtab.evaluation.outcome.document import Change, EnvironmentOutcome, More, Part, mb
+from trimtab.evaluation.outcome.document import Change, EnvironmentOutcome, More, Part
 from trimtab.records.built_environment import BuiltEnvironment, CompressedEnvironment
 from trimtab.records.manifest import Manifest, OtherFiles
 from trimtab.records.verdict import Verdict
@@ -12,7 +12,7 @@ from trimtab.records.verdict import Verdict
 _PYTHON = {"byte code", "Python modules", "type stubs"}  # kinds of files
 _WORTH_SAYING_BYTES = 1_000_000
 LOADED, NOT_LOADED = "libraries that were loaded", "libraries that no run loaded"
-_PYTHON_FILES, _OTHER_FILES = "Python files", "data and other files"
+_PYTHON_FILES, _OTHER_FILES = "Python files", "other files"
 UNREAD = tuple(f"{name} that no run read" for name in (_PYTHON_FILES, _OTHER_FILES))
 
 
@@ -106,9 +106,7 @@ def _more(manifest: Manifest, libraries: pd.DataFrame, whole: Change) -> Iterato
     yield from sorted(found, key=lambda each: -each.at_most_bytes)
 
 
-def _sentence(
-    label: str, disk: Change, compressed: Change | None, verdict: Verdict | None
-) -> str:
+def _sentence(label: str, disk: Change, compressed: Change | None, verdict: Verdict | None) -> str:
     said = [f"{label}: {disk} on disk"]
     if compressed:
         said.append(f"{compressed} compressed")

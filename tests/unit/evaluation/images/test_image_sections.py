@@ -9,9 +9,9 @@ import pytest
 
 from trimtab.evaluation.images.image_runs import ImageRuns
 from trimtab.evaluation.images.image_sizes import ImageSizes
-from trimtab.evaluation.libraries.whole_environment import WholeEnvironment
 from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.inputs.read import load
+from trimtab.evaluation.libraries.whole_environment import WholeEnvironment
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.manifest import Environment, Manifest
 from trimtab.records.parquet.files import write_table

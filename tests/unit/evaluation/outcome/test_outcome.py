@@ -32,8 +32,8 @@ def test_the_parts_add_up_to_the_whole(tmp_path: Path) -> None:
         "libraries that no run loaded": (1, 2_000_000, 2_000_000),
         "Python files that were read": (3, 3_000_000, 3_000_000),
         "Python files that no run read": (4, 4_000_000, 4_000_000),
-        "data and other files that were read": (1, 1_000_000, 1_000_000),
-        "data and other files that no run read": (8, 14_000_000, 8_000_000),
+        "other files that were read": (1, 1_000_000, 1_000_000),
+        "other files that no run read": (8, 14_000_000, 8_000_000),
         "folders, links, and what brings back": (None, 0, 0),
     }  # fmt: skip
     assert sum(part.before_bytes for part in found.parts) == found.disk.before_bytes
@@ -54,8 +54,8 @@ def test_the_sentence_says_what_it_was_and_is_and_with_what_risk(tmp_path: Path)
     found = environment(files.weigh(files.write_debloat(tmp_path, verified=verified)))
     assert found.sentence == (
         "lenet5_train: 40.0 → 24.0 MB (40.0 % less) on disk; 20.0 → 11.0 MB (45.0 % less)"
-        " compressed; the output was equal in 3 of 3 runs; risk that the next run asks for something"
-        " removed, which is put back: 5% (at most 26%, 95 % sure)."
+        " compressed; the output was equal in 3 of 3 runs; risk that the next run asks for"
+        " something removed, which is put back: 5% (at most 26%, 95 % sure)."
     )
     assert found.verified is True
 
@@ -100,7 +100,7 @@ def test_cards_are_of_the_whole_and_then_of_what_nothing_used(tmp_path: Path) ->
         ("Whole environment, compressed", "better"),
         ("Libraries that no run loaded", ""),
         ("Python files that no run read", ""),
-        ("Data and other files that no run read", "better"),
+        ("Other files that no run read", "better"),
     ]
 
 

@@ -13,7 +13,6 @@ from trimtab.evaluation.report.published import (
     places,
     published,
     titled,
-    without_places,
 )
 
 WORKLOADS = {
