@@ -102,8 +102,8 @@ class Manifest(Document):
     says why, else none. `unloaded` are libraries that no run loaded, those with removed code in
     `files` too. `removed_files` is None where files stay that no run used. `other_files` are those
     that are no libraries, by kind; none where it is not known which were used. With
-    `started_by_init` removed files come back to programs that do not load what does that in others. `saturation` says
-    how many of several workloads were enough, each being one sample.
+    `started_by_init` removed files come back to programs that do not load what does that in others.
+    `saturation` says how many of several workloads were enough, each being one sample.
     """
 
     stage: ClassVar[str] = "debloat"
