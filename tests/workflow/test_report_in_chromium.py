@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import experiment_files as files
 import pytest
@@ -14,8 +15,48 @@ from trimtab.evaluation.evaluate import evaluate
 
 FIGURES = {
     *("sizes", "run_times", "reduction_of_code_size", "reduction_of_count"),
-    "savings_by_library",
+    *("savings_by_library", "treemap"),
 }
+PAPER_PX = 1047  # A4 on its side less its margins, at 96 pixels an inch
+# Texts of a chart that lie upon one another, by more than a hair.
+OVERLAPS = """() => [...document.querySelectorAll('.chart svg')].flatMap((chart) => {
+  const texts = [...chart.querySelectorAll('text')].filter((text) =>
+    text.textContent.trim() && text.getAttribute('opacity') !== '0' &&
+    !text.hasAttribute('stroke'));
+  const boxes = texts.map((text) => [text.textContent, text.getBoundingClientRect()]);
+  return boxes.flatMap(([a, A], place) => boxes.slice(place + 1).filter(([b, B]) =>
+    Math.min(A.right, B.right) - Math.max(A.left, B.left) > 1 &&
+    Math.min(A.bottom, B.bottom) - Math.max(A.top, B.top) > 3
+  ).map(([b]) => `${chart.closest('.chart').id}: ${a} / ${b}`));
+})"""
+# What stands out to the right of so many pixels, unless it may be scrolled to.
+WIDER = """([width, isPaper]) => [...document.querySelectorAll('body *')].filter((element) =>
+  (isPaper || !element.closest('.scroll > *, .chart > *')) &&
+  element.getBoundingClientRect().right > width + 1
+).map((element) => element.outerHTML.slice(0, 120))"""
+# Texts whose contrast with what is behind them is below that of WCAG 2.2, AA (4.5).
+FAINT = """() => {
+  const light = (colour) => {
+    const [r, g, b] = colour.match(/[\\d.]+/g).slice(0, 3).map((part) => part / 255)
+      .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const behind = (element) => {
+    for (let each = element; each; each = each.parentElement) {
+      const colour = getComputedStyle(each).backgroundColor;
+      if (!colour.endsWith(', 0)')) return light(colour);
+    }
+    return 1;
+  };
+  return [...document.querySelectorAll('body *')].filter((element) =>
+    !element.closest('svg, script, .vega-actions, .vega-embed, :disabled') &&
+    [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim())
+  ).filter((element) => {
+    const both = [light(getComputedStyle(element).color), behind(element)];
+    const [low, high] = both.sort((a, b) => a - b);
+    return (high + 0.05) / (low + 0.05) < 4.5;
+  }).map((element) => element.outerHTML.slice(0, 120));
+}"""
 ARGUMENTS = [
     "--headless",
     "--no-sandbox",
@@ -42,7 +83,17 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("experiment")
-    return evaluate(files.write_experiment(folder), folder / "out")
+    inputs = files.write_experiment(folder)
+    rows = [files.library(f"lib/lib{number}.so", (9_000, 8_000)) for number in range(40)]
+    files.write_debloat(folder / "debloat", libraries=[*files.LIBRARY_ROWS, *rows])
+    files.weigh(folder / "debloat")
+    return evaluate(inputs, folder / "out")
+
+
+@pytest.fixture(scope="module")
+def schedules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("schedules")
+    return evaluate(schedule_files.write_everything(folder), folder / "out")
 
 
 @pytest.fixture
@@ -74,8 +125,8 @@ def test_every_chart_is_drawn_with_its_marks(page: Page) -> None:
 
 
 def test_the_dots_are_the_libraries_and_the_bars_the_pareto_ranks(page: Page) -> None:
-    assert page.locator("#figure-reduction_of_code_size .mark-symbol.role-mark path").count() == 3
-    assert page.locator("#figure-savings_by_library .mark-rect.role-mark path").count() == 4
+    assert page.locator("#figure-reduction_of_code_size .mark-symbol.role-mark path").count() == 43
+    assert page.locator("#figure-savings_by_library .mark-rect.role-mark path").count() == 44
 
 
 def test_a_heading_sorts_ours_by_exact_values(page: Page) -> None:
@@ -84,7 +135,7 @@ def test_a_heading_sorts_ours_by_exact_values(page: Page) -> None:
     assert names.first.inner_text() == "lib/libbig.so"
     heading = table.get_by_role("button", name="Saved, MB")
     heading.click()
-    assert names.first.inner_text() == "lib/libsmall.so"
+    assert names.first.text_content() == "lib/libsmall.so"
     heading.click()
     assert names.first.inner_text() == "lib/libbig.so"
     second = page.locator("[data-table=libraries_total]")
@@ -112,24 +163,68 @@ def test_without_scripts_the_figures_are_still_there(browser: Browser, report: P
     context.close()
 
 
-def test_a_phone_scrolls_tables_and_not_the_page(browser: Browser, report: Path) -> None:
-    page = browser.new_page(viewport={"width": 390, "height": 800})
-    page.goto(report.as_uri())
-    page.wait_for_selector("body[data-charts]")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+@pytest.mark.parametrize("width_px", [1280, 390])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("which", ["report", "schedules"])
+def test_nothing_overlaps_is_cut_or_faint(
+    which: str, scheme: Any, width_px: int, browser: Browser, request: pytest.FixtureRequest
+) -> None:
+    size: Any = {"width": width_px, "height": 800}
+    page = browser.new_page(viewport=size, color_scheme=scheme)
+    page.goto(request.getfixturevalue(which).as_uri())
+    page.wait_for_selector("body[data-charts=ready]")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width_px
+    assert page.evaluate(WIDER, [width_px, False]) == []
+    assert page.evaluate(OVERLAPS) == []
+    assert page.evaluate(FAINT) == []
     page.close()
 
 
-def test_a_report_of_schedules_draws_every_chart_in_silence(
-    browser: Browser, tmp_path: Path
+@pytest.mark.parametrize("which", ["report", "schedules"])
+def test_on_paper_everything_fits(
+    which: str, browser: Browser, request: pytest.FixtureRequest
 ) -> None:
-    report = evaluate(schedule_files.write_everything(tmp_path), tmp_path / "out")
-    drawn = list((tmp_path / "out/figures").iterdir())
+    page = browser.new_page(viewport={"width": PAPER_PX, "height": 740}, color_scheme="dark")
+    page.goto(request.getfixturevalue(which).as_uri())
+    page.wait_for_selector("body[data-charts=ready]")
+    page.emulate_media(media="print")
+    page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+    assert page.evaluate(WIDER, [PAPER_PX, True]) == []
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    page.close()
+
+
+def test_published_rows_are_folded_away_under_their_paper(page: Page) -> None:
+    table = page.locator("[data-table=libraries_total]")
+    fold = table.get_by_role("button", name="Published: The Hidden Bloat")
+    rows = table.locator("tbody.published .row")
+    assert (fold.get_attribute("aria-expanded"), rows.first.is_visible()) == ("false", False)
+    fold.focus()
+    page.keyboard.press("Enter")
+    assert (fold.get_attribute("aria-expanded"), rows.first.is_visible()) == ("true", True)
+
+
+def test_a_long_table_is_searched_and_its_pages_are_turned(page: Page) -> None:
+    table, tools = page.locator("[data-table=libraries]"), page.locator(".tools")
+    rows, said = table.locator("tr.row:visible"), tools.get_by_role("status")
+    assert (tools.count(), rows.count(), said.inner_text()) == (1, 25, "1 to 25 of 44")
+    tools.get_by_role("button", name="Later rows").click()
+    assert (rows.count(), said.inner_text()) == (19, "26 to 44 of 44")
+    tools.get_by_role("searchbox").fill("LIBBIG")
+    assert (rows.count(), said.inner_text()) == (1, "1 to 1 of 1")
+    tools.get_by_role("searchbox").fill("no such library")
+    assert (rows.count(), said.inner_text()) == (0, "none")
+
+
+def test_a_report_of_schedules_draws_every_chart_in_silence(
+    browser: Browser, schedules: Path
+) -> None:
+    drawn = list((schedules.parent / "figures").iterdir())
     complaints: list[str] = []
     page = browser.new_page()
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(report.as_uri())
+    page.goto(schedules.as_uri())
     page.wait_for_selector("body[data-charts=ready]")
     assert page.locator(".vega-embed svg").count() >= len(drawn)
     page.close()

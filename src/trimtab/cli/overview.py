@@ -12,6 +12,10 @@ VERBS = {
     "learn": "Keep what the slim environment misses: in runs of the program, or as --record tells.",
     "new": "Make a project of your own, which debloats COMMAND and reports on it, in FOLDER.",
     "run": "Run the project in this folder, or what of it is out of date.",
+    "check": "Say what slim environments weigh as a whole; end with exit code 3 where one is over"
+    " budget.",
+    "compare": "Show two results side by side: what environments weigh, and all figures of"
+    " metrics.json.",
     "tune": "Search the best parameters of a program: it is trained again and again, as trials.",
     "trace": "Run COMMAND and record the files, libraries and functions that it uses.",
     "locate": "Write which spans of each traced library are kept and removed, and why.",

@@ -7,11 +7,17 @@ from rich.table import Table
 from rich.text import Text
 
 from trimtab.binaries.rewriting.read_back import WRITTEN_WRONGLY
+from trimtab.cli.results.environment_table import (
+    change_cells,
+    environment_table,
+    suggestions_in_words,
+)
 from trimtab.cli.words import settling_in_words
 from trimtab.config.groups.debloat import PackageDatabase
 from trimtab.errors import visible
+from trimtab.evaluation.outcome.document import Change
+from trimtab.evaluation.outcome.read import outcome_in
 from trimtab.profiling.runs.root import INIT
-from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.manifest import Manifest
 from trimtab.records.misses.held_out import HeldOutInput
 from trimtab.records.misses.settling import Settling
@@ -22,34 +28,27 @@ _LARGEST = 10
 _MOST_PROGRAMS = 3
 
 
-def summary_of(folder: Path, settling: Settling) -> Table:
-    """Return the table of a workspace: the largest libraries, all, and the environment, on disk."""
+def summary_of(folder: Path, settling: Settling) -> Iterator[Table | str]:
+    """Yield what came out in a workspace: the whole environment first, then what it consists of.
+
+    Then come the largest libraries, and what would bring more.
+    """
+    (environment,) = outcome_in(folder).environments
     libraries = read_table(folder / "libraries.parquet", LIBRARIES).set_index("library")
     sizes = libraries[["disk_before_bytes", "disk_after_bytes"]]
-    built = BuiltEnvironment.read(folder / "environment.json")
-    unloaded = Manifest.read(folder / "manifest.json").unloaded.values()
-    table = Table("on disk", "before", "after", "less")
+    yield environment_table(environment)
+    table = Table("libraries that were loaded, on disk", "before", "after", "less")
     largest = sizes.nlargest(_LARGEST, "disk_before_bytes")
     for library, before, after in largest.itertuples():
-        table.add_row(str(library).rpartition("site-packages/")[2], *_change(before, after))
+        cells = change_cells(Change(int(before), int(after)))
+        table.add_row(str(library).rpartition("site-packages/")[2], *cells)
     if len(sizes) > _LARGEST:
-        others = sizes.sum() - largest.sum()
-        table.add_row(f"{len(sizes) - _LARGEST} smaller ones", *_change(*others))
-    table.add_section()
-    table.add_row(f"all {len(sizes)} libraries that were loaded", *_change(*sizes.sum()))
-    table.add_row(
-        f"{len(unloaded)} libraries that no run loaded",
-        *_change(
-            sum(library.disk_before_bytes for library in unloaded),
-            sum(library.disk_after_bytes for library in unloaded),
-        ),
-    )
-    table.add_row("the whole environment", *_change(built.before_bytes, built.after_bytes))
-    own_bytes = built.after_bytes - built.shared_bytes
-    table.add_row("of it not shared with the original", "", _mb(own_bytes), "")
+        others = Change(*map(int, sizes.sum() - largest.sum()))
+        table.add_row(f"{len(sizes) - _LARGEST} smaller ones", *change_cells(others))
     wrongly = [why for why in libraries["reason"] if WRITTEN_WRONGLY in why]
     table.caption = Text(visible("; ".join([settling_in_words(settling), *wrongly])))
-    return table
+    yield table
+    yield from suggestions_in_words(environment)
 
 
 def removed_files_in(folder: Path) -> Table | None:
@@ -134,11 +133,6 @@ def scanners_in_words(folder: Path, choice: PackageDatabase) -> str:
         f"{here}, but scanners find none, and report no vulnerabilities whatever is there: the"
         " package database is dropped"
     )
-
-
-def _change(before_bytes: float, after_bytes: float) -> tuple[str, str, str]:
-    less = 1 - after_bytes / before_bytes if before_bytes else 0
-    return _mb(before_bytes), _mb(after_bytes), f"{less:.0%}"
 
 
 def _mb(size_bytes: float) -> str:

@@ -34,6 +34,8 @@ from trimtab.cli.image.command import image
 from trimtab.cli.overview import GIVEN_ALWAYS, options_of_all
 from trimtab.cli.project.new import new
 from trimtab.cli.project.run import run
+from trimtab.cli.results.check import check
+from trimtab.cli.results.compare import compare
 from trimtab.cli.single_steps import schedule as queue_cli
 from trimtab.cli.single_steps.learning import SlimFolder
 from trimtab.cli.single_steps.spans import locate, reconstruct
@@ -80,6 +82,8 @@ app.add_typer(image, name="image")
 app.command()(queue_cli.probe)
 app.command()(new)
 app.command()(run)
+app.command()(check)
+app.command()(compare)
 app.command()(tune)
 app.command()(trace)
 app.command()(locate)
@@ -168,10 +172,11 @@ def debloat(
         )
     if mode == Mode.PUNCH and fallback != Fallback.NONE:
         console.print("no fallback with mode punch: a call into removed code is a crash")
+    for part in summary_of(folder, settling):
+        console.print(part, soft_wrap=isinstance(part, str))
     if (removed := removed_files_in(folder)) is not None:
         console.print(removed)
         console.print(scanners_in_words(folder, package_database), soft_wrap=True)
-    console.print(summary_of(folder, settling))
     say_path(folder / "env")
 
 
@@ -229,6 +234,9 @@ def verify(
     if verified.risk is not None:
         clean = f"{verified.clean_runs} of {verified.slim_runs} runs missed nothing"
         console.print(f"{clean}; {risk_in_words(verified.risk)}")
+    if verdict.machine and verdict.machine.busy:
+        said = f"the machine was busy: {verdict.machine.busy}; measure again when it is idle"
+        console.print(said, style="yellow", soft_wrap=True)
     if missed := verdict.missed_files:
         console.print(f"{len(missed):,} removed files were looked for:", missed[0], soft_wrap=True)
     if verdict.held_out:

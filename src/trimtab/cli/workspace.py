@@ -183,6 +183,7 @@ def debloat(
         with debloating.storing():
             settling = settle(debloating, environment, on_turn)
         debloating.deliver(environment)
+        debloating.weigh(environment)
     return settling
 
 

@@ -12,8 +12,11 @@ import pandas as pd
 
 from trimtab.config.groups.debloat import Fallback, Files, Unloaded
 from trimtab.config.stages import DebloatStage, dump
+from trimtab.debloating.copies.compressed_size import COMPRESSION, compressed_bytes
+from trimtab.debloating.copies.layout import Layout
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.files.coming_back import store_removed_files
+from trimtab.debloating.files.unread import other_files
 from trimtab.debloating.gpu.gpu_code import gpu_scope_of
 from trimtab.debloating.libraries.profiled import unloaded_libraries, with_digests
 from trimtab.debloating.misses import learned_files, learned_misses, with_misses
@@ -32,7 +35,8 @@ from trimtab.debloating.targets.registry import target_of
 from trimtab.errors import UserError
 from trimtab.files import remove_tree, whole_file
 from trimtab.native import survive_truncation
-from trimtab.records.manifest import Manifest, Timings
+from trimtab.records.built_environment import CompressedEnvironment
+from trimtab.records.manifest import Manifest, OtherFiles, Timings
 from trimtab.records.misses.removed_calls import RemovedCall
 from trimtab.records.parquet.files import write_table
 from trimtab.records.tables import FILES, LIBRARIES
@@ -100,6 +104,7 @@ class Debloating:
         self._libraries, self._spans = destination / "libraries", destination / "spans"
         self._slimming = Slimming(stage.debloat, self._gpu, self._libraries, self._spans)
         self._written = self._written_files = False
+        self._other_files: dict[str, OtherFiles] = {}
         self._built = {built}
         self._delivered = True  # as far as this knows of what was built before
         self._unloaded = self._find_unloaded()
@@ -217,6 +222,7 @@ class Debloating:
             files=files_of(slim),
             unloaded=unloaded_of(self._unloaded, slim, self._goes),
             removed_files=None if self._removal is None else self._removal.totals(),
+            other_files=self._other_files,
             started_by_init=self._removal is not None and self._removal.started_by_init,
             saturation=saturation_of_workloads(self._profiled),
         ).write(self.destination / "manifest.json")
@@ -227,6 +233,10 @@ class Debloating:
             rows = self._removal.rows(self.stage.target, self.stage.hardware)
         table = pd.DataFrame(rows, columns=FILES.names)
         write_table(self.destination / "files.parquet", FILES, table)
+        loaded = {library.name for library in self.target.libraries(self._profiled)}
+        self._other_files = other_files(
+            self.target.layout(), self._profiled, loaded | self._unloaded.keys(), self._goes
+        )
         self._written_files = True
 
     def build(self, environment: Path, source: Source | None = None) -> None:
@@ -267,3 +277,12 @@ class Debloating:
         """
         if not self._delivered:
             self.build(environment)
+
+    def weigh(self, environment: Path) -> None:
+        """Write `compressed.json`: what the target and its slim `environment` weigh compressed."""
+        CompressedEnvironment(
+            target=self.stage.target,
+            compression=COMPRESSION,
+            before_bytes=compressed_bytes(self.target.layout()),
+            after_bytes=compressed_bytes(Layout.of_root(environment)),
+        ).write(self.destination / "compressed.json")

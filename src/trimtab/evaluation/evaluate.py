@@ -8,6 +8,7 @@ from typing import Any
 from trimtab.config.stages import EvaluateStage
 from trimtab.evaluation.inputs.measurements import Inputs, TaskProgramFacts, WorkloadFacts
 from trimtab.evaluation.inputs.read import load
+from trimtab.evaluation.outcome.section import outcome_of
 from trimtab.evaluation.report.page import render
 from trimtab.evaluation.report.section import find_sections
 from trimtab.files import whole_file, write_json
@@ -44,6 +45,7 @@ def evaluate_experiment(
             experiment=stage.experiment.name,
             machine="; ".join(machine.description or machine.name for machine in ran_on),
             date=f"{datetime.fromtimestamp(newest, UTC):%Y-%m-%d}",
+            title=stage.experiment.title,
             profiles=tuple(path.parent for path in usages),
             debloats=tuple(path.parent for path in manifests),
             schedules=tuple(path.parent for path in summaries),
@@ -64,7 +66,7 @@ def evaluate_experiment(
             deflators=tuple(deflators),
             probes={machine.name: machine.probes for machine in stage.hardware},
             workloads={
-                it.name: WorkloadFacts(it.dataset, it.model, it.framework, it.env)
+                it.name: WorkloadFacts(it.dataset, it.model, it.framework, it.env, it.description)
                 for it in stage.workloads
             },
         ),
@@ -76,9 +78,9 @@ def evaluate(inputs: Inputs, destination: Path) -> Path:
     """Write the evaluation of an experiment to `destination` and return its `report.html`.
 
     Every section that applies to the experiment writes its tables to `tables/{name}.csv` and its
-    figures to `figures/{name}.svg`. Then come `metrics.json` and, last, the report. A verification
-    that failed is reported, not raised. Raises UserError and TrimtabError as inputs.load does,
-    before anything is written.
+    figures to `figures/{name}.svg`. Then come `metrics.json`, `outcome.json` and, last, the report.
+    A verification that failed is reported, not raised. Raises UserError and TrimtabError as
+    inputs.load does, before anything is written.
     """
     measurements = load(inputs)
     made = [kind(measurements) for kind in find_sections()]
@@ -90,6 +92,7 @@ def evaluate(inputs: Inputs, destination: Path) -> Path:
         for figure in section.figures:
             figure.write_svg(destination / "figures")
     write_json(destination / "metrics.json", merged(section.metrics() for section in sections))
+    outcome_of(measurements).write(destination / "outcome.json")
     report = destination / "report.html"
     with whole_file(report) as temporary:
         temporary.write_text(page)

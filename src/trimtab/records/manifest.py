@@ -63,6 +63,21 @@ class RemovedFiles:
 
 
 @dataclass(frozen=True, config=PART)
+class OtherFiles:
+    """Files that are no shared libraries, each once: how many, and their bytes on disk.
+
+    Of them those that no run read, or executed, and of both the bytes of the files that stay.
+    """
+
+    files: Whole
+    disk_bytes: Whole
+    kept_disk_bytes: Whole
+    unread_files: Whole
+    unread_disk_bytes: Whole
+    unread_kept_disk_bytes: Whole
+
+
+@dataclass(frozen=True, config=PART)
 class RunTimeModule:
     """A GPU module that was used and is in no library: compiled or linked while the program ran."""
 
@@ -85,9 +100,10 @@ class Manifest(Document):
 
     `gpus` are those that GPU code is kept for; without any all is where `gpu_code_kept_because`
     says why, else none. `unloaded` are libraries that no run loaded, those with removed code in
-    `files` too. `removed_files` is None where files stay that no run used. With `started_by_init`
-    removed files come back to programs that do not load what does that in others. `saturation` says
-    how many of several workloads were enough, each being one sample.
+    `files` too. `removed_files` is None where files stay that no run used. `other_files` are those
+    that are no libraries, by kind; none where it is not known which were used. With
+    `started_by_init` removed files come back to programs that do not load what does that in others.
+    `saturation` says how many of several workloads were enough, each being one sample.
     """
 
     stage: ClassVar[str] = "debloat"
@@ -105,5 +121,6 @@ class Manifest(Document):
     files: dict[PathInside, DebloatedFile]
     unloaded: dict[PathInside, UnloadedLibrary] = Field(default_factory=dict)
     removed_files: RemovedFiles | None = None
+    other_files: dict[Text, OtherFiles] = Field(default_factory=dict)
     started_by_init: bool = False
     saturation: list[Saturation] = Field(default_factory=list)

@@ -9,7 +9,9 @@ from trimtab.records.document import PART, Document
 from trimtab.records.misses.held_out import HeldOutInput
 from trimtab.records.misses.removed_calls import RemovedCall
 from trimtab.records.misses.settling import Risk
-from trimtab.records.values import AnyPath, PathInside, Text, Whole, Word
+from trimtab.records.values import AnyPath, PathInside, Share, Text, Whole, Word
+
+_MUCH_BY_OTHERS, _MUCH_STOLEN = 0.1, 0.02
 
 
 @dataclass(frozen=True, config=PART)
@@ -55,14 +57,39 @@ class Crash:
         return f"{self.signal} in {self.library or 'no library'}, {where}"
 
 
+@dataclass(frozen=True, config=PART)
+class MachineLoad:
+    """How the machine was loaded by others while runs were measured.
+
+    Of all processors' time the shares that other processes and, on a host, other guests had;
+    `waited_share` is that of the time in which any process waited for a processor.
+    """
+
+    others_share: Share
+    stolen_share: Share
+    waited_share: Share
+
+    @property
+    def busy(self) -> str:
+        """What others took, in words, where it was enough to blur times and energy; else ""."""
+        said = []
+        if self.others_share > _MUCH_BY_OTHERS:
+            said.append(f"other processes took {self.others_share:.0%} of its processors' time")
+        if self.stolen_share > _MUCH_STOLEN:
+            said.append(f"other guests of its host took {self.stolen_share:.0%} of it")
+        if said and self.waited_share > _MUCH_BY_OTHERS:
+            said.append(f"something waited for a processor {self.waited_share:.0%} of the time")
+        return ", ".join(said)
+
+
 class Verdict(Document):
     """What verification saw of each workload, up to the first that failed.
 
     `removed_calls` were put back in runs that went on and are no failure. `missed_files` are
     removed files that a run looked for, and got back where it could. `resident_bytes` are by
-    workload. `held_out` are inputs that were not profiled, and what they missed. Where it failed,
-    `failed_workload` and `problem` say what was other than before, and `crash` where the program
-    died, if it did.
+    workload. `held_out` are inputs that were not profiled, and what they missed. `machine` is how
+    busy others kept it meanwhile. Where it failed, `failed_workload` and `problem` say what was
+    other than before, and `crash` where the program died, if it did.
     """
 
     stage: ClassVar[str] = "debloat"
@@ -76,6 +103,7 @@ class Verdict(Document):
     missed_files: list[PathInside] = Field(default_factory=list)
     resident_bytes: dict[Word, ResidentBytes] = Field(default_factory=dict)
     held_out: list[HeldOutInput] = Field(default_factory=list)
+    machine: MachineLoad | None = None
     failed_workload: Word | None = None
     problem: Text | None = None
     crash: Crash | None = None

@@ -6,7 +6,14 @@ from typing import Any
 import pandas as pd
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget, Inputs, WorkloadFacts
-from trimtab.records.manifest import Environment, Manifest, Timings
+from trimtab.records.built_environment import BuiltEnvironment, CompressedEnvironment
+from trimtab.records.manifest import (
+    Environment,
+    Manifest,
+    OtherFiles,
+    Timings,
+    UnloadedLibrary,
+)
 from trimtab.records.parquet.files import write_table
 from trimtab.records.tables import EPOCHS, FILES, LIBRARIES, RUNS
 from trimtab.records.usage import Usage, UsedGpu, UsedLibrary, UsedProcess
@@ -235,6 +242,32 @@ def write_debloat(
         "resident_bytes": {name: ResidentBytes(200_000_000, 50_000_000) for name in workloads},
     }
     Verdict(**passed | verdict).write(folder / "verify.json")
+    return folder
+
+
+def weigh(folder: Path, **compressed: int) -> Path:
+    """Add to a debloated target what its environment weighs: 40 MB, of which 24 are left.
+
+    16 MB are LIBRARY_ROWS, 2 MB no run loaded, 3 MB of Python were read and 4 not, and of 15 MB of
+    data 1 was read.
+    """
+    BuiltEnvironment(
+        target="lenet5_train", before_bytes=40_000_000, after_bytes=24_000_000,
+        shared_bytes=5_000_000, linked={},
+    ).write(folder / "environment.json")  # fmt: skip
+    sizes = {"before_bytes": 20_000_000, "after_bytes": 11_000_000} | compressed
+    CompressedEnvironment(target="lenet5_train", compression="zstd", **sizes).write(
+        folder / "compressed.json"
+    )
+    manifest = Manifest.read(folder / "manifest.json")
+    more = {
+        "unloaded": {"lib/libother.so": UnloadedLibrary(2_000_000, 2_000_000)},
+        "other_files": {
+            "byte code": OtherFiles(7, 7_000_000, 7_000_000, 4, 4_000_000, 4_000_000),
+            "other": OtherFiles(9, 15_000_000, 9_000_000, 8, 14_000_000, 8_000_000),
+        },
+    }
+    manifest.model_copy(update=more).write(folder / "manifest.json")
     return folder
 
 

@@ -184,13 +184,14 @@ def slim(
             lambda name, done, total: progress.update(task, completed=done, total=total),
             settling_bar(progress, settle),
         )
+    for part in summary_of(folder, settling):
+        console.print(part, soft_wrap=isinstance(part, str))
     if (removed := removed_files_in(folder)) is not None:
         console.print(removed)
         console.print(scanners_in_words(folder, package_database), soft_wrap=True)
     unserved = unserved_programs(root_tree(original.root), [Usage.read(folder / "usage.json")])
     if unserved:
         console.print(unserved_in_words(unserved), soft_wrap=True)
-    console.print(summary_of(folder, settling))
     say_path(folder / SLIM_IMAGE)
     if (folder / "env" / INIT).is_file():
         console.print(beside_the_entrypoint_in_words(bool(unserved)), soft_wrap=True)

@@ -83,6 +83,7 @@ class SlimFolder:
                     debloating.build(self.environment, ORIGINAL)
                 after = settle(debloating, self.environment, on_turn, self.settling)
                 debloating.deliver(self.environment)
+                debloating.weigh(self.environment)
             missed = after.missed
         else:
             missed = self._missed_in(runs, on_turn)
@@ -113,6 +114,7 @@ class SlimFolder:
                 with self._debloating(self.stage) as debloating:
                     debloating.write()
                     debloating.build(self.environment)
+                    debloating.weigh(self.environment)
                 changes = {"builds": self.settling.builds + 1, "settled": False, "why_not": _BUILT}
                 self.settling.model_copy(update=changes).write(self.folder / "settling.json")
         return new

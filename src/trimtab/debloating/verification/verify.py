@@ -33,6 +33,7 @@ from trimtab.debloating.verification.missed_files import missed_files
 from trimtab.debloating.verification.observed import Observed
 from trimtab.errors import TrimtabError
 from trimtab.files import remove_tree
+from trimtab.profiling.busyness import Glimpse
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.runs.from_workload import absolute
 from trimtab.profiling.runs.interleave import measure_interleaved
@@ -121,6 +122,7 @@ def verify_environment(
     resident: dict[str, ResidentBytes] = {}
     held_out: list[HeldOutInput] = []
     tables = []
+    begin = Glimpse.now()
 
     def verdict(**failed: Any) -> Verdict:
         return Verdict(
@@ -132,6 +134,7 @@ def verify_environment(
             missed_files=sorted(missed),
             resident_bytes=resident,
             held_out=held_out,
+            machine=begin.load_until(Glimpse.now()),
             **failed,
         )
 

@@ -1,6 +1,6 @@
 """What each policy cost the whole cluster: energy, run time and waste."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import altair as alt
@@ -43,7 +43,7 @@ class EnergyAndRunTime(ScheduleSection):
             "draw on top, and how long that took. The run time is simulated, the energy "
             f"{sources}. Published, against the default scheduler of Kubernetes: "
             f"{_published_energy()}.",
-            map(_energy_panel, settings),
+            [_energy_panel(each, _most(each, settings)) for each in settings],
         )
 
 
@@ -138,7 +138,15 @@ def _published_energy() -> str:
     return "; ".join(said)
 
 
-def _energy_panel(setting: CellGroup) -> Any:
+def _most(setting: CellGroup, settings: Iterable[CellGroup]) -> tuple[float, float]:
+    """Return the most kJ and seconds of the cells on a cluster: panels of it are compared."""
+    cells = [cell for each in settings if each.cluster == setting.cluster for cell in each.cells]
+    energies_j = [sum(getattr(cell.summary.all, key) or 0.0 for key in _KINDS) for cell in cells]
+    return max(energies_j) / 1e3, max(cell.summary.all.makespan_s for cell in cells)
+
+
+def _energy_panel(setting: CellGroup, most: tuple[float, float]) -> Any:
+    most_kj, most_s = (alt.Scale(domain=[0, end], nice=True) for end in most)
     policies = [cell.label for cell in setting.cells]
     energies = [
         {
@@ -156,7 +164,7 @@ def _energy_panel(setting: CellGroup) -> Any:
         .mark_bar(height=16)
         .encode(
             y=alt.Y("policy:N", sort=policies, title=None, axis=alt.Axis(labelLimit=260)),
-            x=alt.X("energy_kj:Q", title="Energy, kJ"),
+            x=alt.X("energy_kj:Q", title="Energy, kJ", scale=most_kj),
             color=scaled(alt.Color, "kind:N", _KINDS.values(), (BEFORE, AFTER)),
             order="order:Q",
             tooltip=hover("policy", "kind", energy_kj=",.1f"),
@@ -167,7 +175,7 @@ def _energy_panel(setting: CellGroup) -> Any:
         .mark_bar(height=16, color=GPU_COLOUR)
         .encode(
             y=alt.Y("policy:N", sort=policies, title=None, axis=None),
-            x=alt.X("makespan_s:Q", title="Run time, s"),
+            x=alt.X("makespan_s:Q", title="Run time, s", scale=most_s),
             tooltip=hover("policy", makespan_s=",.1f"),
         )
     )

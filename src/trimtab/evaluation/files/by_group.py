@@ -19,11 +19,10 @@ from trimtab.evaluation.report.figures import (
     scaled,
     specification,
 )
-from trimtab.evaluation.report.key_figures import KeyFigure, less
 from trimtab.evaluation.report.section import FILES, TargetSection
 from trimtab.evaluation.report.tables import HARDWARE_COLUMN, MB, Column, Row, Table, target_row
 
-SHOWN = 20  # packages and files of each target, on the page
+SHOWN = 100  # packages and files of each target, on the page
 _COLUMNS = (
     Column("files", "Files", 0),
     Column("files_left", "left", 0),
@@ -104,7 +103,7 @@ class FilesByGroup(TargetSection):
         ]
         yield Figure(
             "files_by_kind",
-            "Where the bytes are, and where they went",
+            "Files by kind, before and after",
             "All files of each environment, by kind.",
             specification(alt.vconcat(*panels, spacing=24)),
         )
@@ -123,12 +122,6 @@ class FilesByGroup(TargetSection):
                 if len(rows) > SHOWN:
                     summary += "; the CSV has all"
                 yield Fold(summary, Untitled(replace(table, rows=rows[:SHOWN])))
-
-    def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
-        """Yield how many bytes of files each environment lost."""
-        for row in self.tables[0].ours:
-            renamed = {"files_mb": row["before_mb"], "files_reduction_pct": row["reduction_pct"]}
-            yield str(row["name"]), less("All files", renamed, "files", "mb")
 
     def metrics(self) -> Mapping[str, Any]:
         """Return the numbers of each target's files as a whole."""

@@ -18,7 +18,6 @@ from trimtab.evaluation.report.figures import (
     scaled,
     specification,
 )
-from trimtab.evaluation.report.key_figures import KeyFigure, less
 from trimtab.evaluation.report.published import places, titled
 from trimtab.evaluation.report.tables import (
     MB,
@@ -85,12 +84,6 @@ class ImageSizes(ImageSection):
             f"Ours, and those of {places('image_sizes')}, which are of other software.",
             _bars(self.tables[0].rows),
         )
-
-    def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
-        """Yield by how much each image is smaller."""
-        for row in self.tables[0].ours:
-            after = {"size_mb": row["before_mb"], "size_reduction_pct": row["size_reduction_pct"]}
-            yield str(row["name"]), less("Image", after, "size", "mb")
 
     def metrics(self) -> Mapping[str, Any]:
         """Return the sizes of each image."""

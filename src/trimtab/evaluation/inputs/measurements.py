@@ -26,6 +26,7 @@ class WorkloadFacts:
     model: str = ""
     framework: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
+    description: str = ""
 
     @property
     def loading(self) -> str:
@@ -61,12 +62,13 @@ class Inputs:
     tuner whose ground truth they began with. `growths` are lines.parquet of `growth`,
     `fleets` fleet.json, in folders FLEET/HARDWARE, `characterizations` runs.parquet of
     `characterize` and `protected` those of `protect`. `machine` and `date` say in words where and
-    when the runs were made.
+    when the runs were made; `title` is the experiment's, if it has one.
     """
 
     experiment: str
     machine: str
     date: str
+    title: str = ""
     profiles: tuple[Path, ...] = ()
     debloats: tuple[Path, ...] = ()
     schedules: tuple[Path, ...] = ()

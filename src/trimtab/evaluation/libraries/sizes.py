@@ -15,7 +15,7 @@ from trimtab.evaluation.report.figures import (
     scaled,
     specification,
 )
-from trimtab.evaluation.report.key_figures import KeyFigure, change, in_words
+from trimtab.evaluation.report.key_figures import KeyFigure, less
 from trimtab.evaluation.report.section import SIZE, TargetSection
 from trimtab.evaluation.report.tables import MB, MEASURED, Column, Row, Table, reduction_pct
 
@@ -26,9 +26,10 @@ _KINDS = {
     _FILE_SYSTEM: ("disk_before_bytes", "disk_after_bytes"),
     _COMPRESSED: ("compressed_before_bytes", "compressed_after_bytes"),
 }
+_BARS_PX, _LABEL_PX = 300, 56  # so that a telephone shows all of it
 _CARDS = {
-    _FILE_SYSTEM: "Libraries in the file system",
-    _COMPRESSED: "Libraries, compressed",
+    _FILE_SYSTEM: "Loaded libraries, on disk",
+    _COMPRESSED: "Loaded libraries, compressed",
 }
 
 
@@ -67,13 +68,8 @@ class Sizes(TargetSection):
         for row in self.tables[0].rows:
             kind = str(row["kind"])
             if row["scope"] == _ALL and kind in _CARDS:
-                before, after, reduction = (
-                    row[key] for key in ("before_mb", "after_mb", "reduction_pct")
-                )
-                assert isinstance(before, float) and isinstance(after, float)
-                words = f"{in_words(before)} → {in_words(after)} MB"
-                less_pct = -reduction if isinstance(reduction, float) else None
-                yield str(row["name"]), KeyFigure(_CARDS[kind], change(less_pct), words)
+                changed = {"size_mb": row["before_mb"], "size_reduction_pct": row["reduction_pct"]}
+                yield str(row["name"]), less(_CARDS[kind], changed, "size", "mb")
 
 
 def _rows(target: DebloatedTarget) -> Iterator[Row]:
@@ -110,9 +106,11 @@ def _figure(sizes: Table) -> Figure:
         if row["scope"] != _DEBLOATED and row["kind"] != _FILE_LENGTH
         for order, (state, key) in enumerate((("before", "before_mb"), ("after", "after_mb")))
     ]
+    most = max((float(value["mb"] or 0) for value in values), default=0)
+    scale = alt.Scale(domain=[0, most * (1 + _LABEL_PX / _BARS_PX)], nice=False)
     base = alt.Chart(data(values)).encode(
         y=alt.Y("state:N", sort=["before", "after"], title=None, axis=None),
-        x=alt.X("mb:Q", title="MB"),
+        x=alt.X("mb:Q", title="MB", scale=scale, axis=alt.Axis(tickCount=4)),
     )
     bars = base.mark_bar(height=14).encode(
         color=scaled(alt.Color, "state:N", ("before", "after"), (BEFORE, AFTER)),
@@ -123,12 +121,12 @@ def _figure(sizes: Table) -> Figure:
         "size:N",
         sort=in_order(value["size"] for value in values),
         title=None,
-        header=alt.Header(labelAngle=0, labelAlign="left", labelLimit=220),
+        header=alt.Header(labelOrient="top", labelAnchor="start", labelAlign="left"),
     )
     panels = [
         alt.layer(bars, labels)
         .transform_filter(alt.FieldEqualPredicate(field="target", equal=target))
-        .properties(width=430, height=40)
+        .properties(width=_BARS_PX, height=40)
         .facet(row=rows, spacing=6, title=alt.TitleParams(str(target)))
         for target in in_order(value["target"] for value in values)
     ]

@@ -5,9 +5,16 @@ from typing import Any
 
 from trimtab.evaluation.inputs.measurements import DebloatedTarget
 from trimtab.evaluation.libraries.size_columns import compressed_sizes
+from trimtab.evaluation.outcome.document import Change, mb
+from trimtab.evaluation.outcome.section import weighed
+from trimtab.evaluation.outcome.weight import NOT_LOADED, UNREAD
+from trimtab.evaluation.report.blocks import Block, prose
+from trimtab.evaluation.report.key_figures import KeyFigure, less
 from trimtab.evaluation.report.section import FILES, TargetSection
 from trimtab.evaluation.report.tables import HARDWARE_COLUMN, MB, Column, Row, Table, target_row
 from trimtab.records.built_environment import BuiltEnvironment
+
+_UNUSED = {NOT_LOADED, *UNREAD}
 
 
 class WholeEnvironment(TargetSection):
@@ -50,9 +57,62 @@ class WholeEnvironment(TargetSection):
             ),
         )
 
+        yield Table(
+            "environment_parts",
+            "What it consists of",
+            "On disk. The parts add up to the whole; a file of several names counts once. A file is"
+            " read where a run opened, mapped or executed it.",
+            (
+                Column("name", "Target"),
+                HARDWARE_COLUMN,
+                Column("part", "Part"),
+                Column("files", "Files", 0),
+                Column("before_mb", "Before, MB", 1),
+                Column("after_mb", "After, MB", 1),
+                Column("reduction_pct", "less, %", 1),
+            ),
+            tuple(
+                {
+                    "name": target.label,
+                    "hardware": target.hardware,
+                    "part": part.name,
+                    "files": part.files,
+                    "before_mb": part.before_bytes / MB,
+                    "after_mb": part.after_bytes / MB,
+                    "reduction_pct": part.less_pct,
+                }
+                for target, environment in weighed(self.measurements)
+                for part in environment.parts
+            ),
+        )
+
+    def page(self) -> Iterator[Block]:
+        """Yield the tables, then what would bring more."""
+        yield from super().page()
+        more = {
+            target.label: environment.more for target, environment in weighed(self.measurements)
+        }
+        yield prose("more.html.j2", more=more, mb=mb)
+
+    def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
+        """Yield what a person pays for: the whole on disk and compressed, then its parts."""
+        for target, environment in weighed(self.measurements):
+            whole = "Whole image" if target.is_image else "Whole environment"
+            yield target.label, _card(f"{whole}, on disk", environment.disk)
+            if environment.compressed:
+                yield target.label, _card(f"{whole}, compressed", environment.compressed)
+            for part in environment.parts:
+                if part.name in _UNUSED and part.before_bytes:
+                    yield target.label, _card(part.name.capitalize(), part)
+
     def metrics(self) -> Mapping[str, Any]:
         """Return the numbers of each target."""
         return {"targets": self.tables[0].by_row("name")}
+
+
+def _card(label: str, change: Change) -> KeyFigure:
+    row = {"size_mb": change.before_bytes / MB, "size_reduction_pct": change.less_pct}
+    return less(label, row, "size", "mb")
 
 
 def _row(target: DebloatedTarget, built: BuiltEnvironment) -> Row:

@@ -1,5 +1,6 @@
 """A figure of the report: one Vega-Lite document, drawn as SVG and explored in HTML."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,9 +13,13 @@ import vl_convert
 from trimtab.errors import visible
 from trimtab.files import whole_file
 
+# In a drawing: what assistive technology is told of each mark, where the whole has a name.
+_OF_MARKS = re.compile(r' (?:aria-label|aria-roledescription|role)="[^"]*"')
+_DECIMALS = re.compile(r"(?<=[ ,\"(A-Za-z-])\d+\.\d{3,}(?=[ ,\")A-Za-z-])")
 BEFORE, AFTER, HIGHLIGHT = "#9aa7b5", "#0f766e", "#b45309"
 INK = "#1e293b"
 CPU_COLOUR, GPU_COLOUR = AFTER, "#4f46e5"
+_LONGEST_NAME_PX = 320
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
@@ -32,6 +37,12 @@ class Figure:
     def svg(self) -> str:
         """The figure drawn as an SVG document."""
         return str(vl_convert.vegalite_to_svg(self.spec, vl_version=VEGA_LITE))
+
+    @property
+    def slim_svg(self) -> str:
+        """The drawing for the page: hundredths of a pixel, and no words for each single mark."""
+        svg = _OF_MARKS.sub("", self.svg[self.svg.index("<svg") :])
+        return _DECIMALS.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), svg)
 
     def write_svg(self, folder: Path) -> Path:
         """Write the figure to `folder`/`name`.svg and return its path."""
@@ -74,9 +85,17 @@ def specification(chart: Any) -> dict[str, Any]:
         chart.configure(font="system-ui, sans-serif", background="transparent")
         .configure_view(stroke=None)
         .configure_axis(
-            labelColor="#334155", titleColor="#334155", gridColor="#e8ecf0", labelFontSize=11
+            labelColor="#334155",
+            titleColor="#334155",
+            gridColor="#e8ecf0",
+            labelFontSize=11,
+            labelLimit=_LONGEST_NAME_PX,
+            labelSeparation=8,
         )
-        .configure_header(labelFontSize=12, labelFontWeight="bold", labelColor=INK)
+        .configure_header(
+            labelFontSize=12, labelFontWeight="bold", labelColor=INK, labelLimit=_LONGEST_NAME_PX
+        )
+        .configure_legend(labelLimit=_LONGEST_NAME_PX)
         .configure_title(fontSize=13, anchor="start", color=INK)
         .to_dict()
     )

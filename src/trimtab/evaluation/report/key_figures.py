@@ -1,10 +1,21 @@
 """The changes that a reader wants first."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from trimtab.evaluation.report.tables import UNKNOWN, Row, Value, shown
 
 _UNITS = {"": "", "mb": "MB", "s": "s", "j": "J"}
+_NO_CLEAR_CHANGE = "no clear change"
+
+
+class Effect(StrEnum):
+    """What a change is to whoever pays; the page shows each in another way."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    UNCLEAR = "unclear"  # noise may be all of it
+    NONE = ""
 
 
 @dataclass(frozen=True)
@@ -14,24 +25,38 @@ class KeyFigure:
     label: str
     change: str
     detail: str
+    effect: Effect = Effect.NONE
 
 
 def less(label: str, row: Row, stem: str, unit: str = "") -> KeyFigure:
     """Return what a row says of `stem`: before and after, or the pairs' lowest and highest.
 
-    The row's keys are `stem`_`unit`, `stem`_reduction_pct and the like.
+    The row's keys are `stem`_`unit`, `stem`_reduction_pct and the like. Where some pairs have more
+    and others less there is no clear change.
     """
     before = row.get(f"{stem}_{unit}" if unit else stem)
     if not isinstance(before, (int, float)):
         return KeyFigure(label, UNKNOWN, "not measured")
     reduction, low, high = (row.get(f"{stem}_reduction{end}_pct") for end in ("", "_low", "_high"))
-    if low is not None and high is not None:
+    if isinstance(low, (int, float)) and isinstance(high, (int, float)):
         words = f"of {in_words(before)} {_UNITS[unit]}; pairs {_less(high)} to {_less(low)}"
+        if low <= 0 <= high and low < high:
+            median = f"median {_less(reduction)} {words}"
+            return KeyFigure(label, _NO_CLEAR_CHANGE, median, Effect.UNCLEAR)
     else:
         after = before * (1 - reduction / 100) if isinstance(reduction, (int, float)) else before
         after = round(after) if isinstance(before, int) else after
         words = f"{in_words(before)} → {in_words(after)} {_UNITS[unit]}".rstrip()
-    return KeyFigure(label, _less(reduction), words)
+    rise = -reduction if isinstance(reduction, (int, float)) else None
+    return KeyFigure(label, change(rise), words, effect_of(rise))
+
+
+def effect_of(difference_pct: float | None) -> Effect:
+    """Return what a difference is of which less is better; none where it is shown as 0.0 %."""
+    shown_pct = round(difference_pct or 0.0, 1)
+    if not shown_pct:
+        return Effect.NONE
+    return Effect.BETTER if shown_pct < 0 else Effect.WORSE
 
 
 def change(difference_pct: float | None) -> str:

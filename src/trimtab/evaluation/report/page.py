@@ -1,5 +1,8 @@
 """One self-contained page: what was done, what came out, and what it cannot say."""
 
+import json
+import zlib
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from functools import cache
 
@@ -10,6 +13,7 @@ from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.report.blocks import Block, templates
 from trimtab.evaluation.report.figures import VEGA_LITE
 from trimtab.evaluation.report.key_figures import KeyFigure
+from trimtab.evaluation.report.published import without_places
 from trimtab.evaluation.report.section import Chapter, Section
 from trimtab.evaluation.report.tables import exact
 
@@ -18,7 +22,7 @@ def render(measurements: Measurements, sections: Sequence[Section]) -> str:
     """Return the page of these sections as HTML.
 
     Scripts, styles and data are in the page, and its content policy forbids any request; without
-    JavaScript the figures are the drawn SVGs.
+    JavaScript, and in print, the figures are the drawn SVGs.
     """
     chapters: dict[Chapter, list[Block]] = {}
     key_figures: dict[str, list[KeyFigure]] = {}
@@ -39,12 +43,15 @@ def render(measurements: Measurements, sections: Sequence[Section]) -> str:
             key_figures=key_figures,
             caveats=said(remark for section in sections for remark in section.caveats()),
             chapters=chapters,
-            specifications={
-                figure.name: figure.spec for section in sections for figure in section.figures
-            },
-            drawn=lambda figure: Markup(figure.svg[figure.svg.index("<svg") :]),
-            vega=Markup(_vega_bundle()),
+            specifications=packed(
+                json.dumps(
+                    {figure.name: figure.spec for section in sections for figure in section.figures}
+                )
+            ),
+            drawn=lambda figure: Markup(figure.slim_svg),
+            vega=_vega_bundle(),
             exact=exact,
+            without_places=without_places,
         )
     )
 
@@ -62,6 +69,11 @@ def said(remarks: Iterable[tuple[str, str]]) -> list[str]:
 
 @cache
 def _vega_bundle() -> str:
-    """Return Vega, Vega-Lite and Vega-Embed as one script that may stand inside HTML."""
-    bundle = str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VEGA_LITE))
-    return bundle.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+    """Return Vega, Vega-Lite and Vega-Embed as one script, packed."""
+    return packed(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VEGA_LITE))
+
+
+def packed(text: str) -> str:
+    """Return a text as the page carries it: compressed (deflate, without a head) in base 64."""
+    compressor = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
+    return b64encode(compressor.compress(text.encode()) + compressor.flush()).decode()

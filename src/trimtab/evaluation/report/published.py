@@ -4,6 +4,7 @@
 report shows; every other file there is what the paper printed of one thing, named by `holds`.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -23,6 +24,7 @@ from pydantic import (
 
 from trimtab.errors import TrimtabError
 
+_PLACE = re.compile(r"(Figures?|Tables?|Sections?) [A-Z\d].* of ")
 FOLDER = Path(__file__).parents[1] / "published"
 
 Text: TypeAlias = Annotated[str, Field(min_length=1, strict=True)]
@@ -112,20 +114,24 @@ def stated(holds: str, key: str) -> float:
 
 
 def places(holds: str, folder: Path = FOLDER) -> str:
-    """Return where `holds` is in the papers, e.g. "Figure 5a"; of several papers with titles."""
+    """Return where `holds` is in which papers, e.g. "Figure 5a of The Hidden Bloat"."""
     places = {
         paper.title: paper.figures[holds]
         for paper in _papers(folder).values()
         if holds in paper.figures
     } or {row.paper: row.place for row in published(holds, folder)}
-    if len(places) == 1:
-        return next(iter(places.values()))
     return "; ".join(f"{place} of {title}" for title, place in places.items())
 
 
 def titled(title: str, holds: str) -> str:
-    """Return a title with the places where papers show the same: "Sizes (Table 2)"."""
+    """Return a title with where papers show the same: "Sizes (Table 2 of The Hidden Bloat)"."""
     return f"{title} ({places(holds)})"
+
+
+def without_places(title: str) -> tuple[str, str]:
+    """Return a title without the places that `titled` added, and these; "" where there are none."""
+    plain, _, shown = title.removesuffix(")").rpartition(" (")
+    return (plain, shown) if plain and _PLACE.match(shown) else (title, "")
 
 
 @cache

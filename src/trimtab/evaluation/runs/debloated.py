@@ -18,6 +18,7 @@ from trimtab.evaluation.report.tables import (
 from trimtab.evaluation.runs.pairs import DEBLOATED, ORIGINAL
 
 _FEW_PAIRS = 5
+_NOISE = "times and energy are less sure than they look"
 
 
 class Debloated(TargetSection):
@@ -135,6 +136,8 @@ def _of_gpu_code(measurements: Measurements) -> Iterator[tuple[str, str]]:
 def _of_targets(measurements: Measurements) -> Iterator[tuple[str, str]]:
     for target in measurements.targets:
         runs, name = target.runs, target.label
+        if (machine := target.verdict.machine) and machine.busy:
+            yield name, f"the machine was busy while it was measured: {machine.busy}; {_NOISE}."
         failed = int((~runs["ended_well"]).sum())
         if failed:
             yield name, f"{failed} of {len(runs)} runs failed; their pairs are left out."

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from trimtab.evaluation.inputs.schedules import CellGroup, outcomes, relative_pct
 from trimtab.evaluation.report.blocks import Prose, prose
-from trimtab.evaluation.report.key_figures import KeyFigure, change
+from trimtab.evaluation.report.key_figures import KeyFigure, change, effect_of
 from trimtab.evaluation.report.tables import MODELLED, shown
 from trimtab.evaluation.schedules.section import ScheduleSection
 
@@ -64,8 +64,9 @@ def _least_energy(setting: CellGroup) -> Iterator[KeyFigure]:
         energy_j, cell = min(known, key=lambda pair: pair[0])
         yield KeyFigure(
             f"Least energy ({cell.summary.energy_source}): {cell.label}",
-            change(relative_pct(before_j, energy_j)),
+            change(difference := relative_pct(before_j, energy_j)),
             f"{before_j / 1e3:,.1f} → {energy_j / 1e3:,.1f} kJ, against {baseline.label}",
+            effect_of(difference),
         )
 
 
@@ -88,4 +89,5 @@ def _shortest(setting: CellGroup) -> Iterator[KeyFigure]:
                 f"Mean response of {outcome.job_class}: {best.label}",
                 change(outcome.difference_pct("response_mean_s")),
                 f"{shown(before, 2)} → {shown(after, 2)} s, against {setting.cells[0].label}",
+                effect_of(outcome.difference_pct("response_mean_s")),
             )

@@ -11,6 +11,7 @@ from trimtab.evaluation.images.image_runs import ImageRuns
 from trimtab.evaluation.images.image_sizes import ImageSizes
 from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.inputs.read import load
+from trimtab.evaluation.libraries.whole_environment import WholeEnvironment
 from trimtab.records.built_environment import BuiltEnvironment
 from trimtab.records.manifest import Environment, Manifest
 from trimtab.records.parquet.files import write_table
@@ -78,7 +79,8 @@ def test_sizes_and_the_large_files_that_went(tmp_path: Path) -> None:
     bars = {(bar["image"], bar["size"]): bar["mb"] for bar in files.values_in(figure.spec)}
     assert bars["lenet5_train", "slim"] == 30 and bars["Cimplifier, Python", "slim"] == 26.7
     assert len(bars) == 2 * 8 and "Figure 4.4" in figure.title
-    [(name, key)] = section.key_figures()
+    [(name, key), *_] = WholeEnvironment(section.measurements).key_figures()
+    assert key.label == "Whole image, on disk" and key.effect == "better"
     assert name == "lenet5_train" and "85.0" in key.change and "30" in key.detail
 
 

@@ -8,7 +8,12 @@ import pytest
 import yaml
 
 from trimtab.errors import TrimtabError
-from trimtab.evaluation.report.published import FOLDER, places, published, titled
+from trimtab.evaluation.report.published import (
+    FOLDER,
+    places,
+    published,
+    titled,
+)
 
 WORKLOADS = {
     "libraries_total": "Table 2",

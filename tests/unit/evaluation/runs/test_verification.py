@@ -12,7 +12,7 @@ from trimtab.evaluation.runs.debloated import Debloated, Verification
 from trimtab.records.manifest import Manifest
 from trimtab.records.misses.settling import Risk
 from trimtab.records.usage import Usage
-from trimtab.records.verdict import Verdict, VerifiedWorkload
+from trimtab.records.verdict import MachineLoad, Verdict, VerifiedWorkload
 
 
 def caveats_of(measurements: Measurements) -> list[str]:
@@ -124,3 +124,18 @@ def test_energy_that_is_not_known_is_not_called_modelled(tmp_path: Path) -> None
     remarks = caveats_of(load(files.inputs([profile], [files.write_debloat(tmp_path / "d")])))
     assert "lenet5_train: energy was not measured (no power model)." in remarks
     assert not any("modelled" in remark for remark in remarks)
+
+
+def test_a_busy_machine_is_said(tmp_path: Path) -> None:
+    profile = files.write_profile(tmp_path / "p")
+    said_of = []
+    for others in (0.05, 0.5):
+        machine = MachineLoad(others, 0.0, 0.0)
+        debloat = files.write_debloat(tmp_path / str(others), machine=machine)
+        remarks = caveats_of(load(files.inputs([profile], [debloat])))
+        said_of.append([remark for remark in remarks if "busy" in remark])
+    assert said_of[0] == []
+    assert said_of[1] == [
+        "lenet5_train: the machine was busy while it was measured: other processes took 50% of its"
+        " processors' time; times and energy are less sure than they look."
+    ]

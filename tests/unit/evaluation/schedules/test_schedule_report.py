@@ -41,7 +41,7 @@ def test_schedules_alone_have_no_section_of_targets(alone: Path) -> None:
     assert names(alone, "tables") == set(SCHEDULE_TABLES)
     for words in (SIZES, "Output equal", "Verification failed", "Library by library", "Targets"):
         assert words not in page.text
-    assert page.references == ["#key", "#done", "#not", "#schedules"]
+    assert page.references == ["#main", "#key", "#done", "#not", "#schedules"]
     for reference in page.references:
         assert f'id="{reference[1:]}"' in text
     assert set(json.loads((alone / "metrics.json").read_text())) == {"schedule"}

@@ -1,0 +1,113 @@
+"""`trimtab check`: a budget of bytes that fails a build."""
+
+import json
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from trimtab.cli.results.environment_table import environment_table, suggestions_in_words
+from trimtab.cli.terminal import Terminal
+from trimtab.errors import UserError, visible
+from trimtab.evaluation.outcome.document import EnvironmentOutcome, Outcome, mb
+from trimtab.evaluation.outcome.read import outcome_in
+
+OVER_BUDGET = 3  # 1 is an error of ours, 2 one of the user's
+_UNITS = {"": 1, "B": 1}
+_UNITS |= {f"{letter}B": 1000**power for power, letter in enumerate("kMGT", 1)}
+_UNITS |= {f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", 1)}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-z]*)")
+
+
+def check(
+    results: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RESULT...",
+            help="A workspace of `trimtab debloat`, results/debloat/TARGET/HARDWARE or"
+            " results/evaluate/EXPERIMENT.",
+        ),
+    ],
+    max_size: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Of the whole on disk, such as 400MB.")
+    ] = None,
+    max_compressed_size: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Of the whole compressed, such as 150MB.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
+) -> None:
+    """Say what slim environments weigh as a whole; end with exit code 3 where one is over budget.
+
+    So is one whose verification failed.
+    """
+    disk, compressed = (
+        None if text is None else bytes_of(option, text)
+        for option, text in (
+            ("--max-size", max_size),
+            ("--max-compressed-size", max_compressed_size),
+        )
+    )
+    outcomes = [outcome_in(folder) for folder in results]
+    problems = [
+        problem
+        for outcome in outcomes
+        for environment in outcome.environments
+        for problem in problems_of(environment, disk, compressed)
+    ]
+    if as_json:
+        found = [outcome.to_json() for outcome in outcomes]
+        print(json.dumps({"passed": not problems, "problems": problems, "results": found}))
+    else:
+        _tell(outcomes, problems)
+    if problems:
+        raise typer.Exit(OVER_BUDGET)
+
+
+def bytes_of(option: str, text: str) -> int:
+    """Return a size such as 400MB or 1.5GiB in bytes; raises UserError, naming the option."""
+    found = _SIZE.fullmatch(text.strip())
+    if found is None or found[2] not in _UNITS:
+        expected = "a number with one of " + ", ".join(unit for unit in _UNITS if unit)
+        raise UserError(f"{option}: {text!r} given, expected {expected}, such as 400MB")
+    return int(float(found[1]) * _UNITS[found[2]])
+
+
+def problems_of(
+    environment: EnvironmentOutcome, max_bytes: int | None, max_compressed_bytes: int | None
+) -> list[str]:
+    """Return, in words, each budget that an environment is over, and that it does not work."""
+    problems = []
+    if environment.verified is False:
+        problems.append(environment.sentence)
+    if max_bytes is not None:
+        problems += _over(environment.target, "on disk", environment.disk.after_bytes, max_bytes)
+    if max_compressed_bytes is not None:
+        if environment.compressed is None:
+            raise UserError(
+                f"--max-compressed-size: {environment.target} was not weighed compressed; debloat"
+                " it again"
+            )
+        weight = environment.compressed.after_bytes
+        problems += _over(environment.target, "compressed", weight, max_compressed_bytes)
+    return problems
+
+
+def _over(target: str, how: str, weight_bytes: int, max_bytes: int) -> list[str]:
+    if weight_bytes <= max_bytes:
+        return []
+    over = mb(weight_bytes - max_bytes)
+    return [f"{target}: {mb(weight_bytes)} MB {how}, {over} MB over the {mb(max_bytes)} allowed"]
+
+
+def _tell(outcomes: list[Outcome], problems: list[str]) -> None:
+    terminal, errors = Terminal(), Terminal(stderr=True)
+    for outcome in outcomes:
+        for environment in outcome.environments:
+            terminal.print(environment.sentence, soft_wrap=True)
+            terminal.print(environment_table(environment))
+            for words in suggestions_in_words(environment):
+                terminal.print(words, soft_wrap=True)
+    for problem in problems:
+        errors.print(Text("over budget:", "bold red"), visible(problem), soft_wrap=True)

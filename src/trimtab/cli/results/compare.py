@@ -1,0 +1,159 @@
+"""`trimtab compare`: two results side by side."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from trimtab.cli.terminal import Terminal
+from trimtab.errors import UserError, visible
+from trimtab.evaluation.outcome.document import EnvironmentOutcome
+from trimtab.evaluation.outcome.read import outcome_in
+from trimtab.evaluation.report.tables import UNKNOWN
+from trimtab.files import parse_json
+
+_SPREAD = ("_low_pct", "_high_pct")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A figure in both results; None where one has it not.
+
+    `clear` is false where it has a range of pairs in both, and the two overlap.
+    """
+
+    figure: str
+    first: float | None
+    second: float | None
+    clear: bool = True
+
+    @property
+    def difference_pct(self) -> float | None:
+        """By how many per cent the second is above the first; None where that says nothing."""
+        if self.first is None or self.second is None or not self.first:
+            return None
+        return 100 * (self.second - self.first) / abs(self.first)
+
+
+def compare(
+    first: Annotated[
+        Path,
+        typer.Argument(
+            metavar="A",
+            help="A workspace of `trimtab debloat`, results/debloat/TARGET/HARDWARE or"
+            " results/evaluate/EXPERIMENT.",
+        ),
+    ],
+    second: Annotated[Path, typer.Argument(metavar="B", help="Another.")],
+    every: Annotated[bool, typer.Option("--all", help="Show what is equal in both, too.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
+) -> None:
+    """Show two results side by side: what environments weigh, and all figures of metrics.json."""
+    found = differences(figures_in(first), figures_in(second))
+    shown = [each for each in found if every or each.first != each.second]
+    if as_json:
+        rows = [asdict(each) | {"difference_pct": each.difference_pct} for each in shown]
+        print(json.dumps({"a": str(first), "b": str(second), "figures": rows}))
+        return
+    if not shown:
+        Terminal().print(f"all {len(found):,} figures are equal")
+        return
+    table = Table("figure", "A", "B", "difference")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for each in shown:
+        table.add_row(visible(each.figure), _shown(each.first), _shown(each.second), _said(each))
+    if hidden := len(found) - len(shown):
+        table.caption = f"{hidden:,} figures are equal: --all shows them"
+    Terminal().print(table)
+
+
+def figures_in(folder: Path) -> dict[str, float]:
+    """Return the figures of a folder of results by their names, which end in their units.
+
+    What environments weigh comes first. Raises UserError as `outcome_in` does.
+    """
+    figures: dict[str, float] = {}
+    environments = outcome_in(folder).environments if not _has_metrics_only(folder) else []
+    for environment in environments:
+        prefix = f"{environment.target}/" if len(environments) > 1 else ""
+        figures |= {f"{prefix}{name}": value for name, value in _of_environment(environment)}
+    metrics = folder / "metrics.json"
+    if metrics.is_file():
+        figures |= _flat(parse_json(metrics.read_bytes()))
+    return figures
+
+
+def _has_metrics_only(folder: Path) -> bool:
+    """Of an experiment that an earlier trimtab evaluated."""
+    return (folder / "metrics.json").is_file() and not (folder / "outcome.json").is_file()
+
+
+def _of_environment(environment: EnvironmentOutcome) -> list[tuple[str, float]]:
+    sizes = [("on disk", environment.disk)]
+    if environment.compressed:
+        sizes.append(("compressed", environment.compressed))
+    sizes += [(part.name, part) for part in environment.parts]
+    return [
+        (f"{name}, {when}, MB", getattr(change, f"{when}_bytes") / 1e6)
+        for name, change in sizes
+        for when in ("before", "after")
+    ]
+
+
+def _flat(found: Any, name: str = "") -> dict[str, float]:
+    if isinstance(found, Mapping):
+        flat: dict[str, float] = {}
+        for key, value in found.items():
+            flat |= _flat(value, f"{name}/{key}" if name else str(key))
+        return flat
+    is_number = isinstance(found, (int, float)) and not isinstance(found, bool)
+    return {name: found} if is_number else {}
+
+
+def differences(first: Mapping[str, float], second: Mapping[str, float]) -> list[Difference]:
+    """Return every figure of both, in their order; ends of ranges are told by their middles."""
+    found = []
+    for name in dict.fromkeys([*first, *second]):
+        middle = next((name.replace(end, "_pct") for end in _SPREAD if name.endswith(end)), None)
+        if middle is None or not (middle in first or middle in second):
+            clear = not _overlap(_range(first, name), _range(second, name))
+            found.append(Difference(name, first.get(name), second.get(name), clear))
+    if not found:
+        raise UserError("neither result has a figure: expected a metrics.json or an environment")
+    return found
+
+
+def _range(figures: Mapping[str, float], name: str) -> tuple[float, float] | None:
+    stem = name.removesuffix("_pct")
+    low, high = (figures.get(f"{stem}{end}") for end in _SPREAD)
+    return None if low is None or high is None else (low, high)
+
+
+def _overlap(first: tuple[float, float] | None, second: tuple[float, float] | None) -> bool:
+    if first is None or second is None:
+        return False
+    return first[0] <= second[1] and second[0] <= first[1]
+
+
+def _shown(value: float | None) -> str:
+    if value is None:
+        return UNKNOWN
+    return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:,.4g}"
+
+
+def _said(each: Difference) -> Text:
+    if each.first is None or each.second is None:
+        return Text("only in " + ("B" if each.first is None else "A"), "dim")
+    if not each.clear:
+        return Text("no clear difference", "dim")
+    if each.figure.endswith(("_pct", "_percent")):
+        return Text(f"{each.second - each.first:+,.1f} points", "bold")
+    if each.difference_pct is None:
+        return Text("")
+    return Text(f"{each.difference_pct:+,.1f} %", "bold" if round(each.difference_pct, 1) else "")

@@ -1,0 +1,68 @@
+"""The files of an environment that are no shared libraries: which of them any run read."""
+
+import stat
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container, Iterable
+
+from trimtab.debloating.copies.layout import Entry, Layout
+from trimtab.debloating.files.kinds_of_files import kind_of_file
+from trimtab.records.manifest import OtherFiles
+from trimtab.records.usage import Usage
+
+_READ = {"read", "write", "execute", "map", "map_execute"}
+
+
+def other_files(
+    layout: Layout,
+    usages: Iterable[Usage],
+    libraries: Container[str],
+    goes: Callable[[str], bool],
+) -> dict[str, OtherFiles]:
+    """Return the files of an environment that are none of `libraries`, by their kind.
+
+    `goes` says which paths of the environment the slim one has no more. What was only looked at,
+    as the source of a Python module whose byte code is there, was not read. Nothing is returned
+    where a usage does not list all files that were used.
+    """
+    usages = list(usages)
+    if not all(usage.files_complete for usage in usages):
+        return {}
+    read = {
+        file.real_path or file.path
+        for usage in usages
+        for file in usage.files
+        if not _READ.isdisjoint(file.uses)
+    }
+    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for entry in _named_once(layout, read):
+        if entry.name in libraries:
+            continue
+        of_kind, size_bytes = found[kind_of_file(f"/{entry.name}")], entry.status.st_blocks * 512
+        kept_bytes = 0 if goes(entry.name) else size_bytes
+        of_kind.update(files=1, disk_bytes=size_bytes, kept_disk_bytes=kept_bytes)
+        if _as_used(layout, entry) not in read:
+            of_kind.update(
+                unread_files=1, unread_disk_bytes=size_bytes, unread_kept_disk_bytes=kept_bytes
+            )
+    names = OtherFiles.__dataclass_fields__
+    return {
+        str(kind): OtherFiles(**{name: numbers[name] for name in names})
+        for kind, numbers in sorted(found.items())
+    }
+
+
+def _named_once(layout: Layout, read: Container[str]) -> Iterable[Entry]:
+    """Return each regular file by one of its names: by one that was read, if any was."""
+    chosen: dict[tuple[int, int], Entry] = {}
+    for entry in layout.entries():
+        identity = entry.status.st_dev, entry.status.st_ino
+        if stat.S_ISREG(entry.status.st_mode) and (
+            identity not in chosen or _as_used(layout, entry) in read
+        ):
+            chosen[identity] = entry
+    return chosen.values()
+
+
+def _as_used(layout: Layout, entry: Entry) -> str:
+    """Return the path that a usage has of an entry: of a root that of the programs inside."""
+    return f"/{entry.name}" if layout.is_root else entry.path

@@ -1,0 +1,1 @@
+"""What came out, as a whole: what a person pays for, before and after."""

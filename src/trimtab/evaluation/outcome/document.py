@@ -1,0 +1,82 @@
+"""`outcome.json`: what an experiment's environments were and are, for scripts and for CI."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from trimtab.records.document import PART, Document
+from trimtab.records.values import Text, Whole, Word
+
+
+@dataclass(frozen=True, config=PART)
+class Change:
+    """Bytes before and after."""
+
+    before_bytes: Whole
+    after_bytes: Whole
+
+    @property
+    def less_pct(self) -> float | None:
+        """By how many per cent they are fewer; None where there were none."""
+        less = self.before_bytes - self.after_bytes
+        return 100 * less / self.before_bytes if self.before_bytes else None
+
+    def __str__(self) -> str:
+        less = "" if self.less_pct is None else f" ({self.less_pct:.1f} % less)"
+        return f"{mb(self.before_bytes)} → {mb(self.after_bytes)} MB{less}"
+
+
+@dataclass(frozen=True, config=PART)
+class Part(Change):
+    """A part of an environment: bytes on disk, and its number of files where that is known."""
+
+    name: Text
+    files: Whole | None = None
+
+
+@dataclass(frozen=True, config=PART)
+class More:
+    """What would bring more: bytes that are left, at most so many of which an option removes.
+
+    `option` is empty where none does.
+    """
+
+    what: Text
+    at_most_bytes: Whole
+    option: Text = ""
+
+
+@dataclass(frozen=True, config=PART)
+class EnvironmentOutcome:
+    """An environment as a whole: on disk, and compressed where it was weighed so.
+
+    The `parts` are on disk and add up to it. `shared_bytes` of the slim one are the original's too.
+    `verified` says whether outputs were equal, None where nobody looked; `sentence` is all in one.
+    """
+
+    target: Word
+    hardware: Word
+    kind: Word
+    disk: Change
+    compressed: Change | None
+    shared_bytes: Whole
+    parts: list[Part]
+    more: list[More]
+    verified: bool | None
+    sentence: Text
+
+
+class Outcome(Document):
+    """`outcome.json`: the outcome of an experiment, or of a workspace, which has no title."""
+
+    stage: ClassVar[str] = "evaluate"
+    version: Literal[1] = 1
+    experiment: Text = ""
+    title: Text = ""
+    environments: list[EnvironmentOutcome] = Field(default_factory=list)
+
+
+def mb(size_bytes: float) -> str:
+    """Return bytes in 10^6 bytes, with one digit where they are few."""
+    return f"{size_bytes / 1e6:,.{0 if size_bytes >= 1e8 else 1}f}"

@@ -1,0 +1,49 @@
+"""The outcome of a folder of results: an experiment's, a target's or a workspace."""
+
+from pathlib import Path
+from typing import TypeVar
+
+from trimtab.errors import UserError
+from trimtab.evaluation.outcome.document import Outcome
+from trimtab.evaluation.outcome.weight import weigh
+from trimtab.records.built_environment import BuiltEnvironment, CompressedEnvironment
+from trimtab.records.document import Document
+from trimtab.records.manifest import Manifest
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import LIBRARIES
+from trimtab.records.verdict import Verdict
+
+Kind = TypeVar("Kind", bound=Document)
+
+
+def outcome_in(folder: Path) -> Outcome:
+    """Return what came out in a folder of results.
+
+    That is `results/evaluate/EXPERIMENT`, `results/debloat/TARGET/HARDWARE` or the workspace of a
+    command line. Raises UserError for any other folder.
+    """
+    if (folder / "outcome.json").is_file():
+        return Outcome.read(folder / "outcome.json")
+    if not (folder / "environment.json").is_file():
+        raise UserError(
+            f"{folder}: no results are here; expected the workspace of `trimtab debloat`,"
+            " results/debloat/TARGET/HARDWARE or results/evaluate/EXPERIMENT"
+        )
+    # Of a verification that failed there is the verdict beside its evidence only.
+    verdict = _if_there(Verdict, folder / "verify.json")
+    failure = _if_there(Verdict, folder / "failure/verify.json")
+    return Outcome(
+        environments=[
+            weigh(
+                Manifest.read(folder / "manifest.json"),
+                read_table(folder / "libraries.parquet", LIBRARIES),
+                BuiltEnvironment.read(folder / "environment.json"),
+                _if_there(CompressedEnvironment, folder / "compressed.json"),
+                failure or verdict,
+            )
+        ]
+    )
+
+
+def _if_there(kind: type[Kind], path: Path) -> Kind | None:
+    return kind.read(path) if path.is_file() else None

@@ -1,0 +1,42 @@
+"""The outcome in one sentence a target, above all else."""
+
+from collections.abc import Iterator
+
+from trimtab.evaluation.inputs.measurements import DebloatedTarget, Measurements
+from trimtab.evaluation.outcome.document import EnvironmentOutcome, Outcome
+from trimtab.evaluation.outcome.weight import weigh
+from trimtab.evaluation.report.blocks import Prose, prose
+from trimtab.evaluation.report.section import TargetSection
+
+
+class OutcomeInWords(TargetSection):
+    """What each environment was, what it is, in how many runs equal, and with what risk."""
+
+    order = 15
+
+    @property
+    def applies(self) -> bool:
+        """Whether any environment was built."""
+        return any(target.built for target in self.measurements.targets)
+
+    def top(self) -> Iterator[Prose]:
+        """Yield a sentence for each target."""
+        yield prose("outcome.html.j2", environments=outcome_of(self.measurements).environments)
+
+
+def outcome_of(measurements: Measurements) -> Outcome:
+    """Return what came out of an experiment."""
+    inputs = measurements.inputs
+    return Outcome(
+        experiment=inputs.experiment,
+        title=inputs.title,
+        environments=[environment for _, environment in weighed(measurements)],
+    )
+
+
+def weighed(measurements: Measurements) -> Iterator[tuple[DebloatedTarget, EnvironmentOutcome]]:
+    """Yield each target whose slim environment was built, with its outcome."""
+    for target in measurements.targets:
+        if target.built is not None:
+            found = (target.libraries, target.built, target.compressed, target.verdict)
+            yield target, weigh(target.manifest, *found, label=target.label)

@@ -1,0 +1,134 @@
+"""What an environment weighs as a whole, what of it was used, and what would bring more."""
+
+from collections.abc import Collection, Iterable, Iterator
+
+import pandas as pd
+
+from trimtab.evaluation.outcome.document import Change, EnvironmentOutcome, More, Part
+from trimtab.records.built_environment import BuiltEnvironment, CompressedEnvironment
+from trimtab.records.manifest import Manifest, OtherFiles
+from trimtab.records.verdict import Verdict
+
+_PYTHON = {"byte code", "Python modules", "type stubs"}  # kinds of files
+_WORTH_SAYING_BYTES = 1_000_000
+LOADED, NOT_LOADED = "libraries that were loaded", "libraries that no run loaded"
+_PYTHON_FILES, _OTHER_FILES = "Python files", "other files"
+UNREAD = tuple(f"{name} that no run read" for name in (_PYTHON_FILES, _OTHER_FILES))
+
+
+def weigh(
+    manifest: Manifest,
+    libraries: pd.DataFrame,
+    built: BuiltEnvironment,
+    compressed: CompressedEnvironment | None = None,
+    verdict: Verdict | None = None,
+    label: str = "",
+) -> EnvironmentOutcome:
+    """Return the outcome of a target, from what `libraries` (LIBRARIES) and the rest say of it."""
+    disk = Change(built.before_bytes, built.after_bytes)
+    packed = compressed and Change(compressed.before_bytes, compressed.after_bytes)
+    return EnvironmentOutcome(
+        target=manifest.target,
+        hardware=manifest.hardware,
+        kind=manifest.environment.kind,
+        disk=disk,
+        compressed=packed,
+        shared_bytes=built.shared_bytes,
+        parts=list(_parts(manifest, libraries, disk)),
+        more=list(_more(manifest, libraries, disk)),
+        verified=None if verdict is None else verdict.passed,
+        sentence=_sentence(label or manifest.target, disk, packed, verdict),
+    )
+
+
+def _parts(manifest: Manifest, libraries: pd.DataFrame, whole: Change) -> Iterator[Part]:
+    parts = [_loaded(libraries), _not_loaded(manifest)]
+    kinds = manifest.other_files
+    python = [files for kind, files in kinds.items() if kind in _PYTHON]
+    data = [files for kind, files in kinds.items() if kind not in _PYTHON]
+    for name, of_it in ((_PYTHON_FILES, python), (_OTHER_FILES, data)):
+        if of_it:
+            parts += _read_and_unread(name, of_it)
+    yield from parts
+    rest = [
+        max(0, getattr(whole, key) - sum(getattr(part, key) for part in parts))
+        for key in ("before_bytes", "after_bytes")
+    ]
+    said = "folders, links, and what brings back" if kinds else "Python, data and all else"
+    yield Part(*rest, said)
+
+
+def _loaded(libraries: pd.DataFrame) -> Part:
+    before, after = libraries[["disk_before_bytes", "disk_after_bytes"]].sum()
+    return Part(int(before), int(after), LOADED, len(libraries))
+
+
+def _not_loaded(manifest: Manifest) -> Part:
+    of_it = manifest.unloaded.values()
+    before = sum(library.disk_before_bytes for library in of_it)
+    return Part(before, sum(library.disk_after_bytes for library in of_it), NOT_LOADED, len(of_it))
+
+
+def _read_and_unread(name: str, of_it: Iterable[OtherFiles]) -> Iterator[Part]:
+    of_it = list(of_it)
+    unread = Part(
+        sum(each.unread_disk_bytes for each in of_it),
+        sum(each.unread_kept_disk_bytes for each in of_it),
+        f"{name} that no run read",
+        sum(each.unread_files for each in of_it),
+    )
+    yield Part(
+        sum(each.disk_bytes for each in of_it) - unread.before_bytes,
+        sum(each.kept_disk_bytes for each in of_it) - unread.after_bytes,
+        f"{name} that were read",
+        sum(each.files for each in of_it) - (unread.files or 0),
+    )
+    yield unread
+
+
+def _more(manifest: Manifest, libraries: pd.DataFrame, whole: Change) -> Iterator[More]:
+    """Yield what is left that nothing used, the most first."""
+    not_loaded = _not_loaded(manifest)
+    unread = sum(each.unread_kept_disk_bytes for each in manifest.other_files.values())
+    found = []
+    if manifest.removed_files is None:
+        found.append(More("files that no run read", unread, "files: remove"))
+    elif unread:
+        found.append(More("files that no run read, and that a rule keeps", unread))
+    if not_loaded.after_bytes == not_loaded.before_bytes:
+        option = "unloaded: remove"
+        found.append(More("libraries that no run loaded", not_loaded.after_bytes, option))
+    whole_ones = libraries[~libraries["debloated"].astype(bool)]
+    for reason, of_it in whole_ones.groupby(whole_ones["reason"].fillna("")):
+        left = int(of_it["disk_after_bytes"].sum())
+        found.append(More(f"loaded libraries left whole: {reason or 'no reason known'}", left))
+    found = [each for each in found if each.at_most_bytes >= _WORTH_SAYING_BYTES]
+    yield from sorted(found, key=lambda each: -each.at_most_bytes)
+
+
+def _sentence(label: str, disk: Change, compressed: Change | None, verdict: Verdict | None) -> str:
+    said = [f"{label}: {disk} on disk"]
+    if compressed:
+        said.append(f"{compressed} compressed")
+    if verdict is None:
+        said.append("not verified yet")
+    elif not verdict.passed:
+        said.append(f"verification failed: {verdict.problem}")
+    else:
+        runs = sum(each.repeats for each in verdict.workloads)
+        equal = sum(each.equal_runs for each in verdict.workloads)
+        said.append(f"the output was equal in {equal} of {runs} runs")
+        said += _risk(verdict)
+    return "; ".join(said) + "."
+
+
+def _risk(verdict: Verdict) -> Collection[str]:
+    risks = [each.risk for each in verdict.workloads if each.risk is not None]
+    if not risks:
+        return []
+    worst = max(risks, key=lambda risk: risk.bound)
+    estimate = "of unknown probability" if worst.estimate is None else f"{worst.estimate:.0%}"
+    return [
+        f"risk that the next run asks for something removed, which is put back: {estimate}"
+        f" (at most {worst.bound:.0%}, 95 % sure)"
+    ]

@@ -1,0 +1,81 @@
+"""What debloating is worth to a cluster: the same jobs in their original and slim environments."""
+
+from collections.abc import Iterator
+
+from trimtab.evaluation.inputs.schedules import Cell, relative_pct
+from trimtab.evaluation.report.key_figures import Effect, KeyFigure, change, effect_of
+from trimtab.evaluation.report.tables import shown
+from trimtab.evaluation.schedules.section import ScheduleSection
+from trimtab.records.trace_facts import TraceFacts
+
+_ENVIRONMENTS = ("original", "debloated")
+
+
+class OriginalAndDebloated(ScheduleSection):
+    """Mean response and energy of a cluster's jobs before and after, under each policy."""
+
+    order = 685
+    chapter = None
+
+    def key_figures(self) -> Iterator[tuple[str, KeyFigure]]:
+        """Yield a card or two for each policy that both traces were played to."""
+        for original, debloated in self._pairs():
+            title = f"{original.trace} → {debloated.trace} on {original.cluster}"
+            noise = _noise(original, debloated)
+            for before in self._cells(original):
+                for after in self._cells(debloated):
+                    if before.summary.policy == after.summary.policy:
+                        for card in _cards(before, after, noise):
+                            yield title, card
+
+    def _pairs(self) -> Iterator[tuple[TraceFacts, TraceFacts]]:
+        """Yield the traces of the same workloads on a cluster, original and debloated."""
+        found: dict[tuple[str, frozenset[tuple[str, str]]], dict[str, TraceFacts]] = {}
+        for trace in self.schedules.traces:
+            environments = {each.environment for each in trace.measured.values()}
+            workloads = {(name, each.workload) for name, each in trace.measured.items()}
+            if len(environments) == 1:
+                same = found.setdefault((trace.cluster, frozenset(workloads)), {})
+                same.setdefault(environments.pop(), trace)
+        for traces in found.values():
+            if traces.keys() >= set(_ENVIRONMENTS):
+                original, debloated = (traces[environment] for environment in _ENVIRONMENTS)
+                yield original, debloated
+
+    def _cells(self, trace: TraceFacts) -> list[Cell]:
+        setting = (trace.cluster, trace.trace)
+        return [cell for cell in self.schedules.cells if cell.setting == setting]
+
+
+def _noise(original: TraceFacts, debloated: TraceFacts) -> bool:
+    """Return whether every class' service times in both environments overlap."""
+    return all(
+        min(before.work_s) <= max(after.work_s) and min(after.work_s) <= max(before.work_s)
+        for name, before in original.measured.items()
+        if before.work_s and (after := debloated.measured[name]).work_s
+    )
+
+
+def _cards(before: Cell, after: Cell, is_noise: bool) -> Iterator[KeyFigure]:
+    quantities = [
+        ("Mean response", "s", *(each.summary.all.response_mean_s for each in (before, after))),
+        (
+            f"Energy ({after.summary.energy_source})",
+            "kJ",
+            *(
+                None if each.total_energy_j is None else each.total_energy_j / 1e3
+                for each in (before, after)
+            ),
+        ),
+    ]
+    for what, unit, was, now in quantities:
+        difference = relative_pct(was, now)
+        if difference is None:
+            continue
+        label = f"{what}, debloated: {after.label}"
+        detail = f"{shown(was, 2)} → {shown(now, 2)} {unit}"
+        if is_noise:
+            detail += f" ({change(difference)}); the jobs' service times overlap"
+            yield KeyFigure(label, "no clear change", detail, Effect.UNCLEAR)
+        else:
+            yield KeyFigure(label, change(difference), detail, effect_of(difference))

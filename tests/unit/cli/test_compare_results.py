@@ -1,0 +1,68 @@
+"""`trimtab compare`: two results side by side, and what noise alone may have made."""
+
+import json
+from pathlib import Path
+
+import experiment_files as files
+import pytest
+from typer.testing import CliRunner, Result
+
+from trimtab.cli.main import app
+from trimtab.cli.results.compare import Difference, differences, figures_in
+from trimtab.errors import UserError
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(app, ["compare", *map(str, words)], terminal_width=200)
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[Path, Path]:
+    """Workspaces of which one is a megabyte more, compressed."""
+    first, second = (files.write_debloat(tmp_path / name) for name in "ab")
+    return files.weigh(first), files.weigh(second, after_bytes=12_000_000)
+
+
+def test_only_what_differs_is_shown_unless_asked(two: tuple[Path, Path]) -> None:
+    said = run(*two)
+    assert said.exit_code == 0
+    (row,) = [line for line in said.stdout.splitlines() if "compressed, after" in line]
+    assert [cell.strip() for cell in row.strip("│ ").split("│")] == [
+        "compressed, after, MB", "11", "12", "+9.1 %",
+    ]  # fmt: skip
+    assert "on disk, after" not in said.stdout and "17 figures are equal" in said.stdout
+    assert "on disk, after, MB" in run(*two, "--all").stdout
+    assert "all 18 figures are equal" in run(two[0], two[0]).stdout
+
+
+def test_scripts_get_json(two: tuple[Path, Path]) -> None:
+    (figure,) = json.loads(run(*two, "--json").stdout)["figures"]
+    assert figure == {
+        "figure": "compressed, after, MB", "first": 11, "second": 12, "clear": True,
+        "difference_pct": pytest.approx(100 / 11),
+    }  # fmt: skip
+
+
+def test_an_experiment_has_the_figures_of_its_metrics(tmp_path: Path) -> None:
+    metrics = {"targets": {"t": {"before_mb": 40, "equal": True}}, "verified": 1}
+    (tmp_path / "metrics.json").write_text(json.dumps(metrics))
+    assert figures_in(tmp_path) == {"targets/t/before_mb": 40, "verified": 1}
+
+
+def test_ranges_of_pairs_that_overlap_are_no_clear_difference() -> None:
+    def wall(low: float, middle: float, high: float) -> dict[str, float]:
+        names = ("wall_reduction_low_pct", "wall_reduction_pct", "wall_reduction_high_pct")
+        return dict(zip(names, (low, middle, high), strict=True))
+
+    first, near, far = wall(-2, 3, 6), wall(5, 7, 9), wall(7, 8, 9)
+    assert differences(first, near) == [Difference("wall_reduction_pct", 3, 7, clear=False)]
+    assert differences(first, far) == [Difference("wall_reduction_pct", 3, 8)]
+
+
+def test_what_only_one_has_is_said_and_nothing_at_all_is_a_mistake() -> None:
+    assert differences({"a_s": 1}, {"b_s": 2}) == [
+        Difference("a_s", 1, None), Difference("b_s", None, 2),
+    ]  # fmt: skip
+    assert Difference("a_s", 0, 2).difference_pct is None
+    with pytest.raises(UserError, match="neither result has a figure"):
+        differences({}, {})

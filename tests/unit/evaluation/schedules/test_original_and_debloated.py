@@ -1,0 +1,73 @@
+"""The same jobs in both environments: what debloating is worth to a cluster, or noise."""
+
+from pathlib import Path
+
+import experiment_files as files
+import pytest
+import schedule_files
+from schedule_files import STAYS_OF, stay, write_cell, write_trace
+
+from trimtab.evaluation.inputs.measurements import Measurements
+from trimtab.evaluation.inputs.read import read_cells
+from trimtab.evaluation.inputs.schedules import Schedules
+from trimtab.evaluation.report.key_figures import KeyFigure
+from trimtab.evaluation.schedules.original_and_debloated import OriginalAndDebloated
+from trimtab.records.trace_facts import ClassFacts, MeasuredWorkload, ServiceSource, TraceFacts
+
+TRACES = {"slow": "original", "fast": "debloated"}
+
+
+def facts(folder: Path, trace: str, work_s: tuple[float, ...], workload: str = "w") -> TraceFacts:
+    """A trace of three jobs of one workload, in the environment of TRACES."""
+    measured = MeasuredWorkload(workload, "desk", TRACES[trace], work_s, 1.0, 9, 9, 5.0, "modelled")
+    path = write_trace(
+        folder / trace,
+        trace=trace,
+        classes={
+            "high": ClassFacts(1, 0.1, 3.0, [], measured),
+            "low": ClassFacts(2, 0.2, 10.0, [], None),
+        },
+        service_source=ServiceSource.PROFILE,
+    )
+    return TraceFacts.read(path)
+
+
+def cards(folder: Path, *traces: TraceFacts) -> list[tuple[str, KeyFigure]]:
+    cells = [
+        write_cell(folder / trace, "np", "NP", [stay(*job) for job in stays], trace=trace)
+        for trace, stays in zip(TRACES, (STAYS_OF["p"][1], STAYS_OF["da_0_20"][1]), strict=True)
+    ]
+    schedules = Schedules(read_cells(cells), traces=traces)
+    inputs = files.inputs([], [])
+    section = OriginalAndDebloated(Measurements(inputs, (), (), schedules))
+    return list(section.key_figures())
+
+
+def test_response_and_energy_are_compared_under_each_policy(tmp_path: Path) -> None:
+    slow, fast = facts(tmp_path, "slow", (5.0, 6.0)), facts(tmp_path, "fast", (3.0, 4.0))
+    found = cards(tmp_path, fast, slow)
+    assert {title for title, _ in found} == {"slow → fast on cluster"}
+    assert [card.label for _, card in found] == [
+        "Mean response, debloated: NP", "Energy (modelled), debloated: NP",
+    ]  # fmt: skip
+    assert all(card.effect == "better" and "%" in card.change for _, card in found)
+
+
+def test_service_times_that_overlap_are_no_clear_change(tmp_path: Path) -> None:
+    slow, fast = facts(tmp_path, "slow", (5.0, 6.0)), facts(tmp_path, "fast", (3.0, 5.5))
+    found = cards(tmp_path, slow, fast)
+    assert [card.change for _, card in found] == ["no clear change"] * 2
+    assert all("service times overlap" in card.detail for _, card in found)
+
+
+@pytest.mark.parametrize("workload", ["w", "another"])
+def test_other_workloads_are_not_compared(tmp_path: Path, workload: str) -> None:
+    slow = facts(tmp_path, "slow", (5.0,))
+    fast = facts(tmp_path, "fast", (3.0,), workload)
+    assert bool(cards(tmp_path, slow, fast)) is (workload == "w")
+
+
+def test_traces_that_nobody_measured_have_no_card(tmp_path: Path) -> None:
+    schedules = schedule_files.write_everything(tmp_path)
+    assert schedules.traces
+    assert cards(tmp_path / "own", *map(TraceFacts.read, schedules.traces)) == []
