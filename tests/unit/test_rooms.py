@@ -192,7 +192,12 @@ def test_every_module_is_reached() -> None:
     for folder in ("scripts", "benchmarks"):
         entries.update(*(ours(path) for path in (PROJECT / folder).glob("*.py")))
     pages = [PROJECT / name for name in ("README.md", "pyproject.toml", "Snakefile")]
-    for folder, kind in (("docs", "*.md"), ("conf", "*.yaml"), ("benchmarks", "*.py")):
+    for folder, kind in (
+        ("docs", "*.md"),
+        ("conf", "*.yaml"),
+        ("benchmarks", "*.py"),
+        ("rules", "*.smk"),
+    ):
         pages += (PROJECT / folder).rglob(kind)
     for page in pages:
         entries |= named_in(page.read_text())
