@@ -15,7 +15,7 @@ with sync_playwright() as playwright:
     browser = playwright.chromium.launch(
         executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
     )
-    page = browser.new_page(viewport={"width": 1280, "height": 1400}, color_scheme="light")
+    page = browser.new_page(viewport={"width": 1200, "height": 900}, color_scheme="light")
     page.goto(arguments.report.resolve().as_uri())
     page.wait_for_selector("body[data-charts=ready]")
     page.screenshot(path=arguments.picture)
