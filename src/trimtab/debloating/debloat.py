@@ -196,7 +196,7 @@ class Debloating:
                 remove_tree(folder)
         self._written, self._delivered = True, False
         if not self._written_files:
-            self._write_files()
+            self._write_files({library.name for library in libraries})
         slim = self._slimming.rewrite(libraries, on_progress)
         rows = rows_of(slim, stage.target, stage.hardware)
         table = pd.DataFrame(rows, columns=LIBRARIES.names)
@@ -227,16 +227,14 @@ class Debloating:
             saturation=saturation_of_workloads(self._profiled),
         ).write(self.destination / "manifest.json")
 
-    def _write_files(self) -> None:
+    def _write_files(self, libraries: set[str]) -> None:
         rows = []
         if self._removal is not None:
             rows = self._removal.rows(self.stage.target, self.stage.hardware)
         table = pd.DataFrame(rows, columns=FILES.names)
         write_table(self.destination / "files.parquet", FILES, table)
-        loaded = {library.name for library in self.target.libraries(self._profiled)}
-        self._other_files = other_files(
-            self.target.layout(), self._profiled, loaded | self._unloaded.keys(), self._goes
-        )
+        libraries = libraries | self._unloaded.keys()
+        self._other_files = other_files(self.target.layout(), self._profiled, libraries, self._goes)
         self._written_files = True
 
     def build(self, environment: Path, source: Source | None = None) -> None:

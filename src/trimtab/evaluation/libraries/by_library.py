@@ -21,7 +21,7 @@ from trimtab.evaluation.report.published import published, titled
 from trimtab.evaluation.report.section import LIBRARIES, TargetSection
 from trimtab.evaluation.report.tables import MB, Column, Row, Table
 
-SHOWN = 200  # of each target, on the page, which turns their pages
+SHOWN = 100  # of each target, on the page, which turns their pages
 
 
 class ByLibrary(TargetSection):

@@ -110,10 +110,11 @@ def _others(target: DebloatedTarget) -> Iterator[Leaf]:
 
 
 def _panel(title: str, leaves: list[Leaf]) -> Any:
-    areas, words = [], []
+    areas: list[dict[str, Any]] = []
+    words: list[dict[str, Any]] = []
     for leaf, box in _placed(leaves):
         left = min(1.0, leaf.after_bytes / leaf.before_bytes)
-        fates = ((_USED if leaf.is_used else _UNUSED, 0.0, left), (_GONE, left, 1.0))
+        shares = ((_USED if leaf.is_used else _UNUSED, 0.0, left), (_GONE, left, 1.0))
         said = {
             "group": leaf.group,
             "part": leaf.name,
@@ -129,7 +130,7 @@ def _panel(title: str, leaves: list[Leaf]) -> Any:
                 "y": round(box.y, 1),
                 "y2": round(box.y + box.height, 1),
             }
-            for fate, start, end in fates
+            for fate, start, end in shares
             if end > start
         ]
         words += _words(leaf, box)

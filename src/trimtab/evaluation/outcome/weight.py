@@ -26,7 +26,9 @@ def weigh(
 ) -> EnvironmentOutcome:
     """Return the outcome of a target, from what `libraries` (LIBRARIES) and the rest say of it."""
     disk = Change(built.before_bytes, built.after_bytes)
-    packed = compressed and Change(compressed.before_bytes, compressed.after_bytes)
+    packed = None
+    if compressed is not None:
+        packed = Change(compressed.before_bytes, compressed.after_bytes)
     return EnvironmentOutcome(
         target=manifest.target,
         hardware=manifest.hardware,
@@ -50,12 +52,10 @@ def _parts(manifest: Manifest, libraries: pd.DataFrame, whole: Change) -> Iterat
         if of_it:
             parts += _read_and_unread(name, of_it)
     yield from parts
-    rest = [
-        max(0, getattr(whole, key) - sum(getattr(part, key) for part in parts))
-        for key in ("before_bytes", "after_bytes")
-    ]
+    before_bytes = whole.before_bytes - sum(part.before_bytes for part in parts)
+    after_bytes = whole.after_bytes - sum(part.after_bytes for part in parts)
     said = "folders, links, and what brings back" if kinds else "Python, data and all else"
-    yield Part(*rest, said)
+    yield Part(max(0, before_bytes), max(0, after_bytes), said)
 
 
 def _loaded(libraries: pd.DataFrame) -> Part:

@@ -13,8 +13,12 @@ import vl_convert
 from trimtab.errors import visible
 from trimtab.files import whole_file
 
-# In a drawing: what assistive technology is told of each mark, where the whole has a name.
-_OF_MARKS = re.compile(r' (?:aria-label|aria-roledescription|role)="[^"]*"')
+# In a drawing: what assistive technology is told of each mark, where the whole has a name, what
+# scripts would find marks by, what is so without being said, and paths that draw nothing.
+_SAYS_NOTHING = re.compile(
+    r' (?:aria-[a-z]+|role|class|pointer-events)="[^"]*"| (?:opacity|stroke-width)="1"'
+)
+_DRAWS_NOTHING = re.compile(r'<path[^>]*(?: d="M0,0h0v0h0Z"| d="" display="none")[^>]*/>')
 _DECIMALS = re.compile(r"(?<=[ ,\"(A-Za-z-])\d+\.\d{3,}(?=[ ,\")A-Za-z-])")
 BEFORE, AFTER, HIGHLIGHT = "#9aa7b5", "#0f766e", "#b45309"
 INK = "#1e293b"
@@ -40,8 +44,9 @@ class Figure:
 
     @property
     def slim_svg(self) -> str:
-        """The drawing for the page: hundredths of a pixel, and no words for each single mark."""
-        svg = _OF_MARKS.sub("", self.svg[self.svg.index("<svg") :])
+        """The drawing for the page: it looks the same, in hundredths of a pixel."""
+        svg = _SAYS_NOTHING.sub("", self.svg[self.svg.index("<svg") :])
+        svg = _DRAWS_NOTHING.sub("", svg)
         return _DECIMALS.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), svg)
 
     def write_svg(self, folder: Path) -> Path:

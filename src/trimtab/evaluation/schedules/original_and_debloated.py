@@ -57,23 +57,17 @@ def _noise(original: TraceFacts, debloated: TraceFacts) -> bool:
 
 
 def _cards(before: Cell, after: Cell, is_noise: bool) -> Iterator[KeyFigure]:
-    quantities = [
-        ("Mean response", "s", *(each.summary.all.response_mean_s for each in (before, after))),
-        (
-            f"Energy ({after.summary.energy_source})",
-            "kJ",
-            *(
-                None if each.total_energy_j is None else each.total_energy_j / 1e3
-                for each in (before, after)
-            ),
-        ),
-    ]
-    for what, unit, was, now in quantities:
+    energies_j = (before.total_energy_j, after.total_energy_j)
+    responses_s = (before.summary.all.response_mean_s, after.summary.all.response_mean_s)
+    for what, unit, unit_size, (was, now) in (
+        ("Mean response", "s", 1.0, responses_s),
+        (f"Energy ({after.summary.energy_source})", "kJ", 1e3, energies_j),
+    ):
         difference = relative_pct(was, now)
-        if difference is None:
+        if was is None or now is None or difference is None:
             continue
         label = f"{what}, debloated: {after.label}"
-        detail = f"{shown(was, 2)} → {shown(now, 2)} {unit}"
+        detail = f"{shown(was / unit_size, 2)} → {shown(now / unit_size, 2)} {unit}"
         if is_noise:
             detail += f" ({change(difference)}); the jobs' service times overlap"
             yield KeyFigure(label, "no clear change", detail, Effect.UNCLEAR)
