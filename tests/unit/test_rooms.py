@@ -187,12 +187,17 @@ def test_no_folder_is_crowded() -> None:
 
 
 def test_every_module_is_reached() -> None:
-    """From a rule's script, the command line, a benchmark, a YAML, or a page that documents it."""
+    """From a rule or its script, the command line, a benchmark, a YAML, or a page that documents it."""
     entries = {"trimtab.cli.main"}
     for folder in ("scripts", "benchmarks"):
         entries.update(*(ours(path) for path in (PROJECT / folder).glob("*.py")))
     pages = [PROJECT / name for name in ("README.md", "pyproject.toml", "Snakefile")]
-    for folder, kind in (("docs", "*.md"), ("conf", "*.yaml"), ("benchmarks", "*.py")):
+    for folder, kind in (
+        ("rules", "*.smk"),
+        ("docs", "*.md"),
+        ("conf", "*.yaml"),
+        ("benchmarks", "*.py"),
+    ):
         pages += (PROJECT / folder).rglob(kind)
     for page in pages:
         entries |= named_in(page.read_text())
