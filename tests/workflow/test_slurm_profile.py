@@ -22,6 +22,7 @@ NODE = NodeType("node", 2000, 64 << 30, 1.0, (Level(1.0, 1.0),))
 SNAKEMAKE = (
     "snakemake", "--profile", "profiles/slurm", "--slurm-init-seconds-before-status-checks", "1",
     "--seconds-between-status-checks", "1", "--latency-wait", "5",
+    "--slurm-status-command", "squeue",  # this Slurm has no accounting
 )  # fmt: skip
 USAGE = "results/profile/other/test_machine/usage.json"
 SUMMARIES = [
@@ -47,6 +48,19 @@ def project(finished: Project, tmp_path: Path) -> Project:
     return Project(tmp_path / "project")
 
 
+def reaching(slurm: SlurmCluster) -> dict[str, str]:
+    """The environment in which Slurm's programs find this one, also within its jobs.
+
+    Snakemake's plugin takes SLURM_CONF from them: elsewhere it is in /etc.
+    """
+    folder = slurm.folder / "bin"
+    folder.mkdir(exist_ok=True)
+    srun = folder / "srun"
+    srun.write_text(f'#!/bin/sh\nSLURM_CONF={slurm.conf} exec {shutil.which("srun")} "$@"\n')
+    srun.chmod(0o755)
+    return {"SLURM_CONF": str(slurm.conf), "PATH": f"{folder}:{tools()['PATH']}"}
+
+
 def jobs_of(slurm: SlurmCluster) -> list[dict[str, str]]:
     """What Slurm knows of every job, the first first."""
     said = slurm.call("scontrol", "--oneliner", "show", "job")
@@ -65,7 +79,7 @@ def test_resources_arrive_and_the_second_run_does_nothing(
     project: Project, slurm: SlurmCluster
 ) -> None:
     before = jobs_of(slurm)
-    here = {"SLURM_CONF": str(slurm.conf)}
+    here = reaching(slurm)
     done = project.run(*SNAKEMAKE, "--forcerun", "profile_workload", "--", USAGE, **here)
     assert done.returncode == 0, done.stdout
     [job] = new_jobs(slurm, before)
@@ -79,7 +93,7 @@ def test_resources_arrive_and_the_second_run_does_nothing(
 
 def test_short_rules_are_one_job(project: Project, slurm: SlurmCluster) -> None:
     before = jobs_of(slurm)
-    here = {"SLURM_CONF": str(slurm.conf)}
+    here = reaching(slurm)
     done = project.run(*SNAKEMAKE, "--forcerun", "make_trace", "--", *SUMMARIES, **here)
     assert done.returncode == 0, done.stdout
     [job] = new_jobs(slurm, before)
@@ -106,7 +120,7 @@ def test_a_job_that_is_ended_asks_for_more_and_fails_with_its_log_in_the_end(
             USAGE,
         ],
         cwd=project.folder,
-        env={**tools(), "SLURM_CONF": str(slurm.conf), "TINY_STARTED": str(fifo)},
+        env={**tools(), **reaching(slurm), "TINY_STARTED": str(fifo)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
