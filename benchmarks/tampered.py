@@ -31,8 +31,8 @@ from damage import Damage, damages
 
 from trimtab.cli import workspace
 from trimtab.cli.documents import TracedProgram
-from trimtab.cli.single_steps.learning import SlimFolder
 from trimtab.cli.program_options import ProgramOptions
+from trimtab.cli.single_steps.learning import SlimFolder
 from trimtab.cli.summary import summary_of
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode, Share
 from trimtab.config.stages import DebloatStage, load

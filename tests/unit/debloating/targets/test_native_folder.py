@@ -12,8 +12,8 @@ from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.cli import workspace
-from trimtab.cli.single_steps.learning import SlimFolder
 from trimtab.cli.program_options import ProgramOptions
+from trimtab.cli.single_steps.learning import SlimFolder
 from trimtab.config import Configurations
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode, Share
 from trimtab.config.groups.workload import TargetConfig, Workload
