@@ -12,8 +12,7 @@ from project import NOTHING_TO_DO, TINY, Project, make_environment
 
 from trimtab.files import read_json
 
-SMALL = ["profiling.repeats=1", "profiling.traced_runs=1", "verify.repeats=1",
-         "settle.clean_runs=1"]  # fmt: skip
+SMALL = ["profiling.repeats=1", "profiling.traced_runs=1"]
 
 
 @pytest.fixture
@@ -36,24 +35,25 @@ def new(folder: Path, *words: str) -> Project:
     return Project(folder / "My slim-one")
 
 
-def test_a_project_of_a_command_runs_and_then_does_nothing(beside: Path) -> None:
+def test_a_project_of_a_command_is_run_and_then_nothing_is_left_to_do(beside: Path) -> None:
     python = "environment/bin/python"
     project = new(beside, "--output", "m.json", "--", python, "program.py", "--output", "m.json")
     parameters = project.folder / "params.yaml"
     chosen = yaml.safe_load(parameters.read_text())["overrides"]
     parameters.write_text(yaml.safe_dump({"overrides": chosen + SMALL}))
-    said = project.succeed("trimtab", "run", "--cores", "2")
-    results = project.folder / "results"
-    assert (results / "evaluate/my_slim_one/report.html").is_file()
-    assert "report: results/evaluate/my_slim_one/report.html" in said
-    verdict = read_json(results / "debloat/my_slim_one/this_machine/verify.json")
-    assert verdict["workloads"][0]["workload"] == "my_slim_one"
-    assert NOTHING_TO_DO in project.succeed("trimtab", "run", "--cores", "2")
+    project.succeed("trimtab", "run", "--cores", "2", "profile")
+    usage = read_json(project.folder / "results/profile/my_slim_one/this_machine/usage.json")
+    assert usage["workload"] == "my_slim_one" and usage["complete"]
+    assert NOTHING_TO_DO in project.succeed("trimtab", "run", "-n", "profile")
+    planned = project.planned()
+    assert planned >= {"debloat_target", "verify_environment", "evaluate_experiment"}
+    assert "profile_workload" not in planned
     # What is trimtab's own is not copied, and what the project says of it holds.
     assert not (project.folder / "conf/debloat").exists()
     (project.folder / "conf/debloat").mkdir()
-    (project.folder / "conf/debloat/compact.yaml").write_text("name: compact\nsymbols: keep\n")
-    assert "debloat_target" in project.planned()
+    (project.folder / "conf/debloat/compact.yaml").write_text("name: compact\nmode: nonsense\n")
+    said = project.run("snakemake", "-n").stdout
+    assert "conf/debloat/compact.yaml: debloat.mode" in said
 
 
 def test_a_project_of_an_image_is_planned(beside: Path) -> None:

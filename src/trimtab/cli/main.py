@@ -22,7 +22,6 @@ def main() -> None:
     survive_truncation()
     try:
         check_working_folder()
-        supervise()
         _run()
     except Stopped as stopped:
         console.print(str(stopped), soft_wrap=True)
@@ -37,6 +36,7 @@ def main() -> None:
 def _run() -> None:
     completes = "_TRIMTAB_COMPLETE" in os.environ  # as Typer calls it, from the program's name
     if completes or {*VERBS, *GROUPS} & set(sys.argv[1:]):
+        supervise()
         from trimtab.cli.verbs import app  # takes a second
 
         app()

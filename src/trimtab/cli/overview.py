@@ -1,6 +1,5 @@
 """What `trimtab` says without a verb: which there are, its version. It imports none of them."""
 
-from importlib.metadata import version
 from typing import Annotated, Any
 
 import typer
@@ -38,6 +37,8 @@ GIVEN_ALWAYS: dict[str, Any] = {
 
 def _say_version(asked: bool) -> None:
     if asked:
+        from importlib.metadata import version  # not for help
+
         print(f"trimtab {version('trimtab')}")
         raise typer.Exit
 
@@ -55,8 +56,8 @@ def options_of_all(
 
 def overview() -> typer.Typer:
     """Return the command line with the names of its verbs, and their help's first lines."""
-    app = typer.Typer(**GIVEN_ALWAYS)
+    app = typer.Typer(**GIVEN_ALWAYS, rich_markup_mode=None)  # rich's takes as long as all else
     app.callback()(options_of_all)
     for name, said in {**VERBS, **GROUPS}.items():
-        app.command(name, help=said)(lambda: None)
+        app.command(name, help=said, short_help=said)(lambda: None)
     return app

@@ -10,6 +10,8 @@ from trimtab.places import PARTS
 
 _SNAKEFILE = """\
 # trimtab's own workflow, with what conf/ and params.yaml here say. Rules of your own follow.
+import os
+
 from trimtab.places import SNAKEFILE
 
 
@@ -27,7 +29,9 @@ use rule * from trimtab_workflow
 
 
 onsuccess:
-    print(f"report: results/evaluate/{trimtab_workflow.EXPERIMENT.name}/report.html")
+    report = f"results/evaluate/{trimtab_workflow.EXPERIMENT.name}/report.html"
+    if os.path.exists(report):
+        print(f"report: {report}")
 """
 _PROFILE = """\
 # Read by every `snakemake` that starts in this folder.

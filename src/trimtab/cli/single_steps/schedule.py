@@ -9,8 +9,8 @@ import typer
 from rich.table import Table
 
 from trimtab.cli.alone import alone_in
+from trimtab.cli.project.conf import configurations
 from trimtab.cli.terminal import Terminal, say_path
-from trimtab.config import Configurations
 from trimtab.config.groups.hardware import Hardware
 from trimtab.errors import UserError
 from trimtab.files import write_json
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 schedule = typer.Typer(help="Queues of real jobs.", no_args_is_help=True)
 console = Terminal(stderr=True)
 
-Conf = Annotated[Path, typer.Option(help="The folder of configurations.")]
+Conf = Annotated[
+    Path | None,
+    typer.Option(help="The folder of configurations; by default conf, before trimtab's own."),
+]
 Machine = Annotated[
     str, typer.Option("--hardware", help="The file in conf/hardware/ whose power model is used.")
 ]
@@ -47,7 +50,7 @@ def probe(
         Path | None, typer.Option(help="The YAML to write; by default conf/hardware/NAME.yaml.")
     ] = None,
     hardware: Machine = "this_machine",
-    conf: Conf = Path("conf"),
+    conf: Conf = None,
     models: Annotated[
         bool, typer.Option("--models", help="Time models, too: by them rooflines are corrected.")
     ] = False,
@@ -59,14 +62,14 @@ def probe(
 
     machine = _machine(conf, hardware)
     tasks = task if task is not None else [] if command else list(probing.NAMES)
-    timed = Configurations(conf).options("workload", model_times.WORKLOADS) if models else []
+    timed = configurations(conf).options("workload", model_times.WORKLOADS) if models else []
     with (
         console.status("probing: every task at every number of cores"),
         TemporaryDirectory(prefix="trimtab-probe-") as folder,
     ):
         document = probing.probe(
             name,
-            output or conf / "hardware" / f"{name}.yaml",
+            output or (conf or Path("conf")) / "hardware" / f"{name}.yaml",
             hardware=model_of(machine),
             tasks=tasks,
             commands={Path(command[0]).stem: command} if command else None,
@@ -90,7 +93,7 @@ def probe(
         for row in document["models"]:
             took.add_row(*map(str, row.values()))
         console.print(took)
-    say_path(output or conf / "hardware" / f"{name}.yaml")
+    say_path(output or (conf or Path("conf")) / "hardware" / f"{name}.yaml")
 
 
 @schedule.command()
@@ -101,7 +104,7 @@ def run(
     output: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("trimtab_queue"),
     slots: Annotated[int, typer.Option(min=1, help="On Spark: tasks that run at a time.")] = 2,
     hardware: Machine = "this_machine",
-    conf: Conf = Path("conf"),
+    conf: Conf = None,
 ) -> None:
     """Run the commands of QUEUE for real, one at a time, under a policy such as DiAS.
 
@@ -113,7 +116,7 @@ def run(
     from trimtab.policies.registry import build_policy
 
     given = read_queue(queue)
-    chosen = Configurations(conf).option("policy", policy)
+    chosen = configurations(conf).option("policy", policy)
     built = build_policy(chosen.kind, chosen.parameters, machine_facts(given.priorities))
     check_drives(built, chosen, given.priorities)
     if given.programs:
@@ -161,6 +164,6 @@ def _on_spark(queue: "QueueFile", policy: "Policy", slots: int) -> "JobOutcome":
         return run_programs(session, load_programs(session, queue), queue, policy)
 
 
-def _machine(conf: Path, name: str) -> Hardware:
-    machine: Hardware = Configurations(conf).option("hardware", name)
+def _machine(conf: Path | None, name: str) -> Hardware:
+    machine: Hardware = configurations(conf).option("hardware", name)
     return machine

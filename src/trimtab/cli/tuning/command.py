@@ -8,6 +8,7 @@ from rich.table import Table
 
 from trimtab.cli.alone import alone_in
 from trimtab.cli.claimed import claim
+from trimtab.cli.project.conf import configurations as configurations_of
 from trimtab.cli.terminal import Terminal, say_path
 from trimtab.cli.tuning.program import TunedProgram
 from trimtab.cli.tuning.told import Told
@@ -16,7 +17,6 @@ from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.objective import Objective
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
-from trimtab.places import CONF
 from trimtab.profiling.profile import model_of
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def tune(
     from trimtab.tuning.inference.emulation import device_of
     from trimtab.tuning.tune import Request
 
-    configurations = Configurations(conf or _conf())
+    configurations = configurations_of(conf)
     is_command = bool(parameter) or len(program) > 1
     if is_command:
         given = TunedProgram(
@@ -272,9 +272,3 @@ def _inference_hardware(configurations: Configurations, workload: Workload) -> H
 
 def _tuner_for(workload: Workload) -> str:
     return "pipetune" if workload.tuning and workload.tuning.system else "tpe"
-
-
-def _conf() -> Path:
-    """Return the folder of configurations here, or trimtab's own: others have a `conf`, too."""
-    here = Path("conf")
-    return here if (here / "tuner").is_dir() else CONF
