@@ -7,8 +7,8 @@ import experiment_files as files
 import pytest
 from typer.testing import CliRunner, Result
 
-from trimtab.cli.verbs import app
 from trimtab.cli.results.compare import Difference, differences, figures_in
+from trimtab.cli.verbs import app
 from trimtab.errors import UserError
 
 
