@@ -187,7 +187,7 @@ def test_no_folder_is_crowded() -> None:
 
 
 def test_every_module_is_reached() -> None:
-    """From a rule or its script, the command line, a benchmark, a YAML, or a page that documents it."""
+    """From a rule, its script, the command line, a benchmark, a YAML, or a page that documents it."""
     entries = {"trimtab.cli.main"}
     for folder in ("scripts", "benchmarks"):
         entries.update(*(ours(path) for path in (PROJECT / folder).glob("*.py")))
