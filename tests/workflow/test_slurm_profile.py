@@ -85,7 +85,7 @@ def test_resources_arrive_and_the_second_run_does_nothing(
     [job] = new_jobs(slurm, before)
     assert job["JobState"] == "COMPLETED"
     # Two cores by the hardware's YAML, 8 GiB by the workload's default, 4 runs of a minute and ten.
-    assert job["NumCPUs"] == "2" and "mem=8590M" in job["ReqTRES"]
+    assert job["NumCPUs"] == "2" and job["MinMemoryNode"] == "8590M"
     assert job["TimeLimit"] == "00:15:00"
     again = project.run(*SNAKEMAKE, "--", USAGE, **here)
     assert again.returncode == 0 and NOTHING_TO_DO in again.stdout, again.stdout
@@ -130,7 +130,7 @@ def test_a_job_that_is_ended_asks_for_more_and_fails_with_its_log_in_the_end(
             assert select.select([reader], [], [], 120)[0], f"attempt {attempt} has not begun"
             assert os.read(reader, 7) == b"started"
             job = new_jobs(slurm, before)[-1]
-            assert f"mem={attempt * 8590}M" in job["ReqTRES"]
+            assert job["MinMemoryNode"] == f"{attempt * 8590}M"
             assert job["TimeLimit"] == f"00:{attempt * 15}:00"
             if attempt == 2:
                 slurm.call(
