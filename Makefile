@@ -84,8 +84,9 @@ deps-spark: build/spark/.installed  ## Apache Spark, which jobs run on for real
 deps-data: build/data/packages/.installed  ## data sets that Debian's packages carry
 	scripts/deps_data.sh
 
-deps-slurm:  ## Slurm, which policies drive for real
+deps-slurm: .venv/.installed  ## Slurm, which policies drive for real, and Snakemake's plugin for it
 	scripts/deps_slurm.sh
+	$(BIN)/pip install --disable-pip-version-check -q snakemake-executor-plugin-slurm==2.8.0
 
 deps-postgresql: .venv/.installed  ## PostgreSQL and its driver, for journals of searches
 	scripts/deps_postgresql.sh
