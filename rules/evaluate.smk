@@ -82,6 +82,7 @@ rule evaluate_experiment:
             labels={"what": "report"},
         ),
         metrics=f"results/evaluate/{EXPERIMENT.name}/metrics.json",
+        outcome=f"results/evaluate/{EXPERIMENT.name}/outcome.json",
         tables=report(
             directory(f"results/evaluate/{EXPERIMENT.name}/tables"),
             patterns=["{table}.csv"],

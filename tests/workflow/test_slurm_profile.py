@@ -107,7 +107,8 @@ def test_a_job_that_is_ended_asks_for_more_and_fails_with_its_log_in_the_end(
     before = jobs_of(slurm)
     fifo = tmp_path / "started"
     os.mkfifo(fifo)
-    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    # To write too, so that no end of the first attempt is read in place of the second one's words.
+    reader = os.open(fifo, os.O_RDWR | os.O_NONBLOCK)
     snakemake = subprocess.Popen(
         [
             str(Path(sys.executable).parent / SNAKEMAKE[0]),
