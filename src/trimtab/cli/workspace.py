@@ -180,7 +180,7 @@ def debloat(
     ):
         debloating.write(on_progress)
         debloating.build(environment, ORIGINAL if settles else None)
-        with debloating.storing():
+        with debloating.beside_runs():
             settling = settle(debloating, environment, on_turn)
         debloating.deliver(environment)
         debloating.weigh(environment)

@@ -1,12 +1,12 @@
 """Debloat the shared libraries and files of a target for a set of workloads."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import pandas as pd
 
@@ -105,6 +105,7 @@ class Debloating:
         self._slimming = Slimming(stage.debloat, self._gpu, self._libraries, self._spans)
         self._written = self._written_files = False
         self._other_files: dict[str, OtherFiles] = {}
+        self._original_bytes: int | None = None  # compressed, once it was weighed
         self._built = {built}
         self._delivered = True  # as far as this knows of what was built before
         self._unloaded = self._find_unloaded()
@@ -251,22 +252,29 @@ class Debloating:
         self._delivered = source == delivered
 
     @contextmanager
-    def storing(self) -> Iterator[None]:
-        """Within the block the files that go by now are stored, where the stage has a store.
+    def beside_runs(self) -> Iterator[None]:
+        """Within the block the original is weighed, and files that go by now are stored, if at all.
 
-        Runs that nobody times leave processors idle, and `deliver` finds them stored. Files that
+        Runs that nobody times leave processors idle; `weigh` and `deliver` find it done. Files that
         stay after all are then stored too, which harms nobody.
         """
         source, removal = Source.of(self.stage.debloat), self._removal
-        if removal is None or source.kind != Fallback.STORE or source.store is None:
-            yield
-            return
-        tree, root, kept = removal.tree, self.target.root, removal.kept
-        removed = [path for path in tree.nodes if path not in kept]
         with ThreadPoolExecutor(1) as beside:
-            stored = beside.submit(store_removed_files, root, tree, removed, source.store)
+            tasks: list[Future[Any]] = []
+            if removal is not None and source.kind == Fallback.STORE and source.store is not None:
+                tree, root, kept = removal.tree, self.target.root, removal.kept
+                removed = [path for path in tree.nodes if path not in kept]
+                stored = beside.submit(store_removed_files, root, tree, removed, source.store)
+                tasks.append(stored)
+            tasks.append(beside.submit(self._weigh_original))
             yield
-            stored.result()
+            for task in tasks:
+                task.result()
+
+    def _weigh_original(self) -> int:
+        if self._original_bytes is None:
+            self._original_bytes = compressed_bytes(self.target.layout())
+        return self._original_bytes
 
     def deliver(self, environment: Path) -> None:
         """Make `environment` as the stage asks for it, unless the last build was just that.
@@ -281,6 +289,6 @@ class Debloating:
         CompressedEnvironment(
             target=self.stage.target,
             compression=COMPRESSION,
-            before_bytes=compressed_bytes(self.target.layout()),
+            before_bytes=self._weigh_original(),
             after_bytes=compressed_bytes(Layout.of_root(environment)),
         ).write(self.destination / "compressed.json")

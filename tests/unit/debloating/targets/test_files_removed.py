@@ -225,7 +225,7 @@ def test_what_settling_misses_stays(stage: DebloatStage, tmp_path: Path) -> None
         debloating.write()
         assert any(path.endswith(ours) for path in removed_paths(tmp_path))
         debloating.build(environment, ORIGINAL)
-        with debloating.storing():
+        with debloating.beside_runs():
             settle(debloating, environment)
         built = [environment.stat().st_ino]
         for _ in range(2):  # the second time there is nothing to do
