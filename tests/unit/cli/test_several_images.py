@@ -182,9 +182,10 @@ def test_the_workflows_script_makes_the_same(place: Path, fleet: Path, tmp_path:
     for name in COMMANDS:
         usages.append(tmp_path / f"{name}.json")
         shutil.copy(place / name / "usage.json", usages[-1])
-    stage = {"targets": {name: ["program"] for name in COMMANDS}}
+    stage = tmp_path / "stage.json"
+    stage.write_text(json.dumps({"targets": {name: ["program"] for name in COMMANDS}}))
     command = [
-        *(sys.executable, PROJECT / "scripts/share_images.py", "--config", json.dumps(stage)),
+        *(sys.executable, PROJECT / "scripts/share_images.py", "--config", stage),
         *("--manifests", *(place / name / "manifest.json" for name in COMMANDS)),
         *("--usages", *usages, "--output", tmp_path / "fleet"),
     ]

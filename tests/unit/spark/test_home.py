@@ -13,12 +13,12 @@ def test_the_folder_of_make_deps_spark_comes_first(
     launcher = tmp_path / "pyspark" / "bin" / "spark-class"
     launcher.parent.mkdir(parents=True)
     launcher.touch()
-    monkeypatch.setattr(home, "BUILD", tmp_path)
+    monkeypatch.setattr(home, "_BUILT", tmp_path)
     assert home.spark_home() == tmp_path / "pyspark"
 
 
 def test_without_spark_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(home, "BUILD", tmp_path)
+    monkeypatch.setattr(home, "_BUILT", tmp_path)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(UserError, match="make deps-spark"):
         home.spark_home()

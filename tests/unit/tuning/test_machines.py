@@ -79,9 +79,15 @@ def request(stage: stages.TuneStage) -> Request:
 
 def started(stage: stages.TuneStage, results: Path, machine: int) -> subprocess.Popen[str]:
     output = results / "machines" / f"seed_1_{machine}.json"
+    results.mkdir(parents=True, exist_ok=True)
+    configuration = results / f"stage_{machine}.json"
+    configuration.write_text(dump(stage))
     command = ["--seed", "1", "--machine", str(machine), "--output", str(output)]
     return subprocess.Popen(
-        [sys.executable, PROJECT / "scripts/tune_on_machine.py", "--config", dump(stage), *command],
+        [
+            *(sys.executable, PROJECT / "scripts/tune_on_machine.py"),
+            *("--config", configuration, *command),
+        ],
         stderr=subprocess.PIPE,
         text=True,
     )

@@ -13,6 +13,7 @@ from trimtab.evaluation.report.published import (
     places,
     published,
     titled,
+    without_places,
 )
 
 WORKLOADS = {
@@ -279,9 +280,12 @@ def test_the_overheads_follow_from_the_times() -> None:
 
 @pytest.mark.parametrize(("name", "place", "rows"), [(n, *of) for n, of in FIGURES.items()])
 def test_what_the_text_states_of_a_figure_names_it(name: str, place: str, rows: int) -> None:
-    assert len(published(name)) == rows
-    assert places(name) == place
-    assert titled("What it shows", name) == f"What it shows ({place})"
+    entries = published(name)
+    assert len(entries) == rows
+    whole = f"{place} of {entries[0].paper}"
+    assert places(name) == whole
+    assert titled("What it shows", name) == f"What it shows ({whole})"
+    assert without_places(titled("What it shows", name)) == ("What it shows", whole)
 
 
 def test_what_chapters_6_and_7_state_of_tuning_is_whole() -> None:
@@ -365,7 +369,7 @@ def test_the_same_table_of_two_papers_stands_beside_each_other(tmp_path: Path) -
         ("The title of two", "Table 2"),
     ]
     assert places("sizes", tmp_path) == "Table 1 of The title of one; Table 2 of The title of two"
-    assert places("times", tmp_path) == "Table 1"
+    assert places("times", tmp_path) == "Table 1 of The title of two"
 
 
 def with_values(**values: object) -> dict[str, Any]:

@@ -19,7 +19,9 @@ TRACES = {"slow": "original", "fast": "debloated"}
 
 def facts(folder: Path, trace: str, work_s: tuple[float, ...], workload: str = "w") -> TraceFacts:
     """A trace of three jobs of one workload, in the environment of TRACES."""
-    measured = MeasuredWorkload(workload, "desk", TRACES[trace], work_s, 1.0, 9, 9, 5.0, "modelled")
+    measured = MeasuredWorkload(
+        workload, "desk", TRACES[trace], work_s, 1.0, 9, 9, 5.0, "modelled", ()
+    )
     path = write_trace(
         folder / trace,
         trace=trace,
