@@ -73,6 +73,8 @@ wildcard_constraints:
     image="python|pytorch|pytorch_larger",  # another archive in build/images is somebody's own
 
 
+include: "rules/code.smk"
+include: "rules/resources.smk"
 include: "rules/common.smk"
 include: "rules/images.smk"
 include: "rules/profile.smk"

@@ -14,8 +14,7 @@ from typing import Any
 import pandas as pd
 from common import RESULTS, load, save
 
-from trimtab.evaluation.characterization.strategies import compare
-from trimtab.records.characterization.impact import NOT_SHOWN, impacts
+from trimtab.files import read_json
 from trimtab.records.parquet.files import read_table
 from trimtab.records.tables import CHARACTERIZATION_RUNS
 
@@ -27,7 +26,7 @@ EXPERIMENTS = {
     "characterization_standalone": "small_standalone",
 }
 _KEPT = RESULTS / "characterization"
-_BAR = ("train_s", "quality")  # joint tuning is to be as good in one of them
+_NAMED = {"engines": "engine", "workloads": "workload", "data_sets": "data", "methods": "method"}
 _MACHINE = "this_machine"
 _LONGEST_STEP_S = 180.0
 
@@ -45,7 +44,7 @@ def main() -> None:
         took = Path("results/benchmarks/characterize", EXPERIMENTS[name], f"{_MACHINE}.tsv")
         runs = read_table(place, CHARACTERIZATION_RUNS)
         last_s = float(pd.read_csv(took, sep="\t")["s"].iloc[0])  # since it went on, if it did
-        found[name] = figures_of(runs) | {"took_s": max(last_s, took_in_all_s(runs))}
+        found[name] = figures_of(name, runs) | {"took_s": max(last_s, took_in_all_s(runs))}
         _keep(name, place)
     save("characterization", {"experiments": found})
 
@@ -56,44 +55,16 @@ def took_in_all_s(runs: pd.DataFrame) -> float:
     return float(steps_s[steps_s <= _LONGEST_STEP_S].sum())
 
 
-def figures_of(runs: pd.DataFrame) -> dict[str, Any]:
-    """Return how much ran, our own share of the time, and what tuning both levels came to."""
+def figures_of(name: str, runs: pd.DataFrame) -> dict[str, Any]:
+    """Return what ran, and what the experiment's report says of it."""
+    said = read_json(Path("results/evaluate", name, "metrics.json"))["characterization"]
     complete = runs[runs["complete"].astype(bool)]
-    known = impacts(runs)
     return {
-        "engines": sorted(map(str, runs["engine"].unique())),
-        "runs": len(runs),
-        "failed": int(len(runs) - len(complete)),
         "repeats": int(runs["repeat"].max()) + 1,
-        "workloads": sorted(complete["workload"].unique()),
-        "data_sets": sorted(complete["data"].unique()),
-        "methods": sorted(complete["method"].unique()),
-        "own_s": float(complete["own_s"].sum()),
-        "wall_s": float(complete["wall_s"].sum()),
-        "impacts": len(known),
-        "impacts_not_shown": sum(one.word == NOT_SHOWN for one in known),
-        "joint": _joint(runs),
+        **{key: sorted(complete[column].unique()) for key, column in _NAMED.items()},
+        **{key: said[key] for key in ("runs", "failed", "own_pct", "impacts")},
+        "joint": said.get("joint", {"better_or_equal": 0, "shown": 0, "verdicts": {}}),
     }
-
-
-def _joint(runs: pd.DataFrame) -> dict[str, Any]:
-    """Return how joint tuning compares with the better single level, by workload and metric."""
-    verdicts: dict[str, dict[str, Any]] = {}
-    for name, own in runs.groupby("workload", sort=False):
-        compared = [one for metric in _BAR if (one := compare(own, metric)) is not None]
-        verdicts[str(name)] = {
-            one.metric: {
-                "budget": one.budget,
-                "against": one.single,
-                "change_pct": one.change_pct.median,
-                "low_pct": one.change_pct.low,
-                "high_pct": one.change_pct.high,
-                "verdict": one.verdict,
-            }
-            for one in compared
-            if one.verdict != NOT_SHOWN
-        }
-    return verdicts
 
 
 def _keep(name: str, runs: Path) -> None:

@@ -1,151 +1,15 @@
-import math
-import os
-import shlex
 from dataclasses import replace
 from pathlib import Path
 
 from trimtab.config import stages
 from trimtab.errors import UserError
-from trimtab.profiling.runs.from_workload import command_line
-from trimtab.sources import sources_of
 from trimtab.workflow.configured import configured
-from trimtab.workflow.read_files import changed_files
-
-# Every path that `code` has returned: files that are told by their number alone.
-OF_THE_PROJECT = set()
-
-
-def here(paths):
-    """Files of the checkout, which jobs have wherever they run: no objects of a bucket."""
-    return [local(path) for path in paths]
-
-
-def code(*patterns):
-    """The files matching `patterns` and the modules that they import, tracked by content.
-
-    Where trimtab is installed its native code is there as built, not as sources.
-    """
-    named = []
-    for pattern in patterns:
-        kind, _, rest = pattern.partition("/")
-        if kind == "src":
-            named += SOURCES.glob(rest)
-        elif kind == "native" and not (PARTS / "src").is_dir():
-            named += PARTS.glob("native/*")
-        else:
-            named += PARTS.glob(pattern)
-    files = [path for path in named if path.is_file()]
-    paths = [os.path.relpath(path) for path in sources_of(files, SOURCES)]
-    OF_THE_PROJECT.update(paths)
-    return here(paths)
-
-
-def python(script, as_the_user=False):
-    """How a shell runs a program of `scripts/`; `as_the_user` as in production."""
-    folder = shlex.quote(os.path.relpath(PARTS / "scripts"))
-    folder = folder.replace("{", "{{").replace("}", "}}")
-    before = f"{folder}/as_the_user.sh " if as_the_user else ""
-    return f"exec {before}python {folder}/{script}"
-
-
-def programs(wildcards):
-    """The files that a workload's command names, and the modules of ours that they import."""
-    workload = CONFIG.option("workload", wildcards.workload)
-    written = workload.output.path  # by every run, though the command names it
-    words = [word for word in command_line(workload) if word != written]
-    return named_programs(words, workload.workdir)
-
-
-def named_programs(words, folder="."):
-    """The files that a command names, and the modules of ours that they import."""
-    named = [Path(folder, word) for word in words]
-    files = [path for path in named if os.path.isfile(path)]
-    return here(os.path.relpath(path) for path in sources_of(files, SOURCES))
-
-
-def read_files(wildcards):
-    """A file that tells which files that a profile read are others now."""
-    cell = f"{wildcards.workload}/{wildcards.hardware}"
-    return here([changed_files(f"results/profile/{cell}", cell)])
-
-
-def gpus(wildcards):
-    """The GPUs that a run on a machine may use: all of them, as it has all of its cores."""
-    return CONFIG.option("hardware", wildcards.hardware).gpu_count
-
-
-def machine_of(wildcards):
-    """The machine that a job is for, by its YAML; one of a schedule runs on the first there is."""
-    names = [getattr(wildcards, "hardware", None), *EXPERIMENT.hardware]
-    given = next((name for name in names if name is not None), None)
-    return CONFIG.option("hardware", given) if given else CONFIG.root.hardware
-
-
-def every_core(wildcards):
-    """The threads of a job beside which nothing may run: on a cluster all of its machine's.
-
-    Here Snakemake lowers a large number to --cores.
-    """
-    return EVERY_CORE if workflow.local_exec else machine_of(wildcards).cores
-
-
-def growing(amount):
-    """Memory or time, of which every further attempt asks more: twice as much, then three times."""
-
-    def asked(wildcards, attempt):
-        return attempt * (amount(wildcards) if callable(amount) else amount)
-
-    return asked
-
-
-def memory_mb(workloads):
-    """Memory for the largest of these workloads, MB."""
-    return math.ceil(max(workload.memory_gib for workload in workloads) * 2**30 / 1e6)
-
-
-def memory_of_workload(wildcards):
-    """Memory for the runs of a workload, MB."""
-    return memory_mb([CONFIG.option("workload", wildcards.workload)])
-
-
-def memory_of_target(wildcards):
-    """Memory for the runs of a target's workloads and for the removal of code, MB."""
-    return max(4000, memory_mb(CONFIG.workloads(wildcards.target)))
-
-
-def longest_min(workloads, runs):
-    """Minutes until `runs` runs of each were ended for taking too long, and ten for the rest."""
-    return math.ceil(sum(workload.timeout_s for workload in workloads) * runs / 60) + 10
-
-
-def profiled_min(wildcards):
-    """The plain runs of `profile`, the traced ones and as many to compare them with, two more.
-
-    These two are one for eager loading and one for files.
-    """
-    runs = CONFIG.root.profiling.repeats + 2 * CONFIG.root.profiling.traced_runs + 2
-    return longest_min([CONFIG.option("workload", wildcards.workload)], runs)
-
-
-def settled_min(wildcards):
-    """The runs in the slim environment, all of which miss something; half an hour for the rest."""
-    runs = CONFIG.root.settle.clean_runs * (CONFIG.root.settle.rebuilds + 1)
-    return longest_min(CONFIG.workloads(wildcards.target), runs) + 20
 
 
 def learned(wildcards):
     """What `trimtab learn` found in the environment of a target, where it did."""
     path = f"results/debloat/{wildcards.target}/{wildcards.hardware}/learned.json"
     return [path] if Path(path).exists() else []
-
-
-def verified_min(wildcards):
-    """The runs in both environments, those for resident memory, one to find a crash, and of each
-    input that is held out one in the original and three in the slim environment."""
-    workloads = CONFIG.workloads(wildcards.target)
-    held_out = max(len(workload.held_out) for workload in workloads)
-    runs = 2 * (CONFIG.root.verify.repeats + 1) + 1 + 4 * held_out
-    return longest_min(workloads, runs)
 
 
 def profiles(file):

@@ -68,6 +68,17 @@ def test_a_project_of_an_image_is_planned(beside: Path) -> None:
     }  # fmt: skip
 
 
+def test_what_dvcs_stage_runs_around_the_workflow_is_there(beside: Path) -> None:
+    project = new(beside, "--", "environment/bin/python", "program.py", "--output", "m.json")
+    [stage] = yaml.safe_load((project.folder / "dvc.yaml").read_text())["stages"].values()
+    around = [command for command in stage["cmd"] if not command.startswith("snakemake")]
+    assert len(around) == len(stage["cmd"]) - 1
+    for command in around:
+        project.succeed("sh", "-c", command)
+    assert (project.folder / "results/evaluate").is_dir()
+    assert all((project.folder / path).exists() for path in stage["deps"])
+
+
 def test_nothing_that_is_there_is_changed(beside: Path) -> None:
     (beside / "mine").mkdir()
     (beside / "mine/.gitignore").write_text("own\n")

@@ -109,9 +109,9 @@ def workload_file(name: str, workload: Workload) -> str:
     return head + _yaml(said)
 
 
-def dvc(name: str) -> str:
+def dvc() -> str:
     """Return dvc.yaml: trimtab's own stage, run on this project."""
-    stage = yaml.safe_load((PARTS / "dvc.yaml").read_text().replace("quickstart", name))
+    stage = yaml.safe_load((PARTS / "dvc.yaml").read_text())
     stage["stages"]["pipeline"]["deps"] = ["Snakefile", "conf"]
     head = "# One stage around the workflow: DVC keeps what came out.\n"
     return head + yaml.safe_dump(stage, sort_keys=False)

@@ -52,7 +52,7 @@ def new(
         workload = options.workload(words, None)
     files = {
         **SHARED,
-        "dvc.yaml": dvc(name),
+        "dvc.yaml": dvc(),
         "params.yaml": parameters(name),
         f"conf/experiment/{name}.yaml": experiment(name, words or [image or ""]),
         f"conf/workload/{name}.yaml": workload_file(name, workload),

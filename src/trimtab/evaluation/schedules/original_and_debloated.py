@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from trimtab.evaluation.inputs.schedules import Cell, relative_pct
-from trimtab.evaluation.report.key_figures import Effect, KeyFigure, change, effect_of
+from trimtab.evaluation.report.key_figures import KeyFigure, change, effect_of
 from trimtab.evaluation.report.tables import shown
 from trimtab.evaluation.schedules.section import ScheduleSection
 from trimtab.records.trace_facts import TraceFacts
@@ -21,11 +21,11 @@ class OriginalAndDebloated(ScheduleSection):
         """Yield a card or two for each policy that both traces were played to."""
         for original, debloated in self._pairs():
             title = f"{original.trace} → {debloated.trace} on {original.cluster}"
-            noise = _noise(original, debloated)
+            remark = _said_of_work(debloated)
             for before in self._cells(original):
                 for after in self._cells(debloated):
                     if before.summary.policy == after.summary.policy:
-                        for card in _cards(before, after, noise):
+                        for card in _cards(before, after, remark):
                             yield title, card
 
     def _pairs(self) -> Iterator[tuple[TraceFacts, TraceFacts]]:
@@ -47,16 +47,13 @@ class OriginalAndDebloated(ScheduleSection):
         return [cell for cell in self.schedules.cells if cell.setting == setting]
 
 
-def _noise(original: TraceFacts, debloated: TraceFacts) -> bool:
-    """Return whether every class' service times in both environments overlap."""
-    return all(
-        min(before.work_s) <= max(after.work_s) and min(after.work_s) <= max(before.work_s)
-        for name, before in original.measured.items()
-        if before.work_s and (after := debloated.measured[name]).work_s
-    )
+def _said_of_work(debloated: TraceFacts) -> str:
+    """Return where the jobs' service times are, for they do not clearly differ; else nothing."""
+    same = all("work_s" in each.no_clear_change for each in debloated.measured.values())
+    return "; service times do not clearly differ and are the same in both" if same else ""
 
 
-def _cards(before: Cell, after: Cell, is_noise: bool) -> Iterator[KeyFigure]:
+def _cards(before: Cell, after: Cell, remark: str) -> Iterator[KeyFigure]:
     energies_j = (before.total_energy_j, after.total_energy_j)
     responses_s = (before.summary.all.response_mean_s, after.summary.all.response_mean_s)
     for what, unit, unit_size, (was, now) in (
@@ -67,9 +64,5 @@ def _cards(before: Cell, after: Cell, is_noise: bool) -> Iterator[KeyFigure]:
         if was is None or now is None or difference is None:
             continue
         label = f"{what}, debloated: {after.label}"
-        detail = f"{shown(was / unit_size, 2)} → {shown(now / unit_size, 2)} {unit}"
-        if is_noise:
-            detail += f" ({change(difference)}); the jobs' service times overlap"
-            yield KeyFigure(label, "no clear change", detail, Effect.UNCLEAR)
-        else:
-            yield KeyFigure(label, change(difference), detail, effect_of(difference))
+        detail = f"{shown(was / unit_size, 2)} → {shown(now / unit_size, 2)} {unit}{remark}"
+        yield KeyFigure(label, change(difference), detail, effect_of(difference))
