@@ -1,9 +1,11 @@
 """The hold-out check: inputs that were not profiled, in both environments, and what they miss."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 
+from trimtab.config.groups.output import Comparison, Output
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY, Behaviour
 from trimtab.debloating.misses import named
@@ -12,6 +14,7 @@ from trimtab.debloating.targets.base import Target
 from trimtab.debloating.verification.as_delivered import as_delivered
 from trimtab.errors import UserError
 from trimtab.profiling.meters.power_model import HardwareModel
+from trimtab.profiling.runs.comparable import changing_lines, check_steady
 from trimtab.profiling.runs.compare import compare_outputs
 from trimtab.profiling.runs.from_workload import command_line
 from trimtab.profiling.runs.measured import MeasuredRun
@@ -28,11 +31,43 @@ _BEHAVIOURS = (Behaviour.STRICT, Behaviour.REPORT, Behaviour.RESTORE)
 _MOST_TIMES, _LEAST_S = 10.0, 60.0
 
 
+@dataclass(frozen=True)
+class _Original:
+    """An input's `program` in the original environment, and the `run` that others have to equal."""
+
+    program: Program
+    run: MeasuredRun
+    run_again: Callable[[], MeasuredRun]
+
+    def equals(self, run: MeasuredRun) -> bool:
+        """Whether another run's output counts as equal, with what this input alone changes."""
+        return self._equals(run, self.program.output) or self._equals(run, self._own_comparison)
+
+    def _equals(self, run: MeasuredRun, comparison: Output) -> bool:
+        assert self.run.output and run.output  # both ended well
+        return compare_outputs(self.run.output, run.output, comparison) is None
+
+    @cached_property
+    def _own_comparison(self) -> Output:
+        """The workload's; where that leaves out lines that change, without this input's, too.
+
+        Which these are was found with another input. Raises UserError where two runs of the
+        original differ otherwise.
+        """
+        again, comparison = self.run_again(), self.program.output
+        if comparison.compare == Comparison.LINES and self.run.output and again.output:
+            own = changing_lines(self.run.output, again.output)
+            return replace(comparison, changing=[*comparison.changing, *own])
+        check_steady(self.program, self.run, again)
+        return comparison
+
+
 class HeldOutRuns:
     """Runs of the inputs that workloads hold out, in the original and in the `slim` environment.
 
-    Each runs once in the original, and in the slim one once under each behaviour of the fallback,
-    beginning with the environment as it was delivered. Logs are in `folder`.
+    Each runs once in the original, and again where another output raises doubts; in the slim one
+    once under each behaviour of the fallback, beginning with the environment as it was delivered.
+    Logs are in `folder`.
     """
 
     def __init__(self, target: Target, slim: Path, folder: Path, hardware: HardwareModel) -> None:
@@ -49,14 +84,19 @@ class HeldOutRuns:
     def _input(self, workload: Workload, name: str) -> HeldOutInput:
         folder = self.folder / workload.name / name
         program = self.target.program(workload, folder / "original")
-        original = self._measured(program, "original", folder)
-        if original.failure:
-            raise UserError(f"workload {workload.name}: held_out.{name}: {original.failure}")
-        limit_s = min(program.timeout_s, max(_LEAST_S, _MOST_TIMES * original.wall_s))
+
+        def run_original(repeat: int) -> MeasuredRun:
+            run = self._measured(program, "original", folder, repeat)
+            if run.failure:
+                raise UserError(f"workload {workload.name}: held_out.{name}: {run.failure}")
+            return run
+
+        original = _Original(program, run_original(0), partial(run_original, 1))
+        limit_s = min(program.timeout_s, max(_LEAST_S, _MOST_TIMES * original.run.wall_s))
         runs = []
         for behaviour in _BEHAVIOURS if self._has_fallback else (None,):
             slim = self.target.program(workload, folder / "slim", self.slim)
-            slim = replace(slim, timeout_s=limit_s, ends_with=original.exit_code)
+            slim = replace(slim, timeout_s=limit_s, ends_with=original.run.exit_code)
             with as_delivered(self.slim):
                 runs.append(self._slim_run(slim, behaviour, original, folder))
         return HeldOutInput(workload.name, name, command_line(workload), runs)
@@ -67,7 +107,7 @@ class HeldOutRuns:
         return any((self.slim / library).is_file() for library in libraries)
 
     def _slim_run(
-        self, program: Program, behaviour: Behaviour | None, original: MeasuredRun, folder: Path
+        self, program: Program, behaviour: Behaviour | None, original: _Original, folder: Path
     ) -> HeldOutRun:
         record = folder.absolute() / "records" / f"{behaviour or 'none'}.jsonl"
         make_way(record)
@@ -77,8 +117,8 @@ class HeldOutRuns:
         calls = named(read_removed_calls(record), self.target.root)
         files = read_missed_files(record)
         equal = None
-        if not run.failure and run.output and original.output:
-            equal = compare_outputs(original.output, run.output, program.output) is None
+        if not run.failure and run.output and original.run.output:
+            equal = original.equals(run)
         counted = sum(
             line.functions if isinstance(line, CallCount) else line.files
             for line in lines_of_record(record)
@@ -93,9 +133,15 @@ class HeldOutRuns:
             equal=equal,
         )
 
-    def _measured(self, program: Program, condition: str, folder: Path) -> MeasuredRun:
+    def _measured(
+        self, program: Program, condition: str, folder: Path, repeat: int = 0
+    ) -> MeasuredRun:
         return measure_run(
-            program, condition=condition, repeat=0, hardware=self.hardware, log_dir=folder / "logs"
+            program,
+            condition=condition,
+            repeat=repeat,
+            hardware=self.hardware,
+            log_dir=folder / "logs",
         )
 
 

@@ -11,6 +11,7 @@ from trimtab.config.fields import MistakeError
 from trimtab.config.groups.debloat import Debloat, Fallback, Files
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.held_out import HeldOut
+from trimtab.config.groups.output import Comparison, Output
 from trimtab.config.groups.workload import Workload
 from trimtab.config.root import Profiling, Verify
 from trimtab.config.stages import DebloatStage, ProfileStage, VerifyStage, dump
@@ -31,7 +32,7 @@ PAGES int used(int x) { return x * 3 + 1; }
 PAGES int unused(int x) { __asm__ volatile(".fill 65536, 1, 0x90"); return x + 2; }
 """
 PROGRAM = """
-import ctypes, os, sys
+import ctypes, os, sys, time
 name = sys.argv[2]
 if name == "pool":
     import multiprocessing
@@ -39,6 +40,7 @@ if name == "pool":
     with multiprocessing.Pool(2) as pool: print(pool.map(os.path.getsize, [data]))
 elif name == "fails": sys.exit(3)
 elif name == "where": print(sys.prefix)
+elif name == "times": print("7 passed in " + str(time.monotonic()) + "s"); print(sys.argv[1])
 else:
     library = ctypes.CDLL(os.path.join(sys.prefix, "lib", "libmine.so"))
     print(getattr(library, name)(int(sys.argv[1])))
@@ -118,6 +120,27 @@ def test_another_output_fails_and_says_which_input(folder: Path) -> None:
         verified(folder, where=named("where"))
     verdict = Verdict.read(folder / "results/failure/verify.json")
     assert verdict.problem and not verdict.passed and verdict.held_out[-1].name == "where"
+
+
+def test_lines_that_only_the_held_out_input_changes_are_found_by_running_it_twice(
+    folder: Path,
+) -> None:
+    """As pytest's last line, whose number of tests is another one."""
+    lines = Output(Comparison.LINES, changing=[r"^3 passed in \S+$"])
+    inputs = {"times": named("times"), "where": named("where")}
+    mine = replace(workload(folder, **inputs), output=lines)
+    manifest, results = folder / "manifest.json", folder / "results"
+    with pytest.raises(VerificationError, match="held-out input where, behaviour strict: another"):
+        verify_environment("mine", [mine], NO_POWER_MODEL, folder / "env", manifest, 1, results)
+    times, _ = Verdict.read(results / "failure/verify.json").held_out
+    assert [(run.behaviour, run.equal) for run in times.runs] == [
+        ("strict", True), ("report", True), ("restore", True),
+    ]  # fmt: skip
+
+
+def test_an_input_that_gives_another_output_each_time_is_told(folder: Path) -> None:
+    with pytest.raises(UserError, match=r"differs from run to run in the original"):
+        verified(folder, times=named("times"))
 
 
 def test_an_input_that_fails_in_the_original_is_the_users_mistake(folder: Path) -> None:
