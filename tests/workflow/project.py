@@ -28,11 +28,12 @@ class Project:
     folder: Path
 
     def run(self, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run a tool of this environment; standard error is in `stdout`."""
+        """Run a tool, of this environment where it has one; standard error is in `stdout`."""
+        found = tools()
         return subprocess.run(
-            [str(Path(sys.executable).parent / command[0]), *command[1:]],
+            [shutil.which(command[0], path=found["PATH"]) or command[0], *command[1:]],
             cwd=self.folder,
-            env={**tools(), **environment},
+            env={**found, **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
