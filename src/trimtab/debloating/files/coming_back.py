@@ -8,10 +8,10 @@ that libraries have (`native/fallback/store.h`).
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterator, Mapping
-from functools import partial
-from multiprocessing.pool import ThreadPool
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -43,8 +43,9 @@ _KINDS = {
     NodeKind.FOLDER: EntryKind.FOLDER,
 }
 _MAY_RUN = 0o111
+_Done = TypeVar("_Done")
 _WORKERS = min(8, len(os.sched_getaffinity(0)))
-_AT_ONCE = 64  # files that a worker takes; handing over one costs as much as reading a small one
+_LARGE_BYTES = 1 << 20  # from here on the work on a file is in C, beside which Python goes on
 
 
 def add_file_fallback(
@@ -100,31 +101,46 @@ def store_removed_files(original: Path, tree: Tree, removed: Collection[str], st
     `removed` are paths of `tree`, the folder `original`. Raises OSError as reading and writing do.
     """
     regular = (path for path in sorted(removed) if tree.nodes[path].kind is NodeKind.FILE)
-    places = [original / path[1:] for path in regular]
-    with ThreadPool(_WORKERS) as pool:
-        pool.map(lambda place: add_to_store(store, place, whole_digest_of(place)), places, _AT_ONCE)
+    _for_each(
+        lambda place: add_to_store(store, place, whole_digest_of(place)),
+        [original / path[1:] for path in regular],
+    )
+
+
+def _for_each(do: Callable[[Path], _Done], places: Sequence[Path]) -> list[_Done]:
+    """Return what `do` returns of each file: of small ones in one thread, of large ones in several.
+
+    Several threads that open, read and write small files wait for each other in Python more than
+    for the files: two take longer than one.
+    """
+    large = {place for place in places if place.stat().st_size >= _LARGE_BYTES}
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        waiting = {place: pool.submit(do, place) for place in large}
+        done = {place: do(place) for place in places if place not in large}
+        return [waiting[place].result() if place in large else done[place] for place in places]
 
 
 def _contents(
     ours: HeldFolder, original: Path, paths: list[str], source: Source
-) -> Iterator[LibraryDigests]:
-    """Store the contents of files where `source` wants them, each once; yield their digests."""
+) -> list[LibraryDigests]:
+    """Store the contents of files where `source` wants them, each once; return their digests."""
     places = [original / path[1:] for path in paths]
-    with ThreadPool(_WORKERS) as pool:
-        digests = pool.map(whole_digest_of, places, _AT_ONCE)  # an environment built again has them
-        pairs = sorted(zip(places, digests, strict=True), key=lambda pair: _is_public(pair[0]))
-        once = {of.sha256: (place, of) for place, of in pairs}  # a public one, if any is
-        if source.kind == Fallback.PACKED:
-            with ours.folder(_STORE, make=True) as store:
+    digests = _for_each(whole_digest_of, places)  # an environment built again has them
+    pairs = sorted(zip(places, digests, strict=True), key=lambda pair: _is_public(pair[0]))
+    of_content = {of.sha256: (place, of) for place, of in pairs}  # a public one, if any is
+    once = dict(of_content.values())
+    if source.kind == Fallback.PACKED:
+        with ours.folder(_STORE, make=True) as store:
 
-                def pack(item: tuple[Path, LibraryDigests]) -> None:
-                    whole = np.ones(-(-item[1].size_bytes // CHUNK_BYTES), bool)
-                    pack_into(store, *item, whole, 0o644 if _is_public(item[0]) else 0o600)
+            def pack(place: Path) -> None:
+                whole = np.ones(-(-once[place].size_bytes // CHUNK_BYTES), bool)
+                mode = 0o644 if _is_public(place) else 0o600
+                pack_into(store, place, once[place], whole, mode)
 
-                pool.map(pack, once.values(), _AT_ONCE)
-        elif source.kind == Fallback.STORE and source.store is not None:
-            pool.starmap(partial(add_to_store, source.store), once.values(), _AT_ONCE)
-    yield from digests
+            _for_each(pack, list(once))
+    elif source.kind == Fallback.STORE and (store_folder := source.store) is not None:
+        _for_each(lambda place: add_to_store(store_folder, place, once[place]), list(once))
+    return digests
 
 
 def _is_public(path: Path) -> bool:
