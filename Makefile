@@ -43,7 +43,8 @@ bench: all  ## speed and memory, side by side
 	set -e; for part in tracing libraries fallback fallback_files outputs debloat workflow readme; do $(BIN)/python benchmarks/$$part.py; done
 
 bench-images: all  ## images of ordinary software made slim (root, deps-docker)
-	$(BIN)/python benchmarks/images/run.py && $(BIN)/python benchmarks/readme.py
+	$(BIN)/python benchmarks/images/run.py && $(BIN)/python benchmarks/images/making.py \
+	  && $(BIN)/python benchmarks/readme.py
 
 bench-starts: all  ## images from their pull to the first output (root, deps-docker)
 	$(BIN)/python benchmarks/images/cold_start.py && $(BIN)/python benchmarks/readme.py
