@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ import typer
 
 from trimtab.cli import program_options as given
 from trimtab.cli.project.files import SHARED, dvc, experiment, parameters, workload_file
-from trimtab.cli.terminal import Terminal, say_path
+from trimtab.cli.speaking.speaker import speaker
 from trimtab.cli.workspace import find_interpreter, find_program
 from trimtab.config.groups.output import Comparison
 from trimtab.config.groups.workload import TargetConfig, Workload
@@ -64,9 +65,13 @@ def new(
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as temporary:
             temporary.write_text(text)
-    console = Terminal(stderr=True)
-    console.print(f"look at conf/workload/{name}.yaml, then: cd {folder} && trimtab run")
-    say_path(folder)
+    speaker.notes.print(
+        f"look at {folder}/conf/workload/{name}.yaml, then: cd {shlex.quote(str(folder))} &&"
+        " trimtab run",
+        soft_wrap=True,
+    )
+    speaker.path(folder)
+    speaker.result({"folder": folder, "name": name, "files": [folder / file for file in files]})
 
 
 def _of_environment(
