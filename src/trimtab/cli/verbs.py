@@ -154,7 +154,10 @@ def debloat(
     elif gpu == Gpu.ARCHITECTURE and (python or target):
         workspace.list_libraries(folder, python, target or TargetConfig())
     else:
-        raise UserError("give the program after --, or --gpu architecture and --python or --target")
+        raise UserError(
+            "give the program after --, as in `trimtab debloat -- python program.py`; or"
+            " --gpu architecture and --python or --target"
+        )
     with speaker.bars("making and settling the slim environment") as progress:
         task = progress.add_task("libraries", total=None)
         settling = workspace.debloat(
@@ -235,7 +238,7 @@ def verify(
     speaker.notes.print("equal output in every run", style="green")
     if verified.risk is not None:
         clean = f"{verified.clean_runs} of {verified.slim_runs} runs missed nothing"
-        speaker.notes.print(f"{clean}; {risk_in_words(verified.risk)}")
+        speaker.notes.print(f"{clean}; {risk_in_words(verified.risk)}", soft_wrap=True)
     if verdict.machine and verdict.machine.busy:
         said = f"the machine was busy: {verdict.machine.busy}; measure again when it is idle"
         speaker.notes.print(said, style="yellow", soft_wrap=True)

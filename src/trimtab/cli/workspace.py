@@ -76,6 +76,13 @@ def find_program(name: str, python: Path | None) -> str | None:
     return shutil.which(name, path=beside + path)
 
 
+def no_such_program(name: str) -> str:
+    """Return that there is no program of that name, also where there is a script."""
+    if Path(name).suffix == ".py" and Path(name).is_file():
+        return f"{name}: a script, which cannot be run by itself: expected `python {name}`"
+    return f"{name}: no such program"
+
+
 def trace(
     folder: Path,
     command: list[str],
@@ -92,7 +99,7 @@ def trace(
     """
     target, python = options.target or TargetConfig(), options.python
     if not target.is_root and not find_program(command[0], python):
-        raise UserError(f"{command[0]}: no such program; give the command as you run it, after --")
+        raise UserError(f"{no_such_program(command[0])}; give the command as you run it, after --")
     interpreter = python or (None if target.is_root else find_interpreter(command))
     if interpreter is None and target.location is None:
         raise UserError(

@@ -3,8 +3,12 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from trimtab.cli.documents import TracedProgram
+from trimtab.cli.workspace import trace
 from trimtab.config.groups.workload import Workload
+from trimtab.errors import UserError
 
 WORDS = ("python", "", os.fsdecode(b"caf\xe9"), r"\xff", "\\\\", "a\nb", "\x1b[1m")
 
@@ -15,3 +19,14 @@ def test_texts_are_read_as_they_were_written(tmp_path: Path) -> None:
     TracedProgram(workload=workload).write(tmp_path / "workload.json")
     assert TracedProgram.read(tmp_path / "workload.json").workload == workload
     (tmp_path / "workload.json").read_bytes().decode("utf-8", "strict")
+
+
+def test_a_script_that_is_no_program_is_told_how_it_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").touch()
+    with pytest.raises(UserError, match=r"mine\.py: a script, .* `python mine\.py`"):
+        trace(tmp_path / "w", ["mine.py"])
+    with pytest.raises(UserError, match=r"other\.py: no such program"):
+        trace(tmp_path / "w", ["other.py"])

@@ -12,7 +12,7 @@ import typer
 from trimtab.cli import program_options as given
 from trimtab.cli.project.files import SHARED, dvc, experiment, parameters, workload_file
 from trimtab.cli.speaking.speaker import speaker
-from trimtab.cli.workspace import find_interpreter, find_program
+from trimtab.cli.workspace import find_interpreter, find_program, no_such_program
 from trimtab.config.groups.output import Comparison
 from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.errors import UserError
@@ -84,7 +84,7 @@ def _of_environment(
 ) -> Workload:
     """Return the workload of a program in a Python environment; its paths start at `folder`."""
     if not command or not find_program(command[0], python):
-        what = f"{command[0]}: no such program; " if command else ""
+        what = f"{no_such_program(command[0])}; " if command else ""
         raise UserError(f"{what}{_NO_PROGRAM}")
     interpreter = python or find_interpreter(command)
     if interpreter is None:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from trimtab.cli.results.environment_table import environment_table, suggestions_in_words
 from trimtab.cli.speaking.speaker import speaker
+from trimtab.cli.steps import WORKSPACE
 from trimtab.errors import UserError, visible
 from trimtab.evaluation.outcome.document import EnvironmentOutcome, Outcome, mb
 from trimtab.evaluation.outcome.read import outcome_in
@@ -22,13 +23,13 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-z]*)")
 
 def check(
     results: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
             metavar="RESULT...",
             help="A workspace of `trimtab debloat`, results/debloat/TARGET/HARDWARE or"
-            " results/evaluate/EXPERIMENT.",
+            " results/evaluate/EXPERIMENT; by default the workspace here.",
         ),
-    ],
+    ] = None,
     max_size: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Of the whole on disk, such as 400MB.")
     ] = None,
@@ -47,7 +48,7 @@ def check(
             ("--max-compressed-size", max_compressed_size),
         )
     )
-    outcomes = [outcome_in(folder) for folder in results]
+    outcomes = [outcome_in(folder) for folder in results or [WORKSPACE]]
     problems = [
         problem
         for outcome in outcomes
