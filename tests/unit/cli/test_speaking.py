@@ -21,6 +21,7 @@ from trimtab.cli.overview import overview
 from trimtab.cli.speaking.speaker import speaker
 from trimtab.cli.speaking.verbs import Verbs
 from trimtab.cli.verbs import app
+from trimtab.debloating.verification.verify import VerificationError
 from trimtab.errors import TrimtabError, UserError
 from trimtab.evaluation.outcome.document import Outcome
 from trimtab.profiling.runs.root import Root
@@ -248,6 +249,24 @@ def test_verbose_names_commands_and_files_and_how_long_it_took(
         assert f"own/w/{name}\n" in err
     assert ".partial" not in err
     assert "making and settling the slim environment: took " in err
+
+
+def test_a_verification_that_fails_has_its_verdict(
+    place: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Of a program that says where it lies, which is elsewhere in the slim environment."""
+    shutil.copytree(place / "program", tmp_path / "program")
+    link = ["-L", tmp_path / "program/lib", "-lparts", "-Wl,-rpath,$ORIGIN/../lib"]
+    command = ["gcc", "-x", "c", "-", "-o", tmp_path / "program/bin/program", "-x", "none", *link]
+    source = PROGRAM.replace("{ ", "{ puts(words[0]); ").replace("()", "(int n, char **words)")
+    subprocess.run(command, input=source, text=True, check=True)
+    workspace = ("--workspace", tmp_path / "w")
+    trimtab("debloat", *workspace, *of_program(tmp_path, *ONCE))
+    capfd.readouterr()
+    with pytest.raises(VerificationError):
+        trimtab("verify", *workspace, "--repeats", 1, "--json", "-q")
+    written = capfd.readouterr()
+    assert written.err == "" and not Verdict.model_validate_json(written.out).passed
 
 
 # A small command line of its own, for what no verb of trimtab's does to order.
