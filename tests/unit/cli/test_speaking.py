@@ -18,6 +18,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from trimtab.cli.overview import overview
+from trimtab.cli.speaking.events import told_to
 from trimtab.cli.speaking.speaker import speaker
 from trimtab.cli.speaking.verbs import Verbs
 from trimtab.cli.verbs import app
@@ -249,6 +250,20 @@ def test_verbose_names_commands_and_files_and_how_long_it_took(
         assert f"own/w/{name}\n" in err
     assert ".partial" not in err
     assert "making and settling the slim environment: took " in err
+
+
+def test_a_command_is_told_as_it_can_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LIST", "a b:$c")
+    set_here = {"LIST": "/x y:a b:$c", "NEW": "it's $new", "PATH": os.environ["PATH"]}
+    show = [sys.executable, "-c", "import os; print(os.environ['LIST'], os.environ['NEW'])"]
+    told: list[str] = []
+    with told_to(told.append):
+        ran = subprocess.run(show, env={**os.environ, **set_here}, capture_output=True, check=True)
+    (line,) = told
+    assert "PATH=" not in line and line.startswith("started ")
+    typed = ["/bin/sh", "-c", line.removeprefix("started ")]
+    again = subprocess.run(typed, capture_output=True, check=True)
+    assert again.stdout == ran.stdout == b"/x y:a b:$c it's $new\n"
 
 
 def test_a_verification_that_fails_has_its_verdict(

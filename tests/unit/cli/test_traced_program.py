@@ -1,12 +1,13 @@
 """What a workspace keeps of a program: any argument and any path is read as it was written."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from trimtab.cli.documents import TracedProgram
-from trimtab.cli.workspace import trace
+from trimtab.cli.workspace import find_interpreter, trace
 from trimtab.config.groups.workload import Workload
 from trimtab.errors import UserError
 
@@ -30,3 +31,18 @@ def test_a_script_that_is_no_program_is_told_how_it_is_run(
         trace(tmp_path / "w", ["mine.py"])
     with pytest.raises(UserError, match=r"other\.py: no such program"):
         trace(tmp_path / "w", ["other.py"])
+
+
+def test_a_script_that_starts_an_interpreter_stands_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As pyenv's do, which are first in PATH."""
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    shim, script = tmp_path / "python3", tmp_path / "mine"
+    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    script.write_text("#!/usr/bin/env python3\n")
+    for path in (shim, script):
+        path.chmod(0o755)
+    assert find_interpreter(["python3"]) == find_interpreter(["mine"]) == Path(sys.executable)
+    shim.write_text("#!/bin/sh\nexit 1\n")
+    assert find_interpreter(["python3"]) == shim

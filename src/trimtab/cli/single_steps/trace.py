@@ -39,15 +39,18 @@ def trace(
     usage = traced(folder, command, program, runs)
     used = sum(library.functions_used for library in usage.libraries)
     total = sum(library.functions_total for library in usage.libraries)
+    processes = len(usage.processes)
     speaker.notes.print(
-        f"{len(usage.libraries)} libraries, {used:,} of {total:,} functions,"
-        f" {len(usage.files)} files used by {len(usage.processes)} processes"
+        f"{len(usage.libraries)} libraries, {used:,} of {total:,} functions, {len(usage.files)}"
+        f" files used by {processes} process{'' if processes == 1 else 'es'}",
+        soft_wrap=True,
     )
     if usage.kernels_traced:
         kernels = {name for module in usage.modules for name in module.kernels}
         speaker.notes.print(f"{len(kernels):,} kernels of {len(usage.modules)} GPU modules used")
     elif usage.kernels_not_traced_because:
-        speaker.notes.print(f"kernels not traced: {usage.kernels_not_traced_because}")
+        why = usage.kernels_not_traced_because
+        speaker.notes.print(f"kernels not traced: {why}", soft_wrap=True)
     for reason in usage.incomplete_because:
         speaker.notes.print(Text("incomplete:", "bold red"), reason, soft_wrap=True)
     speaker.path(folder / "usage.json")
