@@ -46,6 +46,11 @@ def remove_partial(folder: Path) -> None:
         remove_tree(path)
 
 
+def is_partial(path: Path) -> bool:
+    """Return whether a path is that of a file or a folder which is not whole yet."""
+    return path.name.startswith(_TEMPORARY) and path.name.endswith(_PARTIAL)
+
+
 def remove_tree(path: Path) -> None:
     """Remove a folder of ours, also one with read-only folders, if it is there.
 

@@ -5,11 +5,15 @@ import platform
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from rich.table import Table
+from rich.text import Text
+
 from trimtab.binaries.rewriting.companion import linker_is_sound
+from trimtab.cli.speaking.speaker import speaker
 from trimtab.images.sif.squashfs import missing_programs
 from trimtab.places import IS_CHECKOUT, NATIVE, OPTIONAL_PARTS
 from trimtab.profiling.meters.hardware_counters import HardwareCounters
@@ -131,6 +135,19 @@ def missing(part: str) -> str:
         for name, look, advice in _PARTS
         if name == part
     )
+
+
+def doctor() -> None:
+    """Say what this machine lacks, what that costs, and how to get it."""
+    findings = examine()
+    table = Table("part", "state", "what to do")
+    for finding in findings:
+        state = Text("there", "green") if finding.present else Text("missing", "yellow")
+        if not (finding.present and speaker.quiet):
+            table.add_row(finding.part, state, finding.advice)
+    if table.row_count:
+        speaker.answer(table)
+    speaker.result({"findings": [asdict(finding) for finding in findings]})
 
 
 def examine() -> list[Finding]:

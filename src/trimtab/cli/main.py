@@ -6,7 +6,8 @@ import sys
 from rich.text import Text
 
 from trimtab.cli.overview import GROUPS, VERBS, overview
-from trimtab.cli.terminal import Terminal, prints_any_name
+from trimtab.cli.speaking.speaker import speaker
+from trimtab.cli.speaking.terminal import prints_any_name
 from trimtab.errors import Stopped, check_working_folder, exit_code_of, in_words
 from trimtab.native import survive_truncation
 from trimtab.supervision import supervise
@@ -17,19 +18,18 @@ def main() -> None:
 
     Stopped by a signal it exits with 128 and its number, as 130 after Ctrl-C.
     """
-    console = Terminal(stderr=True)
     prints_any_name()
     survive_truncation()
     try:
         check_working_folder()
         _run()
     except Stopped as stopped:
-        console.print(str(stopped), soft_wrap=True)
+        speaker.problems.print(str(stopped), soft_wrap=True)
         sys.exit(stopped.exit_code)
     except Exception as error:
         if (words := in_words(error)) is None:
             raise
-        console.print(Text("error:", "bold red"), words, soft_wrap=True)
+        speaker.problems.print(Text("error:", "bold red"), words, soft_wrap=True)
         sys.exit(exit_code_of(error))
 
 

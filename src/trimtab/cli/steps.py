@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import Progress
 from rich.text import Text
 
 from trimtab.cli import program_options, workspace
-from trimtab.cli.terminal import Terminal
+from trimtab.cli.speaking.speaker import speaker
 from trimtab.config.fields import MistakeError
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.validate import checked
@@ -21,30 +21,18 @@ WORKSPACE = Path("trimtab_workspace")
 WorkspaceOption = Annotated[
     Path, typer.Option("--workspace", help="Where the results of all steps are kept.")
 ]
-console = Terminal(stderr=True)
-
-
-def progress_bars() -> Progress:
-    """Return what shows how far a step is."""
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=console,
-    )
 
 
 def traced(
     folder: Path, command: list[str], program: program_options.ProgramOptions, runs: int
 ) -> Usage:
     """Trace a program into the workspace `folder` and tell what was noted; see workspace.trace."""
-    with console.status(f"{runs + 2} runs of the program: two as it is, the others traced"):
+    with speaker.step(f"{runs + 2} runs of the program: two as it is, the others traced"):
         usage = workspace.trace(folder, command, program, runs)
     for note in usage.notes:
-        console.print(Text("note:", "bold"), note, soft_wrap=True)
+        speaker.notes.print(Text("note:", "bold"), note, soft_wrap=True)
     for saturation in usage.saturation:
-        console.print(str(saturation), soft_wrap=True)
+        speaker.notes.print(str(saturation), soft_wrap=True)
     return usage
 
 

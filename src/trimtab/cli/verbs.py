@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from trimtab.cli import program_options as given
@@ -29,7 +28,7 @@ from trimtab.cli.debloat_options import (
     SymbolsOption,
     UnloadedOption,
 )
-from trimtab.cli.doctor import examine
+from trimtab.cli.doctor import doctor
 from trimtab.cli.image.command import image
 from trimtab.cli.overview import GIVEN_ALWAYS, options_of_all
 from trimtab.cli.project.new import new
@@ -40,15 +39,9 @@ from trimtab.cli.single_steps import schedule as queue_cli
 from trimtab.cli.single_steps.learning import SlimFolder
 from trimtab.cli.single_steps.spans import locate, reconstruct
 from trimtab.cli.single_steps.trace import trace
-from trimtab.cli.steps import (
-    WORKSPACE,
-    WorkspaceOption,
-    console,
-    debloat_options,
-    progress_bars,
-    settling_bar,
-    traced,
-)
+from trimtab.cli.speaking.speaker import speaker
+from trimtab.cli.speaking.verbs import Verbs
+from trimtab.cli.steps import WORKSPACE, WorkspaceOption, debloat_options, settling_bar, traced
 from trimtab.cli.summary import (
     held_out_table,
     missed_in_words,
@@ -56,7 +49,6 @@ from trimtab.cli.summary import (
     scanners_in_words,
     summary_of,
 )
-from trimtab.cli.terminal import Terminal, say_path
 from trimtab.cli.tuning.command import tune
 from trimtab.cli.words import risk_in_words
 from trimtab.config.groups.debloat import (
@@ -72,10 +64,12 @@ from trimtab.config.groups.debloat import (
     Unloaded,
 )
 from trimtab.config.groups.workload import TargetConfig
+from trimtab.debloating.verification.verify import VerificationError
 from trimtab.errors import UserError, visible
+from trimtab.evaluation.outcome.read import outcome_in
 from trimtab.records.verdict import Verdict
 
-app = typer.Typer(**GIVEN_ALWAYS)
+app = Verbs(**GIVEN_ALWAYS)
 app.callback()(options_of_all)
 app.add_typer(queue_cli.schedule, name="schedule")
 app.add_typer(image, name="image")
@@ -88,6 +82,7 @@ app.command()(tune)
 app.command()(trace)
 app.command()(locate)
 app.command()(reconstruct)
+app.command()(doctor)
 
 
 MaybeCommand = Annotated[
@@ -159,8 +154,11 @@ def debloat(
     elif gpu == Gpu.ARCHITECTURE and (python or target):
         workspace.list_libraries(folder, python, target or TargetConfig())
     else:
-        raise UserError("give the program after --, or --gpu architecture and --python or --target")
-    with progress_bars() as progress:
+        raise UserError(
+            "give the program after --, as in `trimtab debloat -- python program.py`; or"
+            " --gpu architecture and --python or --target"
+        )
+    with speaker.bars("making and settling the slim environment") as progress:
         task = progress.add_task("libraries", total=None)
         settling = workspace.debloat(
             folder,
@@ -171,13 +169,14 @@ def debloat(
             settling_bar(progress, settle),
         )
     if mode == Mode.PUNCH and fallback != Fallback.NONE:
-        console.print("no fallback with mode punch: a call into removed code is a crash")
+        speaker.notes.print("no fallback with mode punch: a call into removed code is a crash")
     for part in summary_of(folder, settling):
-        console.print(part, soft_wrap=isinstance(part, str))
+        speaker.notes.print(part, soft_wrap=isinstance(part, str))
     if (removed := removed_files_in(folder)) is not None:
-        console.print(removed)
-        console.print(scanners_in_words(folder, package_database), soft_wrap=True)
-    say_path(folder / "env")
+        speaker.notes.print(removed)
+        speaker.notes.print(scanners_in_words(folder, package_database), soft_wrap=True)
+    speaker.path(folder / "env")
+    speaker.result(outcome_in(folder).to_json())
 
 
 @app.command()
@@ -197,17 +196,19 @@ def learn(
     """
     slim = SlimFolder(folder)
     if record:
-        with console.status("making the environment again"):
+        with speaker.step("making the environment again"):
             missed = slim.learn_from_record(record)
     else:
-        with progress_bars() as progress:
+        with speaker.bars("running it in the slim environment") as progress:
             missed = slim.learn_from_runs(repeats, settling_bar(progress, repeats))
-    console.print(
+    speaker.notes.print(
         f"{missed:,} removed pieces were missed" + (": kept from now on" if missed else "")
     )
     if missed and not slim.is_workspace:
-        console.print("run the workflow again to have them: `snakemake --cores all debloat`")
-    say_path(slim.environment if slim.is_workspace else slim.learned)
+        speaker.notes.print("run the workflow again to have them: `snakemake --cores all debloat`")
+    changed = slim.environment if slim.is_workspace else slim.learned
+    speaker.path(changed)
+    speaker.result({"missed": missed, "learned": slim.learned, "changed": changed})
 
 
 @app.command()
@@ -226,32 +227,27 @@ def verify(
 ) -> None:
     """Run the debloated program again in both environments and compare what it does."""
     commands = [given.words("--held-out", text) for text in held_out or []]
-    with console.status(f"{repeats} runs in each environment"):
-        path = workspace.verify(folder, repeats, commands)
+    try:
+        with speaker.step(f"{repeats} runs in each environment"):
+            path = workspace.verify(folder, repeats, commands)
+    except VerificationError:
+        speaker.result(Verdict.read(folder / "failure/verify.json").to_json())
+        raise
     verdict = Verdict.read(path)
     [verified] = verdict.workloads
-    console.print("equal output in every run", style="green")
+    speaker.notes.print("equal output in every run", style="green")
     if verified.risk is not None:
         clean = f"{verified.clean_runs} of {verified.slim_runs} runs missed nothing"
-        console.print(f"{clean}; {risk_in_words(verified.risk)}")
+        speaker.notes.print(f"{clean}; {risk_in_words(verified.risk)}", soft_wrap=True)
     if verdict.machine and verdict.machine.busy:
         said = f"the machine was busy: {verdict.machine.busy}; measure again when it is idle"
-        console.print(said, style="yellow", soft_wrap=True)
+        speaker.notes.print(said, style="yellow", soft_wrap=True)
     if missed := verdict.missed_files:
-        console.print(f"{len(missed):,} removed files were looked for:", missed[0], soft_wrap=True)
+        said = f"{len(missed):,} removed files were looked for: {missed[0]}"
+        speaker.notes.print(said, soft_wrap=True)
     if verdict.held_out:
-        console.print(held_out_table(verdict.held_out))
+        speaker.notes.print(held_out_table(verdict.held_out))
         for words in missed_in_words(verdict.held_out):
-            console.print(Text(visible(words)), soft_wrap=True)
-    say_path(path)
-
-
-@app.command()
-def doctor() -> None:
-    """Say what this machine lacks, what that costs, and how to get it."""
-    table = Table("part", "state", "what to do")
-    findings = examine()
-    for finding in findings:
-        state = Text("there", "green") if finding.present else Text("missing", "yellow")
-        table.add_row(finding.part, state, finding.advice)
-    Terminal().print(table)
+            speaker.notes.print(Text(visible(words)), soft_wrap=True)
+    speaker.path(path)
+    speaker.result(verdict.to_json())

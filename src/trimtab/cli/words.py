@@ -11,10 +11,12 @@ def settling_in_words(settling: Settling) -> str:
     if not runs:
         return state
     risk = risk_in_words(SlimHistory(settling).risk_of(settling.runs[0].workload))
-    return f"{state}: {runs} runs, {missed:,} removed pieces missed and kept; {risk}"
+    pieces = f"{missed:,} removed pieces missed and kept"
+    return f"{state}: {runs} run{'' if runs == 1 else 's'}, {pieces}; {risk}"
 
 
 def risk_in_words(risk: Risk) -> str:
     """Return how probable it is that the next run misses something."""
     estimate = "unknown" if risk.estimate is None else f"{risk.estimate:.0%}"
-    return f"the next run misses something with {estimate} (at most {risk.bound:.0%}, 95 % sure)"
+    bound = f"at most {risk.bound:.0%}, 95 % sure"
+    return f"risk that the next run misses something: {estimate} ({bound})"

@@ -3,6 +3,7 @@
 import os
 import shutil
 import stat
+import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -56,17 +57,33 @@ def find_interpreter(command: list[str]) -> Path | None:
     if program is None:
         return None
     if Path(program).name.startswith("python"):
-        return Path(os.path.abspath(program))
+        return _started_by(program)
     with open_regular(Path(program)) as file:
         first = file.readline(4096)
     words = first[2:].decode(errors="replace").split() if first.startswith(b"#!") else []
     for word in words:
         named = shutil.which(word) if Path(word).name.startswith("python") else None
         if named:
-            return Path(os.path.abspath(named))
+            return _started_by(named)
     beside = Path(os.path.abspath(program)).with_name("python")
     is_environment = any((beside.parent.parent / mark).exists() for mark in _ENVIRONMENTS)
     return beside if words and beside.is_file() and is_environment else None
+
+
+def _started_by(python: str) -> Path:
+    """Return the interpreter that a script of its name starts, as those of pyenv; else itself."""
+    with open_regular(Path(python)) as file:
+        is_script = file.read(2) == b"#!"
+    if is_script:
+        asked = subprocess.run(
+            [python, "-c", "import sys; print(sys.executable)"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if asked.returncode == 0 and (named := Path(asked.stdout.strip())).is_file():
+            return named
+    return Path(os.path.abspath(python))
 
 
 def find_program(name: str, python: Path | None) -> str | None:
@@ -74,6 +91,13 @@ def find_program(name: str, python: Path | None) -> str | None:
     path = os.environ.get("PATH", os.defpath)
     beside = f"{Path(os.path.abspath(python)).parent}:" if python else ""
     return shutil.which(name, path=beside + path)
+
+
+def no_such_program(name: str) -> str:
+    """Return that there is no program of that name, also where there is a script."""
+    if Path(name).suffix == ".py" and Path(name).is_file():
+        return f"{name}: a script, which cannot be run by itself: expected `python {name}`"
+    return f"{name}: no such program"
 
 
 def trace(
@@ -92,7 +116,7 @@ def trace(
     """
     target, python = options.target or TargetConfig(), options.python
     if not target.is_root and not find_program(command[0], python):
-        raise UserError(f"{command[0]}: no such program; give the command as you run it, after --")
+        raise UserError(f"{no_such_program(command[0])}; give the command as you run it, after --")
     interpreter = python or (None if target.is_root else find_interpreter(command))
     if interpreter is None and target.location is None:
         raise UserError(

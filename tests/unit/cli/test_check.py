@@ -42,6 +42,15 @@ def test_a_budget_that_is_not_kept_ends_with_a_code_of_its_own(workspace: Path) 
     ]
 
 
+def test_the_workspace_here_is_checked_where_none_is_named(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "trimtab_workspace").symlink_to(workspace)
+    assert check().stdout == check(workspace).stdout
+    assert check("--max-size", "1MB").exit_code == OVER_BUDGET
+
+
 def test_scripts_get_the_same_as_json(workspace: Path) -> None:
     said = check(workspace, "--max-size", "1MB", "--json")
     found = json.loads(said.stdout)

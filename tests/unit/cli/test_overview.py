@@ -63,11 +63,22 @@ def test_every_verb_has_its_help_by_the_short_option_too() -> None:
     assert said.exit_code == 0 and "--workspace" in said.output
 
 
-def test_the_shell_completes_verbs() -> None:
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        ("deb", "debloat"),
+        ("-q image sl", "slim"),
+        ("verify --verb", "--verbose"),
+        ("--js", "--json"),
+    ],
+)
+def test_the_shell_completes_verbs_and_options(typed: str, completed: str) -> None:
     program = Path(sys.executable).parent / "trimtab"
-    asked = {"_TRIMTAB_COMPLETE": "complete_bash", "COMP_WORDS": "trimtab deb", "COMP_CWORD": "1"}
+    last = str(len(typed.split()))
+    asked = {"_TRIMTAB_COMPLETE": "complete_bash", "COMP_CWORD": last}
+    asked["COMP_WORDS"] = f"trimtab {typed}"
     done = subprocess.run([program], env={**os.environ, **asked}, capture_output=True, text=True)
-    assert done.stdout.split() == ["debloat"], done.stderr
+    assert done.stdout.split() == [completed], done.stderr
 
 
 def test_every_missing_package_leads_to_an_extra_that_has_it() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.table import Table
 
-from trimtab.cli.terminal import Terminal
+from trimtab.cli.speaking.terminal import Terminal
 from trimtab.errors import TrimtabError, in_words, visible
 
 HOSTILE = {

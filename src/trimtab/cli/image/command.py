@@ -34,15 +34,9 @@ from trimtab.cli.image.partition import partition
 from trimtab.cli.image.share import share
 from trimtab.cli.image.start import start
 from trimtab.cli.image.tables import large_files_table, removed_table, sides_table
-from trimtab.cli.steps import (
-    WORKSPACE,
-    WorkspaceOption,
-    console,
-    debloat_options,
-    progress_bars,
-    settling_bar,
-    traced,
-)
+from trimtab.cli.speaking.speaker import speaker
+from trimtab.cli.speaking.verbs import Verbs
+from trimtab.cli.steps import WORKSPACE, WorkspaceOption, debloat_options, settling_bar, traced
 from trimtab.cli.summary import (
     beside_the_entrypoint_in_words,
     removed_files_in,
@@ -50,7 +44,6 @@ from trimtab.cli.summary import (
     summary_of,
     unserved_in_words,
 )
-from trimtab.cli.terminal import Terminal, say_path
 from trimtab.config.groups.debloat import (
     Compression,
     Fallback,
@@ -72,6 +65,7 @@ from trimtab.debloating.images.packing import slim_name
 from trimtab.debloating.images.unserved import unserved_programs
 from trimtab.debloating.targets.image import SLIM_IMAGE, SLIM_SIF, STORE
 from trimtab.errors import UserError
+from trimtab.evaluation.outcome.read import outcome_in
 from trimtab.images.archives.image import Image
 from trimtab.images.engine import Engine, EngineError
 from trimtab.images.folders import image_of_folder, is_root_folder
@@ -80,7 +74,7 @@ from trimtab.profiling.images.unpacked import image_at, unpacked_image
 from trimtab.profiling.runs.root import INIT
 from trimtab.records.usage import Usage
 
-image = typer.Typer(
+image = Verbs(
     help="Container images: make them slim, compare two, have several share a layer, or partition"
     " one.",
     no_args_is_help=True,
@@ -167,14 +161,14 @@ def slim(
         start_up_only=start_up_only, unloaded=unloaded, share=share, fallback=fallback,
         store=store, store_address=store_address,
     )  # fmt: skip
-    with console.status("unpacking the image"):
+    with speaker.step("unpacking the image"):
         original = unpacked_image(location)
     name = slim_name(original)
     try:
         traced(folder, command or [], program, runs)
     except UserError as error:  # where it was unpacked says nothing to its user
         raise UserError(str(error).replace(str(original.root), location)) from None
-    with progress_bars() as progress:
+    with speaker.bars("making and settling the slim file system") as progress:
         task = progress.add_task("libraries", total=None)
         settling = workspace.debloat(
             folder,
@@ -185,26 +179,27 @@ def slim(
             settling_bar(progress, settle),
         )
     for part in summary_of(folder, settling):
-        console.print(part, soft_wrap=isinstance(part, str))
+        speaker.notes.print(part, soft_wrap=isinstance(part, str))
     if (removed := removed_files_in(folder)) is not None:
-        console.print(removed)
-        console.print(scanners_in_words(folder, package_database), soft_wrap=True)
+        speaker.notes.print(removed)
+        speaker.notes.print(scanners_in_words(folder, package_database), soft_wrap=True)
     unserved = unserved_programs(root_tree(original.root), [Usage.read(folder / "usage.json")])
     if unserved:
-        console.print(unserved_in_words(unserved), soft_wrap=True)
-    say_path(folder / SLIM_IMAGE)
+        speaker.notes.print(unserved_in_words(unserved), soft_wrap=True)
+    speaker.path(folder / SLIM_IMAGE)
     if (folder / "env" / INIT).is_file():
-        console.print(beside_the_entrypoint_in_words(bool(unserved)), soft_wrap=True)
+        speaker.notes.print(beside_the_entrypoint_in_words(bool(unserved)), soft_wrap=True)
     if is_sif(original.image.path):
-        say_path(folder / SLIM_SIF)
+        speaker.path(folder / SLIM_SIF)
         if Sif.open(original.image.path).is_signed:
-            console.print(
+            speaker.notes.print(
                 "the original's signatures are not of these files: sign it with `apptainer sign`"
             )
     if original.engine_name is not None:
-        with console.status(f"loading {name}"):
+        with speaker.step(f"loading {name}"):
             _load(folder / SLIM_IMAGE, compression)
-        console.print(f"the engine has it as {name}")
+        speaker.notes.print(f"the engine has it as {name}")
+    speaker.result(outcome_in(folder).to_json())
 
 
 def _load(archive: Path, compression: Compression) -> None:
@@ -254,7 +249,7 @@ def compare(
     zstd, and unpacked into TMPDIR, for the time that it takes; the transfer is modelled.
     """
     with (
-        console.status("reading, compressing and unpacking both images"),
+        speaker.step("reading, compressing and unpacking both images"),
         _image_or_folder(before) as first,
         _image_or_folder(after) as second,
     ):
@@ -265,11 +260,11 @@ def compare(
             count_gadgets=gadgets,
             advisories=advisories,
         )
-    terminal = Terminal()
-    terminal.print(sides_table(compared))
-    terminal.print(removed_table(compared))
+    speaker.answer(sides_table(compared), removed_table(compared))
     if (large := large_files_table(compared)) is not None:
-        terminal.print(large)
+        speaker.answer(large)
+    record = comparison_record(compared, before, after, gbit_per_s)
+    speaker.result(record.to_json())
     if output is not None:
-        comparison_record(compared, before, after, gbit_per_s).write(output)
-        say_path(output)
+        record.write(output)
+        speaker.path(output)

@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from trimtab.cli.steps import console
-from trimtab.cli.terminal import Terminal, say_path
+from trimtab.cli.speaking.speaker import speaker
 from trimtab.debloating.several_images.partition import partition as partition_image
 from trimtab.errors import visible
 from trimtab.locks import writing_in
@@ -25,7 +24,7 @@ def partition(
 
     Each is without the others, and what only these need. No program is run.
     """
-    with writing_in(output), console.status("") as status:
+    with writing_in(output), speaker.step("writing an image for each program") as status:
         written = partition_image(
             workspace,
             output,
@@ -34,6 +33,11 @@ def partition(
     table = Table("program", "image", "MB")
     for program, archive in written.items():
         table.add_row(visible(program), archive.parent.name, f"{archive.stat().st_size / 1e6:,.1f}")
-    Terminal().print(table)
+    speaker.answer(table)
     for archive in written.values():
-        say_path(archive)
+        speaker.path(archive)
+    images = [
+        {"program": program, "image": archive, "size_bytes": archive.stat().st_size}
+        for program, archive in written.items()
+    ]
+    speaker.result({"images": images})

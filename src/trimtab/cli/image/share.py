@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from trimtab.cli.steps import console
-from trimtab.cli.terminal import Terminal, say_path
+from trimtab.cli.speaking.speaker import speaker
 from trimtab.debloating.several_images.fleet import members_of, slim_together
 from trimtab.debloating.several_images.fleet_weights import fleet_of
 from trimtab.errors import visible
@@ -32,15 +31,16 @@ def share(
     images that are written have that as one layer, which engines and registries have once. What
     all of them pull and store, before and after, is in fleet.json.
     """
-    with writing_in(output), console.status("") as status:
+    with writing_in(output), speaker.step("making the images slim together") as status:
         members = members_of(workspaces, output)
         archives = slim_together(members, output, status.update)
         status.update("weighing what a fleet of them pulls and stores")
         fleet = fleet_of(members, archives)
         fleet.write(output / FLEET)
-    Terminal().print(_table(fleet))
+    speaker.answer(_table(fleet))
     for path in (*archives.values(), output / FLEET):
-        say_path(path)
+        speaker.path(path)
+    speaker.result(fleet.to_json())
 
 
 def _table(fleet: Fleet) -> Table:

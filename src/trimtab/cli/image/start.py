@@ -7,8 +7,7 @@ import typer
 
 from trimtab.cli import program_options as given
 from trimtab.cli.image.start_tables import left_table, steps_table
-from trimtab.cli.steps import console
-from trimtab.cli.terminal import Terminal, say_path
+from trimtab.cli.speaking.speaker import speaker
 from trimtab.config.fields import MistakeError
 from trimtab.config.groups.workload import Marks, TargetConfig
 from trimtab.config.validate import checked
@@ -80,15 +79,16 @@ def start(
         gbit_per_s=gbit_per_s, compression=compression, rounds=rounds, first_output=first_output,
         store=None if store is None else absolute(store), drop_caches=drop_caches,
     )  # fmt: skip
-    with console.status("compressing both images") as status:
+    with speaker.step("compressing, pulling and starting both images") as status:
 
         def on_round(name: str, number: int, took: ColdRound) -> None:
-            status.update(f"round {number + 1} of {rounds}: {name} {took.total_s:.1f} s")
+            said = f"round {number + 1} of {rounds}: {name} {took.total_s:.1f} s"
+            status.update(said)
+            speaker.detail(said)
 
         measured = measure_cold_starts(before, after, workload, conditions, on_round)
-    terminal = Terminal()
-    terminal.print(steps_table(measured))
-    terminal.print(left_table(measured))
+    speaker.answer(steps_table(measured), left_table(measured))
+    speaker.result(measured.to_json())
     if output is not None:
         measured.write(output)
-        say_path(output)
+        speaker.path(output)

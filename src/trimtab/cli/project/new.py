@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -10,8 +11,8 @@ import typer
 
 from trimtab.cli import program_options as given
 from trimtab.cli.project.files import SHARED, dvc, experiment, parameters, workload_file
-from trimtab.cli.terminal import Terminal, say_path
-from trimtab.cli.workspace import find_interpreter, find_program
+from trimtab.cli.speaking.speaker import speaker
+from trimtab.cli.workspace import find_interpreter, find_program, no_such_program
 from trimtab.config.groups.output import Comparison
 from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.errors import UserError
@@ -64,9 +65,13 @@ def new(
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as temporary:
             temporary.write_text(text)
-    console = Terminal(stderr=True)
-    console.print(f"look at conf/workload/{name}.yaml, then: cd {folder} && trimtab run")
-    say_path(folder)
+    speaker.notes.print(
+        f"look at {folder}/conf/workload/{name}.yaml, then: cd {shlex.quote(str(folder))} &&"
+        " trimtab run",
+        soft_wrap=True,
+    )
+    speaker.path(folder)
+    speaker.result({"folder": folder, "name": name, "files": [folder / file for file in files]})
 
 
 def _of_environment(
@@ -79,7 +84,7 @@ def _of_environment(
 ) -> Workload:
     """Return the workload of a program in a Python environment; its paths start at `folder`."""
     if not command or not find_program(command[0], python):
-        what = f"{command[0]}: no such program; " if command else ""
+        what = f"{no_such_program(command[0])}; " if command else ""
         raise UserError(f"{what}{_NO_PROGRAM}")
     interpreter = python or find_interpreter(command)
     if interpreter is None:

@@ -1,5 +1,6 @@
 """`trimtab run`: the project in this folder, by Snakemake."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -8,7 +9,10 @@ from typing import Annotated
 
 import typer
 
+from trimtab.cli.speaking.speaker import speaker
 from trimtab.errors import UserError
+
+_JOBS = re.compile(r"^Job stats:\n.*\n-.*\n((?:\w+ +\d+\n)+)", re.MULTILINE)
 
 
 def run(
@@ -24,10 +28,49 @@ def run(
     """Run the project in this folder, or what of it is out of date."""
     if not Path("Snakefile").is_file():
         raise UserError("no Snakefile here: `trimtab new FOLDER -- COMMAND` makes a project")
-    words = [_snakemake(), "--cores", cores, *(["-n"] if dry_run else []), *(targets or ["all"])]
-    done = subprocess.run(words, check=False)
-    if done.returncode:
-        raise typer.Exit(done.returncode)
+    asked = targets or ["all"]
+    options = [*(["-n"] if dry_run else []), *(["--printshellcmds"] if speaker.verbose else [])]
+    words = [_snakemake(), "--cores", cores, *options, *asked]
+    if speaker.quiet or speaker.as_json:
+        exit_code, said = _followed(words)
+    else:
+        exit_code, said = subprocess.run(words, check=False).returncode, ""
+    jobs = _jobs_in(said)
+    if speaker.quiet and dry_run:
+        speaker.answer(*(f"{rule} {count}" for rule, count in jobs.items()))
+    reports = sorted(Path("results/evaluate").glob("*/report.html"))
+    speaker.result({"targets": asked, "dry_run": dry_run, "exit_code": exit_code, "jobs": jobs,
+                    "reports": reports})  # fmt: skip
+    if exit_code:
+        raise typer.Exit(exit_code)
+
+
+def _followed(words: list[str]) -> tuple[int, str]:
+    """Run Snakemake and return its exit code and what it said.
+
+    That goes to standard error: as it comes, or, where nothing is to be said, once it has failed.
+    """
+    lines = []
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                lines.append(line.decode(errors="replace"))
+                if not speaker.quiet:
+                    sys.stderr.write(lines[-1])
+        except BaseException:
+            process.kill()
+            raise
+    if speaker.quiet and process.returncode:
+        sys.stderr.writelines(lines)
+    return process.returncode, "".join(lines)
+
+
+def _jobs_in(said: str) -> dict[str, int]:
+    """Return how many jobs of each rule there are to run, by Snakemake's own table of them."""
+    table = _JOBS.search(said)
+    rows = [] if table is None else [line.split() for line in table[1].splitlines()]
+    return {rule: int(count) for rule, count in rows if rule != "total"}
 
 
 def _snakemake() -> str:

@@ -1,6 +1,5 @@
 """`trimtab check`: a budget of bytes that fails a build."""
 
-import json
 import re
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +8,8 @@ import typer
 from rich.text import Text
 
 from trimtab.cli.results.environment_table import environment_table, suggestions_in_words
-from trimtab.cli.terminal import Terminal
+from trimtab.cli.speaking.speaker import speaker
+from trimtab.cli.steps import WORKSPACE
 from trimtab.errors import UserError, visible
 from trimtab.evaluation.outcome.document import EnvironmentOutcome, Outcome, mb
 from trimtab.evaluation.outcome.read import outcome_in
@@ -23,20 +23,19 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-z]*)")
 
 def check(
     results: Annotated[
-        list[Path],
+        list[Path] | None,
         typer.Argument(
             metavar="RESULT...",
             help="A workspace of `trimtab debloat`, results/debloat/TARGET/HARDWARE or"
-            " results/evaluate/EXPERIMENT.",
+            " results/evaluate/EXPERIMENT; by default the workspace here.",
         ),
-    ],
+    ] = None,
     max_size: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Of the whole on disk, such as 400MB.")
     ] = None,
     max_compressed_size: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Of the whole compressed, such as 150MB.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
 ) -> None:
     """Say what slim environments weigh as a whole; end with exit code 3 where one is over budget.
 
@@ -49,18 +48,16 @@ def check(
             ("--max-compressed-size", max_compressed_size),
         )
     )
-    outcomes = [outcome_in(folder) for folder in results]
+    outcomes = [outcome_in(folder) for folder in results or [WORKSPACE]]
     problems = [
         problem
         for outcome in outcomes
         for environment in outcome.environments
         for problem in problems_of(environment, disk, compressed)
     ]
-    if as_json:
-        found = [outcome.to_json() for outcome in outcomes]
-        print(json.dumps({"passed": not problems, "problems": problems, "results": found}))
-    else:
-        _tell(outcomes, problems)
+    _tell(outcomes, problems)
+    found = [outcome.to_json() for outcome in outcomes]
+    speaker.result({"passed": not problems, "problems": problems, "results": found})
     if problems:
         raise typer.Exit(OVER_BUDGET)
 
@@ -102,12 +99,10 @@ def _over(target: str, how: str, weight_bytes: int, max_bytes: int) -> list[str]
 
 
 def _tell(outcomes: list[Outcome], problems: list[str]) -> None:
-    terminal, errors = Terminal(), Terminal(stderr=True)
-    for outcome in outcomes:
+    shown = [] if speaker.quiet else outcomes
+    for outcome in shown:
         for environment in outcome.environments:
-            terminal.print(environment.sentence, soft_wrap=True)
-            terminal.print(environment_table(environment))
-            for words in suggestions_in_words(environment):
-                terminal.print(words, soft_wrap=True)
+            speaker.answer(environment.sentence, environment_table(environment))
+            speaker.answer(*suggestions_in_words(environment))
     for problem in problems:
-        errors.print(Text("over budget:", "bold red"), visible(problem), soft_wrap=True)
+        speaker.problems.print(Text("over budget:", "bold red"), visible(problem), soft_wrap=True)

@@ -1,6 +1,5 @@
 """`trimtab compare`: two results side by side."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from trimtab.cli.terminal import Terminal
+from trimtab.cli.speaking.speaker import speaker
 from trimtab.errors import UserError, visible
 from trimtab.evaluation.outcome.document import EnvironmentOutcome
 from trimtab.evaluation.outcome.read import outcome_in
@@ -51,26 +50,25 @@ def compare(
     ],
     second: Annotated[Path, typer.Argument(metavar="B", help="Another.")],
     every: Annotated[bool, typer.Option("--all", help="Show what is equal in both, too.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")] = False,
 ) -> None:
     """Show two results side by side: what environments weigh, and all figures of metrics.json."""
     found = differences(figures_in(first), figures_in(second))
     shown = [each for each in found if every or each.first != each.second]
-    if as_json:
-        rows = [asdict(each) | {"difference_pct": each.difference_pct} for each in shown]
-        print(json.dumps({"a": str(first), "b": str(second), "figures": rows}))
-        return
+    rows = [asdict(each) | {"difference_pct": each.difference_pct} for each in shown]
+    speaker.result({"a": first, "b": second, "figures": rows})
     if not shown:
-        Terminal().print(f"all {len(found):,} figures are equal")
+        if not speaker.quiet:
+            speaker.answer(f"all {len(found):,} figures are equal")
         return
     table = Table("figure", "A", "B", "difference")
     for column in table.columns[1:]:
         column.justify = "right"
     for each in shown:
         table.add_row(visible(each.figure), _shown(each.first), _shown(each.second), _said(each))
-    if hidden := len(found) - len(shown):
+    hidden = len(found) - len(shown)
+    if hidden and not speaker.quiet:
         table.caption = f"{hidden:,} figures are equal: --all shows them"
-    Terminal().print(table)
+    speaker.answer(table)
 
 
 def figures_in(folder: Path) -> dict[str, float]:

@@ -3,14 +3,15 @@
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
 from trimtab.cli.alone import alone_in
 from trimtab.cli.project.conf import configurations
-from trimtab.cli.terminal import Terminal, say_path
+from trimtab.cli.speaking.speaker import speaker
+from trimtab.cli.speaking.verbs import Verbs
 from trimtab.config.groups.hardware import Hardware
 from trimtab.errors import UserError
 from trimtab.files import write_json
@@ -19,12 +20,13 @@ from trimtab.records.parquet.files import write_table
 from trimtab.records.tables import SCHEDULED, STAYS
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from trimtab.execution.history import JobOutcome
     from trimtab.execution.queue_file import QueueFile
     from trimtab.policies.base import Policy
 
-schedule = typer.Typer(help="Queues of real jobs.", no_args_is_help=True)
-console = Terminal(stderr=True)
+schedule = Verbs(help="Queues of real jobs.", no_args_is_help=True)
 
 Conf = Annotated[
     Path | None,
@@ -61,15 +63,16 @@ def probe(
     from trimtab.tuning.inference import model_times
 
     machine = _machine(conf, hardware)
+    path = output or (conf or Path("conf")) / "hardware" / f"{name}.yaml"
     tasks = task if task is not None else [] if command else list(probing.NAMES)
     timed = configurations(conf).options("workload", model_times.WORKLOADS) if models else []
     with (
-        console.status("probing: every task at every number of cores"),
+        speaker.step("probing: every task at every number of cores"),
         TemporaryDirectory(prefix="trimtab-probe-") as folder,
     ):
         document = probing.probe(
             name,
-            output or (conf or Path("conf")) / "hardware" / f"{name}.yaml",
+            path,
             hardware=model_of(machine),
             tasks=tasks,
             commands={Path(command[0]).stem: command} if command else None,
@@ -82,18 +85,19 @@ def probe(
             row["task"], str(row["cores"]), str(row["work"]), str(row.get("level", 0)),
             f"{row['wall_s']:.2f}", f"{row['energy_j']:.1f}",
         )  # fmt: skip
-    console.print(table)
+    speaker.notes.print(table)
     if "rooflines" in document:
         reached = Table("cores", "GFLOP/s", "GB/s", "a call, us")
         for row in document["rooflines"]:
             reached.add_row(*(f"{value:g}" for value in row.values()))
-        console.print(reached)
+        speaker.notes.print(reached)
     if "models" in document:
         took = Table("model", "batch size", "cores", "a batch, s")
         for row in document["models"]:
             took.add_row(*map(str, row.values()))
-        console.print(took)
-    say_path(output or (conf or Path("conf")) / "hardware" / f"{name}.yaml")
+        speaker.notes.print(took)
+    speaker.path(path)
+    speaker.result({"path": path, "hardware": document})
 
 
 @schedule.command()
@@ -126,7 +130,7 @@ def run(
             given.jobs,
             built,
             log_dir=output / "logs",
-            on_event=lambda at_s, what, job: console.print(f"{at_s:8.2f} s  job {job}  {what}"),
+            on_event=_tell,
             hardware=model_of(_machine(conf, hardware)),
         )
     output.mkdir(parents=True, exist_ok=True)
@@ -137,19 +141,37 @@ def run(
     write_json(output / "outcome.json", document)
     write_table(output / "jobs.parquet", SCHEDULED, outcome.jobs)
     table = Table("class", "jobs", "mean response, s", "wasted, s", "evictions", "dropped tasks")
-    for name, group in outcome.jobs.groupby("job_class", observed=True):
+    classes = _by_class(outcome.jobs)
+    for name, of in classes.items():
         table.add_row(
-            str(name), str(len(group)), f"{group['response_s'].mean():.2f}",
-            f"{group['wasted_s'].sum():.2f}", str(group["evictions"].sum()),
-            str(group["dropped_tasks"].sum()),
+            name, str(of["jobs"]), f"{of['mean_response_s']:.2f}", f"{of['wasted_s']:.2f}",
+            str(of["evictions"]), str(of["dropped_tasks"]),
         )  # fmt: skip
-    console.print(table)
-    console.print(f"sprinting: {outcome.sprinter}; energy: {outcome.energy}")
-    say_path(output / "jobs.parquet")
+    speaker.notes.print(table)
+    speaker.notes.print(f"sprinting: {outcome.sprinter}; energy: {outcome.energy}")
+    speaker.path(output / "jobs.parquet")
+    speaker.result({**document, "jobs": output / "jobs.parquet", "classes": classes})
     failed = [job for job, code in outcome.exit_codes.items() if code]
     if failed:
         numbers = ", ".join(str(job) for job in failed)
         raise UserError(f"jobs {numbers} failed: what they wrote is in {output / 'logs'}")
+
+
+def _tell(at_s: float, what: str, job: int) -> None:
+    speaker.notes.print(f"{at_s:8.2f} s  job {job}  {what}")
+
+
+def _by_class(jobs: "DataFrame") -> dict[str, dict[str, Any]]:
+    return {
+        str(name): {
+            "jobs": len(group),
+            "mean_response_s": float(group["response_s"].mean()),
+            "wasted_s": float(group["wasted_s"].sum()),
+            "evictions": int(group["evictions"].sum()),
+            "dropped_tasks": int(group["dropped_tasks"].sum()),
+        }
+        for name, group in jobs.groupby("job_class", observed=True)
+    }
 
 
 def _on_spark(queue: "QueueFile", policy: "Policy", slots: int) -> "JobOutcome":
@@ -158,7 +180,7 @@ def _on_spark(queue: "QueueFile", policy: "Policy", slots: int) -> "JobOutcome":
 
     with (
         TemporaryDirectory(prefix="trimtab-spark-") as folder,
-        console.status(f"{len(queue.jobs)} jobs on Spark"),
+        speaker.step(f"{len(queue.jobs)} jobs on Spark"),
         spark_session(Path(folder), slots) as session,
     ):
         return run_programs(session, load_programs(session, queue), queue, policy)

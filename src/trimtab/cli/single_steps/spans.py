@@ -8,9 +8,11 @@ import typer
 from trimtab.cli import workspace
 from trimtab.cli.alone import alone_in
 from trimtab.cli.debloat_options import For, GpuOption, ModeOption, StartUpOnlyOption, SymbolsOption
-from trimtab.cli.steps import COMMAND_LINE, WORKSPACE, WorkspaceOption, progress_bars
-from trimtab.cli.terminal import say_path
+from trimtab.cli.speaking.speaker import speaker
+from trimtab.cli.steps import COMMAND_LINE, WORKSPACE, WorkspaceOption
 from trimtab.config.groups.debloat import Debloat, Gpu, Mode, StartUpOnly, Symbols
+from trimtab.evaluation.outcome.document import mb
+from trimtab.records.library_spans import LibrarySpans
 
 
 @alone_in("folder")
@@ -22,7 +24,7 @@ def locate(
     gpus: For = None,
 ) -> None:
     """Write which spans of each traced library are kept and removed, and why."""
-    with progress_bars() as progress:
+    with speaker.bars("locating what is used") as progress:
         task = progress.add_task("locating", total=None)
         spans = workspace.locate(
             folder,
@@ -30,7 +32,18 @@ def locate(
             gpus or [],
             lambda name, done, total: progress.update(task, completed=done, total=total),
         )
-    say_path(spans)
+    speaker.path(spans)
+    found = [LibrarySpans.read(path) for path in sorted(spans.iterdir())] if speaker.as_json else []
+    libraries = [
+        {
+            "library": Path(each.library),
+            "kept_bytes": each.kept_bytes,
+            "removed_bytes": each.removed_bytes,
+            "note": each.note,
+        }
+        for each in found
+    ]
+    speaker.result({"spans": spans, "libraries": libraries})
 
 
 @alone_in("output_dir")
@@ -40,4 +53,15 @@ def reconstruct(
     mode: ModeOption = Mode.ZERO,
 ) -> None:
     """Rebuild one library from its spans; the original is only read."""
-    say_path(workspace.reconstruct(span_path, output_dir, mode))
+    library = workspace.reconstruct(span_path, output_dir, mode)
+    speaker.path(library)
+    before, after = LibrarySpans.read(span_path).size_bytes, library.stat()
+    speaker.notes.print(f"{mb(before)} MB before, {mb(after.st_blocks * 512)} MB on disk now")
+    speaker.result(
+        {
+            "library": library,
+            "before_bytes": before,
+            "after_bytes": after.st_size,
+            "after_disk_bytes": after.st_blocks * 512,
+        }
+    )

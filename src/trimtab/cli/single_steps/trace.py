@@ -5,8 +5,8 @@ from rich.text import Text
 from trimtab.cli import program_options as given
 from trimtab.cli.alone import alone_in
 from trimtab.cli.debloat_options import Runs
-from trimtab.cli.steps import WORKSPACE, WorkspaceOption, console, traced
-from trimtab.cli.terminal import say_path
+from trimtab.cli.speaking.speaker import speaker
+from trimtab.cli.steps import WORKSPACE, WorkspaceOption, traced
 
 
 @alone_in("folder")
@@ -39,15 +39,35 @@ def trace(
     usage = traced(folder, command, program, runs)
     used = sum(library.functions_used for library in usage.libraries)
     total = sum(library.functions_total for library in usage.libraries)
-    console.print(
-        f"{len(usage.libraries)} libraries, {used:,} of {total:,} functions,"
-        f" {len(usage.files)} files used by {len(usage.processes)} processes"
+    processes = len(usage.processes)
+    speaker.notes.print(
+        f"{len(usage.libraries)} libraries, {used:,} of {total:,} functions, {len(usage.files)}"
+        f" files used by {processes} process{'' if processes == 1 else 'es'}",
+        soft_wrap=True,
     )
     if usage.kernels_traced:
         kernels = {name for module in usage.modules for name in module.kernels}
-        console.print(f"{len(kernels):,} kernels of {len(usage.modules)} GPU modules used")
+        speaker.notes.print(f"{len(kernels):,} kernels of {len(usage.modules)} GPU modules used")
     elif usage.kernels_not_traced_because:
-        console.print(f"kernels not traced: {usage.kernels_not_traced_because}")
+        why = usage.kernels_not_traced_because
+        speaker.notes.print(f"kernels not traced: {why}", soft_wrap=True)
     for reason in usage.incomplete_because:
-        console.print(Text("incomplete:", "bold red"), reason, soft_wrap=True)
-    say_path(folder / "usage.json")
+        speaker.notes.print(Text("incomplete:", "bold red"), reason, soft_wrap=True)
+    speaker.path(folder / "usage.json")
+    speaker.result(
+        {
+            "usage": folder / "usage.json",
+            "complete": usage.complete,
+            "incomplete_because": usage.incomplete_because,
+            "notes": usage.notes,
+            "libraries": len(usage.libraries),
+            "functions_used": used,
+            "functions_total": total,
+            "files": len(usage.files),
+            "processes": len(usage.processes),
+            "kernels_traced": usage.kernels_traced,
+            "kernels": len({name for module in usage.modules for name in module.kernels}),
+            "gpu_modules": len(usage.modules),
+            "trace_s": usage.trace_s,
+        }
+    )

@@ -9,7 +9,7 @@ from rich.table import Table
 from trimtab.cli.alone import alone_in
 from trimtab.cli.claimed import claim
 from trimtab.cli.project.conf import configurations as configurations_of
-from trimtab.cli.terminal import Terminal, say_path
+from trimtab.cli.speaking.speaker import speaker
 from trimtab.cli.tuning.program import TunedProgram
 from trimtab.cli.tuning.told import Told
 from trimtab.config import Configurations
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from trimtab.tuning.plan import RungResult
     from trimtab.tuning.tune import Request
 
-console = Terminal(stderr=True)
 _SEED = 1
 _PANEL = "The program, where it is a command"
 # What options say of a command, by the keys that say it of a workload.
@@ -164,6 +163,7 @@ def tune(
 def _search(request: "Request", folder: Path, ground_truth: Path) -> None:
     """Search once, telling the plan, the trials as they end, and the best."""
     from trimtab.tuning import tune as stage
+    from trimtab.tuning.outputs import result_in
     from trimtab.tuning.plan import plan_in_words
 
     made = request.made(ground_truth)
@@ -171,9 +171,9 @@ def _search(request: "Request", folder: Path, ground_truth: Path) -> None:
     said = f"{tuner}, for {request.objective.name}"
     if objective != request.objective:
         said = f"{tuner}, for {objective.score}: it measures no inference"
-    console.print(said)
+    speaker.notes.print(said)
     for line in plan_in_words(list(made.brackets), made.fidelity):
-        console.print(line, soft_wrap=True)
+        speaker.notes.print(line, soft_wrap=True)
     here = request.searches(folder) / f"seed_{_SEED}"
     folds = [(made, objective, here)]
     if made.first is not None:
@@ -186,19 +186,39 @@ def _search(request: "Request", folder: Path, ground_truth: Path) -> None:
             told.add(fold, row["trial"], row["epochs"], row["data_fraction"], row["score"])
             before += 1
     if before:
-        console.print(f"{before} of {rungs} are there from before")
+        speaker.notes.print(f"{before} of {rungs} are there from before")
 
     def on_result(_: int, fold: int, result: "RungResult") -> None:
         # What was told just before a process ended is judged again by the next one.
         if (line := told.line(fold, result)) is not None:
-            console.print(line, soft_wrap=True)
+            speaker.notes.print(line, soft_wrap=True)
 
     stage.tune(request, [_SEED], folder, ground_truth, on_result)
-    console.print(_best_of(folder / "best.yaml", request))
+    speaker.notes.print(_best_of(folder / "best.yaml", request))
     _say_cost_of_inference(folder / "trials.parquet")
-    say_path(folder / "best.yaml")
+    written = [folder / "best.yaml"]
     if made.inference is not None:
-        say_path(folder / "inference.yaml")
+        written.append(folder / "inference.yaml")
+    for path in written:
+        speaker.path(path)
+    found = {path.stem: {"path": path, **result_in(path)} for path in written}
+    trials = folder / "trials.parquet"
+    speaker.result({**found, "trials": {"path": trials, **_totals(trials)}})
+
+
+def _totals(path: Path) -> dict[str, Any]:
+    """Return what all trials took together; unknown joules are no number."""
+    from trimtab.records.parquet.files import read_table
+    from trimtab.records.tables import TRIALS
+
+    trials = read_table(path, TRIALS)
+    return {
+        "rungs": len(trials),
+        "failed_rungs": int(trials["score"].isna().sum()),
+        "wall_s": float(trials["wall_s"].sum()),
+        "cpu_s": float(trials["cpu_s"].sum()),
+        "energy_j": float(trials["energy_j"].sum(skipna=False)),
+    }
 
 
 def _say_cost_of_inference(path: Path) -> None:
@@ -208,7 +228,7 @@ def _say_cost_of_inference(path: Path) -> None:
     trials = read_table(path, TRIALS)
     if trials["inference_tuning_s"].notna().any():
         spent_s, spent_j = (trials[f"inference_tuning_{unit}"].sum() for unit in "sj")
-        console.print(
+        speaker.notes.print(
             f"inference was tuned beside the training, in {spent_s:.1f} s with {spent_j:.4g} J",
             soft_wrap=True,
         )

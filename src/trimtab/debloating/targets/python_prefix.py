@@ -55,7 +55,10 @@ class PythonPrefix(Folder):
         python = absolute(Path(workload.python))
         prefix = python.parent.parent
         if not python.is_file() or python.parent.name != "bin":
-            raise UserError(f"{python}: not an interpreter in the bin folder of an environment")
+            raise UserError(
+                f"{python}: not an interpreter in the bin folder of an environment; name"
+                " ENV/bin/python"
+            )
         if prefix in OF_THE_SYSTEM:
             raise UserError(
                 f"{python} belongs to the operating system; make an environment of its own"

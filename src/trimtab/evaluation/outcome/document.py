@@ -23,8 +23,10 @@ class Change:
         return 100 * less / self.before_bytes if self.before_bytes else None
 
     def __str__(self) -> str:
-        less = "" if self.less_pct is None else f" ({self.less_pct:.1f} % less)"
-        return f"{mb(self.before_bytes)} → {mb(self.after_bytes)} MB{less}"
+        change = ""
+        if self.less_pct is not None:
+            change = f" ({abs(self.less_pct):.1f} % {'less' if self.less_pct >= 0 else 'more'})"
+        return f"{mb(self.before_bytes)} → {mb(self.after_bytes)} MB{change}"
 
 
 @dataclass(frozen=True, config=PART)

@@ -1,0 +1,1 @@
+"""How verbs speak: `--quiet`, `--verbose` and `--json`, which all of them take."""
