@@ -13,7 +13,7 @@ INSTALL := $(UV) pip install --python $(BIN)/python
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: all test test-bare test-skipped lint bench bench-images bench-starts docs picture native lock dist deps-chromium deps-cuda deps-cuda-large deps-spark deps-data deps-slurm deps-postgresql deps-images deps-docker deps-sif deps-openssl deps-fuzz fuzz fuzz-same clean
+.PHONY: all test test-bare test-skipped lint bench bench-images bench-starts docs picture table-library native lock dist deps-chromium deps-cuda deps-cuda-large deps-spark deps-data deps-slurm deps-postgresql deps-images deps-docker deps-sif deps-openssl deps-fuzz fuzz fuzz-same clean
 
 all: .venv/.installed native  ## the quickstart experiment; prints where its report is
 	$(SNAKEMAKE) all
@@ -54,6 +54,9 @@ docs: .venv/.installed  ## the reference of every YAML key
 
 picture: all deps-chromium  ## the README's picture, of the quickstart's report
 	$(BIN)/python scripts/report_picture.py results/evaluate/quickstart/report.html docs/images/report.png
+
+table-library:  ## the library of the report's tables, fetched again (npm)
+	scripts/table_library.sh
 
 native:  ## the tracers and the crash reporter, in build/native
 	@command -v gcc > /dev/null || { echo "gcc is missing: apt-get install gcc libc6-dev"; exit 1; }

@@ -17,6 +17,6 @@ with sync_playwright() as playwright:
     )
     page = browser.new_page(viewport={"width": 1200, "height": 900}, color_scheme="light")
     page.goto(arguments.report.resolve().as_uri())
-    page.wait_for_selector("body[data-charts=ready]")
+    page.wait_for_selector("body[data-tables=ready]")
     page.screenshot(path=arguments.picture)
     browser.close()

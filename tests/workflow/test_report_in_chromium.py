@@ -8,15 +8,18 @@ from typing import Any
 import experiment_files as files
 import pytest
 import schedule_files
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from typer.testing import CliRunner
 
 from trimtab.cli.doctor import missing
+from trimtab.cli.verbs import app
 from trimtab.evaluation.evaluate import evaluate
 
 FIGURES = {
     *("sizes", "run_times", "reduction_of_code_size", "reduction_of_count"),
     *("savings_by_library", "treemap"),
 }
+PRINTED_AND_SHOWN: Any = (("print", 44), ("screen", 25))  # rows of the long table
 PAPER_PX = 1047  # A4 on its side less its margins, at 96 pixels an inch
 # Texts of a chart that lie upon one another, by more than a hair.
 OVERLAPS = """() => [...document.querySelectorAll('.chart svg')].flatMap((chart) => {
@@ -96,6 +99,36 @@ def schedules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return evaluate(schedule_files.write_everything(folder), folder / "out")
 
 
+# Charts are drawn as they come near; those that are folded away are not.
+ALL_DRAWN = """async () => {
+  const charts = [...document.querySelectorAll('.chart')].filter((chart) =>
+    !chart.closest('details:not([open])'));
+  for (const chart of charts) {
+    chart.scrollIntoView();
+    while (!chart.dataset.chart) await new Promise(requestAnimationFrame);
+  }
+  return charts.every((chart) => chart.dataset.chart === 'ready');
+}"""
+
+
+def explore(page: Page, report: Path) -> None:
+    """Open a report and wait until its charts and tables are to be explored."""
+    page.goto(report.as_uri())
+    page.wait_for_selector("body[data-tables=ready]")
+    assert page.evaluate(ALL_DRAWN)
+
+
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("comparison")
+    for name, bytes_after in (("a", 11_000_000), ("b", 12_000_000)):
+        files.weigh(files.write_debloat(folder / name), after_bytes=bytes_after)
+    page = folder / "page.html"
+    wanted = ["compare", *(str(folder / name) for name in "ab"), "--all", "--html", str(page)]
+    assert CliRunner().invoke(app, wanted).exit_code == 0
+    return page
+
+
 @pytest.fixture
 def page(browser: Browser, report: Path) -> Iterator[Page]:
     """The opened report, with its charts drawn; ends by checking what the page did."""
@@ -105,8 +138,7 @@ def page(browser: Browser, report: Path) -> Iterator[Page]:
     page.on("request", lambda request: requests.append(request.url))
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(report.as_uri())
-    page.wait_for_selector("body[data-charts]")
+    explore(page, report)
     yield page
     page.close()
     assert requests == [report.as_uri()]
@@ -114,7 +146,6 @@ def page(browser: Browser, report: Path) -> Iterator[Page]:
 
 
 def test_every_chart_is_drawn_with_its_marks(page: Page) -> None:
-    assert page.get_attribute("body", "data-charts") == "ready"
     for name in FIGURES:
         chart = page.locator(f"#figure-{name}.vega-embed svg.marks")
         assert chart.count() == 1
@@ -140,8 +171,20 @@ def test_a_heading_sorts_ours_by_exact_values(page: Page) -> None:
     assert names.first.inner_text() == "lib/libbig.so"
     second = page.locator("[data-table=libraries_total]")
     second.get_by_role("button", name="Functions").click()
+    second.get_by_role("button", name="Published: The Hidden Bloat").click()
     rows = second.locator("td[data-key=source]").all_inner_texts()
     assert rows == ["measured"] + ["published"] * 10
+    counts = second.locator("tr.published td[data-key=functions]").evaluate_all(
+        "cells => cells.map((cell) => Number(cell.dataset.order))"
+    )
+    assert counts == sorted(counts)
+
+
+def test_a_heading_is_sorted_by_with_the_keyboard(page: Page) -> None:
+    heading = page.locator("[data-table=libraries] th", has_text="Saved, MB")
+    heading.get_by_role("button").focus()
+    page.keyboard.press("Enter")
+    assert heading.get_attribute("aria-sort") == "ascending"
 
 
 def test_the_page_cannot_reach_out_even_if_it_tried(browser: Browser, report: Path) -> None:
@@ -165,14 +208,13 @@ def test_without_scripts_the_figures_are_still_there(browser: Browser, report: P
 
 @pytest.mark.parametrize("width_px", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("which", ["report", "schedules"])
+@pytest.mark.parametrize("which", ["report", "schedules", "comparison"])
 def test_nothing_overlaps_is_cut_or_faint(
     which: str, scheme: Any, width_px: int, browser: Browser, request: pytest.FixtureRequest
 ) -> None:
     size: Any = {"width": width_px, "height": 800}
     page = browser.new_page(viewport=size, color_scheme=scheme)
-    page.goto(request.getfixturevalue(which).as_uri())
-    page.wait_for_selector("body[data-charts=ready]")
+    explore(page, request.getfixturevalue(which))
     assert page.evaluate("document.documentElement.scrollWidth") <= width_px
     assert page.evaluate(WIDER, [width_px, False]) == []
     assert page.evaluate(OVERLAPS) == []
@@ -180,13 +222,12 @@ def test_nothing_overlaps_is_cut_or_faint(
     page.close()
 
 
-@pytest.mark.parametrize("which", ["report", "schedules"])
+@pytest.mark.parametrize("which", ["report", "schedules", "comparison"])
 def test_on_paper_everything_fits(
     which: str, browser: Browser, request: pytest.FixtureRequest
 ) -> None:
     page = browser.new_page(viewport={"width": PAPER_PX, "height": 740}, color_scheme="dark")
-    page.goto(request.getfixturevalue(which).as_uri())
-    page.wait_for_selector("body[data-charts=ready]")
+    explore(page, request.getfixturevalue(which))
     page.emulate_media(media="print")
     page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
     assert page.evaluate(WIDER, [PAPER_PX, True]) == []
@@ -197,23 +238,44 @@ def test_on_paper_everything_fits(
 def test_published_rows_are_folded_away_under_their_paper(page: Page) -> None:
     table = page.locator("[data-table=libraries_total]")
     fold = table.get_by_role("button", name="Published: The Hidden Bloat")
-    rows = table.locator("tbody.published .row")
-    assert (fold.get_attribute("aria-expanded"), rows.first.is_visible()) == ("false", False)
+    rows = table.locator("tr.published")
+    assert (fold.get_attribute("aria-expanded"), rows.count()) == ("false", 0)
     fold.focus()
     page.keyboard.press("Enter")
     assert (fold.get_attribute("aria-expanded"), rows.first.is_visible()) == ("true", True)
+    page.keyboard.press("Enter")
+    assert (fold.get_attribute("aria-expanded"), rows.count()) == ("false", 0)
 
 
 def test_a_long_table_is_searched_and_its_pages_are_turned(page: Page) -> None:
     table, tools = page.locator("[data-table=libraries]"), page.locator(".tools")
     rows, said = table.locator("tr.row:visible"), tools.get_by_role("status")
     assert (tools.count(), rows.count(), said.inner_text()) == (1, 25, "1 to 25 of 44")
-    tools.get_by_role("button", name="Later rows").click()
+    tools.get_by_role("link", name="Next").click()
     assert (rows.count(), said.inner_text()) == (19, "26 to 44 of 44")
     tools.get_by_role("searchbox").fill("LIBBIG")
     assert (rows.count(), said.inner_text()) == (1, "1 to 1 of 1")
     tools.get_by_role("searchbox").fill("no such library")
     assert (rows.count(), said.inner_text()) == (0, "none")
+
+
+def test_paper_and_a_page_without_scripts_have_every_row(
+    page: Page, browser: Browser, report: Path
+) -> None:
+    rows = page.locator("[data-table=libraries] tr.row:visible")
+    for media, count in PRINTED_AND_SHOWN:
+        page.emulate_media(media=media)
+        expect(rows).to_have_count(count)
+    context = browser.new_context(java_script_enabled=False)
+    plain = context.new_page()
+    plain.goto(report.as_uri())
+    assert plain.locator("[data-table=libraries] tr.row:visible").count() == 44
+    context.close()
+
+
+def test_the_report_is_light_enough_to_be_sent(report: Path, schedules: Path) -> None:
+    for each in (report, schedules):
+        assert each.stat().st_size < 1_500_000
 
 
 def test_a_report_of_schedules_draws_every_chart_in_silence(
@@ -224,8 +286,9 @@ def test_a_report_of_schedules_draws_every_chart_in_silence(
     page = browser.new_page()
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.goto(schedules.as_uri())
-    page.wait_for_selector("body[data-charts=ready]")
+    explore(page, schedules)
+    page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+    assert page.evaluate(ALL_DRAWN)
     assert page.locator(".vega-embed svg").count() >= len(drawn)
     page.close()
     assert complaints == []

@@ -43,6 +43,38 @@ def test_scripts_get_json(two: tuple[Path, Path]) -> None:
     }  # fmt: skip
 
 
+def test_a_page_has_the_verdicts_and_what_differs(two: tuple[Path, Path], tmp_path: Path) -> None:
+    page = tmp_path / "compare.html"
+    said = run(*two, "--json", "--html", page)
+    assert json.loads(said.stdout)["figures"]
+    text = page.read_text()
+    assert all(f"{letter}: {folder}</h2>" in text for letter, folder in zip("AB", two, strict=True))
+    assert text.count('<tr class="row">') == 1 and ">+9.1 %</td>" in text
+    assert "<h2>Sizes</h2>" in text and "<h2>Times</h2>" not in text
+    assert "17 figures are equal in both." in text
+    assert "http" not in text.replace("http-equiv", "").replace("http://datatables.net", "")
+
+
+def test_a_page_sorts_figures_by_their_units_and_names_no_difference_in_noise(
+    tmp_path: Path,
+) -> None:
+    folders = []
+    for name, wall in (("a", 3.0), ("b", 4.0)):
+        run_cost = {
+            "wall_s": wall, "energy_j": 10 * wall, "wall_reduction_pct": wall,
+            "wall_reduction_low_pct": 1.0, "wall_reduction_high_pct": 9.0, "runs": wall,
+        }  # fmt: skip
+        folders.append(tmp_path / name)
+        folders[-1].mkdir()
+        (folders[-1] / "metrics.json").write_text(json.dumps(run_cost))
+    assert run(*folders, "--html", tmp_path / "page.html").exit_code == 0
+    text = (tmp_path / "page.html").read_text()
+    parts = {part[: part.index("</h2>")]: part for part in text.split("<h2>")[3:]}
+    found = {name: part.count('<tr class="row">') for name, part in parts.items()}
+    assert found == {"Times": 2, "Energy": 1, "All else": 1}
+    assert 'data-order="" class="number">no clear difference' in parts["Times"]
+
+
 def test_an_experiment_has_the_figures_of_its_metrics(tmp_path: Path) -> None:
     metrics = {"targets": {"t": {"before_mb": 40, "equal": True}}, "verified": 1}
     (tmp_path / "metrics.json").write_text(json.dumps(metrics))

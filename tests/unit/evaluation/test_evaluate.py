@@ -49,7 +49,7 @@ class Page(HTMLParser):
         found = dict(attrs)
         self._table = found.get("data-table") or self._table
         if tag == "td" and found.get("data-key"):
-            cell = (found["data-key"] or "", found["data-value"] or "")
+            cell = (found["data-key"] or "", found["data-order"] or "")
             self.cells.setdefault(self._table, []).append(cell)
         self.references += [
             found[key] or "" for key in ("src", "href", "action", "data") if key in found

@@ -1,6 +1,6 @@
 """`trimtab compare`: two results side by side."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +14,7 @@ from trimtab.errors import UserError, visible
 from trimtab.evaluation.outcome.document import EnvironmentOutcome
 from trimtab.evaluation.outcome.read import outcome_in
 from trimtab.evaluation.report.tables import UNKNOWN
-from trimtab.files import parse_json
+from trimtab.files import parse_json, whole_file
 
 _SPREAD = ("_low_pct", "_high_pct")
 
@@ -50,10 +50,16 @@ def compare(
     ],
     second: Annotated[Path, typer.Argument(metavar="B", help="Another.")],
     every: Annotated[bool, typer.Option("--all", help="Show what is equal in both, too.")] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write a page, in the looks of the report."),
+    ] = None,
 ) -> None:
     """Show two results side by side: what environments weigh, and all figures of metrics.json."""
     found = differences(figures_in(first), figures_in(second))
     shown = [each for each in found if every or each.first != each.second]
+    if html:
+        _write_page(html, (first, second), shown, len(found) - len(shown))
     rows = [asdict(each) | {"difference_pct": each.difference_pct} for each in shown]
     speaker.result({"a": first, "b": second, "figures": rows})
     if not shown:
@@ -69,6 +75,37 @@ def compare(
     if hidden and not speaker.quiet:
         table.caption = f"{hidden:,} figures are equal: --all shows them"
     speaker.answer(table)
+
+
+def _write_page(
+    path: Path, folders: tuple[Path, Path], shown: Sequence[Difference], equal: int
+) -> None:
+    from trimtab.evaluation.outcome.comparison_page import Line, Side, comparison_page
+
+    first, second = (
+        Side(str(folder), [] if _has_metrics_only(folder) else outcome_in(folder).environments)
+        for folder in folders
+    )
+    lines = [
+        Line(
+            each.figure,
+            each.first,
+            each.second,
+            _to_sort_by(each),
+            (_shown(each.first), _shown(each.second), _said(each).plain),
+        )
+        for each in shown
+    ]
+    with whole_file(path) as temporary:
+        temporary.write_text(comparison_page((first, second), lines, equal))
+    speaker.notes.print(f"page: {path}", soft_wrap=True)
+
+
+def _to_sort_by(each: Difference) -> float | None:
+    """Return the difference as it is shown: in points where the figures are per cent."""
+    if not each.clear or each.first is None or each.second is None:
+        return None
+    return each.second - each.first if _is_share(each) else each.difference_pct
 
 
 def figures_in(folder: Path) -> dict[str, float]:
@@ -150,8 +187,12 @@ def _said(each: Difference) -> Text:
         return Text("only in " + ("B" if each.first is None else "A"), "dim")
     if not each.clear:
         return Text("no clear difference", "dim")
-    if each.figure.endswith(("_pct", "_percent")):
+    if _is_share(each):
         return Text(f"{each.second - each.first:+,.1f} points", "bold")
     if each.difference_pct is None:
         return Text("")
     return Text(f"{each.difference_pct:+,.1f} %", "bold" if round(each.difference_pct, 1) else "")
+
+
+def _is_share(each: Difference) -> bool:
+    return each.figure.endswith(("_pct", "_percent"))

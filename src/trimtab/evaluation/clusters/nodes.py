@@ -18,6 +18,7 @@ from trimtab.evaluation.schedules.section import (
 
 _SAMPLES = 300
 _NUMBERS = ("cores:Q", "work:Q", "value:Q")
+_RANKS = (0, 25, 50, 75, 100)
 _PARTS = {"cpu": "CPU", "memory": "memory"}
 
 
@@ -45,16 +46,17 @@ class Load(ScheduleSection):
 def load_values(cell: Cell) -> list[dict[str, Any]]:
     """Return time_s, part and p0 to p100 of at most _SAMPLES samples, evenly chosen."""
     step = -(-len(cell.load) // _SAMPLES)
-    return [
-        {
-            "policy": cell.label,
-            "part": name,
-            "time_s": sample["time_s"],
-            **{f"p{rank}": sample[f"{part}_p{rank}"] for rank in (0, 25, 50, 75, 100)},
-        }
-        for sample in cell.load.iloc[::step].to_dict("records")
-        for part, name in _PARTS.items()
-    ]
+    samples = cell.load.iloc[::step]
+    values: list[dict[str, Any]] = []
+    for part, name in _PARTS.items():
+        shares = samples[[f"{part}_p{rank}" for rank in _RANKS]].round(4)
+        is_as_before = shares.eq(shares.shift()).all(axis=1)
+        needed = ~(is_as_before & is_as_before.shift(-1, fill_value=False))
+        shown = shares[needed].set_axis([f"p{rank}" for rank in _RANKS], axis=1)
+        shown.insert(0, "time_s", samples["time_s"].round(2))
+        rows: Any = shown.to_dict("records")
+        values += [{"policy": cell.label, "part": name} | row for row in rows]
+    return values
 
 
 def _load_panel(setting: CellGroup, cells: list[Cell]) -> Any:

@@ -1,6 +1,5 @@
 """A figure of the report: one Vega-Lite document, drawn as SVG and explored in HTML."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,15 +10,9 @@ import altair as alt
 import vl_convert
 
 from trimtab.errors import visible
+from trimtab.evaluation.report.drawing import slim
 from trimtab.files import whole_file
 
-# In a drawing: what assistive technology is told of each mark, where the whole has a name, what
-# scripts would find marks by, what is so without being said, and paths that draw nothing.
-_SAYS_NOTHING = re.compile(
-    r' (?:aria-[a-z]+|role|class|pointer-events)="[^"]*"| (?:opacity|stroke-width)="1"'
-)
-_DRAWS_NOTHING = re.compile(r'<path[^>]*(?: d="M0,0h0v0h0Z"| d="" display="none")[^>]*/>')
-_DECIMALS = re.compile(r"(?<=[ ,\"(A-Za-z-])\d+\.\d{3,}(?=[ ,\")A-Za-z-])")
 BEFORE, AFTER, HIGHLIGHT = "#9aa7b5", "#0f766e", "#b45309"
 INK = "#1e293b"
 CPU_COLOUR, GPU_COLOUR = AFTER, "#4f46e5"
@@ -44,10 +37,8 @@ class Figure:
 
     @property
     def slim_svg(self) -> str:
-        """The drawing for the page: it looks the same, in hundredths of a pixel."""
-        svg = _SAYS_NOTHING.sub("", self.svg[self.svg.index("<svg") :])
-        svg = _DRAWS_NOTHING.sub("", svg)
-        return _DECIMALS.sub(lambda found: f"{float(found[0]):.2f}".rstrip("0").rstrip("."), svg)
+        """The drawing for the page: it looks the same, in tenths of a pixel."""
+        return slim(self.svg)
 
     def write_svg(self, folder: Path) -> Path:
         """Write the figure to `folder`/`name`.svg and return its path."""

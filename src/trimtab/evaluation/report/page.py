@@ -5,6 +5,7 @@ import zlib
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from functools import cache
+from importlib.resources import files
 
 import vl_convert
 from markupsafe import Markup
@@ -22,7 +23,7 @@ def render(measurements: Measurements, sections: Sequence[Section]) -> str:
     """Return the page of these sections as HTML.
 
     Scripts, styles and data are in the page, and its content policy forbids any request; without
-    JavaScript, and in print, the figures are the drawn SVGs.
+    JavaScript the figures are the drawn SVGs, and the tables are whole.
     """
     chapters: dict[Chapter, list[Block]] = {}
     key_figures: dict[str, list[KeyFigure]] = {}
@@ -50,6 +51,7 @@ def render(measurements: Measurements, sections: Sequence[Section]) -> str:
             ),
             drawn=lambda figure: Markup(figure.slim_svg),
             vega=_vega_bundle(),
+            tables=table_library(),
             exact=exact,
             without_places=without_places,
         )
@@ -71,6 +73,16 @@ def said(remarks: Iterable[tuple[str, str]]) -> list[str]:
 def _vega_bundle() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script, packed."""
     return packed(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", VEGA_LITE))
+
+
+@cache
+def table_library() -> dict[str, str]:
+    """Return DataTables as one script, packed, and its licence."""
+    templates = files("trimtab.evaluation") / "templates"
+    return {
+        "packed": packed((templates / "datatables.min.js").read_text()),
+        "licence": (templates / "datatables.licence.txt").read_text().strip(),
+    }
 
 
 def packed(text: str) -> str:

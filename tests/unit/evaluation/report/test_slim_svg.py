@@ -28,11 +28,11 @@ def test_a_drawing_loses_words_and_no_pixel(tmp_path: Path) -> None:
     for section in (Sizes(measurements), Treemap(measurements)):
         (figure,) = section.figures
         slim = figure.slim_svg
-        assert len(slim) < 0.7 * len(figure.svg)
+        assert len(slim) < 0.35 * len(figure.svg)
         assert "".join(ET.fromstring(slim).itertext()) == "".join(
             ET.fromstring(figure.svg).itertext()
         )
         ours, theirs = (pixels(each) for each in (slim, figure.svg))
         assert ours.shape == theirs.shape
-        # Edges move by hundredths of a pixel; a grid line more or less is a mean of 0.08.
-        assert np.abs(ours - theirs).mean() < 0.02
+        # Edges move by tenths of a pixel; a grid line more or less is a mean of 0.08.
+        assert np.abs(ours - theirs).mean() < 0.04

@@ -145,8 +145,17 @@ def test_a_long_load_is_thinned_evenly(tmp_path: Path) -> None:
     write_table(folder / "load.parquet", LOAD, rows)
     values = load_values(of(folder).cells[0])
     assert len(values) == 2 * 250
-    assert [v["time_s"] for v in values[:4]] == [0, 0, 4, 4]
-    assert values[4]["p75"] == pytest.approx(0.75 * 8 / 1000)
+    assert [v["time_s"] for v in values[:3]] == [0, 4, 8]
+    assert values[2]["p75"] == pytest.approx(0.75 * 8 / 1000)
+
+
+def test_a_load_that_stays_is_told_by_its_ends(tmp_path: Path) -> None:
+    folder = schedule_files.write_dias(tmp_path)[0]
+    load = (0.1, 0.5, 0.5, 0.5, 0.5, 0.2)
+    rows = [schedule_files.load_row(float(time), share) for time, share in enumerate(load)]
+    write_table(folder / "load.parquet", LOAD, pd.DataFrame(rows))
+    values = load_values(of(folder).cells[0])
+    assert [v["time_s"] for v in values if v["part"] == "CPU"] == [0, 1, 4, 5]
 
 
 def test_energy_bars_add_idle_and_active(figures: dict[str, Figure]) -> None:
