@@ -13,7 +13,7 @@ INSTALL := $(UV) pip install --python $(BIN)/python
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 
-.PHONY: all test test-bare test-skipped lint bench bench-images bench-starts docs picture table-library native lock dist deps-chromium deps-cuda deps-cuda-large deps-spark deps-data deps-slurm deps-postgresql deps-images deps-docker deps-sif deps-openssl deps-fuzz fuzz fuzz-same clean
+.PHONY: all test test-bare test-skipped lint bench bench-images bench-starts docs picture table-library native lock dist deps-chromium deps-cuda deps-cuda-large deps-spark deps-data deps-slurm deps-kubernetes deps-postgresql deps-images deps-docker deps-sif deps-openssl deps-fuzz fuzz fuzz-same clean
 
 all: .venv/.installed native  ## the quickstart experiment; prints where its report is
 	$(SNAKEMAKE) all
@@ -92,6 +92,8 @@ deps-slurm: .venv/.installed  ## Slurm, which policies drive for real, and Snake
 	scripts/deps_slurm.sh
 	$(BIN)/pip install --disable-pip-version-check -q snakemake-executor-plugin-slurm==2.8.0
 
+deps-kubernetes: build/kubernetes/.installed  ## Snakemake's plugins for profiles/kubernetes
+
 deps-postgresql: .venv/.installed  ## PostgreSQL and its driver, for journals of searches
 	scripts/deps_postgresql.sh
 	$(BIN)/pip install --disable-pip-version-check -q 'psycopg[binary]==3.3.9'
@@ -113,6 +115,10 @@ deps-openssl:  ## what task programs encrypt with, and these built with it
 # Outside .venv: half a gigabyte that no debloated environment should hold.
 build/spark/.installed: requirements-spark.txt .venv/.installed
 	$(BIN)/pip install --disable-pip-version-check -q --no-deps --upgrade --target build/spark -r $<
+	touch $@
+
+build/kubernetes/.installed: requirements-kubernetes.txt .venv/.installed
+	$(BIN)/pip install --disable-pip-version-check -q --no-deps --upgrade --target build/kubernetes -r $<
 	touch $@
 
 deps-fuzz: build/fuzz/.installed  ## the fuzzer

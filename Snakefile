@@ -15,7 +15,7 @@ from trimtab.places import MODULES
 from trimtab.progress import CHANNEL
 from trimtab.supervision import STARTER
 from trimtab.workflow.reasons import explain_reasons
-from trimtab.workflow.unrecorded import keep_unrecorded
+from trimtab.workflow.unrecorded import keep_unrecorded, keep_when_killed
 
 run_alone(workflow)
 
@@ -155,7 +155,17 @@ rule evaluate:
         rules.evaluate_experiment.output.report,
 
 
+KEEPING = []  # what ends the wait for this process to be killed
+
+
+onstart:
+    if workflow.is_main_process:
+        KEEPING.append(keep_when_killed())
+
+
 onsuccess:
+    for no_more in KEEPING:
+        no_more()
     if workflow.is_main_process and any(workflow.dag.finished_jobs):
         keep_unrecorded()
     if Path(rules.evaluate_experiment.output.report).is_file():
@@ -163,5 +173,7 @@ onsuccess:
 
 
 onerror:
+    for no_more in KEEPING:
+        no_more()
     if workflow.is_main_process:
         keep_unrecorded()

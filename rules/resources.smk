@@ -72,3 +72,21 @@ def verified_min(wildcards):
     held_out = max(len(workload.held_out) for workload in workloads)
     runs = 2 * (CONFIG.root.verify.repeats + 1) + 1 + 4 * held_out
     return longest_min(workloads, runs)
+
+
+def searched_min(wildcards, seeds=1):
+    """Every trial on every rung of the searches, one after the other, and ten for the rest."""
+    # What tells the rungs loads what suggests trials: for those alone that tune.
+    from trimtab.tuning.search.duration import longest_s
+
+    try:
+        return math.ceil(longest_s(tune_stage(wildcards, seeds)) / 60) + 10
+    except UserError as error:
+        raise WorkflowError(visible(str(error)))
+
+
+def tuned_min(wildcards):
+    """The searches of all seeds; where machines have shared them, to write down what they found."""
+    if EXPERIMENT.tune.machines > 1:
+        return 10
+    return searched_min(wildcards, EXPERIMENT.tune.seeds)

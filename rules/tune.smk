@@ -13,7 +13,7 @@ rule tune_on_machine:
     threads: every_core
     resources:
         mem_mb=growing(memory_of_workload),
-        runtime=growing(240),
+        runtime=growing(searched_min),
         gpu=gpus,
     params:
         cfg=lambda wildcards: configured(tune_stage(wildcards)),
@@ -41,7 +41,7 @@ rule tune_workload:
     threads: every_core
     resources:
         mem_mb=growing(memory_of_workload),
-        runtime=growing(240),
+        runtime=growing(tuned_min),
         gpu=gpus,
     params:
         cfg=lambda wildcards: configured(tune_stage(wildcards, EXPERIMENT.tune.seeds)),

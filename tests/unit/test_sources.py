@@ -1,8 +1,9 @@
+import ast
 from pathlib import Path
 
 import pytest
 
-from trimtab.sources import sources_of
+from trimtab.sources import imports_of, sources_of
 
 
 @pytest.fixture
@@ -60,3 +61,43 @@ def test_files_that_are_no_python_depend_on_themselves(source: Path) -> None:
     binary.write_bytes(b"\x7fELF\0\xff")
     script.write_text("import what this is not ( python\n")
     assert sources_of([binary, script], source) == [binary, script]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import a.b, c as d  # one line\n",
+        "from a import (\n    b,  # here\n    c,\n)\n",
+        "def f():\n\tfrom a import b\n",
+        "try: import a\nfinally: import b\n",
+        "import a; import b\n",
+        "import a; x = 1\n",
+        "from a import b; import c\n",
+        "import a, \\\n    b\n",
+        "import a \\\n, b\n",
+        "from a \\\n    import b\n",
+        "from a import \\\n    b\n",
+        'ONE = \'"""\'\nimport a\nTWO = \'"""\'\n',
+        'TEXT = """\nfrom there to import what\n"""\nimport a # import\n',
+        "match x:\n  case 1:\n    import a\n  case _:\n    from a import *\n",
+        "from . import beside\nfrom .beside import b\n",
+        "import not python (\n",
+    ],
+)
+def test_imports_are_those_of_the_parsed_file(text: str) -> None:
+    try:
+        nodes = list(ast.walk(ast.parse(text)))
+    except SyntaxError:
+        nodes = []
+    names = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
+    assert imports_of(text.encode()) == names
+
+
+def test_a_file_that_has_changed_is_read_again(source: Path) -> None:
+    entry = source / "entry.py"
+    assert source / "trimtab/unused.py" not in sources_of([entry], source)
+    entry.write_text("import trimtab.unused\n")
+    assert source / "trimtab/unused.py" in sources_of([entry], source)

@@ -1,10 +1,14 @@
 """Results travel by DVC: a clone that pulls them has nothing left to do in either tool."""
 
 import json
+import os
+import select
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
+import yaml
 from project import NOTHING_TO_DO, Project, tools
 
 
@@ -66,6 +70,36 @@ def test_experiments_on_branches(finished: Project, tmp_path: Path) -> None:
     project.succeed("dvc", "plots", "diff", "main", "fewer_jobs", "-o", "plots")
     page = (project.folder / "plots/index.html").read_text()
     assert "sizes.svg" in page and "http" not in page  # it opens without a network
+
+
+def test_what_a_killed_run_has_left_is_not_lost(project: Project, tmp_path: Path) -> None:
+    """`dvc exp run` deletes what no lock records; its stage begins by giving it back."""
+    kept = project.folder / ".snakemake/unrecorded"
+    made = project.folder / "results/config.yaml"
+    project.succeed("snakemake", "--cores", "2", "results/config.yaml")
+    shutil.rmtree(kept)
+    os.mkfifo(tmp_path / "started")
+    reader = os.open(tmp_path / "started", os.O_RDWR | os.O_NONBLOCK)
+    usage = "results/profile/other/test_machine/usage.json"
+    snakemake = subprocess.Popen(
+        [Path(sys.executable).parent / "snakemake", "--cores", "2", usage],
+        cwd=project.folder, env={**tools(), "TINY_STARTED": str(tmp_path / "started")},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert select.select([reader], [], [], 250)[0]
+    os.close(reader)
+    snakemake.kill()
+    snakemake.wait()
+    while not kept.exists():
+        os.sched_yield()
+    before = made.read_bytes()
+    shutil.rmtree(project.folder / "results")
+    shutil.rmtree(project.folder / ".snakemake/metadata")
+    stage = yaml.safe_load((project.folder / "dvc.yaml").read_text())["stages"]["pipeline"]
+    project.succeed("sh", "-c", stage["cmd"][0])
+    assert made.read_bytes() == before
+    said = project.succeed("snakemake", "-n", "--cores", "2", "results/config.yaml")
+    assert NOTHING_TO_DO in said
 
 
 def git(project: Project, *arguments: str) -> None:

@@ -1,13 +1,16 @@
 """Results that no `dvc.lock` records yet: they are kept until one does.
 
 `dvc exp run` begins by making the workspace what the lock says, and deletes what it does not know.
-So what a Snakemake run leaves in a checkout with DVC gets second names (hard links: no space), and
-DVC's stage begins by giving back what has gone.
+So what a Snakemake run leaves in a checkout with DVC, however it ends, gets second names (hard
+links: no space), and DVC's stage begins by giving back what has gone.
 """
 
 import os
 import shutil
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from trimtab.files import new_folder_beside, remove_tree, replace_folder
@@ -16,24 +19,55 @@ _KEPT = Path(".snakemake/unrecorded")
 _RESULTS, _METADATA = Path("results"), Path(".snakemake/metadata")
 # As in .dvcignore: DVC neither records nor deletes these.
 _NOT_RECORDED = {"env", "failure", "runs", "verification", "searches"}
+_IN_ORDER = b"."
 
 
 def keep_unrecorded() -> None:
-    """Keep the results as they are now; does nothing in DVC's stage, nor where there is no DVC."""
-    if "DVC_STAGE" in os.environ or not Path(".dvc").is_dir():
+    """Keep the results as they are now; does nothing where there is no DVC."""
+    if not _has_dvc():
         return
     new = new_folder_beside(_KEPT)
     try:
         for path in _files():
             (new / path).parent.mkdir(parents=True, exist_ok=True)
-            if path.is_relative_to(_METADATA):  # Snakemake writes into its own files
-                shutil.copy2(path, new / path)
-            else:
-                os.link(path, new / path)
+            with suppress(FileNotFoundError):  # of a run that was killed jobs may be ending still
+                if path.is_relative_to(_METADATA):  # Snakemake writes into its own files
+                    shutil.copy2(path, new / path)
+                else:
+                    os.link(path, new / path)
         replace_folder(new, _KEPT)
     except BaseException:
         remove_tree(new)
         raise
+
+
+def keep_when_killed() -> Callable[[], None]:
+    """Have the results kept also where this process is killed; until what is returned is called.
+
+    A process waits for that, which ends when this one does.
+    """
+    if not _has_dvc():
+        return lambda: None
+    watched, alive = os.pipe()  # the end that is written to is closed with this process
+    program = f"from {__name__} import _keep_after; _keep_after({watched})"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], pass_fds=[watched], start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    os.close(watched)
+
+    def no_more() -> None:
+        with suppress(BrokenPipeError):
+            os.write(alive, _IN_ORDER)
+        os.close(alive)
+        process.wait()
+
+    return no_more
+
+
+def _keep_after(watched: int) -> None:
+    if os.read(watched, 1) != _IN_ORDER:
+        keep_unrecorded()
 
 
 def put_back() -> None:
@@ -49,6 +83,10 @@ def put_back() -> None:
 def forget() -> None:
     """Keep nothing: what there is has been recorded."""
     remove_tree(_KEPT)
+
+
+def _has_dvc() -> bool:
+    return Path(".dvc").is_dir()
 
 
 def _files() -> Iterator[Path]:

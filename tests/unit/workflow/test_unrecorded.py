@@ -1,11 +1,14 @@
 """Results that no lock records are given back."""
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from trimtab.workflow.unrecorded import forget, keep_unrecorded, put_back
+from trimtab.workflow.unrecorded import forget, keep_unrecorded, keep_when_killed, put_back
 
 MADE = Path("results/profile/one/here/usage.json")
 RECORD = Path(".snakemake/metadata/record")
@@ -33,9 +36,23 @@ def test_what_was_deleted_or_replaced_comes_back() -> None:
     put_back()
 
 
-def test_nothing_is_kept_without_dvc_and_within_its_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_kept_without_dvc() -> None:
     keep_unrecorded()
-    Path(".dvc").mkdir()
-    monkeypatch.setenv("DVC_STAGE", "pipeline")
-    keep_unrecorded()
+    keep_when_killed()()
     assert not KEPT.exists()
+
+
+@pytest.mark.parametrize("ends", ["os.kill(os.getpid(), 9)", "end()"])
+def test_what_a_killed_run_leaves_is_kept(ends: str) -> None:
+    Path(".dvc").mkdir()
+    program = "import os; from trimtab.workflow.unrecorded import keep_when_killed as keep;"
+    killed = subprocess.run(
+        [sys.executable, "-c", f"{program} end = keep(); {ends}"],
+    )
+    assert killed.returncode == (-9 if "kill" in ends else 0)
+    if killed.returncode == 0:
+        assert not KEPT.exists()
+        return
+    while not KEPT.exists():
+        os.sched_yield()
+    assert (KEPT / MADE).samefile(MADE)

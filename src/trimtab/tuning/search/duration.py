@@ -1,0 +1,38 @@
+"""How long the stage `tune` may take, for whoever has to ask for the time before it begins."""
+
+from pathlib import Path
+
+from trimtab.config.stages import TuneStage
+from trimtab.errors import UserError
+from trimtab.tuning.tuners.base import Facts, Tuner
+from trimtab.tuning.tuners.registry import build_tuner
+
+
+def longest_s(stage: TuneStage) -> float:
+    """Return the seconds until each trial on each rung was ended for taking too long, one by one.
+
+    Inference is measured beside the trials and counts nothing. What other searches have learnt,
+    and parameters that turn out to have no impact, are not known yet. Raises UserError for a
+    workload that cannot be tuned, and for a tuner that is none.
+    """
+    if stage.workload.tuning is None:
+        raise UserError(f"workload {stage.workload.name}: tuning: expected what is to be tuned")
+    facts = Facts(
+        tuning=stage.workload.tuning,
+        cpus=stage.hardware.cores,
+        machine=stage.hardware.name,
+        least=stage.objective.least,
+        ground_truth=Path("not known yet"),
+        gpus=stage.hardware.gpu_count,
+    )
+    try:
+        made = build_tuner(stage.tuner.kind, stage.tuner.parameters, facts)
+    except ValueError as error:
+        raise UserError(f"tuner {stage.tuner.name}: parameters: {error}") from None
+    return stage.seeds * _runs_of(made) * stage.workload.timeout_s
+
+
+def _runs_of(made: Tuner) -> int:
+    """The trials on all rungs, in both of a tuner's searches where it has two."""
+    of_first = _runs_of(made.first) if made.first is not None else 0
+    return of_first + sum(rung.trials for bracket in made.brackets for rung in bracket)
