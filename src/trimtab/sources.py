@@ -1,7 +1,7 @@
 """Which source files a program depends on, so that a change of code reruns just what it touches."""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -16,24 +16,26 @@ def sources_of(entries: Iterable[Path], source: Path = _SOURCES) -> list[Path]:
     text, nothing is run. The configuration's own modules are left out: what they say reaches a
     stage as its parameters, and rewording a key's meaning is no reason to measure again.
     """
-    found: set[Path] = set()
+    # Texts instead of paths: there are tens of thousands, and rules ask for them again and again.
+    found: set[str] = set()
     ours_alone = source.resolve() == _SOURCES
-    waiting = [path.resolve() for path in entries]
+    configuration = f"{source}/trimtab/config/"
+    waiting = [str(path.resolve()) for path in entries]
     while waiting:
         path = waiting.pop()
-        if path in found or path.is_relative_to(source / "trimtab" / "config"):
+        if path in found or path.startswith(configuration):
             continue
         found.add(path)
-        text = path.read_bytes()
+        text = Path(path).read_bytes()
         for name in imports_of(text):
             if ours_alone and name.partition(".")[0] not in _OURS:
                 continue
-            place = source.joinpath(*name.split("."))
-            candidates = (place.with_suffix(".py"), place / "__init__.py")
-            waiting += [candidate for candidate in candidates if candidate.is_file()]
+            place = f"{source}/{name.replace('.', '/')}"
+            candidates = {f"{place}.py", f"{place}/__init__.py"} - found
+            waiting += [each for each in candidates if Path(each).is_file()]
         for name in searched_by(text):
-            waiting += source.joinpath(*name.split(".")).rglob("*.py")
-    return sorted(found)
+            waiting += map(str, source.joinpath(*name.split(".")).rglob("*.py"))
+    return sorted(map(Path, found))
 
 
 @cache
@@ -43,7 +45,7 @@ def imports_of(text: bytes) -> frozenset[str]:
     Of `from a import b` both a and a.b are named, as b may be a module.
     """
     names: set[str] = set()
-    for node in ast.walk(_tree(text)):
+    for node in _statements(_tree(text)):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -68,6 +70,14 @@ def searched_by(text: bytes) -> frozenset[str]:
     return frozenset(
         name for name in imports_of(text) for end in asked if f".{name}".endswith(f".{end}")
     )
+
+
+def _statements(part: ast.AST) -> Iterator[ast.AST]:
+    """Yield the statements of a tree without the expressions in them, which are most of it."""
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for each in getattr(part, field, ()):
+            yield each
+            yield from _statements(each)
 
 
 def _tree(text: bytes) -> ast.Module:

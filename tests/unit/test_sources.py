@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.sources import sources_of
+from trimtab.sources import imports_of, sources_of
 
 
 @pytest.fixture
@@ -60,3 +60,37 @@ def test_files_that_are_no_python_depend_on_themselves(source: Path) -> None:
     binary.write_bytes(b"\x7fELF\0\xff")
     script.write_text("import what this is not ( python\n")
     assert sources_of([binary, script], source) == [binary, script]
+
+
+EVERYWHERE = """
+import m0
+class A:
+    import m1
+    async def f(self):
+        import m2
+        async for x in y: import m3
+        async with x: import m4
+try: import m5
+except OSError: import m6
+except ValueError: pass
+else: import m7
+finally: import m8
+if x: import m9
+elif y: import m10
+else:
+    while z: import m11
+    else: import m12
+for x in (lambda: 0, y if z else x): import m13
+else: import m14
+with x: import m15
+match x:
+    case 1: pass
+    case _: import m16
+try: pass
+except* OSError: import m17
+x = 1; import m18
+"""
+
+
+def test_imports_are_found_in_every_kind_of_statement() -> None:
+    assert imports_of(EVERYWHERE.encode()) == {f"m{number}" for number in range(19)}
