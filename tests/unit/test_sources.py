@@ -101,3 +101,37 @@ def test_a_file_that_has_changed_is_read_again(source: Path) -> None:
     assert source / "trimtab/unused.py" not in sources_of([entry], source)
     entry.write_text("import trimtab.unused\n")
     assert source / "trimtab/unused.py" in sources_of([entry], source)
+
+
+EVERYWHERE = """
+import m0
+class A:
+    import m1
+    async def f(self):
+        import m2
+        async for x in y: import m3
+        async with x: import m4
+try: import m5
+except OSError: import m6
+except ValueError: pass
+else: import m7
+finally: import m8
+if x: import m9
+elif y: import m10
+else:
+    while z: import m11
+    else: import m12
+for x in (lambda: 0, y if z else x): import m13
+else: import m14
+with x: import m15
+match x:
+    case 1: pass
+    case _: import m16
+try: pass
+except* OSError: import m17
+x = 1; import m18
+"""
+
+
+def test_imports_are_found_in_every_kind_of_statement() -> None:
+    assert imports_of(EVERYWHERE.encode()) == {f"m{number}" for number in range(19)}

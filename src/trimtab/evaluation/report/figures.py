@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import altair as alt
 import vl_convert
+from altair.utils import schemapi
 
 from trimtab.errors import visible
 from trimtab.evaluation.report.drawing import slim
@@ -17,6 +18,8 @@ BEFORE, AFTER, HIGHLIGHT = "#9aa7b5", "#0f766e", "#b45309"
 INK = "#1e293b"
 CPU_COLOUR, GPU_COLOUR = AFTER, "#4f46e5"
 _LONGEST_NAME_PX = 320
+# Each part of a chart would be validated when it is made; the whole chart is, in `to_dict`.
+schemapi.DEBUG_MODE = False
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
@@ -55,7 +58,7 @@ def in_order(names: Iterable[Any]) -> list[Any]:
 
 def data(values: list[dict[str, Any]]) -> Any:
     """Return inline data of a chart; every row is a dictionary."""
-    return alt.Data(values=values)
+    return alt.Data(values=tuple(values))  # Altair copies lists with all that is in them, often
 
 
 def scaled(
@@ -102,6 +105,6 @@ def _visible(part: Any) -> Any:
     """Names in data and titles come from documents; an SVG holds no control characters."""
     if isinstance(part, dict):
         return {key: _visible(value) for key, value in part.items()}
-    if isinstance(part, list):
+    if isinstance(part, list | tuple):
         return [_visible(value) for value in part]
     return visible(part) if isinstance(part, str) else part
