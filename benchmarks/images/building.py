@@ -95,7 +95,7 @@ def _install(root: Path, packages: Sequence[str]) -> None:
         command = ["chroot", root, "sh", "-c", f"{install} {' '.join(packages)}"]
         run(command, env=environment, timeout=1800)
     finally:
-        run(["umount", root / "proc"])
+        run(["umount", "--lazy", root / "proc"])  # somebody may look into it
     _clean(root)
 
 
