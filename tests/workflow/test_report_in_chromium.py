@@ -266,6 +266,12 @@ def test_paper_and_a_page_without_scripts_have_every_row(
     for media, count in PRINTED_AND_SHOWN:
         page.emulate_media(media=media)
         expect(rows).to_have_count(count)
+    page.evaluate(
+        "addEventListener('beforeprint', () => { window.printed = "
+        "document.querySelectorAll('[data-table=libraries] tr.row').length; })"
+    )
+    page.pdf()
+    assert page.evaluate("window.printed") == 44
     context = browser.new_context(java_script_enabled=False)
     plain = context.new_page()
     plain.goto(report.as_uri())

@@ -164,7 +164,7 @@ def test_the_page_says_what_became_of_gpu_code(gpu_destination: Path) -> None:
 def test_the_page_refers_to_nothing_outside_itself(page: Page) -> None:
     assert page.references
     assert all(reference.startswith("#") for reference in page.references)
-    assert page.scripts == 3
+    assert page.scripts == 4
 
 
 def unpacked(page: str, name: str) -> str:
@@ -229,7 +229,7 @@ def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
     out = tmp_path / "out"
     text = evaluate(inputs, out).read_text()
     page = Page(text)
-    assert page.scripts == 3
+    assert page.scripts == 4
     assert "<script>alert" not in text
     assert not {"\x1b", "\u202e"} & set(text + (out / "tables/libraries.csv").read_text())
     assert f"data set: {visible(HOSTILE)}" in page.text
