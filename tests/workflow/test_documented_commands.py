@@ -2,14 +2,14 @@
 
 import re
 import shlex
-from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, NamedTuple
 
+import documents
 import pytest
 import typer
 import yaml
+from documents import PROJECT
 from dvc.cli.parser import get_main_parser
 from snakemake.cli import get_argument_parser
 
@@ -17,13 +17,6 @@ from trimtab.cli.verbs import app
 from trimtab.config import Configurations
 from trimtab.config.parameters import overrides_of
 
-PROJECT = Path(__file__).resolve().parents[2]
-PAGES = [
-    *(PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "benchmarks/README.md")),
-    *sorted((PROJECT / "docs").rglob("*.md")),
-]
-BLOCK = re.compile(r"^(?: {4,}|\$ )(?:\$ )?(?=[a-z])(.*)$")
-COMMENT = re.compile(r" {2,}#.*$| # .*$")
 PROGRAMS = ("trimtab", "snakemake", "make", "dvc")
 TARGET = re.compile(r"^([\w.-]+(?: [\w.-]+)*):", re.MULTILINE)
 
@@ -35,23 +28,13 @@ class Shown(NamedTuple):
     words: list[str]
 
 
-def shown() -> Iterator[Shown]:
-    """Yield the commands of all pages, with continued lines as one."""
-    for page in PAGES:
-        lines = iter(page.read_text().splitlines())
-        for line in lines:
-            if (found := BLOCK.match(line)) is None:
-                continue
-            text = found.group(1)
-            while text.endswith("\\"):
-                text = f"{text[:-1]} {next(lines).strip()}"
-            for one in COMMENT.sub("", text).split(" && "):
-                first, _, rest = one.partition(" ")
-                if first in PROGRAMS and not rest.startswith("="):
-                    yield Shown(str(page.relative_to(PROJECT)), shlex.split(one))
-
-
-COMMANDS = list(shown())
+COMMANDS = [
+    Shown(command.page, shlex.split(one))
+    for command in documents.shown()
+    for line in command.text.splitlines()
+    for one in line.split(" && ")
+    if one.partition(" ")[0] in PROGRAMS
+]
 
 
 def of(program: str) -> list[Any]:
