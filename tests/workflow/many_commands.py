@@ -10,7 +10,7 @@ from typing import Protocol
 
 FORKS = """
 import json, os, sys, tempfile, traceback
-import trimtab.cli.verbs
+import optuna, scipy.stats, trimtab.cli.verbs, trimtab.config.layers
 from trimtab.cli.main import main
 
 def as_child(folder, words, files):
