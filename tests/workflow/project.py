@@ -47,8 +47,7 @@ class Project:
 
     def planned(self) -> set[str]:
         """Return the rules that would run now."""
-        said = self.succeed("snakemake", "-n", "--cores", "2", "all")
-        return set(re.findall(r"^(?:local)?rule (\w+):", said, re.MULTILINE)) - {"all"}
+        return rules_in(self.succeed("snakemake", "-n", "--cores", "2", "all"))
 
     @contextmanager
     def edited(self, file: str, old: str, new: str) -> Iterator[None]:
@@ -61,6 +60,11 @@ class Project:
             yield
         finally:
             path.write_text(text)
+
+
+def rules_in(said: str) -> set[str]:
+    """The rules that a dry run of `all` would run."""
+    return set(re.findall(r"^(?:local)?rule (\w+):", said, re.MULTILINE)) - {"all"}
 
 
 def tools() -> dict[str, str]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from many_commands import Command, many_commands
 
 from trimtab.files import read_json, sha256_of
 
@@ -231,29 +232,34 @@ def test_the_four_verbs(environment: Path, folder: Path) -> None:
 
 
 def test_mistakes_are_told_in_one_line(environment: Path, folder: Path) -> None:
+    with many_commands() as run:
+        mistakes(run, environment, folder)
+
+
+def mistakes(run: Command, environment: Path, folder: Path) -> None:
     python = environment / "bin/python"
-    fails(trimtab(folder, "trace", "--", "no-such-program"), 2, "no-such-program: no such")
-    fails(trimtab(folder, "debloat", "--", "/bin/true"), 2, "/bin/true", "--python")
-    fails(trimtab(folder, "locate"), 2, "workload.json", "trimtab trace")
-    fails(trimtab(folder, "verify"), 2, "trimtab debloat")
-    fails(trimtab(folder, "learn"), 2, "trimtab debloat", "--workspace")
-    fails(trimtab(folder, "debloat", "--", "/usr/bin/python3", "program.py"), 2, "operating system")
+    fails(run(folder, "trace", "--", "no-such-program"), 2, "no-such-program: no such")
+    fails(run(folder, "debloat", "--", "/bin/true"), 2, "/bin/true", "--python")
+    fails(run(folder, "locate"), 2, "workload.json", "trimtab trace")
+    fails(run(folder, "verify"), 2, "trimtab debloat")
+    fails(run(folder, "learn"), 2, "trimtab debloat", "--workspace")
+    fails(run(folder, "debloat", "--", "/usr/bin/python3", "program.py"), 2, "operating system")
     (folder / "bad.py").write_text("import sys; sys.exit('it went wrong')\n")
     bad = ("--ends-with", "0", "--", python, "bad.py")
-    fails(trimtab(folder, "trace", *bad), 2, "exit code 1", "it went wrong")
-    fails(trimtab(folder, "debloat", "--mode", "magic", "--", python, "program.py"), 2, "--mode")
-    fails(trimtab(folder, "debloat", "--kernels", "prune", "--", "x"), 2, "--kernels", "none")
+    fails(run(folder, "trace", *bad), 2, "exit code 1", "it went wrong")
+    fails(run(folder, "debloat", "--mode", "magic", "--", python, "program.py"), 2, "--mode")
+    fails(run(folder, "debloat", "--kernels", "prune", "--", "x"), 2, "--kernels", "none")
     for words, key in (
         (("--store", "x"), "--store: 'x' given"),
         (("--fallback", "store"), "--store: None given"),
         (("--unloaded", "remove", "--fallback", "none"), "--unloaded: 'remove' given"),
     ):
-        fails(trimtab(folder, "debloat", *words, "--", python, "program.py"), 2, key)
+        fails(run(folder, "debloat", *words, "--", python, "program.py"), 2, key)
     for given, word in (("nothing:x", "a module of"), ("native_folder:nowhere", "nowhere")):
-        fails(trimtab(folder, "trace", "--target", given, "--", "ls"), 2, "target", word)
+        fails(run(folder, "trace", "--target", given, "--", "ls"), 2, "target", word)
     (folder / "spans.json").write_text("{}")
     words = ("reconstruct", "--span-path", "spans.json", "--output-dir", "x")
-    fails(trimtab(folder, *words), 2, "spans.json")
+    fails(run(folder, *words), 2, "spans.json")
 
 
 def test_a_static_program_is_refused(environment: Path, folder: Path) -> None:

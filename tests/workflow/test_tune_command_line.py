@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import yaml
+from many_commands import Command, many_commands
 
 from trimtab.records.parquet.files import read_table
 from trimtab.records.tables import TRIALS
@@ -92,6 +93,11 @@ def test_plan_trials_and_best_and_what_was_stopped_goes_on(tmp_path: Path) -> No
 
 def test_mistakes(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAINING)
+    with many_commands() as run:
+        mistakes(run, tmp_path)
+
+
+def mistakes(run: Command, tmp_path: Path) -> None:
     given, command = WORDS[1:5], WORDS[-3:]
     for words, said in (
         (["--tuner", "tpee", *given, *command], "tpee"),
@@ -105,14 +111,14 @@ def test_mistakes(tmp_path: Path) -> None:
         (["--objective", "time_by_accuracy", *given, *command], "inference_s is what inference"),
         (["--tuner", "pipetune", *given, *command], "no parameter to tune inside trials"),
     ):
-        done = trimtab(tmp_path, "tune", *words)
+        done = run(tmp_path, "tune", *words)
         assert done.returncode == 2 and "Traceback" not in done.stderr, (words, done.stderr)
         assert said in " ".join(done.stderr.split()), done.stderr
         assert done.stdout == ""
     assert not (tmp_path / "trimtab_workspace").exists()
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes/mine.txt").touch()
-    done = trimtab(tmp_path, "tune", "--workspace", "notes", *WORDS[1:])
+    done = run(tmp_path, "tune", "--workspace", "notes", *WORDS[1:])
     assert done.returncode == 2 and "no workspace of trimtab" in done.stderr
 
 

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 from config_files import PROJECT, workload, write
+from shipped_configurations import SHIPPED
 
 from trimtab.config import ConfigError, Configurations
 from trimtab.config.root import GROUPS
@@ -19,7 +20,7 @@ def stems(group: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def shipped() -> Configurations:
-    return Configurations(PROJECT / "conf")
+    return SHIPPED
 
 
 @pytest.mark.parametrize("group", GROUPS)

@@ -3,7 +3,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from config_files import PROJECT
+from shipped_configurations import SHIPPED
 
 from trimtab.config import ConfigError, Configurations, dump, load
 from trimtab.config.stages import (
@@ -17,7 +17,7 @@ from trimtab.config.stages import (
 
 @pytest.fixture(scope="module")
 def configurations() -> Configurations:
-    return Configurations(PROJECT / "conf")
+    return SHIPPED
 
 
 def profile_stage(configurations: Configurations) -> ProfileStage:

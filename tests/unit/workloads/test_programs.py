@@ -3,15 +3,17 @@
 import ast
 import json
 import re
+import runpy
 import subprocess
 import sys
 from argparse import Namespace
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
+from shipped_configurations import SHIPPED
 
-from trimtab.config import Configurations
 from trimtab.config.groups.workload import Workload
 from trimtab.profiling.runs.from_workload import command_line
 from trimtab.workloads import lenet5
@@ -20,7 +22,6 @@ from trimtab.workloads.data import mnist
 
 ROOT = Path(__file__).parents[3]
 PROGRAMS = ROOT / "src" / "trimtab" / "workloads"
-CONFIGURATIONS = Configurations(ROOT / "conf")
 CONFIGURED = [
     "lenet5_train",
     "lenet5_inference",
@@ -32,28 +33,37 @@ CONFIGURED = [
 ]
 
 
-def start(name: str, output: Path, *arguments: object) -> subprocess.Popen[str]:
-    """Start a program on a few samples."""
+def words_of(name: str, output: Path, *arguments: object) -> list[str]:
+    """The command of a program on a few samples."""
     small = ["--train-samples", 40, "--test-samples", 8, "--output", output]
-    command = [sys.executable, PROGRAMS / f"{name}.py", *small, *arguments]
-    return subprocess.Popen(
-        [str(word) for word in command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=output.parent,
-        text=True,
-    )
+    return [str(word) for word in [PROGRAMS / f"{name}.py", *small, *arguments]]
 
 
-def lines_of(process: subprocess.Popen[str]) -> list[str]:
-    """Wait for a program that has to succeed and return its lines of standard output."""
-    out, errors = process.communicate()
-    assert process.returncode == 0, errors
-    return out.splitlines()
+def printed_by_a_process(name: str, output: Path, *arguments: object) -> list[str]:
+    """Run a program that has to succeed and return its lines of standard output."""
+    command = [sys.executable, *words_of(name, output, *arguments)]
+    done = subprocess.run(command, capture_output=True, cwd=output.parent, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def printed_here(
+    patch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    output: Path,
+    *arguments: object,
+) -> list[str]:
+    """Run a program in this process, which has PyTorch imported, and return what it printed."""
+    words = words_of(name, output, *arguments)
+    patch.setattr(sys, "argv", words)
+    patch.chdir(output.parent)
+    runpy.run_path(words[0], run_name="__main__")
+    return capsys.readouterr().out.splitlines()
 
 
 def workload(name: str) -> Workload:
-    return CONFIGURATIONS.option("workload", name)
+    return SHIPPED.option("workload", name)
 
 
 def options_of(name: str) -> Namespace:
@@ -61,10 +71,10 @@ def options_of(name: str) -> Namespace:
 
 
 @pytest.mark.parametrize("name", ["lenet5", "lstm", "mobilenetv2", "transformer"])
-def test_equal_runs_write_equal_bytes_and_mark_their_progress(name, tmp_path):
+def test_equal_runs_write_equal_bytes_and_mark_their_progress(name, tmp_path, monkeypatch, capsys):
     outputs = [tmp_path / "one.json", tmp_path / "two.json"]
-    runs = [start(name, output, "--epochs", 2) for output in outputs]
-    first, second = (lines_of(process) for process in runs)
+    first = printed_by_a_process(name, outputs[0], "--epochs", 2)
+    second = printed_here(monkeypatch, capsys, name, outputs[1], "--epochs", 2)
     assert outputs[0].read_bytes() == outputs[1].read_bytes()
     assert first == second
 
@@ -88,15 +98,18 @@ def test_equal_runs_write_equal_bytes_and_mark_their_progress(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["lenet5", "transformer"])
-def test_inference_with_saved_weights_gives_the_trained_models_result(name, tmp_path):
+def test_inference_with_saved_weights_gives_the_trained_models_result(
+    name, tmp_path, monkeypatch, capsys
+):
+    run = partial(printed_here, monkeypatch, capsys, name)
     trained, weights = tmp_path / "trained.json", tmp_path / "weights.pt"
-    lines_of(start(name, trained, "--save-weights", weights))
+    run(trained, "--save-weights", weights)
     tested, untrained = tmp_path / "tested.json", tmp_path / "untrained.json"
-    runs = [
-        start(name, tested, "--phase", "inference", "--weights", weights, "--seed", 5),
-        start(name, untrained, "--phase", "inference"),
+    said = [
+        run(tested, "--phase", "inference", "--weights", weights, "--seed", 5),
+        run(untrained, "--phase", "inference"),
     ]
-    assert [lines_of(process) for process in runs] == [["first iteration"]] * 2
+    assert said == [["first iteration"]] * 2
     metrics = [json.loads(path.read_text()) for path in (trained, tested, untrained)]
     assert metrics[0]["test_loss"] == metrics[1]["test_loss"] != metrics[2]["test_loss"]
     assert metrics[1]["weights"] == f"read from {weights}"

@@ -6,14 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from shipped_configurations import SHIPPED
 
-from trimtab.config import Configurations
 from trimtab.config.groups.workload import Workload
 from trimtab.profiling.runs.from_workload import command_line
 
 ROOT = Path(__file__).parents[3]
-CONFIGURATIONS = Configurations(ROOT / "conf")
-WORKLOADS = CONFIGURATIONS.options(
+WORKLOADS = SHIPPED.options(
     "workload", sorted(path.stem for path in (ROOT / "conf" / "workload").glob("*.yaml"))
 )
 PROGRAMS = ROOT / "src" / "trimtab" / "workloads"
@@ -102,7 +101,7 @@ def test_eager_twin_differs_in_loading_alone(eager):
 
 
 def test_every_gpu_workload_is_in_an_experiment_or_says_that_it_was_not_measured():
-    experiments = CONFIGURATIONS.options(
+    experiments = SHIPPED.options(
         "experiment", [path.stem for path in (ROOT / "conf" / "experiment").glob("gpu_*.yaml")]
     )
     run = {name for experiment in experiments for name in experiment.workloads}
@@ -112,14 +111,14 @@ def test_every_gpu_workload_is_in_an_experiment_or_says_that_it_was_not_measured
 
 
 def test_two_processes_are_started_by_torchrun_without_multicast():
-    workload = CONFIGURATIONS.option("workload", "mobilenetv2_ddp_2gpu")
+    workload = SHIPPED.option("workload", "mobilenetv2_ddp_2gpu")
     assert command_line(workload)[:3] == ["python", "-m", "torch.distributed.run"]
     assert command_line(workload)[command_line(workload).index("--nproc-per-node") + 1] == "2"
     assert workload.env["NCCL_NVLS_ENABLE"] == "0"
 
 
 def test_the_commands_of_a_training_and_of_its_twin_on_a_gpu():
-    cpu, gpu = CONFIGURATIONS.options("workload", ["mobilenetv2_train", "mobilenetv2_train_cuda"])
+    cpu, gpu = SHIPPED.options("workload", ["mobilenetv2_train", "mobilenetv2_train_cuda"])
     start = ["python", "src/trimtab/workloads/mobilenetv2.py", "--phase", "train",
              "--output", "{output}/metrics.json"]  # fmt: skip
     assert command_line(cpu) == [*start, "--train-samples", "512", "--test-samples", "100",

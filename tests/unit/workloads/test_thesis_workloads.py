@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from shipped_configurations import SHIPPED
 
 import trimtab_trial
-from trimtab.config import Configurations
 from trimtab.config.groups.tuning import FIDELITIES
 from trimtab.config.groups.workload import Workload
 from trimtab.profiling.runs.from_workload import command_line
 
 ROOT = Path(__file__).parents[3]
-CONFIGURATIONS = Configurations(ROOT / "conf")
 FEW = ["--train-samples=60", "--test-samples=20"]
 SMALL: dict[str, list[str]] = {
     "lenet5_fashion_train": [*FEW, "--dropout=0.5"],
@@ -34,7 +33,7 @@ SMALL: dict[str, list[str]] = {
     "spk_means": ["--train-samples=200", "--clusters=10", "--batch-size=32"],
     "bfs": ["--scale=8", "--levels=2"],
 }
-WORKLOADS = CONFIGURATIONS.options("workload", list(SMALL))
+WORKLOADS = SHIPPED.options("workload", list(SMALL))
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +147,7 @@ LOCAL = ["resnet_cifar10_train", "m5_spoken_digits_train", "text_rnn_ag_news_tra
 
 def test_a_local_copy_is_read_by_the_same_program() -> None:
     by_program = {command_line(workload)[1]: workload for workload in WORKLOADS}
-    for local in CONFIGURATIONS.options("workload", LOCAL):
+    for local in SHIPPED.options("workload", LOCAL):
         base = by_program[command_line(local)[1]]
         assert "data" in local.parameters and local.dataset != base.dataset
         assert base.tuning is not None and local.tuning is not None
@@ -156,12 +155,12 @@ def test_a_local_copy_is_read_by_the_same_program() -> None:
 
 
 def test_inference_is_of_the_architecture_that_is_tuned() -> None:
-    for workload in [*WORKLOADS, *CONFIGURATIONS.options("workload", LOCAL)]:
+    for workload in [*WORKLOADS, *SHIPPED.options("workload", LOCAL)]:
         assert workload.tuning is not None
         if workload.tuning.inference_workload is None:
             assert not workload.tuning.inference
             continue
-        used = CONFIGURATIONS.option("workload", workload.tuning.inference_workload)
+        used = SHIPPED.option("workload", workload.tuning.inference_workload)
         assert used.phase == "inference" and used.tuning is None and used.marks.epoch is None
         # Dropout makes no difference there.
         assert set(workload.tuning.model) - {"dropout"} <= set(used.parameters)
@@ -171,9 +170,7 @@ def test_inference_is_of_the_architecture_that_is_tuned() -> None:
 
 
 def test_the_experiments_tune_what_the_tables_name() -> None:
-    table_6_2, table_7_1 = CONFIGURATIONS.options(
-        "experiment", ["tune_thesis_6_2", "tune_thesis_7_1"]
-    )
+    table_6_2, table_7_1 = SHIPPED.options("experiment", ["tune_thesis_6_2", "tune_thesis_7_1"])
     tuned = [*table_6_2.tune.workloads, *table_7_1.tune.workloads]
     assert set(tuned) == {"lenet5_train", *SMALL}
 

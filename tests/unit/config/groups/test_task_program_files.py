@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from config_files import PROJECT
+from shipped_configurations import SHIPPED
 
 from trimtab.config import ConfigError, Configurations, dump
 from trimtab.config.fields import MistakeError
@@ -74,7 +75,7 @@ def test_what_is_not_there_is_said_before_anything_runs(key: str, name: str) -> 
 
 
 def test_what_the_report_alone_shows_runs_nothing_again() -> None:
-    configurations = Configurations(PROJECT / "conf")
+    configurations = SHIPPED
     root = configurations.root
     texts = set()
     for label in ("one", "another"):

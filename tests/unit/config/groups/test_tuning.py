@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from config_files import PROJECT, workload, write
+from config_files import workload, write
+from shipped_configurations import SHIPPED
 
 from trimtab.config import ConfigError, Configurations, dump
 from trimtab.config.fields import MistakeError
@@ -148,7 +149,7 @@ def test_a_word_of_the_command_needs_a_value() -> None:
 
 
 def test_editing_what_is_tuned_profiles_and_debloats_nothing_again() -> None:
-    root = Configurations(PROJECT / "conf").root
+    root = SHIPPED.root
     before = root.workload
     assert before.tuning is not None
     edited = [
@@ -171,7 +172,7 @@ def test_editing_what_is_tuned_profiles_and_debloats_nothing_again() -> None:
 def test_an_objective_of_tuning_searches_for_no_schedule_again() -> None:
     from trimtab.config.stages import DeflateStage
 
-    root = Configurations(PROJECT / "conf").root
+    root = SHIPPED.root
     stages = [
         DeflateStage(root.cluster, [], root.trace, replace(root.objective, **changes))
         for changes in ({}, {"score": "accuracy / training_s"}, {"goal": "minimise"})

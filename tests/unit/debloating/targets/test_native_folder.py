@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shipped_configurations import SHIPPED
 
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
@@ -14,7 +15,6 @@ from trimtab.binaries.elf.reader import read_elf
 from trimtab.cli import workspace
 from trimtab.cli.program_options import ProgramOptions
 from trimtab.cli.single_steps.learning import SlimFolder
-from trimtab.config import Configurations
 from trimtab.config.groups.debloat import Debloat, Fallback, Mode, Share
 from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.config.stages import DebloatStage
@@ -76,7 +76,7 @@ def compile_program(folder: Path, run_path: str) -> None:
 
 def workload() -> Workload:
     """The one that `conf/workload/native_program.yaml` describes."""
-    found = Configurations(PROJECT / "conf").option("workload", "native_program")
+    found = SHIPPED.option("workload", "native_program")
     assert isinstance(found, Workload)
     return found
 

@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.errors import TrimtabError, UserError
+from trimtab.evaluation.characterization import interactions
 from trimtab.evaluation.characterization.distributions import Distributions
 from trimtab.evaluation.characterization.levels import TuningLevels
 from trimtab.evaluation.characterization.objectives import (
@@ -74,6 +75,14 @@ def of(rows: list[dict[str, Any]]) -> Measurements:
 def written(rows: list[dict[str, Any]], path: Path) -> Path:
     write_table(path, CHARACTERIZATION_RUNS, table(rows))
     return path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_forests() -> Iterator[None]:
+    """What an interval is made of is for test_interactions.py: here it only has to be there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(interactions, "_RESAMPLES", 3)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,10 @@ import threading
 from pathlib import Path
 
 import pytest
+from shipped_configurations import SHIPPED
 from trial_programs import marks, workload
 
 import trimtab_trial
-from trimtab.config import Configurations
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
 from trimtab.tuning.inference import serving
 from trimtab.tuning.inference.emulation import InferenceConfiguration
@@ -161,7 +161,7 @@ def test_what_is_no_batch_is_refused(metrics: dict[str, float]) -> None:
 def test_lenet5_is_served_for_real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PROJECT)
     monkeypatch.setattr(serving, "_MEASURED_S", 0.2)
-    lenet5 = Configurations(PROJECT / "conf").option("workload", "lenet5_inference")
+    lenet5 = SHIPPED.option("workload", "lenet5_inference")
     result = served(lenet5, {}, InferenceConfiguration(600, 1), DEVICE, tmp_path)
     assert isinstance(result, Served), result
     assert 1e-7 < result.inference_s < 1

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from shipped_configurations import SHIPPED
 from trial_programs import LIMIT_S, NOTHING, end_of, epoch_of, start
 
 import trimtab_trial
-from trimtab.config import Configurations
 from trimtab.tuning.trials.events import Reason
 from trimtab.tuning.trials.settings import SystemSettings
 from trimtab.workloads.common.trial import Trial
@@ -23,7 +23,7 @@ SMALL = {"epochs": 2, "train_samples": 120, "test_samples": 40, "data_fraction":
 
 
 def test_lenet5_is_paused_after_an_epoch_and_goes_on(tmp_path: Path) -> None:
-    lenet5 = Configurations(ROOT / "conf").option("workload", "lenet5_train")
+    lenet5 = SHIPPED.option("workload", "lenet5_train")
     lenet5 = replace(
         lenet5, python=sys.executable, workdir=str(ROOT),
         env={**lenet5.env, "PYTHONPATH": str(ROOT / "src")},

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
+from shipped_configurations import SHIPPED
 from spaces import choices, tuning
 from test_search import HOST
 from trials.trial_programs import workload
@@ -179,7 +180,7 @@ def test_two_folds(tmp_path: Path) -> None:
 def test_the_baseline_searches_by_the_accuracy_what_it_cannot_measure(tmp_path: Path) -> None:
     """Thesis, section 7.5.2: it ignores the inference phase, and so leaves no set-up of it."""
     given, folder = request(tmp_path), tmp_path / "results"
-    bohb = Configurations(PROJECT / "conf").option("tuner", "bohb")
+    bohb = SHIPPED.option("tuner", "bohb")
     tune(Request(**{**vars(given), "tuner": bohb}), [1], folder, tmp_path / "truth.json")
     table = read_table(folder / "trials.parquet", TRIALS)
     assert (table["score"] == table["accuracy"]).all() and table["inference_s"].isna().all()
