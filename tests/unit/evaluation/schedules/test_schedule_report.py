@@ -137,7 +137,7 @@ def test_names_cannot_break_out_of_the_page(tmp_path: Path) -> None:
     inputs = files.inputs([], [], schedules=tuple(folders), experiment=HOSTILE)
     text = evaluate(inputs, tmp_path / "out").read_text()
     page = Page(text)
-    assert page.scripts == 3
+    assert page.scripts == 4
     assert "<script>alert" not in text
     for path in (tmp_path / "out/figures").iterdir():
         ET.parse(path)
