@@ -1,6 +1,7 @@
 """The workspace of the command line: a folder with the results of each step on one program."""
 
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -44,6 +45,7 @@ from trimtab.records.library_spans import LibrarySpans
 from trimtab.records.misses.settling import Settling
 from trimtab.records.usage import Usage
 
+_INTERPRETER = re.compile(r"python(?:\d(?:\.\d+)?)?")  # by its name
 _ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")  # one of them is in an environment's folder
 
 
@@ -74,7 +76,7 @@ def _started_by(python: str) -> Path:
     """Return the interpreter that a script of its name starts, as those of pyenv; else itself."""
     with open_regular(Path(python)) as file:
         is_script = file.read(2) == b"#!"
-    if is_script:
+    if is_script and _INTERPRETER.fullmatch(Path(python).name):  # no program of the user's own
         asked = subprocess.run(
             [python, "-c", "import sys; print(sys.executable)"],
             capture_output=True,

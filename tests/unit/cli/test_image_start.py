@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,13 +9,12 @@ from typing import Any
 
 import pytest
 from handmade import oci_image
-from machine_root import root_of_programs
+from machine_root import root_of_programs, tar_of_entered
 from python_root import root_of_python
 
 from trimtab.cli.verbs import app
 from trimtab.errors import TrimtabError, UserError
 from trimtab.images.archives.opening import open_image
-from trimtab.profiling.runs.root import Root
 from trimtab.records.images.cold_start import ColdSide, ColdStart
 
 HELLO = {"Entrypoint": ["/bin/sh", "-c"], "Cmd": ["echo hello; exec sleep 1000"]}
@@ -28,22 +26,12 @@ while True: pass
 Image = Callable[..., str]
 
 
-def tar_of(root: Path) -> bytes:
-    try:
-        with Path(os.devnull).open("wb") as nowhere:
-            Root(root).start(["/bin/sh", "-c", ":"], Path("/"), None, stdout=nowhere).wait()
-    except UserError as error:
-        pytest.skip(f"no root can be entered: {error}")
-    tar = ["tar", "--create", "--directory", root, "."]
-    return subprocess.run(tar, check=True, stdout=subprocess.PIPE).stdout
-
-
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     root = tmp_path_factory.mktemp("root") / "root"
     root_of_programs(root, ["sh", "sleep"])
     (root / "ballast").write_bytes(os.urandom(1 << 20))
-    return tar_of(root)
+    return tar_of_entered(root)
 
 
 @pytest.fixture(autouse=True)
@@ -114,7 +102,7 @@ def test_what_python_does(here: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     (root / "srv/this_is_used.py").write_text("def answer(): return 42\n")
     (root / "srv/this_is_not.py").write_text("def answer(): return 43\nanswer()\n")
     config = {"Cmd": [interpreter, "/srv/main.py"]}
-    path = str(oci_image(here / "python.tar", tar_of(root), config=config))
+    path = str(oci_image(here / "python.tar", tar_of_entered(root), config=config))
     options = ("--rounds", "1", "--compression", "zstd", "--first-output", "^42$")
     measured = start(path, path, *options)
     check(measured.after, 1)

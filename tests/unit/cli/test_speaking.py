@@ -12,7 +12,7 @@ from typing import Any
 import experiment_files as files
 import pytest
 from handmade import entry, layer, oci_image
-from machine_root import root_of_programs
+from machine_root import root_of_programs, tar_of_entered
 from rich.table import Table
 from typer.main import get_command
 from typer.testing import CliRunner
@@ -25,7 +25,6 @@ from trimtab.cli.verbs import app
 from trimtab.debloating.verification.verify import VerificationError
 from trimtab.errors import TrimtabError, UserError
 from trimtab.evaluation.outcome.document import Outcome
-from trimtab.profiling.runs.root import Root
 from trimtab.records.verdict import Verdict
 
 pytestmark = pytest.mark.xdist_group("speaking")  # they share what is made once
@@ -92,13 +91,7 @@ def images(place: Path) -> Path:
     """The same folder, with two workspaces of images."""
     root = place / "root"
     root_of_programs(root, ["sh", "sort"])
-    try:
-        with Path(os.devnull).open("wb") as nowhere:
-            Root(root).start(["/bin/sh", "-c", ":"], Path("/"), None, stdout=nowhere).wait()
-    except UserError as error:
-        pytest.skip(f"no root can be entered: {error}")
-    tar = ["tar", "--create", "--directory", root, "."]
-    data = subprocess.run(tar, check=True, stdout=subprocess.PIPE).stdout
+    data = tar_of_entered(root)
     config = {"Entrypoint": ["/bin/sh", "-c"], "Cmd": ["echo b | sort"]}
     oci_image(place / "image.tar", data, config=config)
     with pytest.MonkeyPatch.context() as patch:

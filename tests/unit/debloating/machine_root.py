@@ -6,6 +6,11 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+
+from trimtab.errors import UserError
+from trimtab.profiling.runs.root import Root
+
 
 def root_of_programs(root: Path, names: Iterable[str]) -> None:
     """Make `root` a folder that has these programs, and what `ldd` says that they need."""
@@ -25,6 +30,17 @@ def root_of_programs(root: Path, names: Iterable[str]) -> None:
     for name in ("etc", "tmp", "proc", "dev", "sys"):
         (root / name).mkdir()
     (root / "etc/passwd").write_text("root:x:0:0::/root:/bin/sh\n")
+
+
+def tar_of_entered(root: Path) -> bytes:
+    """Return a root as a tar archive; skips the test where no root can be entered."""
+    try:
+        with Path(os.devnull).open("wb") as nowhere:
+            Root(root).start(["/bin/sh", "-c", ":"], Path("/"), None, stdout=nowhere).wait()
+    except UserError as error:
+        pytest.skip(f"no root can be entered: {error}")
+    tar = ["tar", "--create", "--directory", root, "."]
+    return subprocess.run(tar, check=True, stdout=subprocess.PIPE).stdout
 
 
 def _take(path: Path, root: Path) -> None:

@@ -30,13 +30,14 @@ class Side:
 class Line:
     """A figure of both results, in numbers and as they are shown.
 
-    `difference_pct` is in points of figures in per cent, None where noise may be all of it.
+    `difference` is in per cent of the first, or in points where the figures are in per cent; None
+    where noise may be all of it.
     """
 
     figure: str
     first: float | None
     second: float | None
-    difference_pct: float | None
+    difference: float | None
     shown: tuple[str, str, str]
 
 

@@ -11,7 +11,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -43,14 +43,12 @@ def why_not() -> str:
 class SlurmCluster:
     """A running Slurm, as a context manager; `folder` holds all of it and is gone at the end.
 
-    `cluster`'s nodes become `nodes`, their GPUs and frequencies left out; `settings` are further
-    lines of slurm.conf, which hold where one of ours says otherwise. Raises UserError where
+    `cluster`'s nodes become `nodes`, their GPUs and frequencies left out. Raises UserError where
     Slurm cannot be started, and TrimtabError with the log's last lines when it does not come up.
     """
 
-    def __init__(self, cluster: Cluster, settings: Sequence[str] = ()) -> None:
+    def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self.settings = settings
         self.nodes = nodes_of(cluster)
         self.folder = Path()
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
@@ -122,8 +120,7 @@ class SlurmCluster:
         self._start_munge()
         host = socket.gethostname().split(".")[0]
         ports = _free_ports(1 + len(self.nodes))
-        text = slurm_conf(self.folder, host, ports, self.cluster)
-        self.conf.write_text(text + "".join(f"{line}\n" for line in self.settings))
+        self.conf.write_text(slurm_conf(self.folder, host, ports, self.cluster))
         self._launch("slurmctld", "slurmctld", "-D", "-f", str(self.conf))
         # Before it listens sinfo would wait for many seconds, also for one that has ended.
         self.wait_until(lambda: _listens(ports[0]), "slurmctld does not listen")

@@ -1,15 +1,14 @@
 """Sources of Python modules go from an image where byte code takes their place."""
 
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
 from handmade import oci_image
+from machine_root import tar_of_entered
 from python_root import root_of_python
 
 from trimtab.cli.verbs import app
-from trimtab.errors import UserError
 from trimtab.images.archives.opening import open_image
 from trimtab.images.merging import merged_view
 from trimtab.profiling.runs.root import Root
@@ -36,13 +35,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, str]:
     for name, text in PACKAGE.items():
         (root / "srv" / name).parent.mkdir(exist_ok=True)
         (root / "srv" / name).write_text(text + FILLED)
-    try:
-        with Path(os.devnull).open("wb") as nowhere:
-            Root(root).start(["/bin/sh", "-c", ":"], Path("/"), None, stdout=nowhere).wait()
-    except UserError as error:
-        pytest.skip(f"no root can be entered: {error}")
-    tar = ["tar", "--create", "--directory", root, "."]
-    return subprocess.run(tar, check=True, stdout=subprocess.PIPE).stdout, interpreter
+    return tar_of_entered(root), interpreter
 
 
 def trimtab(*words: str) -> None:
