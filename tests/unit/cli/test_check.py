@@ -37,8 +37,8 @@ def test_a_budget_that_is_not_kept_ends_with_a_code_of_its_own(workspace: Path) 
     said = check(workspace, "--max-size", "23.5MB", "--max-compressed-size", "10MB")
     assert said.exit_code == OVER_BUDGET
     assert said.stderr.splitlines() == [
-        "over budget: lenet5_train: 24.0 MB on disk, 0.5 MB over the 23.5 allowed",
-        "over budget: lenet5_train: 11.0 MB compressed, 1.0 MB over the 10.0 allowed",
+        "failed: lenet5_train: 24.0 MB on disk, 0.5 MB over the 23.5 allowed",
+        "failed: lenet5_train: 11.0 MB compressed, 1.0 MB over the 10.0 allowed",
     ]
 
 

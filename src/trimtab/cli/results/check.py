@@ -105,4 +105,4 @@ def _tell(outcomes: list[Outcome], problems: list[str]) -> None:
             speaker.answer(environment.sentence, environment_table(environment))
             speaker.answer(*suggestions_in_words(environment))
     for problem in problems:
-        speaker.problems.print(Text("over budget:", "bold red"), visible(problem), soft_wrap=True)
+        speaker.problems.print(Text("failed:", "bold red"), visible(problem), soft_wrap=True)

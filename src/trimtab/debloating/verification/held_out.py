@@ -12,6 +12,7 @@ from trimtab.debloating.misses import named
 from trimtab.debloating.slim_runs import restoring
 from trimtab.debloating.targets.base import Target
 from trimtab.debloating.verification.as_delivered import as_delivered
+from trimtab.debloating.verification.places import as_in_original
 from trimtab.errors import UserError
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.runs.comparable import changing_lines, check_steady
@@ -114,6 +115,7 @@ class HeldOutRuns:
         if behaviour is not None:
             program = restoring(program, record, behaviour)
         run = self._measured(program, behaviour or "none", folder)
+        run = as_in_original(run, program, self.slim, self.target.root)
         calls = named(read_removed_calls(record), self.target.root)
         files = read_missed_files(record)
         equal = None

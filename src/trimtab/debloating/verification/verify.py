@@ -31,6 +31,7 @@ from trimtab.debloating.verification.linked import check_linked
 from trimtab.debloating.verification.mapped import LibraryFiles, and_more
 from trimtab.debloating.verification.missed_files import missed_files
 from trimtab.debloating.verification.observed import Observed
+from trimtab.debloating.verification.places import as_in_original
 from trimtab.errors import TrimtabError
 from trimtab.files import remove_tree
 from trimtab.profiling.busyness import Glimpse
@@ -204,6 +205,10 @@ class _Ran:
             log_dir=folder / "logs",
             on_run=observed.note,
         )
+        runs = [
+            as_in_original(run, debloated, slim, target.root) if run.condition == DEBLOATED else run
+            for run in runs
+        ]
         problem = problem_of(workload, original, runs, observed.elsewhere)
         if problem:
             missed = []
