@@ -40,6 +40,7 @@ if name == "pool":
     with multiprocessing.Pool(2) as pool: print(pool.map(os.path.getsize, [data]))
 elif name == "fails": sys.exit(3)
 elif name == "where": print(sys.prefix)
+elif name == "which": print(os.path.exists(sys.prefix + "/trimtab"))
 elif name == "times": print("7 passed in " + str(time.monotonic()) + "s"); print(sys.argv[1])
 else:
     library = ctypes.CDLL(os.path.join(sys.prefix, "lib", "libmine.so"))
@@ -116,10 +117,15 @@ def test_each_miss_is_named_and_comes_back(folder: Path) -> None:
 
 
 def test_another_output_fails_and_says_which_input(folder: Path) -> None:
-    with pytest.raises(VerificationError, match=r"held-out input where, behaviour strict: another"):
-        verified(folder, where=named("where"))
+    with pytest.raises(VerificationError, match=r"held-out input which, behaviour strict: another"):
+        verified(folder, which=named("which"))
     verdict = Verdict.read(folder / "results/failure/verify.json")
-    assert verdict.problem and not verdict.passed and verdict.held_out[-1].name == "where"
+    assert verdict.problem and not verdict.passed and verdict.held_out[-1].name == "which"
+
+
+def test_where_the_environment_is_counts_as_equal(folder: Path) -> None:
+    [held] = verified(folder, where=named("where"))
+    assert [run.equal for run in held.runs] == [True, True, True]
 
 
 def test_lines_that_only_the_held_out_input_changes_are_found_by_running_it_twice(
@@ -127,10 +133,10 @@ def test_lines_that_only_the_held_out_input_changes_are_found_by_running_it_twic
 ) -> None:
     """As pytest's last line, whose number of tests is another one."""
     lines = Output(Comparison.LINES, changing=[r"^3 passed in \S+$"])
-    inputs = {"times": named("times"), "where": named("where")}
+    inputs = {"times": named("times"), "which": named("which")}
     mine = replace(workload(folder, **inputs), output=lines)
     manifest, results = folder / "manifest.json", folder / "results"
-    with pytest.raises(VerificationError, match="held-out input where, behaviour strict: another"):
+    with pytest.raises(VerificationError, match="held-out input which, behaviour strict: another"):
         verify_environment("mine", [mine], NO_POWER_MODEL, folder / "env", manifest, 1, results)
     times, _ = Verdict.read(results / "failure/verify.json").held_out
     assert [(run.behaviour, run.equal) for run in times.runs] == [
