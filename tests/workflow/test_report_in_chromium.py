@@ -166,9 +166,9 @@ def test_a_heading_sorts_ours_by_exact_values(page: Page) -> None:
     assert names.first.inner_text() == "lib/libbig.so"
     heading = table.get_by_role("button", name="Saved, MB")
     heading.click()
-    assert names.first.text_content() == "lib/libsmall.so"
+    expect(names.first).to_have_text("lib/libsmall.so")
     heading.click()
-    assert names.first.inner_text() == "lib/libbig.so"
+    expect(names.first).to_have_text("lib/libbig.so")
     second = page.locator("[data-table=libraries_total]")
     second.get_by_role("button", name="Functions").click()
     second.get_by_role("button", name="Published: The Hidden Bloat").click()
@@ -184,7 +184,7 @@ def test_a_heading_is_sorted_by_with_the_keyboard(page: Page) -> None:
     heading = page.locator("[data-table=libraries] th", has_text="Saved, MB")
     heading.get_by_role("button").focus()
     page.keyboard.press("Enter")
-    assert heading.get_attribute("aria-sort") == "ascending"
+    expect(heading).to_have_attribute("aria-sort", "ascending")
 
 
 def test_the_page_cannot_reach_out_even_if_it_tried(browser: Browser, report: Path) -> None:

@@ -95,8 +95,8 @@ def test_what_differs_by_itself(tmp_path: Path) -> None:
     known = as_it_runs(mine, tmp_path / "runs", choose=True)
     assert known.workload.output.compare == Comparison.LINES
     assert known.remarks == [
-        "standard output differs from run to run in 1 of 2 lines: compared without those that"
-        r" match `^\s*took\s+\d+\s+s\s*$` (lines)"
+        "standard output differs from run to run, or says how long something took, in 1 of 2"
+        r" lines: compared without those that match `^\s*took\s+\d+\s+s\s*$` (lines)"
     ]
     assert known.trace(1).complete
     (tmp_path / "ran").unlink()

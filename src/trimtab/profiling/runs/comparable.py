@@ -20,6 +20,8 @@ _MOST_BYTES = 16 << 20
 _SHOWN_PATTERNS = 3
 _DIGITS = re.compile(r"\d+")
 _TIME_OR_DATE = re.compile(r"\d+([-:/.])\d+\1\d+")
+# Two runs may agree on it by chance.
+_DURATION = re.compile(r"(?<![\w.])\d+\.\d+ ?(?:[num]?s|secs?|seconds|minutes)\b")
 _PART_OF_A_WORD = re.compile(r"^\w+")  # what it shares with another run's may be chance
 _RULE = re.compile(r"([^\w\s])\1{2,}")  # drawn around a text whose length may change
 
@@ -29,7 +31,7 @@ def strongest(before: Path, after: Path, path: str | None) -> Output:
 
     `path` is the file that both were copied from, or None for standard output. In order: every
     byte; every number within a relative tolerance of 1e-5; every line but those that change;
-    nothing but the exit code.
+    nothing but the exit code. A line with a duration counts as one that changes.
     """
     for output in _candidates(before, after, path):
         try:
@@ -79,8 +81,10 @@ def remark_on(before: Path, output: Output) -> str:
         shown = ", ".join(f"`{pattern}`" for pattern in output.changing[:_SHOWN_PATTERNS])
         more = len(output.changing) - _SHOWN_PATTERNS
         return (
-            f"{what} differs from run to run in {total - left} of {total} lines: compared without"
-            f" those that match {shown}" + (f" and {more} more" if more > 0 else "") + " (lines)"
+            f"{what} differs from run to run, or says how long something took, in {total - left} of"
+            f" {total} lines: compared without those that match {shown}"
+            + (f" and {more} more" if more > 0 else "")
+            + " (lines)"
         )
     if output.compare == Comparison.EXIT_CODE:
         return (
@@ -97,12 +101,34 @@ def _candidates(before: Path, after: Path, path: str | None) -> Iterator[Output]
         if path is None
         else (Comparison.DIGEST_FILE, Comparison.NUMERIC_FILE)
     )
-    yield Output(bytes_, path)
-    yield Output(numbers, path, RELATIVE_TOLERANCE, ABSOLUTE_TOLERANCE)
-    if _is_text(before) and _is_text(after):
-        changing = changing_lines(before, after)
+    is_text = _is_text(before) and _is_text(after)
+    clocks = _clocks(before) if is_text else []
+    if not clocks:
+        yield Output(bytes_, path)
+        yield Output(numbers, path, RELATIVE_TOLERANCE, ABSOLUTE_TOLERANCE)
+    if is_text:
+        changing = list(dict.fromkeys([*changing_lines(before, after), *clocks]))
         if steady_lines(before, changing):
             yield Output(Comparison.LINES, path, changing=changing)
+
+
+def _clocks(output: Path) -> list[str]:
+    """Return expressions for the lines that say how long something took, as pytest's last one."""
+    lines = [line for _, line in steady_lines(output, []) if _DURATION.search(line)]
+    if len(lines) > _MANY_PATTERNS:
+        return []
+    return [_clock(line) for line in lines]
+
+
+def _clock(line: str) -> str:
+    """An expression for a line as it is, but for its durations."""
+    words = line.split()
+    parts = []
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        found = _DURATION.search(f"{word} {after}")
+        is_time = found is not None and found.start() < len(word)
+        parts.append(_word(word, word, keep_numbers=not is_time))
+    return r"^\s*" + r"\s+".join(parts) + r"\s*$"
 
 
 def _is_text(output: Path) -> bool:

@@ -116,3 +116,32 @@ def test_what_is_no_text_has_no_numbers_and_no_lines_to_compare(tmp_path: Path) 
     first.write_bytes(b"one\ntwo\xff\n\x01")
     second.write_bytes(b"one\ntwo\xff\n\x02")
     assert strongest(first, second, "model.bin") == Output(Comparison.EXIT_CODE)
+
+
+@pytest.mark.parametrize(
+    ("said", "likewise", "other"),
+    [
+        (
+            "==== 1 passed in 0.02s ====",
+            "=== 1 passed in 10.01s ===",
+            "==== 2 passed in 0.02s ====",
+        ),
+        (
+            "epoch 1 loss 0.25 took 0.5 s",
+            "epoch 1 loss 0.25 took 1.9 s",
+            "epoch 1 loss 0.26 took 0.5 s",
+        ),
+    ],
+)
+def test_durations_that_two_runs_agree_on_by_chance_are_not_compared(
+    tmp_path: Path, said: str, likewise: str, other: str
+) -> None:
+    first, again = (tmp_path / name for name in ("first", "again"))
+    for path in (first, again):
+        path.write_text(f"result 7\n{said}\n")
+    chosen = strongest(first, again, None)
+    again.write_text(f"result 7\n{likewise}\n")
+    assert compare_outputs(first, again, chosen) is None
+    for wrong in (f"result 7\n{other}\n", f"result 8\n{said}\n"):
+        again.write_text(wrong)
+        assert compare_outputs(first, again, chosen) is not None
