@@ -92,14 +92,15 @@ class RunProcesses:
 
     Make it before the run starts: what exists then is not of the run, and neither is what this
     process starts in its own session later on. `leader` is the run's first process, to be set
-    when it is there; the first process has to lead a session of its own.
+    when it is there; the first process has to lead a session of its own. In a container the session
+    of others may be 0: its leader is outside.
 
     Where several runs go on at once, orphans cannot be told apart: each run's processes then have
     its `mark`, NAME=value, in their environment, and by it they are found.
     """
 
     def __init__(self, mark: str | None = None) -> None:
-        self.leader = 0
+        self.leader: int | None = None
         self._mark = None if mark is None else f"\0{mark}\0".encode()
         self._strangers = _listed()
         self._members: dict[int, int] = {}
@@ -141,7 +142,7 @@ class RunProcesses:
         return len(killed)
 
     def _belongs(self, stat: Stat) -> bool:
-        if stat.pid == self.leader or stat.session == self.leader or stat.parent in self._members:
+        if self.leader in (stat.pid, stat.session) or stat.parent in self._members:
             return True
         if self._mark is not None:
             return self._mark in environment_of(stat.pid)

@@ -36,7 +36,7 @@ class Sampler:
 
     def start(self, leader: int) -> None:
         """Take the run's first process, which has just started."""
-        self.processes.leader = leader
+        self._leader = self.processes.leader = leader
         self._os = OsCounters(leader)
         self.memory = ResidentMemory()
         self._add(0.0, dict.fromkeys(OS_COUNTERS, 0), 0, None)
@@ -62,7 +62,7 @@ class Sampler:
     def finish(self, time_s: float) -> int:
         """Wait for the run's processes, all ended, and take their sums; return the wait status."""
         self._os.watch(self.processes.living())
-        status = self._os.wait_for(self.processes.leader)
+        status = self._os.wait_for(self._leader)
         self.memory.close(self._os.peak_process_bytes)
         self._add(time_s, self._os.read([]), 0, None)
         return status

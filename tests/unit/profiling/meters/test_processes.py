@@ -1,6 +1,8 @@
 """Which processes belong to a run, and what happens to those that try to get away."""
 
 import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -120,3 +122,24 @@ def test_the_memory_of_the_measuring_process_is_not_the_runs(tmp_path: Path) -> 
     held = bytearray(b"1") * (400 << 20)
     run = measure(tmp_path, "time.sleep(0.2)")
     assert len(held) and run.peak_rss_bytes < 100 << 20
+
+
+def test_a_session_that_began_outside_a_container_is_not_the_run_s() -> None:
+    """Its number there is 0, of which is every other process that was started there, too."""
+    code = (
+        "import os, subprocess, sys\n"
+        "from trimtab.profiling.meters.processes import RunProcesses\n"
+        "assert os.getsid(0) == 0\n"
+        "processes = RunProcesses('TRIMTAB_TEST_MARK=1')\n"
+        "wait, pipe = [sys.executable, '-c', 'input()'], subprocess.PIPE\n"
+        "other = subprocess.Popen(wait, stdin=pipe)\n"
+        "own = subprocess.Popen(wait, stdin=pipe, env=os.environ | {'TRIMTAB_TEST_MARK': '1'})\n"
+        "print([stat.pid for stat in processes.living()] == [own.pid])\n"
+        "other.kill(), own.kill()\n"
+    )
+    apart = [shutil.which("unshare") or "unshare", "--user", "--map-root-user", "--pid", "--fork"]
+    apart.append("--mount-proc")
+    if not shutil.which("unshare") or subprocess.run([*apart, "true"], check=False).returncode:
+        pytest.skip("no namespace of processes may be made here")
+    done = subprocess.run([*apart, sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "True\n", done.stderr
