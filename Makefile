@@ -11,7 +11,7 @@ UV := eval "$$($(BIN)/python scripts/uv_settings.py)" && \
   UV_LINK_MODE=copy UV_COMPILE_BYTECODE=1 build/uv/bin/uv
 INSTALL := $(UV) pip install --python $(BIN)/python
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES)
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
+PYTEST := $(BIN)/python -m pytest -n 4 --dist loadgroup
 
 .PHONY: all test test-bare test-skipped lint bench bench-images bench-starts docs picture table-library native lock dist deps-chromium deps-cuda deps-cuda-large deps-spark deps-data deps-slurm deps-kubernetes deps-postgresql deps-images deps-docker deps-sif deps-openssl deps-fuzz fuzz fuzz-same clean
 
@@ -60,7 +60,7 @@ table-library:  ## the library of the report's tables, fetched again (npm)
 
 native:  ## the tracers and the crash reporter, in build/native
 	@command -v gcc > /dev/null || { echo "gcc is missing: apt-get install gcc libc6-dev"; exit 1; }
-	@$(MAKE) --no-print-directory -C native
+	@$(MAKE) --no-print-directory --jobs=$$(nproc) -C native
 
 lock: build/uv/bin/uv  ## pin every package again, as new as pyproject.toml allows, but torch
 	$(UV) pip compile pyproject.toml --extra all --group dev --python-version 3.11 --upgrade \

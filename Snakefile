@@ -1,3 +1,4 @@
+import gc
 import shlex
 import sys
 from pathlib import Path
@@ -17,6 +18,8 @@ from trimtab.supervision import STARTER
 from trimtab.workflow.reasons import explain_reasons
 from trimtab.workflow.unrecorded import keep_unrecorded, keep_when_killed
 
+# What was imported stays: no collection has to look through it again.
+gc.freeze()
 run_alone(workflow)
 
 # Where this file and what comes with it lie, and the modules of trimtab: in a checkout, or in an

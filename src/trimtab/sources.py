@@ -1,6 +1,7 @@
 """Which source files a program depends on, so that a change of code reruns just what it touches."""
 
 import ast
+import os
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,6 @@ def sources_of(entries: Iterable[Path], source: Path = _SOURCES) -> list[Path]:
     """
     # Texts instead of paths: there are tens of thousands, and rules ask for them again and again.
     found: set[str] = set()
-    ours_alone = source.resolve() == _SOURCES
     configuration = f"{source}/trimtab/config/"
     waiting = [str(path.resolve()) for path in entries]
     while waiting:
@@ -26,19 +26,27 @@ def sources_of(entries: Iterable[Path], source: Path = _SOURCES) -> list[Path]:
         if path in found or path.startswith(configuration):
             continue
         found.add(path)
-        text = Path(path).read_bytes()
-        for name in imports_of(text):
-            if ours_alone and name.partition(".")[0] not in _OURS:
-                continue
-            place = f"{source}/{name.replace('.', '/')}"
-            candidates = {f"{place}.py", f"{place}/__init__.py"} - found
-            waiting += [each for each in candidates if Path(each).is_file()]
-        for name in searched_by(text):
-            waiting += map(str, source.joinpath(*name.split(".")).rglob("*.py"))
+        status = os.stat(path)
+        waiting += _used_by(path, source, (status.st_ctime_ns, status.st_size))
     return sorted(map(Path, found))
 
 
 @cache
+def _used_by(path: str, source: Path, version: tuple[int, int]) -> frozenset[str]:
+    """Return the modules under `source` that a `version` of the file imports or searches."""
+    ours_alone = source.resolve() == _SOURCES
+    text = Path(path).read_bytes()
+    used = set[str]()
+    for name in imports_of(text):
+        if ours_alone and name.partition(".")[0] not in _OURS:
+            continue
+        place = f"{source}/{name.replace('.', '/')}"
+        used.update(each for each in (f"{place}.py", f"{place}/__init__.py") if os.path.isfile(each))
+    for name in searched_by(text):
+        used.update(map(str, source.joinpath(*name.split(".")).rglob("*.py")))
+    return frozenset(used)
+
+
 def imports_of(text: bytes) -> frozenset[str]:
     """Return every module that a file may import, also inside functions, by its full name.
 
@@ -54,7 +62,6 @@ def imports_of(text: bytes) -> frozenset[str]:
     return frozenset(names)
 
 
-@cache
 def searched_by(text: bytes) -> frozenset[str]:
     """Return the packages whose `__path__` a file asks for, to find the modules in them.
 

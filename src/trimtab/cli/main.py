@@ -1,5 +1,6 @@
 """`trimtab ...`: the beginning and the end of the command line, whatever its verb."""
 
+import gc
 import os
 import sys
 
@@ -39,5 +40,6 @@ def _run() -> None:
         supervise()
         from trimtab.cli.verbs import app  # takes a second
 
+        gc.freeze()  # what was imported stays: no collection has to look through it again
         app()
     overview()()

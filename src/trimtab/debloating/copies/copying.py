@@ -22,7 +22,9 @@ from trimtab.records.built_environment import LinkedFile
 from trimtab.records.manifest import DebloatedFile
 
 _FICLONE = 0x40049409  # ioctl_ficlonerange(2): share the blocks of another file
-_NO_REFLINK = {errno.EOPNOTSUPP, errno.EXDEV, errno.EINVAL, errno.ENOTTY, errno.ENOSYS}
+# Some files cannot be shared, or none between two file systems.
+_NO_REFLINK_AT_ALL = {errno.EOPNOTSUPP, errno.EXDEV, errno.ENOTTY, errno.ENOSYS}
+_NO_REFLINK = {errno.EINVAL, *_NO_REFLINK_AT_ALL}
 # Other file systems, files of others (fs.protected_hardlinks), and as many links as there may be.
 _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.EOPNOTSUPP}
 _NO_SENDFILE = {errno.EINVAL, errno.ENOSYS, errno.EPERM}
@@ -118,6 +120,7 @@ class _Taking:
         self.layout, self.top, self.share, self.earlier = layout, top, share, earlier
         self.linked: dict[str, LinkedFile] = {}
         self.reflinked: dict[str, int] = {}
+        self._cannot_reflink: set[int] = set()  # file systems of originals
 
     def take_over(self, folder: _Folder) -> None:
         """Take over the files of a folder."""
@@ -175,13 +178,17 @@ class _Taking:
             )
 
     def _reflink(self, entry: Entry, held: HeldFolder) -> bool:
-        name = entry.base
+        name, device = entry.base, entry.status.st_dev
+        if device in self._cannot_reflink:
+            return False
         with _regular(entry.path) as old, held.new_file(name, None) as new:
             try:
                 fcntl.ioctl(new.fileno(), _FICLONE, old.fileno())
             except OSError as error:
                 if error.errno not in _NO_REFLINK:
                     raise
+                if error.errno in _NO_REFLINK_AT_ALL:
+                    self._cannot_reflink.add(device)
             else:
                 copy_status(
                     old.fileno(), new.fileno(), os.fstat(old.fileno()), in_root=self.layout.is_root

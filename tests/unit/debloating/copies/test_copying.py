@@ -1,5 +1,6 @@
 """A copy of an environment shares what nobody edits, and only that."""
 
+import errno
 import os
 import py_compile
 import shutil
@@ -108,6 +109,22 @@ def test_another_file_system_gets_copies(source: Path, other_file_system: Path) 
     for path in filter(Path.is_file, source.iterdir()):
         assert (copy / path.name).read_bytes() == path.read_bytes()
         assert (copy / path.name).stat().st_mtime_ns == path.stat().st_mtime_ns
+
+
+def test_a_file_system_that_shares_no_blocks_is_asked_once(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[int]()
+
+    def refused(descriptor: int, request: int, argument: int) -> int:
+        asked.append(request)
+        raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+
+    monkeypatch.setattr("trimtab.debloating.copies.copying.fcntl.ioctl", refused)
+    monkeypatch.setattr("trimtab.debloating.copies.copying._WORKERS", 1)
+    copy = copied(source)
+    assert len(asked) == 1
+    assert {path.name for path in copy.iterdir()} == {path.name for path in source.iterdir()}
 
 
 def test_as_many_links_as_the_file_system_takes(source: Path) -> None:
