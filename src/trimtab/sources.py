@@ -41,7 +41,9 @@ def _used_by(path: str, source: Path, version: tuple[int, int]) -> frozenset[str
         if ours_alone and name.partition(".")[0] not in _OURS:
             continue
         place = f"{source}/{name.replace('.', '/')}"
-        used.update(each for each in (f"{place}.py", f"{place}/__init__.py") if os.path.isfile(each))
+        used.update(
+            each for each in (f"{place}.py", f"{place}/__init__.py") if os.path.isfile(each)
+        )
     for name in searched_by(text):
         used.update(map(str, source.joinpath(*name.split(".")).rglob("*.py")))
     return frozenset(used)
