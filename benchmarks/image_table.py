@@ -131,7 +131,7 @@ def _making() -> Iterator[tuple[str, str, str, str]]:
     run_s = figures["tracing"]["plain_wall_s"]["median"]
     yield (
         f"an image with PyTorch of {_mb(figures['image_bytes'])} MB, `image slim` and `verify` of"
-        " its archive (`images/making.py`)",
+        f" its archive, on {figures['file_system']} (`images/making.py`)",
         f"at most {_MAKING_S:g} s",
         f"{default[1]:.0f} s by default, in which the program runs {default[0]['runs']} times, of"
         f" {run_s:.1f} s untraced; {few[1]:.0f} s where it runs {few[0]['runs']} times (`--runs 2"

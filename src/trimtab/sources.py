@@ -1,7 +1,6 @@
 """Which source files a program depends on, so that a change of code reruns just what it touches."""
 
 import ast
-import os
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -26,7 +25,7 @@ def sources_of(entries: Iterable[Path], source: Path = _SOURCES) -> list[Path]:
         if path in found or path.startswith(configuration):
             continue
         found.add(path)
-        status = os.stat(path)
+        status = Path(path).stat()
         waiting += _used_by(path, source, (status.st_ctime_ns, status.st_size))
     return sorted(map(Path, found))
 
@@ -41,9 +40,8 @@ def _used_by(path: str, source: Path, version: tuple[int, int]) -> frozenset[str
         if ours_alone and name.partition(".")[0] not in _OURS:
             continue
         place = f"{source}/{name.replace('.', '/')}"
-        used.update(
-            each for each in (f"{place}.py", f"{place}/__init__.py") if os.path.isfile(each)
-        )
+        candidates = (f"{place}.py", f"{place}/__init__.py")
+        used.update(each for each in candidates if Path(each).is_file())
     for name in searched_by(text):
         used.update(map(str, source.joinpath(*name.split(".")).rglob("*.py")))
     return frozenset(used)
