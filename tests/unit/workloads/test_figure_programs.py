@@ -49,4 +49,4 @@ def test_other_jobs_live_as_long_as_the_training() -> None:
         raise SystemExit
     assert not other.is_running()
     with among(1):
-        assert own.children() == before
+        assert not [child for child in own.children() if child not in before]
