@@ -8,6 +8,7 @@ An input fails its target where anything is raised but an error that people read
 more than 5 s or 1 GB, or where a file outside the target's own folder is written or opened.
 """
 
+import atexit
 import importlib
 import os
 import resource
@@ -41,10 +42,8 @@ class Target:
         self.name = name
         self.module: ModuleType = importlib.import_module(f"targets.{name}")
         self.allowed = self.module.ERRORS
-        shared = Path("/dev/shm")
-        self.folder = Path(
-            tempfile.mkdtemp(prefix="trimtab-fuzz-", dir=shared if shared.is_dir() else None)
-        ).resolve()
+        self.folder = Path(tempfile.mkdtemp(prefix="trimtab-fuzz-")).resolve()
+        atexit.register(shutil.rmtree, self.folder, ignore_errors=True)  # libFuzzer skips it
         tempfile.tempdir = str(self.folder)  # what is temporary belongs there too
         self._inside = False
         sys.addaudithook(self._audit)

@@ -25,6 +25,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parents[1]
 BUILD = PROJECT / "build/fuzz"
+SHARED = Path("/dev/shm")
 HARNESS = [sys.executable, str(HERE / "harness.py")]
 # Shares of the time: what is larger, and what code of ours believes more, has more.
 SHARES = {
@@ -116,7 +117,9 @@ def main() -> None:
     how, *chosen = sys.argv[1:]
     chosen = chosen or list(SHARES)
     os.nice(5)
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
+    memory = SHARED if SHARED.is_dir() else None
+    with tempfile.TemporaryDirectory(dir=memory) as folder, ThreadPoolExecutor(_AT_ONCE) as pool:
+        os.environ["TMPDIR"] = folder  # libFuzzer ends its process without any tidying
         if how == "same":
             results = pool.map(same, chosen)
         else:
