@@ -13,7 +13,7 @@ from trimtab.config.groups.debloat import Debloat, Fallback, Files
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.held_out import HeldOut
 from trimtab.config.groups.output import Comparison, Output
-from trimtab.config.groups.workload import Workload
+from trimtab.config.groups.workload import Server, Workload
 from trimtab.config.root import Profiling, Verify
 from trimtab.config.stages import DebloatStage, ProfileStage, VerifyStage, dump
 from trimtab.config.validate import checked
@@ -52,6 +52,11 @@ elif name == "which": print(os.path.exists(sys.prefix + "/trimtab"))
 elif name == "times": print("7 passed in " + str(time.monotonic()) + "s"); print(sys.argv[1])
 else:
     library = ctypes.CDLL(os.path.join(sys.prefix, "lib", "libmine.so"))
+    if name == "serves":
+        import signal
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(int(sys.argv[3])))
+        print("ready at", library.used(2), flush=True)
+        while True: signal.pause()
     print(getattr(library, name)(int(sys.argv[1])))
     if name == "unused": print(open(os.path.join(sys.prefix, "share/data")).read())
 end = int(sys.argv[3]) if len(sys.argv) > 3 else 0
@@ -102,7 +107,7 @@ def verified(folder: Path, **changes: Any) -> list[HeldOutInput]:
     """Return what was seen of inputs, and with other keys of the workload than they are."""
     held_out = {key: value for key, value in changes.items() if isinstance(value, HeldOut)}
     others = {key: value for key, value in changes.items() if key not in held_out}
-    mine = replace(workload(folder, **held_out), **others)
+    mine = replace(workload(folder), held_out=held_out, **others)
     manifest, results = folder / "manifest.json", folder / "results"
     verify_environment("mine", [mine], NO_POWER_MODEL, folder / "env", manifest, 1, results)
     return Verdict.read(results / "verify.json").held_out
@@ -196,6 +201,19 @@ def test_an_input_whose_exit_code_is_another_each_time_is_told(folder: Path) -> 
     said = r"held_out.bad: it does not end the same .* it ended with exit code 3, then .* code 0"
     with pytest.raises(UserError, match=said):
         verified(folder, bad=named("flaky"))
+
+
+def test_a_server_may_end_with_an_exit_code_of_its_own_and_what_drives_it_may_not(
+    folder: Path,
+) -> None:
+    serving = {
+        "command": ["python", "program.py", "2", "serves", "0"],
+        "server": Server(drive=["echo", "asked"], ready="ready at 7"),
+    }
+    [held] = verified(folder, **serving, other=ending("serves", 3))
+    assert held.own_exit_code == 3 and [run.equal for run in held.runs] == [True, True, True]
+    with pytest.raises(UserError, match=r"held_out.bad: .* driven by .* ended with exit code 1"):
+        verified(folder, **serving, bad=HeldOut(drive=["false"]))
 
 
 @pytest.mark.parametrize(
