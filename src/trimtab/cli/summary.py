@@ -17,6 +17,7 @@ from trimtab.config.groups.debloat import PackageDatabase
 from trimtab.errors import visible
 from trimtab.evaluation.outcome.document import Change
 from trimtab.evaluation.outcome.read import outcome_in
+from trimtab.profiling.runs.program import ended
 from trimtab.profiling.runs.root import INIT
 from trimtab.records.manifest import Manifest
 from trimtab.records.misses.held_out import HeldOutInput
@@ -88,7 +89,10 @@ def held_out_table(inputs: Sequence[HeldOutInput]) -> Table:
     table = Table("held-out input", "behaviour", "missed", "ended")
     for held in inputs:
         for run in held.runs:
-            end = run.ended or ("with equal output" if run.equal else "with another output")
+            equal = "with equal output" if run.equal else "with another output"
+            if held.own_exit_code is not None:
+                equal = f"{ended(held.own_exit_code)}, as in the original, {equal}"
+            end = run.ended or equal
             words = Text(visible(" ".join(held.command)))
             table.add_row(words, run.behaviour, f"{run.missed:,}", end)
         table.add_section()

@@ -48,6 +48,7 @@ FETCHER = Path("trimtab/trimtab-fetch")
 # What files/coming_back.py lays down, for files.
 FILE_FALLBACK_LIBRARY = Path("trimtab/libtrimtab-file-fallback.so")
 FILE_INDEX = Path("trimtab/files.index")
+ENDED_AT_A_MISS = 70  # the exit code of a program that may not go on: STATUS_REMOVED
 # In the folder that these are in.
 _REMOVED, _STORE, _GPU_CODE_REMOVED = "removed", "store", "gpu_code_removed"
 _MAGIC = b"TRIMTAB4"

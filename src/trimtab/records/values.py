@@ -29,6 +29,7 @@ Amount = Annotated[Measure, Field(ge=0)]  # seconds, joules
 Share = Annotated[float, Field(ge=0, le=1)]
 Digest = Annotated[str, StringConstraints(pattern=r"\A[0-9a-f]{64}\z")]  # a SHA-256
 BuildId = Annotated[str, StringConstraints(pattern=r"\A[0-9a-f]*\z", max_length=1024)]
+ExitCode = Annotated[int, Field(ge=-128, le=255)]  # negative: the signal that ended it
 Word = Annotated[str, StringConstraints(pattern=r"\A[a-z0-9_]+\z", max_length=255)]
 
 

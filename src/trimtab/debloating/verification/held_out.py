@@ -7,7 +7,12 @@ from pathlib import Path
 
 from trimtab.config.groups.output import Comparison, Output
 from trimtab.config.groups.workload import Workload
-from trimtab.debloating.fallback import FALLBACK_LIBRARY, FILE_FALLBACK_LIBRARY, Behaviour
+from trimtab.debloating.fallback import (
+    ENDED_AT_A_MISS,
+    FALLBACK_LIBRARY,
+    FILE_FALLBACK_LIBRARY,
+    Behaviour,
+)
 from trimtab.debloating.misses import named
 from trimtab.debloating.slim_runs import restoring
 from trimtab.debloating.targets.base import Target
@@ -30,6 +35,8 @@ from trimtab.untrusted import make_way
 _BEHAVIOURS = (Behaviour.STRICT, Behaviour.REPORT, Behaviour.RESTORE)
 # A program whose workers are ended one after the other may wait for them without end.
 _MOST_TIMES, _LEAST_S = 10.0, 60.0
+# A shell gives 126 and 127 for what it could not start, and more for what a signal ended.
+_LARGEST_OWN_EXIT_CODE = 125
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,19 @@ class _Original:
         """Whether another run's output counts as equal, with what this input alone changes."""
         return self._equals(run, self.program.output) or self._equals(run, self._own_comparison)
 
+    def check_end(self) -> None:
+        """Raise UserError where a second run ends otherwise than the first."""
+        if self._again.exit_code != self.run.exit_code:
+            raise UserError(
+                "it does not end the same way from run to run in the original environment: it"
+                f" {ended(self.run.exit_code)}, then it {ended(self._again.exit_code)}; see"
+                f" {self._again.stderr}"
+            )
+
+    @cached_property
+    def _again(self) -> MeasuredRun:
+        return self.run_again()
+
     def _equals(self, run: MeasuredRun, comparison: Output) -> bool:
         assert self.run.output and run.output  # both ended well
         return compare_outputs(self.run.output, run.output, comparison) is None
@@ -53,9 +73,10 @@ class _Original:
         """The workload's; where that leaves out lines that change, without this input's, too.
 
         Which these are was found with another input. Raises UserError where two runs of the
-        original differ otherwise.
+        original differ otherwise, or end otherwise.
         """
-        again, comparison = self.run_again(), self.program.output
+        self.check_end()
+        again, comparison = self._again, self.program.output
         if comparison.compare == Comparison.LINES and self.run.output and again.output:
             own = changing_lines(self.run.output, again.output)
             return replace(comparison, changing=[*comparison.changing, *own])
@@ -66,33 +87,40 @@ class _Original:
 class HeldOutRuns:
     """Runs of the inputs that workloads hold out, in the original and in the `slim` environment.
 
-    Each runs once in the original, and again where another output raises doubts; in the slim one
-    once under each behaviour of the fallback, beginning with the environment as it was delivered.
-    Logs are in `folder`.
+    Each runs once in the original, and again where another output or end raises doubts; in the slim
+    one once under each behaviour of the fallback, beginning with the environment as it was
+    delivered. Logs are in `folder`.
     """
 
     def __init__(self, target: Target, slim: Path, folder: Path, hardware: HardwareModel) -> None:
         self.target, self.slim, self.folder, self.hardware = target, slim, folder, hardware
 
-    def of(self, workload: Workload) -> Iterator[HeldOutInput]:
-        """Yield what became of each input of a workload.
+    def of(self, workload: Workload, exit_code: int) -> Iterator[HeldOutInput]:
+        """Yield what became of each input of a workload, whose own one ends with `exit_code`.
 
-        Raises UserError for one that fails in the original environment.
+        An input may end with another exit code in the original, and has to in the slim environment
+        then. Raises UserError, which names the input, for one that fails in the original, ends
+        there in a way that is no program's own, or otherwise when it runs again.
         """
         for name in workload.held_out:
-            yield self._input(workload.holding_out(name), name)
+            try:
+                held = self._input(workload.holding_out(name), name, exit_code)
+            except UserError as error:
+                raise UserError(f"workload {workload.name}: held_out.{name}: {error}") from None
+            yield held
 
-    def _input(self, workload: Workload, name: str) -> HeldOutInput:
+    def _input(self, workload: Workload, name: str, exit_code: int) -> HeldOutInput:
         folder = self.folder / workload.name / name
-        program = self.target.program(workload, folder / "original")
+        program = replace(self.target.program(workload, folder / "original"), ends_with=None)
 
         def run_original(repeat: int) -> MeasuredRun:
             run = self._measured(program, "original", folder, repeat)
             if run.failure:
-                raise UserError(f"workload {workload.name}: held_out.{name}: {run.failure}")
+                raise UserError(run.failure)
             return run
 
         original = _Original(program, run_original(0), partial(run_original, 1))
+        _check_end(original.run, exit_code)
         limit_s = min(program.timeout_s, max(_LEAST_S, _MOST_TIMES * original.run.wall_s))
         runs = []
         for behaviour in _BEHAVIOURS if self._has_fallback else (None,):
@@ -100,7 +128,10 @@ class HeldOutRuns:
             slim = replace(slim, timeout_s=limit_s, ends_with=original.run.exit_code)
             with as_delivered(self.slim):
                 runs.append(self._slim_run(slim, behaviour, original, folder))
-        return HeldOutInput(workload.name, name, command_line(workload), runs)
+            if not runs[-1].is_right:
+                original.check_end()
+        words = command_line(workload)
+        return HeldOutInput(workload.name, name, words, runs, original.run.exit_code, exit_code)
 
     @property
     def _has_fallback(self) -> bool:
@@ -144,6 +175,18 @@ class HeldOutRuns:
             repeat=repeat,
             hardware=self.hardware,
             log_dir=folder / "logs",
+        )
+
+
+def _check_end(run: MeasuredRun, exit_code: int) -> None:
+    """Raise UserError unless a run ended with `exit_code`, or in a way that can be its own."""
+    own = 0 <= run.exit_code <= _LARGEST_OWN_EXIT_CODE and run.exit_code != ENDED_AT_A_MISS
+    if run.exit_code != exit_code and not own:
+        raise UserError(
+            f"the original run 0 {ended(run.exit_code)}, where the workload {ended(exit_code)}; an"
+            f" input may have an exit code of its own from 0 to {_LARGEST_OWN_EXIT_CODE}, but not"
+            f" {ENDED_AT_A_MISS}, with which a miss ends a program;"
+            f" see {run.stderr}"
         )
 
 

@@ -122,6 +122,7 @@ def verify_environment(
     missed: set[str] = set()
     resident: dict[str, ResidentBytes] = {}
     held_out: list[HeldOutInput] = []
+    exit_codes: list[int] = []
     tables = []
     begin = Glimpse.now()
 
@@ -161,9 +162,10 @@ def verify_environment(
                 f" everything needed to look is in {verification.evidence}"
             )
         tables.append(runs_table(workload.name, ran.runs))
+        exit_codes.append(ran.runs[0].exit_code)  # all ended so
     inputs = HeldOutRuns(target, slim, verification.runs / "held_out", hardware)
-    for workload in workloads:
-        for one in inputs.of(workload):
+    for workload, exit_code in zip(workloads, exit_codes, strict=True):
+        for one in inputs.of(workload, exit_code):
             held_out.append(one)
             if wrong := problem_of_held_out(one):
                 shutil.move(verification.runs, verification.evidence)

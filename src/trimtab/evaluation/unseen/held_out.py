@@ -22,13 +22,20 @@ class HeldOutInputs(TargetSection):
         return any(target.verdict.held_out for target in self.measurements.targets)
 
     def make_tables(self) -> Iterator[Table]:
-        """A row for each input and behaviour."""
+        """A row for each input and behaviour; exit codes where an input has one of its own."""
+        rows = tuple(row for target in self.measurements.targets for row in _rows(target))
+        has_own_end = any(row["exit_code"] is not None for row in rows)
         yield Table(
             "held_out",
             "Inputs that were not profiled",
             "Each ran once in the original environment, and in the slim one under each behaviour: "
             "strict ends where something removed is asked for, restore and report put it back. "
-            "Strict names the first miss, restore all.",
+            "Strict names the first miss, restore all."
+            + (
+                " An exit code of its own, not the workload's, is that in the original environment."
+                if has_own_end
+                else ""
+            ),
             (
                 Column("target", "Target"),
                 Column("workload", "Workload"),
@@ -37,9 +44,10 @@ class HeldOutInputs(TargetSection):
                 Column("missed", "Missed", 0),
                 Column("equal", "Output equal"),
                 Column("ended", "Ended otherwise"),
+                *([Column("exit_code", "Exit code of its own")] if has_own_end else []),
                 Column("names", "What was missed"),
             ),
-            tuple(row for target in self.measurements.targets for row in _rows(target)),
+            rows,
         )
 
     def metrics(self) -> dict[str, Any]:
@@ -62,5 +70,6 @@ def _rows(target: DebloatedTarget) -> Iterator[Row]:
                 "missed": run.missed,
                 "equal": run.equal,
                 "ended": run.ended,
+                "exit_code": held.own_exit_code,
                 "names": "; ".join([*names[:_NAMED], *more]),
             }

@@ -115,14 +115,14 @@ def measure_run(
     if measured.failure is not None:
         return measured
     _check_marks(program, measured, run.marks)
-    _check_written(program.output_file, written_before)
     output = driver_output(stem) if program.driver else stdout
     if program.output_file:
-        output = save_output(
-            program.output_file,
-            Path(f"{stem}.output{program.output_file.suffix}"),
-            program.user,
-        )
+        copy = Path(f"{stem}.output{program.output_file.suffix}")
+        try:
+            _check_written(program.output_file, written_before)
+            output = save_output(program.output_file, copy, program.user)
+        except UserError as error:
+            raise UserError(f"{error}; {_end_of(measured)}") from None
     steady = program.output.compare != Comparison.EXIT_CODE
     return replace(
         measured,
@@ -205,9 +205,14 @@ def _check_marks(program: Program, run: MeasuredRun, found: MarkLog) -> None:
     ):
         pattern = getattr(program.marks, key)
         if pattern is not None and not is_there:
-            what = f"marks.{key}: no line of {source} matches {pattern!r}; the {run.condition} run"
-            how = f"{what} {run.repeat} {ended(run.exit_code)}; see {run.stdout} and {run.stderr}"
-            raise UserError("\n".join([how, *last_lines(run.stderr)]))
+            what = f"marks.{key}: no line of {source} matches {pattern!r}; {_end_of(run)}"
+            raise UserError("\n".join([what, *last_lines(run.stderr)]))
+
+
+def _end_of(run: MeasuredRun) -> str:
+    """How a run ended that has not written what it should, and where to look."""
+    how = f"the {run.condition} run {run.repeat} {ended(run.exit_code)}"
+    return f"{how}; see {run.stdout} and {run.stderr}"
 
 
 def _state_of(path: Path | None) -> tuple[int, ...] | None:
@@ -219,8 +224,8 @@ def _state_of(path: Path | None) -> tuple[int, ...] | None:
     return state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_size
 
 
-def _check_written(path: Path | None, before: tuple[int, ...] | None) -> None:
-    if path is not None and before is not None and _state_of(path) == before:
+def _check_written(path: Path, before: tuple[int, ...] | None) -> None:
+    if before is not None and _state_of(path) == before:
         raise UserError(
             f"output.path: {path}: the run left this file as it was; name the file that it writes"
         )

@@ -8,7 +8,7 @@ from pydantic.dataclasses import dataclass
 from trimtab.records.document import PART
 from trimtab.records.misses.removed_calls import RemovedCall
 from trimtab.records.misses.removed_files import MissedFile
-from trimtab.records.values import Text, Whole, Word, one_of
+from trimtab.records.values import ExitCode, Text, Whole, Word, one_of
 
 # What became of the program when it missed something; `none` where the environment has no fallback.
 _BEHAVIOUR = one_of("strict", "report", "restore", "none")
@@ -56,12 +56,23 @@ class HeldOutRun:
 
 @dataclass(frozen=True, config=PART)
 class HeldOutInput:
-    """An input of a workload by its name, and its runs, one under each behaviour."""
+    """An input of a workload by its name, and its runs, one under each behaviour.
+
+    `exit_code` is that of its run in the original environment, and `workload_exit_code` that of the
+    workload's own input there.
+    """
 
     workload: Word
     name: Word
     command: list[Text]
     runs: list[HeldOutRun]
+    exit_code: ExitCode = 0
+    workload_exit_code: ExitCode = 0
+
+    @property
+    def own_exit_code(self) -> int | None:
+        """Its exit code where the workload's own input ends with another one, else None."""
+        return None if self.exit_code == self.workload_exit_code else self.exit_code
 
     @property
     def names(self) -> list[str]:

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from trimtab.config.groups.debloat import Debloat, Fallback, Files
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.held_out import HeldOut
 from trimtab.config.groups.output import Comparison, Output
-from trimtab.config.groups.workload import Workload
+from trimtab.config.groups.workload import Server, Workload
 from trimtab.config.root import Profiling, Verify
 from trimtab.config.stages import DebloatStage, ProfileStage, VerifyStage, dump
 from trimtab.config.validate import checked
@@ -38,14 +39,31 @@ if name == "pool":
     import multiprocessing
     data = sys.prefix + "/share/data"
     with multiprocessing.Pool(2) as pool: print(pool.map(os.path.getsize, [data]))
-elif name == "fails": sys.exit(3)
+elif name == "nothing": pass
+elif name == "sleeps": time.sleep(60)
+elif name == "flaky":
+    slim = os.path.exists(sys.prefix + "/trimtab")
+    before = os.path.exists("flaky.mark")
+    open("flaky.mark", "w").close()
+    sys.exit(0 if slim or before else 3)
+elif name == "otherwise": sys.exit(4 if os.path.exists(sys.prefix + "/trimtab") else 3)
 elif name == "where": print(sys.prefix)
 elif name == "which": print(os.path.exists(sys.prefix + "/trimtab"))
 elif name == "times": print("7 passed in " + str(time.monotonic()) + "s"); print(sys.argv[1])
 else:
     library = ctypes.CDLL(os.path.join(sys.prefix, "lib", "libmine.so"))
+    if name == "serves":
+        import signal
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(int(sys.argv[3])))
+        print("ready at", library.used(2), flush=True)
+        while True: signal.pause()
     print(getattr(library, name)(int(sys.argv[1])))
     if name == "unused": print(open(os.path.join(sys.prefix, "share/data")).read())
+end = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+if end < 0:
+    sys.stdout.flush()
+    os.kill(os.getpid(), -end)
+sys.exit(end)
 """
 
 
@@ -80,8 +98,16 @@ def named(name: str) -> HeldOut:
     return HeldOut(parameters={"name": name})
 
 
-def verified(folder: Path, **held_out: HeldOut) -> list[HeldOutInput]:
-    mine = workload(folder, **held_out)
+def ending(name: str, exit_code: int) -> HeldOut:
+    """An input that ends with `exit_code`, or below 0 by that signal, where nothing is amiss."""
+    return HeldOut(command=["python", "program.py", "7", name, str(exit_code)])
+
+
+def verified(folder: Path, **changes: Any) -> list[HeldOutInput]:
+    """Return what was seen of inputs, and with other keys of the workload than they are."""
+    held_out = {key: value for key, value in changes.items() if isinstance(value, HeldOut)}
+    others = {key: value for key, value in changes.items() if key not in held_out}
+    mine = replace(workload(folder), held_out=held_out, **others)
     manifest, results = folder / "manifest.json", folder / "results"
     verify_environment("mine", [mine], NO_POWER_MODEL, folder / "env", manifest, 1, results)
     return Verdict.read(results / "verify.json").held_out
@@ -149,13 +175,74 @@ def test_an_input_that_gives_another_output_each_time_is_told(folder: Path) -> N
         verified(folder, times=named("times"))
 
 
-def test_an_input_that_fails_in_the_original_is_the_users_mistake(folder: Path) -> None:
-    mine = replace(workload(folder, bad=named("fails")), ends_with="0")
-    with pytest.raises(UserError, match=r"workload mine: held_out.bad: .*exit code 3"):
-        verify_environment(
-            "mine", [mine], NO_POWER_MODEL, folder / "env", folder / "manifest.json", 1,
-            folder / "results",
-        )  # fmt: skip
+def test_an_input_may_end_with_an_exit_code_of_its_own(folder: Path) -> None:
+    """As a test suite of which a few tests fail; also where the workload has to end with 0."""
+    suite, plain = verified(folder, ends_with="0", suite=ending("unused", 3), plain=named("used"))
+    assert (suite.exit_code, suite.own_exit_code) == (3, 3)
+    assert [(run.behaviour, run.ended, run.equal) for run in suite.runs] == [
+        ("strict", "ended with exit code 70", None), ("report", "", True), ("restore", "", True),
+    ]  # fmt: skip
+    assert "lib/libmine.so: unused" in suite.names
+    assert (plain.exit_code, plain.own_exit_code) == (0, None)
+
+
+def test_with_an_exit_code_of_its_own_the_output_counts_as_well(folder: Path) -> None:
+    with pytest.raises(VerificationError, match="held-out input which, behaviour strict: another"):
+        verified(folder, which=ending("which", 3))
+
+
+def test_an_exit_code_of_its_own_has_to_be_the_slim_runs_too(folder: Path) -> None:
+    with pytest.raises(VerificationError, match="behaviour strict: ended with exit code 4"):
+        verified(folder, other=named("otherwise"))
+
+
+def test_an_input_whose_exit_code_is_another_each_time_is_told(folder: Path) -> None:
+    (folder / "flaky.mark").unlink(missing_ok=True)
+    said = r"held_out.bad: it does not end the same .* it ended with exit code 3, then .* code 0"
+    with pytest.raises(UserError, match=said):
+        verified(folder, bad=named("flaky"))
+
+
+def test_a_server_may_end_with_an_exit_code_of_its_own_and_what_drives_it_may_not(
+    folder: Path,
+) -> None:
+    serving = {
+        "command": ["python", "program.py", "2", "serves", "0"],
+        "server": Server(drive=["echo", "asked"], ready="ready at 7"),
+    }
+    [held] = verified(folder, **serving, other=ending("serves", 3))
+    assert held.own_exit_code == 3 and [run.equal for run in held.runs] == [True, True, True]
+    with pytest.raises(UserError, match=r"held_out.bad: .* driven by .* ended with exit code 1"):
+        verified(folder, **serving, bad=HeldOut(drive=["false"]))
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (ending("nothing", 126), "code 126, where the workload ended with exit code 0; .*not 70"),
+        (ending("nothing", 127), "ended with exit code 127"),
+        (ending("nothing", 143), "ended with exit code 143"),  # a shell's for SIGTERM
+        (ending("nothing", 70), "ended with exit code 70"),
+        (ending("nothing", -11), r"was ended by signal 11 \(SIGSEGV\)"),
+        (named("sleeps"), "took too long"),
+    ],
+)
+def test_an_input_that_fails_in_the_original_is_the_users_mistake(
+    folder: Path, bad: HeldOut, said: str
+) -> None:
+    with pytest.raises(UserError, match=rf"workload mine: held_out.bad: .*{said}"):
+        verified(folder, timeout_s=10.0, bad=bad)
+
+
+def test_an_input_may_end_as_the_workload_does_whatever_that_is(folder: Path) -> None:
+    """As a server that a signal stops; an input that handles the signal has an end of its own."""
+    command = ["python", "program.py", "2", "{name}", "-15"]
+    same, handles = verified(
+        folder, command=command, same=ending("used", -15), handles=ending("used", 0)
+    )
+    assert (same.exit_code, same.own_exit_code) == (-15, None)
+    assert (handles.exit_code, handles.own_exit_code) == (0, 0)
+    assert all(run.equal for held in (same, handles) for run in held.runs)
 
 
 def test_only_verification_depends_on_it(folder: Path) -> None:

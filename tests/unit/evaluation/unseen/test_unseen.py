@@ -53,7 +53,23 @@ def test_every_held_out_input_is_shown_with_what_it_missed(tmp_path: Path) -> No
     assert table.rows[2]["names"] == (
         "file share/data; lib/x.so: 0x0; lib/x.so: f1; lib/x.so: f2; lib/x.so: f3; and 3 more"
     )
+    assert "exit_code" not in [column.key for column in table.columns]
+    assert "exit code" not in table.caption
     assert section.metrics() == {"held_out": {"inputs": 1, "right": 1}}
+
+
+def test_exit_codes_are_shown_where_an_input_has_one_of_its_own(tmp_path: Path) -> None:
+    runs = [HeldOutRun("restore", 0, equal=True)]
+    held = [
+        HeldOutInput("lenet5_train", "suite", ["python", "x"], runs, 1, 0),
+        HeldOutInput("lenet5_train", "other", ["python", "x"], runs, 3, 3),
+    ]
+    debloated = files.write_debloat(tmp_path / "c", held_out=held)
+    section = HeldOutInputs(load(files.inputs([files.write_profile(tmp_path / "a")], [debloated])))
+    [table] = section.tables
+    assert "exit_code" in [column.key for column in table.columns]
+    assert [row["exit_code"] for row in table.rows] == [1, None]
+    assert "exit code of its own" in table.caption
 
 
 def test_nothing_is_shown_where_nothing_was_held_out_or_counted(tmp_path: Path) -> None:
