@@ -71,6 +71,15 @@ def test_machines_that_share_a_search_are_jobs(finished: Project) -> None:
     assert dict(counted) == {"tune_on_machine": "6", "tune_workload": "1", "tune": "1"}
 
 
+def test_weighing_waits_for_what_measures(project: Project) -> None:
+    """It has two threads, and would have the rest of its machine measured beside it."""
+    weight = "results/debloat/tiny/test_machine/compressed.json"
+    said = project.succeed("snakemake", "-n", "--cores", "4", weight)
+    [weighed] = re.findall(r"^rule weigh_environment:\n((?: .*\n)+)", said, re.MULTILINE)
+    assert "results/debloat/tiny/test_machine/verify.json" in weighed and "threads: 2" in weighed
+    assert "verify_environment" in rules_in(said)
+
+
 def test_a_missing_environment_is_no_reason_to_run(finished: Project) -> None:
     environment = finished.folder / "results/debloat/tiny/test_machine/env"
     aside = finished.folder / "aside"
