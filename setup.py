@@ -11,7 +11,7 @@ from setuptools.command.build_py import build_py
 from setuptools.dist import Distribution
 
 PROJECT = Path(__file__).resolve().parent
-PARTS = ("Snakefile", "rules", "scripts", "conf", "dvc.yaml")
+PARTS = ("Snakefile", "rules", "scripts", "conf", "profiles/slurm", "dvc.yaml")
 
 
 class BuildWithParts(build_py):

@@ -93,27 +93,6 @@ rule build_environment:
         " --manifest {input.manifest:q} --output {output.environment:q} > {log:q} 2>&1"
 
 
-rule weigh_environment:
-    input:
-        environment=rules.build_environment.output.environment,
-        weight=rules.build_environment.output.weight,
-        manifest=rules.debloat_target.output.manifest,
-        code=code("scripts/weigh_environment.py"),
-    output:
-        compressed="results/debloat/{target}/{hardware}/compressed.json",
-    log:
-        "logs/weight/{target}/{hardware}.log",
-    # Compression takes them all.
-    threads: every_core
-    resources:
-        mem_mb=growing(1000),
-        runtime=growing(30),
-        gpu=0,
-    shell:
-        python("weigh_environment.py") + " --environment {input.environment:q}"
-        " --manifest {input.manifest:q} --output {output.compressed:q} > {log:q} 2>&1"
-
-
 rule verify_environment:
     input:
         environment=rules.build_environment.output.environment,
@@ -150,3 +129,26 @@ rule verify_environment:
         python("verify_environment.py", as_the_user=True) + " --config {params.cfg:q}"
         " --environment {input.environment:q} --manifest {input.manifest:q}"
         " --output $(dirname {output.verdict:q}) > {log:q} 2>&1"
+
+
+rule weigh_environment:
+    input:
+        environment=rules.build_environment.output.environment,
+        weight=rules.build_environment.output.weight,
+        manifest=rules.debloat_target.output.manifest,
+        # Nothing is compressed beside what verification measures; what it says changes no weight.
+        verified=ancient(rules.verify_environment.output.verdict),
+        code=code("scripts/weigh_environment.py"),
+    output:
+        compressed="results/debloat/{target}/{hardware}/compressed.json",
+    log:
+        "logs/weight/{target}/{hardware}.log",
+    threads: 2
+    resources:
+        mem_mb=growing(1000),
+        runtime=growing(30),
+        gpu=0,
+    shell:
+        python("weigh_environment.py") + " --environment {input.environment:q}"
+        " --manifest {input.manifest:q} --threads {threads}"
+        " --output {output.compressed:q} > {log:q} 2>&1"

@@ -1,4 +1,7 @@
 import math
+from pathlib import Path
+
+from trimtab.errors import TrimtabError
 
 
 def gpus(wildcards):
@@ -82,6 +85,20 @@ def searched_min(wildcards, seeds=1):
     try:
         return math.ceil(longest_s(tune_stage(wildcards, seeds)) / 60) + 10
     except UserError as error:
+        raise WorkflowError(visible(str(error)))
+
+
+def measured_alone_min(wildcards):
+    """Every configuration that was told, in every round, and ten for the rest.
+
+    How many these are is known once the searches have ended, which is before this is asked for.
+    """
+    from trimtab.tuning.search.duration import longest_alone_s
+
+    told = "results/tune/{tuner}/{workload}/{hardware}/{objective}/inference.parquet"
+    try:
+        return math.ceil(longest_alone_s(Path(told.format(**wildcards))) / 60) + 10
+    except TrimtabError as error:
         raise WorkflowError(visible(str(error)))
 
 

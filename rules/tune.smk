@@ -62,7 +62,7 @@ rule measure_inference_alone:
     threads: every_core
     resources:
         mem_mb=growing(memory_of_workload),
-        runtime=growing(240),
+        runtime=growing(measured_alone_min),
         gpu=gpus,
     params:
         cfg=lambda wildcards: configured(tune_stage(wildcards)),

@@ -9,6 +9,7 @@ from trimtab.supervision import supervised
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--environment", type=Path, required=True, help="folder of the environment")
 parser.add_argument("--manifest", type=Path, required=True, help="manifest.json of the target")
+parser.add_argument("--threads", type=int, required=True, help="how many compress")
 parser.add_argument("--output", type=Path, required=True, help="compressed.json")
 arguments = parser.parse_args()
 
@@ -20,9 +21,10 @@ with supervised(), writing_in(arguments.output.parent):
     from trimtab.records.manifest import Manifest
 
     manifest = Manifest.read(arguments.manifest)
+    before = target_at(manifest.environment).layout()
     CompressedEnvironment(
         target=manifest.target,
         compression=COMPRESSION,
-        before_bytes=compressed_bytes(target_at(manifest.environment).layout()),
-        after_bytes=compressed_bytes(Layout.of_root(arguments.environment)),
+        before_bytes=compressed_bytes(before, arguments.threads),
+        after_bytes=compressed_bytes(Layout.of_root(arguments.environment), arguments.threads),
     ).write(arguments.output)

@@ -74,7 +74,7 @@ def test_the_wheel_is_of_this_platform_and_every_python(wheel: Path) -> None:
     assert wheel.name.split("-", 2)[2] == "py3-none-linux_x86_64.whl"
     names = set(zipfile.ZipFile(wheel).namelist())
     tracked = subprocess.run(
-        ["git", "ls-files", "src", "conf", "rules", "Snakefile"],
+        ["git", "ls-files", "src", "conf", "rules", "Snakefile", "profiles/slurm"],
         cwd=PROJECT, capture_output=True, text=True, check=True,
     ).stdout.splitlines()  # fmt: skip
     there = {

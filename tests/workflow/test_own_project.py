@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,25 @@ def test_a_project_of_an_image_is_planned(beside: Path) -> None:
     assert set(re.findall(r"^(?:local)?rule (\w+):", said, re.MULTILINE)) >= {
         "profile_workload", "debloat_target", "verify_environment", "evaluate_experiment",
     }  # fmt: skip
+
+
+def test_the_profile_for_slurm_holds_for_the_rules_that_a_project_takes(beside: Path) -> None:
+    project = new(beside, "--", "environment/bin/python", "program.py", "--output", "m.json")
+    profile = yaml.safe_load((project.folder / "profiles/slurm/config.yaml").read_text())
+    taken = set(project.succeed("snakemake", "--list-rules").split())
+    assert {*profile["groups"], *profile["set-resources"]} <= taken
+    if find_spec("snakemake_executor_plugin_slurm") is None:
+        pytest.skip("Snakemake's plugin for Slurm is missing: pip install trimtab[slurm]")
+    schedule = "clusters=[heats_testbed]", "traces=[heats_bursts]", "policies=[fcfs]"
+    chosen = ["experiment=my_slim_one", *(f"experiment.schedule.{each}" for each in schedule)]
+    said = project.succeed(
+        "snakemake", "-n", "--profile", "profiles/slurm", "all", "schedule",
+        "--config", f"overrides={chosen}",
+    )  # fmt: skip
+    [group] = re.findall(r"Group job schedule .*\n((?:\n| .*\n)+)", said)
+    assert re.findall(r"rule (\w+):", group) == ["make_trace", "simulate"]
+    alone = re.findall(r"^rule (\w+):\n(?: .*\n)* .*slurm_extra=--exclusive", said, re.MULTILINE)
+    assert set(alone) == {"profile_workload", "debloat_target", "verify_environment"}
 
 
 def test_what_dvcs_stage_runs_around_the_workflow_is_there(beside: Path) -> None:

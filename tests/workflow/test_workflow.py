@@ -8,10 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from project import NOTHING_TO_DO, Project, rules_in, tools
 
 from trimtab.files import read_json
+from trimtab.records.parquet.files import write_table
+from trimtab.records.tables import INFERENCE
 
 SITE_PACKAGES = f"environment/lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
 PACKAGE = f"{SITE_PACKAGES}/markupsafe"
@@ -69,6 +72,28 @@ def test_machines_that_share_a_search_are_jobs(finished: Project) -> None:
     said = finished.succeed("snakemake", "-n", "--cores", "2", "tune", "--config", overrides)
     counted = re.findall(r"^(tune\w*) +(\d+)$", said, re.MULTILINE)
     assert dict(counted) == {"tune_on_machine": "6", "tune_workload": "1", "tune": "1"}
+
+
+def test_the_time_to_measure_inference_alone_is_that_of_what_was_told(finished: Project) -> None:
+    folder = "results/tune/random_search/tuned/test_machine/none"
+    wanted = "snakemake", "-n", "--cores", "2", f"{folder}/inference_alone.parquet"
+    assert "runtime=10," in finished.succeed(*wanted)
+    told = finished.folder / folder / "inference.parquet"
+    rows = [("{}", "{}", 1.0, None, "unknown", failure) for failure in ("", "", "it broke")]
+    write_table(told, INFERENCE, pd.DataFrame(rows, columns=INFERENCE.names))
+    try:
+        assert "runtime=22," in finished.succeed(*wanted)  # two, three times, of two minutes
+    finally:
+        told.unlink()
+
+
+def test_weighing_waits_for_what_measures(project: Project) -> None:
+    """It has two threads, and would have the rest of its machine measured beside it."""
+    weight = "results/debloat/tiny/test_machine/compressed.json"
+    said = project.succeed("snakemake", "-n", "--cores", "4", weight)
+    [weighed] = re.findall(r"^rule weigh_environment:\n((?: .*\n)+)", said, re.MULTILINE)
+    assert "results/debloat/tiny/test_machine/verify.json" in weighed and "threads: 2" in weighed
+    assert "verify_environment" in rules_in(said)
 
 
 def test_a_missing_environment_is_no_reason_to_run(finished: Project) -> None:

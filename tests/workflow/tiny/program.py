@@ -14,12 +14,16 @@ parser.add_argument("--rounds", type=int, default=2)
 parser.add_argument("--output", type=Path, required=True)
 arguments = parser.parse_args()
 
-# A test that kills the workflow half-way hears from here that a run has begun.
+# A test hears from here that a run has begun; it ends that, or opens TINY_GO for it to go on.
 if "TINY_STARTED" in os.environ:
     started = open(os.environ["TINY_STARTED"], "w")  # noqa: SIM115  held for as long as it lives
     started.write("started")
     started.flush()
-    signal.pause()
+    taken = b"x" * (int(os.environ.get("TINY_MIB", "0")) << 20)
+    if "TINY_GO" in os.environ:
+        open(os.environ["TINY_GO"]).close()
+    else:
+        signal.pause()
 
 text = "<a href='x'>&</a>"
 print("first iteration", flush=True)

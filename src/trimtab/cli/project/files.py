@@ -59,13 +59,21 @@ results/debloat/*/*/verification
 .trimtab.lock
 .trimtab-*.partial
 """
-# Those that are the same for every program, by their paths.
-SHARED = {
-    "Snakefile": _SNAKEFILE,
-    "profiles/default/config.yaml": _PROFILE,
-    ".gitignore": _GITIGNORE,
-    ".dvcignore": _DVCIGNORE,
-}
+
+
+def shared() -> dict[str, str]:
+    """Return the files that are the same for every program, by their paths.
+
+    The profile for Slurm is trimtab's own: a Snakefile that takes its rules keeps their names.
+    """
+    on_slurm = "profiles/slurm/config.yaml"
+    return {
+        "Snakefile": _SNAKEFILE,
+        "profiles/default/config.yaml": _PROFILE,
+        on_slurm: (PARTS / on_slurm).read_text(),
+        ".gitignore": _GITIGNORE,
+        ".dvcignore": _DVCIGNORE,
+    }
 
 
 def parameters(name: str) -> str:

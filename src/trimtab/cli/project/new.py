@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from trimtab.cli import program_options as given
-from trimtab.cli.project.files import SHARED, dvc, experiment, parameters, workload_file
+from trimtab.cli.project.files import dvc, experiment, parameters, shared, workload_file
 from trimtab.cli.speaking.speaker import speaker
 from trimtab.cli.workspace import find_interpreter, find_program, no_such_program
 from trimtab.config.groups.output import Comparison
@@ -52,7 +52,7 @@ def new(
         )
         workload = options.workload(words, None)
     files = {
-        **SHARED,
+        **shared(),
         "dvc.yaml": dvc(),
         "params.yaml": parameters(name),
         f"conf/experiment/{name}.yaml": experiment(name, words or [image or ""]),

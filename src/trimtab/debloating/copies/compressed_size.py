@@ -15,17 +15,18 @@ COMPRESSION = f"zstd, level {LEVEL}"
 _PIECE_BYTES = 1 << 20
 
 
-def compressed_bytes(layout: Layout) -> int:
+def compressed_bytes(layout: Layout, threads: int | None = None) -> int:
     """Return the bytes of all files of an environment, compressed as one stream.
 
-    They come by their paths, each with its path before it, a file with several names once. All
-    processors take part; how many they are changes nothing. Raises OSError for what cannot be read.
+    They come by their paths, each with its path before it, a file with several names once. It
+    takes so many `threads`, by default one on each processor; how many they are changes nothing.
+    Raises OSError for what cannot be read.
     """
     parameter = zstd.CompressionParameter
     compressor = zstd.ZstdCompressor(
         options={
             parameter.compression_level: LEVEL,
-            parameter.nb_workers: len(os.sched_getaffinity(0)),
+            parameter.nb_workers: threads or len(os.sched_getaffinity(0)),
         }
     )
     size_bytes = sum(len(compressor.compress(piece)) for piece in _pieces(layout))

@@ -29,9 +29,7 @@ def measure_alone(told: Path, alone: Path, measure: Measure) -> None:
     where the server could measure nothing, or there was none. Raises as reading and writing tables
     does.
     """
-    known = read_table(told, INFERENCE) if told.exists() else pd.DataFrame(columns=INFERENCE.names)
-    known = known[known["failure"] == ""]
-    folder, rows = alone.with_suffix(""), list[dict[str, Any]]()
+    known, folder, rows = configurations(told), alone.with_suffix(""), list[dict[str, Any]]()
     for _ in range(ROUNDS):
         for architecture, configuration in zip(
             known["architecture"], known["configuration"], strict=True
@@ -42,6 +40,15 @@ def measure_alone(told: Path, alone: Path, measure: Measure) -> None:
             rows.append(row_of(architecture, found))
     remove_tree(folder)
     write_table(alone, INFERENCE, pd.DataFrame(rows, columns=INFERENCE.names))
+
+
+def configurations(told: Path) -> pd.DataFrame:
+    """Return what of the table `told` is measured again: no failures; nothing where it is not.
+
+    Raises as reading tables does.
+    """
+    known = read_table(told, INFERENCE) if told.exists() else pd.DataFrame(columns=INFERENCE.names)
+    return known[known["failure"] == ""]
 
 
 def row_of(architecture: str, one: Measured) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from trimtab.tuning.trials.settings import SystemSettings
 _WARM_UP_S = 0.25  # and one round at least
 _MEASURED_S = 0.75
 _FEWEST_BATCHES = 3
-_TIMEOUT_S = 120.0
+TIMEOUT_S = 120.0  # of a configuration, its program's start included
 _LOOK_S = 0.2  # how often whether it is to stop
 _TIME = re.compile(r"batch_\d+_s")
 
@@ -70,7 +70,7 @@ def served(
     cpus: Sequence[int] | None = None,
     cpu_share: float = 1.0,
     is_this_machine: bool = True,
-    timeout_s: float = _TIMEOUT_S,
+    timeout_s: float = TIMEOUT_S,
     stopped: threading.Event | None = None,
     on_end: Callable[[Ended], None] = lambda ended: None,
 ) -> Served | Failure:

@@ -1,9 +1,11 @@
-"""How long the stage `tune` may take, for whoever has to ask for the time before it begins."""
+"""How long what the stage `tune` does may take, for whoever asks for the time before it begins."""
 
 from pathlib import Path
 
 from trimtab.config.stages import TuneStage
 from trimtab.errors import UserError
+from trimtab.tuning.inference.alone import ROUNDS, configurations
+from trimtab.tuning.inference.serving import TIMEOUT_S
 from trimtab.tuning.tuners.base import Facts, Tuner
 from trimtab.tuning.tuners.registry import build_tuner
 
@@ -30,6 +32,14 @@ def longest_s(stage: TuneStage) -> float:
     except ValueError as error:
         raise UserError(f"tuner {stage.tuner.name}: parameters: {error}") from None
     return stage.seeds * _runs_of(made) * stage.workload.timeout_s
+
+
+def longest_alone_s(told: Path) -> float:
+    """Return the seconds until each measurement by `measure_alone` was ended for taking too long.
+
+    There are none where the table `told` is not. Raises as reading it does.
+    """
+    return ROUNDS * len(configurations(told)) * TIMEOUT_S
 
 
 def _runs_of(made: Tuner) -> int:

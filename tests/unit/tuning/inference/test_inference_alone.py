@@ -11,6 +11,8 @@ from trimtab.records.parquet.files import read_table, write_table
 from trimtab.records.tables import INFERENCE
 from trimtab.records.tuning.inference import Measured
 from trimtab.tuning.inference.alone import ROUNDS, measure_alone
+from trimtab.tuning.inference.serving import TIMEOUT_S
+from trimtab.tuning.search.duration import longest_alone_s
 
 
 def told(path: Path, *rows: tuple[str, str]) -> Path:
@@ -26,6 +28,7 @@ def test_every_configuration_that_was_measured_is_again(tmp_path: Path) -> None:
         ('{"batch_size": 1}', ""), ('{"batch_size": 8}', "it broke"), ('{"batch_size": 64}', ""),
     )  # fmt: skip
     alone, asked = tmp_path / "inference_alone.parquet", list[int]()
+    assert longest_alone_s(path) == 2 * ROUNDS * TIMEOUT_S
 
     def measure(
         architecture: Mapping[str, Any], configuration: Mapping[str, Any], folder: Path
@@ -47,6 +50,7 @@ def test_every_configuration_that_was_measured_is_again(tmp_path: Path) -> None:
 
 def test_where_nothing_was_told_nothing_is_measured(tmp_path: Path) -> None:
     alone = tmp_path / "inference_alone.parquet"
+    assert longest_alone_s(tmp_path / "none.parquet") == 0
     measure_alone(tmp_path / "none.parquet", alone, lambda *_: pytest.fail("measured"))
     assert read_table(alone, INFERENCE).empty
 
