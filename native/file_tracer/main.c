@@ -124,7 +124,8 @@ static void at_new_child(struct tracee *tracee) {
     unsigned long child = 0;
     /* Learnt of while its parent stands still, so that it is known who that is. */
     if (ptrace(PTRACE_GETEVENTMSG, tracee->tid, NULL, &child) || tracee_of((pid_t)child)) return;
-    learn_of((pid_t)child)->origins = tracee->origins; /* it begins with the same code */
+    struct tracee *learnt = learn_of_child((pid_t)child);
+    if (learnt) learnt->origins = tracee->origins; /* it begins with the same code */
 }
 
 static void stopped(pid_t tid, int status) {

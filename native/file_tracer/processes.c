@@ -48,20 +48,40 @@ static void record_new_process(pid_t pid, pid_t parent) {
         record_incomplete("process %d sees other files than the tracer (chroot, namespace)", pid);
 }
 
-struct tracee *learn_of(pid_t tid) {
-    struct tracee *tracee = tracee_of(tid);
-    if (tracee) return tracee;
+/* What /proc tells of a thread; one that has ended and was waited for has no tracer. */
+struct thread {
+    pid_t process, parent, tracer;
+};
+
+static struct thread thread_in_proc(pid_t tid) {
+    struct thread thread = {.process = tid};
     char name[64], line[256];
-    int tgid = tid, parent = 0;
     snprintf(name, sizeof name, "/proc/%d/status", tid);
     FILE *status = fopen(name, "re");
     while (status && fgets(line, sizeof line, status)) {
-        sscanf(line, "Tgid: %d", &tgid);
-        if (sscanf(line, "PPid: %d", &parent) == 1) break;
+        sscanf(line, "Tgid: %d", &thread.process);
+        sscanf(line, "PPid: %d", &thread.parent);
+        if (sscanf(line, "TracerPid: %d", &thread.tracer) == 1) break;
     }
     if (status) fclose(status);
-    if (tgid == tid) record_new_process(tid, parent);
-    return add(tid, tgid);
+    return thread;
+}
+
+static struct tracee *add_thread(pid_t tid, const struct thread *thread) {
+    if (thread->process == tid) record_new_process(tid, thread->parent);
+    return add(tid, thread->process);
+}
+
+struct tracee *learn_of(pid_t tid) {
+    struct tracee *tracee = tracee_of(tid);
+    if (tracee) return tracee;
+    struct thread thread = thread_in_proc(tid);
+    return add_thread(tid, &thread);
+}
+
+struct tracee *learn_of_child(pid_t tid) {
+    struct thread thread = thread_in_proc(tid);
+    return thread.tracer == getpid() ? add_thread(tid, &thread) : NULL;
 }
 
 void forget_tracee(struct tracee *tracee) {

@@ -19,6 +19,10 @@ bool was_traced(pid_t pid);
 /* The thread `tid`, which is new if it is not known; a new process is recorded. */
 struct tracee *learn_of(pid_t tid);
 
+/* Likewise of what a traced thread has started, unless that has ended by now: on a busy machine a child
+ * may live and die before its parent, which is not scheduled, comes to tell of it. NULL then. */
+struct tracee *learn_of_child(pid_t tid);
+
 void forget_tracee(struct tracee *tracee);
 
 /* The process has just begun to run another program. */

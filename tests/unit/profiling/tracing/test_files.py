@@ -18,6 +18,8 @@ from trimtab.errors import TrimtabError, UserError
 from trimtab.native import native_path
 from trimtab.profiling.tracing.files import FileTrace, read_file_trace
 
+PROJECT = Path(__file__).parents[4]
+
 Run = Callable[..., FileTrace]
 
 
@@ -527,6 +529,43 @@ def test_a_daemon_that_outlives_the_command_is_ended_and_counts(
         ("exit", 3), ("killed", signal.SIGKILL),
     ]  # fmt: skip
     assert uses(trace, folder / "data") == {"read"}
+
+
+# In the tracer, a parent's word of a new child waits until that has ended.
+LATE_PARENTS = """
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+pid_t __real_waitpid(pid_t pid, int *status, int options);
+pid_t __wrap_waitpid(pid_t pid, int *status, int options) {
+  static pid_t parent, ended;
+  static int held;
+  if (parent && ended) { pid_t tid = parent; *status = held; parent = ended = 0; return tid; }
+  for (;;) {
+    pid_t tid = __real_waitpid(pid, status, options);
+    if (tid > 0 && !parent && WIFSTOPPED(*status) && *status >> 16 == PTRACE_EVENT_FORK) {
+      parent = tid; held = *status; continue;
+    }
+    if (tid > 0 && !WIFSTOPPED(*status)) ended = 1;
+    return tid;
+  }
+}
+"""
+
+
+def test_a_child_that_lives_and_dies_before_its_parent_tells_of_it(
+    tmp_path: Path, compiled: Callable[..., Path]
+) -> None:
+    """As on a busy machine, where the parent is not scheduled after it has forked."""
+    program = compiled(
+        "#include <sys/wait.h>\n#include <unistd.h>\n"
+        "int main(void) { if (!fork()) _exit(7); wait(0); return 0; }\n"
+    )
+    sources = sorted(map(str, (PROJECT / "native/file_tracer").glob("*.c")))
+    tracer = compiled(LATE_PARENTS, *sources, "-static", "-Wl,--wrap=waitpid")
+    subprocess.run([tracer, tmp_path / "record", "--", program], check=True, timeout=60)
+    trace = read_file_trace(tmp_path / "record")
+    assert trace.complete, trace.incomplete_because
+    assert [(each.end, each.status) for each in trace.processes] == [("exit", 0), ("exit", 7)]
 
 
 def test_the_tracer_ends_by_the_signal_that_ends_the_command(tmp_path: Path) -> None:
