@@ -146,8 +146,11 @@ def test_a_server(environment: Path, tmp_path: Path, how: list[str]) -> None:
     assert workload(tmp_path)["ends_with"] == stop
 
 
-def test_tests_and_a_console_script_by_its_name(environment: Path, tmp_path: Path) -> None:
+def test_tests_and_a_console_script_by_its_name(
+    environment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One test fails, and how long they took is in the output."""
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)  # those of the tests that run this
     (tmp_path / "test_it.py").write_text(TESTS)
     words = ["-p", "no:cacheprovider", "test_it.py"]
     told = debloat(tmp_path, "--python", environment / "bin/python", "--", "pytest", *words)
