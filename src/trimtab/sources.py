@@ -32,7 +32,10 @@ def sources_of(entries: Iterable[Path], source: Path = _SOURCES) -> list[Path]:
 
 @cache
 def _used_by(path: str, source: Path, version: tuple[int, int]) -> frozenset[str]:
-    """Return the modules under `source` that a `version` of the file imports or searches."""
+    """Return the modules under `source` that a `version` of the file imports or searches.
+
+    One that is only made later is found by the next process.
+    """
     ours_alone = source.resolve() == _SOURCES
     text = Path(path).read_bytes()
     used = set[str]()
