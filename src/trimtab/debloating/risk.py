@@ -48,8 +48,8 @@ class SlimHistory:
         asked_by = Counter(miss for run in self.runs for miss in run.misses)
         own = [run for run in self.runs if run.workload == workload]
         alone = sum(any(asked_by[miss] == 1 for miss in run.misses) for run in own)
-        delivered = [run for run in own if run.build == self.builds - 1]
-        missing = sum(bool(run.misses) for run in delivered)
+        delivered = [run for run in self._as_delivered() if run.workload == workload]
+        missing = sum(bool(run.misses) for run in delivered if run.build == self.builds - 1)
         return Risk(
             runs=len(own),
             runs_of_their_own=alone,
@@ -58,6 +58,19 @@ class SlimHistory:
             runs_with_misses=missing,
             bound=upper_bound(missing, len(delivered)),
         )
+
+    def _as_delivered(self) -> list[SlimRun]:
+        """Return the runs in the last build, and those just before it that asked for nothing new.
+
+        The last build keeps what these asked for, so that in it they would have missed nothing.
+        """
+        seen: set[int] = set()
+        first = 0
+        for number, run in enumerate(self.runs):
+            if run.build < self.builds - 1 and not seen.issuperset(run.misses):
+                first = number + 1
+            seen.update(run.misses)
+        return self.runs[first:]
 
 
 def upper_bound(hits: int, trials: int) -> float:

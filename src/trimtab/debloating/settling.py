@@ -52,25 +52,34 @@ def settle(
     """Run every workload in the slim `environment`, and make that again with what is missed.
 
     The environment has been built with a fallback; `earlier` are runs in it as it is. It is settled
-    when each workload missed nothing in as many runs in a row as the stage says. Writes
-    settling.json; what was missed stays then, removed files too, in all that is written, and in the
-    environment once `debloating.deliver` has made it so. Raises TrimtabError where a workload ends
-    in another way than in the original environment.
+    after as many runs in a row as the stage says that asked for nothing new. A run in an older
+    build counts: the next build keeps all that such a run asked for. The last run of them is in the
+    last build. Writes settling.json. Raises TrimtabError where a workload ends in another way than
+    in the original environment.
     """
     stage, history = debloating.stage, SlimHistory(earlier)
     folder, why_not = debloating.destination / "settling", why_not_settled(stage)
     slim = SlimRuns(debloating.target, environment, folder, history)
-    last = history.builds + stage.settle.rebuilds
-    while not why_not and (missed := _missed(stage, slim, on_turn)):
-        debloating.keep([history.pieces[number] for number in sorted(missed)])
-        debloating.write()
-        debloating.build(environment, ORIGINAL)
-        history.builds += 1
-        if history.builds == last:
-            why_not = f"something was missed in each of {stage.settle.rebuilds} builds"
-    if slim.missed_files:
-        debloating.keep_files(slim.missed_files)
-        debloating.write()
+    needed, last_build = stage.settle.clean_runs, history.builds + stage.settle.rebuilds
+    clean = turns = 0
+    kept = known = (len(history.pieces), 0)  # pieces and files: in the last build, in all
+    while not why_not and clean < needed:
+        asked = slim.turn(stage.workloads)
+        before, known = known, (len(history.pieces), len(slim.missed_files))
+        is_clean = known == before and all(number >= kept[0] for number in asked)
+        clean, turns = clean + 1 if is_clean else 0, turns + 1
+        on_turn(clean, known[0], history.builds)
+        if turns == needed * stage.settle.rebuilds and clean < needed:
+            why_not = f"something was missed in {turns} runs"
+        if known != kept and (clean >= needed - 1 or why_not):
+            debloating.keep(history.pieces[kept[0] :])
+            if known[1] != kept[1]:
+                debloating.keep_files(slim.missed_files)
+            debloating.write()
+            debloating.build(environment, ORIGINAL)
+            history.builds, kept = history.builds + 1, known
+            if history.builds == last_build and not why_not:
+                why_not = f"something was missed in each of {stage.settle.rebuilds} builds"
     missed_files = slim.missed_files.union(earlier.missed_files if earlier else ())
     slim.remove()
     settling = Settling(
@@ -93,22 +102,3 @@ def why_not_settled(stage: DebloatStage) -> str:
     if stage.debloat.mode == Mode.PUNCH:
         return "mode punch has no fallback, so that what is missed cannot be put back"
     return "" if stage.settle.clean_runs else "no run was asked for"
-
-
-def _missed(stage: DebloatStage, slim: SlimRuns, on_turn: OnTurn) -> set[int]:
-    """Return what is missed until nothing is, in as many turns in a row as are asked for.
-
-    Once something is missed, the next build needs as many clean turns anyway: one turn without news
-    is enough to have it made, or as many turns with news.
-    """
-    missed: set[int] = set()
-    clean = turns_since = 0
-    while max(clean, turns_since) < stage.settle.clean_runs:
-        asked = slim.turn(stage.workloads)
-        nothing_new = asked <= missed
-        missed |= asked
-        if missed and nothing_new:
-            break
-        clean, turns_since = (0, turns_since + 1) if missed else (clean + 1, 0)
-        on_turn(clean, len(slim.history.pieces), slim.history.builds)
-    return missed

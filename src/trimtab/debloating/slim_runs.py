@@ -13,16 +13,14 @@ from trimtab.debloating.targets.base import Target
 from trimtab.errors import TrimtabError, UserError
 from trimtab.files import remove_tree
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
-from trimtab.profiling.runs.conditions import Condition, varied
+from trimtab.profiling.runs.conditions import varied
 from trimtab.profiling.runs.measured import MeasuredRun
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
+from trimtab.profiling.traced_runs import under
 from trimtab.records.misses.removed_calls import RemovedCall, read_removed_calls
 from trimtab.records.misses.removed_files import read_missed_files
 from trimtab.untrusted import make_way
-
-# The machine as it is first, then conditions that few traced runs had.
-_FIRST_VARIED = 5
 
 
 def restoring(program: Program, record: Path, behaviour: Behaviour = Behaviour.RESTORE) -> Program:
@@ -48,7 +46,8 @@ class SlimRuns:
     def __init__(self, target: Target, slim: Path, folder: Path, history: SlimHistory) -> None:
         self.target, self.slim, self.folder, self.history = target, slim, folder, history
         self.remove()  # of an earlier time
-        self._conditions: Iterator[int] = chain((0,), count(_FIRST_VARIED + len(history.runs)))
+        # The machine as it is first.
+        self._conditions: Iterator[int] = chain((0,), count(1 + len(history.runs)))
         self.missed_files: set[str] = set()
         self._good_ends: set[tuple[str, int]] = set()
 
@@ -63,30 +62,28 @@ class SlimRuns:
         UserError where it fails there too on the machine as it is.
         """
         number = next(self._conditions)
-        condition = varied(number, self.folder / "caches")
         asked: set[int] = set()
         for workload in workloads:
-            calls = self._run(workload, condition, as_it_is=number == 0)
-            asked |= self.history.add(workload.name, condition.name, calls)
+            calls = self._run(workload, number)
+            name = varied(number, self.folder / "caches").name
+            asked |= self.history.add(workload.name, name, calls)
         return asked
 
-    def _run(
-        self, workload: Workload, condition: Condition, *, as_it_is: bool
-    ) -> list[RemovedCall]:
-        folder = self.folder / workload.name
+    def _run(self, workload: Workload, number: int) -> list[RemovedCall]:
+        folder, caches = self.folder / workload.name, self.folder / "caches"
         record = folder / "records/removed_calls.jsonl"
         make_way(record)
         program = self.target.program(workload, folder / "output", self.slim)
-        run = self._measured(condition.apply(restoring(program, record)), "slim", folder)
+        run = self._measured(under(restoring(program, record), number, caches), "slim", folder)
         if run.failure or (run.exit_code and (workload.name, run.exit_code) not in self._good_ends):
             original = self.target.program(workload, folder / "original")
-            same = self._measured(condition.apply(original), "original", folder)
+            same = self._measured(under(original, number, caches), "original", folder)
             if (run.exit_code, run.timed_out) != (same.exit_code, same.timed_out):
                 raise TrimtabError(
-                    f"in {self.slim}, with removed code put back ({condition.name}):"
+                    f"in {self.slim}, with removed code put back ({varied(number).name}):"
                     f" {run.failure or f'exit code {run.exit_code}, not {same.exit_code}'}"
                 )
-            if as_it_is and same.failure:
+            if number == 0 and same.failure:
                 raise UserError(f"workload {workload.name}: {same.failure}")
             self._good_ends.add((workload.name, run.exit_code))
         self.missed_files |= {file.path for file in read_missed_files(record)}
