@@ -1,0 +1,132 @@
+#define _GNU_SOURCE
+#include "threads.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+
+#include "../kernel_call/kernel_call.h"
+#include "deliver.h"
+#include "redirect.h"
+#include "stacks.h"
+
+enum { SMALLEST = 2048, AUTODISARM = (int)(1u << 31) };
+
+static __thread unsigned own __attribute__((tls_model("initial-exec")));
+static pthread_key_t key;
+static int has_key;
+
+unsigned own_stack(void) { return own; }
+void forget_threads(void) { release_other_stacks(own); }
+
+static long set_stack(const stack_t *stack, stack_t *before) {
+  return kernel(SYS_sigaltstack, (long)stack, (long)before, 0, 0, 0, 0);
+}
+
+/* Called in each round of destructors, so that those of others, which may miss something, find the stack
+ * in all rounds but the last. What faults later has the thread's whole own stack. */
+static void end_thread(void *rounds) {
+  uintptr_t round = (uintptr_t)rounds;
+  if (!own || (round < PTHREAD_DESTRUCTOR_ITERATIONS && !pthread_setspecific(key, (void *)(round + 1))))
+    return;
+  stack_t disabled = {.ss_flags = SS_DISABLE}, chosen = thread_on(own)->chosen;
+  if (!chosen.ss_size || set_stack(&chosen, NULL))
+    if (set_stack(&disabled, NULL)) return; /* the thread ends in a handler that runs on it */
+  unsigned number = own;
+  own = 0;
+  release_stack(number);
+}
+
+/* Have the kernel take a claimed stack for this thread, and return what it had before. */
+static int take_stack(unsigned number, stack_t *before) {
+  stack_t stack = {stack_base(number), 0, STACK_BYTES};
+  if (set_stack(&stack, before)) {
+    release_stack(number);
+    return 0;
+  }
+  own = number;
+  if (!has_key || !pthread_setspecific(key, (void *)1)) return 1;
+  set_stack(before, NULL);
+  own = 0;
+  release_stack(number);
+  return 0;
+}
+
+__attribute__((noinline)) static void take_stack_of_thread(unsigned number) {
+  stack_t before;
+  take_stack(number, &before);
+}
+
+/* The program's function is called last, as if there had been no other. */
+static void *begin_thread(void *argument) {
+  unsigned number = (unsigned)(uintptr_t)argument;
+  struct thread thread = *thread_on(number);
+  take_stack_of_thread(number);
+  return thread.routine(thread.argument);
+}
+
+typedef int create_function(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+static create_function *original_create;
+
+/* In the place of the C library's pthread_create, which thrd_create calls, too. */
+static int replaced_create(pthread_t *thread, const pthread_attr_t *attributes,
+                           void *(*routine)(void *), void *argument) {
+  int error = errno;
+  unsigned number = claim_stack();
+  errno = error;
+  if (!number) return original_create(thread, attributes, routine, argument);
+  *thread_on(number) = (struct thread){.routine = routine, .argument = argument};
+  int failed = original_create(thread, attributes, begin_thread, (void *)(uintptr_t)number);
+  if (failed) release_stack(number);
+  return failed;
+}
+
+static int refuse_with(int error) {
+  errno = error;
+  return -1;
+}
+
+/* do_sigaltstack() of the kernel's kernel/signal.c. */
+static int choose_stack(stack_t *chosen, const stack_t *wanted, uintptr_t at) {
+  int mode = wanted->ss_flags & ~AUTODISARM;
+  if (is_on_stack(chosen, at)) return refuse_with(EPERM);
+  if (mode != SS_DISABLE && mode != SS_ONSTACK && mode != 0) return refuse_with(EINVAL);
+  if (mode != SS_DISABLE && wanted->ss_size < SMALLEST) return refuse_with(ENOMEM);
+  *chosen = mode == SS_DISABLE ? (stack_t){0} : *wanted;
+  return 0;
+}
+
+/* In the place of the C library's sigaltstack. It asks the kernel whether this thread has a stack of ours:
+ * one that is made by clone(2) may share this library's variables with another. */
+static int replaced_sigaltstack(const stack_t *wanted, stack_t *old) {
+  stack_t now = {0};
+  uintptr_t at = (uintptr_t)__builtin_frame_address(0);
+  long result = set_stack(NULL, &now);
+  unsigned number = result ? 0 : stack_at((uintptr_t)now.ss_sp);
+  if (!number) {
+    result = set_stack(wanted, old);
+    return result ? refuse_with((int)-result) : 0;
+  }
+  stack_t *chosen = &thread_on(number)->chosen, before = *chosen;
+  if (wanted && choose_stack(chosen, wanted, at)) return -1;
+  if (!old) return 0;
+  *old = before;
+  if (!before.ss_size) old->ss_flags |= SS_DISABLE;
+  else if (is_on_stack(&before, at)) old->ss_flags |= SS_ONSTACK;
+  else old->ss_flags &= ~SS_ONSTACK;
+  return 0;
+}
+
+void begin_threads(void) {
+  stack_t before;
+  has_key = !pthread_key_create(&key, end_thread);
+  unsigned number = claim_stack();
+  if (number && take_stack(number, &before) && !(before.ss_flags & SS_DISABLE))
+    thread_on(number)->chosen = before;
+  replace_function("sigaltstack", (uintptr_t)replaced_sigaltstack, NULL);
+  if (has_key)
+    replace_function("pthread_create", (uintptr_t)replaced_create, (void **)&original_create);
+  /* It refuses to leave a stack that the kernel does not know. */
+  replace_with("__longjmp_chk", "siglongjmp");
+}
