@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 #include "../kernel_call/kernel_call.h"
@@ -11,14 +13,51 @@
 #include "redirect.h"
 #include "stacks.h"
 
-enum { SMALLEST = 2048, AUTODISARM = (int)(1u << 31) };
+enum { SMALLEST = 2048, AUTODISARM = (int)(1u << 31), MOST_PARKED = 64, TAKEN = 1 };
 
 static __thread unsigned own __attribute__((tls_model("initial-exec")));
 static pthread_key_t key;
 static int has_key;
 
+/* Stacks of threads that are about to end, which serve them until they have. The C library gives a thread's
+ * memory to another only once the kernel knows it no more: who begins with the same address has its
+ * stack, without a call to the kernel at the end of each thread. */
+static struct {
+  uintptr_t thread; /* 0, TAKEN, or its address */
+  unsigned stack;
+} parked[MOST_PARKED];
+
 unsigned own_stack(void) { return own; }
-void forget_threads(void) { release_other_stacks(own); }
+
+void forget_threads(void) {
+  memset(parked, 0, sizeof parked);
+  release_other_stacks(own);
+}
+
+static int replace_parked(int place, uintptr_t thread, uintptr_t with) {
+  return __atomic_compare_exchange_n(&parked[place].thread, &thread, with, 0, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED);
+}
+
+static int park(unsigned stack) {
+  for (int place = 0; place < MOST_PARKED; place++)
+    if (replace_parked(place, 0, TAKEN)) {
+      parked[place].stack = stack;
+      __atomic_store_n(&parked[place].thread, (uintptr_t)pthread_self(), __ATOMIC_RELEASE);
+      return 1;
+    }
+  return 0;
+}
+
+static unsigned find_parked(void) {
+  for (int place = 0; place < MOST_PARKED; place++)
+    if (replace_parked(place, (uintptr_t)pthread_self(), TAKEN)) {
+      unsigned stack = parked[place].stack;
+      __atomic_store_n(&parked[place].thread, 0, __ATOMIC_RELEASE);
+      return stack;
+    }
+  return 0;
+}
 
 static long set_stack(const stack_t *stack, stack_t *before) {
   return kernel(SYS_sigaltstack, (long)stack, (long)before, 0, 0, 0, 0);
@@ -30,6 +69,7 @@ static void end_thread(void *rounds) {
   uintptr_t round = (uintptr_t)rounds;
   if (!own || (round < PTHREAD_DESTRUCTOR_ITERATIONS && !pthread_setspecific(key, (void *)(round + 1))))
     return;
+  if (park(own)) return;
   stack_t disabled = {.ss_flags = SS_DISABLE}, chosen = thread_on(own)->chosen;
   if (!chosen.ss_size || set_stack(&chosen, NULL))
     if (set_stack(&disabled, NULL)) return; /* the thread ends in a handler that runs on it */
@@ -41,6 +81,7 @@ static void end_thread(void *rounds) {
 /* Have the kernel take a claimed stack for this thread, and return what it had before. */
 static int take_stack(unsigned number, stack_t *before) {
   stack_t stack = {stack_base(number), 0, STACK_BYTES};
+  thread_on(number)->chosen = (stack_t){0};
   if (set_stack(&stack, before)) {
     release_stack(number);
     return 0;
@@ -62,7 +103,9 @@ __attribute__((noinline)) static void take_stack_of_thread(unsigned number) {
 static void *begin_thread(void *argument) {
   unsigned number = (unsigned)(uintptr_t)argument;
   struct thread thread = *thread_on(number);
-  take_stack_of_thread(number);
+  unsigned before = find_parked();
+  if (before) release_stack(number);
+  take_stack_of_thread(before ? before : number);
   return thread.routine(thread.argument);
 }
 
