@@ -27,9 +27,16 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-int DECLARED;
-static int (*const work[])(int) = {NAMED};
-enum { FUNCTIONS = sizeof work / sizeof *work, AROUND = 1 << 16, PATTERN = 0x5a };
+enum { FUNCTIONS = 60, AROUND = 1 << 16, PATTERN = 0x5a };
+static int (*work[FUNCTIONS])(int);
+static void load(void) { /* where it was not loaded with the program */
+  void *library = dlopen("libmine.so", RTLD_NOW);
+  char name[16];
+  for (int i = 0; library && i < FUNCTIONS; i++) {
+    snprintf(name, sizeof name, "work_%d", i);
+    work[i] = (int (*)(int))dlsym(library, name);
+  }
+}
 
 static volatile int next_function;
 static volatile long answer;
@@ -726,6 +733,51 @@ static void main_stack_of_little_size(void) {
   setrlimit(RLIMIT_STACK, &limit);
   execv("/proc/self/exe", arguments);
 }
+
+/* The library is loaded when the program has threads, stacks and handlers. */
+static void late_alternate(void) {
+  use_stack(guarded(8192), 8192, 0);
+  handle(SIGUSR1, on_signal, SA_ONSTACK);
+  load();
+  raise(SIGUSR1);
+  stack_t now;
+  sigaltstack(NULL, &now);
+  say(now.ss_flags);
+  say((long)now.ss_size);
+  coroutine(4096, coroutine_body);
+}
+static pthread_barrier_t loaded;
+static void *older(void *unused) {
+  use_stack(guarded(8192), 8192, 0);
+  pthread_barrier_wait(&loaded);
+  pthread_barrier_wait(&loaded);
+  raise(SIGUSR1);
+  coroutine(16384, coroutine_body);
+  miss();
+  if (!sigsetjmp(back, 1)) *(volatile int *)8 = 1;
+  raise(SIGUSR1);
+  return unused;
+}
+static void late_in_an_older_thread(void) {
+  pthread_t thread;
+  handle(SIGUSR1, on_signal, SA_ONSTACK);
+  handle(SIGSEGV, jump, SA_ONSTACK);
+  pthread_barrier_init(&loaded, NULL, 2);
+  pthread_create(&thread, NULL, older, NULL);
+  pthread_barrier_wait(&loaded);
+  load();
+  pthread_barrier_wait(&loaded);
+  pthread_join(thread, NULL);
+  run_thread(alternate_thread, 0);
+}
+static void *loads_library(void *unused) { load(); on_alternate(8192); coroutine(4096, coroutine_body); return unused; }
+static void late_by_a_thread(void) {
+  run_thread(loads_library, 0);
+  miss();
+  on_alternate(8192);
+  fork() ? wait(NULL) : (miss(), _exit(0));
+  run_thread(coroutine_thread, 0);
+}
 static void many_signals(void) {
   use_stack(guarded(8192), 8192, 0);
   handle(SIGUSR1, on_signal, SA_ONSTACK);
@@ -740,6 +792,7 @@ static const struct { const char *name; void (*run)(void); } contexts[] = {LISTE
 int main(int words, char **word) {
   for (size_t i = 0; words > 1 && i < sizeof contexts / sizeof *contexts; i++)
     if (!strcmp(word[1], contexts[i].name)) {
+      if (strncmp(word[1], "late", 4)) load();
       contexts[i].run();
       printf("%ld %d %ld\n", answer, next_function, damaged());
       return 0;
