@@ -44,7 +44,7 @@ int deliver(int number, siginfo_t *info, ucontext_t *context, const struct kerne
   greg_t *registers = context->uc_mcontext.gregs;
   uintptr_t interrupted = (uintptr_t)registers[REG_RSP];
   unsigned stack = stack_at((uintptr_t)context);
-  if (!stack || stack_at(interrupted)) {
+  if (!stack || stack_at(interrupted) || action->flags & ANOTHER_FALLBACK) {
     kernel(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, sizeof mask, 0, 0);
     *handler = action->handler;
     return 1;

@@ -12,6 +12,10 @@ struct kernel_action {
   unsigned long mask;
 };
 
+/* Among sa_flags: the handler is that of another slim environment's fallback in the same process, which
+ * needs nothing of the program's stack. The kernel takes no notice of it. */
+enum { ANOTHER_FALLBACK = 0x8000 };
+
 /* Have the interrupted context go on in the program's handler, with `mask` blocked, on the stack that
  * the kernel would have chosen: the frame of the signal, which lies on this library's stack, is copied
  * there. Where the kernel made the frame on a stack of the program, the handler is returned, to be called

@@ -10,7 +10,6 @@
 #include "memory.h"
 #include "original.h"
 #include "place.h"
-#include "redirect.h"
 #include "sidecar.h"
 
 enum { NAME_BYTES = 4096, FARTHEST_NAME = 64, PART_BYTES = 1 << 22 };
@@ -134,7 +133,6 @@ static int put_back_in(const struct sidecar *sidecar, const struct place *place,
   size_t bytes = (size_t)(high - low), page = (size_t)(at - low) & ~(size_t)(PAGE_BYTES - 1);
   uint8_t *pages = new_pages(bytes);
   fill(pages, bytes, low, sidecar, place);
-  redirect_in(pages, place->base + low, bytes);
   if (is_readable(place_of_page) && !memcmp(place_of_page, pages + page, PAGE_BYTES)) {
     /* Another thread was faster; or the trap is one of the program's own. */
     int trap = executing && *address == TRAP;

@@ -11,7 +11,9 @@
 enum { JUMP_BYTES = 14, MOST = 8, KEPT_BYTES = 64 };
 
 static struct replacement {
-  const uint8_t *code;
+  const void *library;
+  uint8_t *code;
+  size_t bytes;
   uintptr_t to;
   void **original;
 } replacements[MOST];
@@ -54,7 +56,7 @@ static size_t movable_length(const uint8_t *code) {
 }
 
 /* Executable memory that does what `code` begins with and goes on behind it; NULL where it cannot be. */
-static void *keep_beginning(const uint8_t *code, const uint8_t *place) {
+static void *keep_beginning(const uint8_t *code) {
   size_t length = 0;
   while (length < JUMP_BYTES) {
     size_t one = movable_length(code + length);
@@ -64,23 +66,22 @@ static void *keep_beginning(const uint8_t *code, const uint8_t *place) {
   uint8_t *kept = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (kept == MAP_FAILED) return NULL;
   memcpy(kept, code, length);
-  write_jump(kept + length, (uintptr_t)place + length);
+  write_jump(kept + length, (uintptr_t)code + length);
   if (!mprotect(kept, PAGE_BYTES, PROT_READ | PROT_EXEC)) return kept;
   munmap(kept, PAGE_BYTES);
   return NULL;
 }
 
-/* `code` is what is, or will be, at the function's place. */
-static void write_over(uint8_t *code, const struct replacement *replacement) {
-  if (replacement->original && !*replacement->original) {
-    *replacement->original = keep_beginning(code, replacement->code);
+static void write_over(const struct replacement *replacement) {
+  if (replacement->original) {
+    *replacement->original = keep_beginning(replacement->code);
     if (!*replacement->original) return;
   }
-  write_jump(code, replacement->to);
+  write_jump(replacement->code, replacement->to);
 }
 
 /* Before glibc 2.34 threads were in a library of their own. */
-static void *find(const char *name) {
+void *find_function(const char *name) {
   static const char *const libraries[] = {"libc.so.6", "libpthread.so.0"};
   void *code = NULL;
   for (int i = 0; i < 2 && !code; i++) {
@@ -95,49 +96,39 @@ static void *find(const char *name) {
 void replace_function(const char *name, uintptr_t to, void **original) {
   Dl_info info;
   const ElfW(Sym) *symbol = NULL;
-  void *code = find(name);
+  void *code = find_function(name);
   if (!code || !to || count == MOST) return;
   if (!dladdr1(code, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol) return;
-  if (symbol->st_size < (original ? KEPT_BYTES : JUMP_BYTES)) return;
-  replacements[count++] = (struct replacement){code, to, original};
+  size_t bytes = original ? KEPT_BYTES : JUMP_BYTES;
+  if (symbol->st_size < bytes) return;
+  replacements[count++] = (struct replacement){info.dli_fbase, code, bytes, to, original};
 }
 
 void replace_with(const char *name, const char *other) {
-  replace_function(name, (uintptr_t)find(other), NULL);
+  replace_function(name, (uintptr_t)find_function(other), NULL);
 }
 
 static const uint8_t *page_of(const uint8_t *address) {
   return address - (uintptr_t)address % PAGE_BYTES;
 }
 
-static int protect(const uint8_t *low, const uint8_t *high, int protection) {
-  return mprotect((void *)page_of(low), (size_t)(high - page_of(low)), protection);
+static int protect(const uint8_t *low, const uint8_t *high, int more) {
+  const uint8_t *first = page_of(low);
+  return mprotect((void *)first, (size_t)(high - first), PROT_READ | PROT_EXEC | more);
 }
 
-/* At once, as far as no page of the C library between them was removed. */
+/* One library's at once, as that is all its code: two calls of the kernel instead of two each. */
 void redirect(void) {
-  if (!count) return;
-  const uint8_t *low = replacements[0].code, *high = low;
-  for (int i = 1; i < count; i++) {
-    if (replacements[i].code < low) low = replacements[i].code;
-    if (replacements[i].code > high) high = replacements[i].code;
-  }
-  int whole = !protect(low, high + KEPT_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC);
-  if (!whole) protect(low, high + KEPT_BYTES, PROT_READ | PROT_EXEC); /* as far as that came */
-  for (int i = 0; i < count; i++) {
-    const uint8_t *code = replacements[i].code;
-    size_t bytes = replacements[i].original ? KEPT_BYTES : JUMP_BYTES;
-    if (!whole && protect(code, code + bytes, PROT_READ | PROT_WRITE | PROT_EXEC)) continue;
-    write_over((uint8_t *)code, &replacements[i]);
-    if (!whole) protect(code, code + bytes, PROT_READ | PROT_EXEC);
-  }
-  if (whole) protect(low, high + KEPT_BYTES, PROT_READ | PROT_EXEC);
-}
-
-void redirect_in(uint8_t *pages, const uint8_t *place, size_t bytes) {
-  for (int i = 0; i < count; i++) {
-    size_t length = replacements[i].original ? KEPT_BYTES : JUMP_BYTES;
-    size_t at = (size_t)(replacements[i].code - place);
-    if (at < bytes && length <= bytes - at) write_over(pages + at, &replacements[i]);
+  for (int first = 0, next; first < count; first = next) {
+    const uint8_t *low = replacements[first].code, *high = low;
+    for (next = first; next < count; next++) {
+      const struct replacement *one = &replacements[next];
+      if (one->library != replacements[first].library) break;
+      if (one->code < low) low = one->code;
+      if (one->code + one->bytes > high) high = one->code + one->bytes;
+    }
+    if (protect(low, high, PROT_WRITE)) continue;
+    for (int i = first; i < next; i++) write_over(&replacements[i]);
+    protect(low, high, 0);
   }
 }

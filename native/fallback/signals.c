@@ -194,6 +194,7 @@ static void after_fork_in_child(void) {
 void catch_signals(void) {
   struct sigaction action = {.sa_sigaction = trimtab_enter, .sa_flags = SA_SIGINFO | SA_ONSTACK};
   struct kernel_action installed;
+  action.sa_flags |= ANOTHER_FALLBACK; /* if there is one already */
   begin_threads();
   sigfillset(&action.sa_mask);
   sigaction(SIGTRAP, &action, &trap_action);

@@ -17,7 +17,8 @@ enum { SMALLEST = 2048, AUTODISARM = (int)(1u << 31), MOST_PARKED = 64, TAKEN = 
 
 static __thread unsigned own __attribute__((tls_model("initial-exec")));
 static pthread_key_t key;
-static int has_key;
+/* Libraries of a program without threads do not have it before glibc 2.34. */
+static int (*set_specific)(pthread_key_t, const void *);
 
 /* Stacks of threads that are about to end, which serve them until they have. The C library gives a thread's
  * memory to another only once the kernel knows it no more: who begins with the same address has its
@@ -43,7 +44,7 @@ static int park(unsigned stack) {
   for (int place = 0; place < MOST_PARKED; place++)
     if (replace_parked(place, 0, TAKEN)) {
       parked[place].stack = stack;
-      __atomic_store_n(&parked[place].thread, (uintptr_t)pthread_self(), __ATOMIC_RELEASE);
+      __atomic_store_n(&parked[place].thread, (uintptr_t)__builtin_thread_pointer(), __ATOMIC_RELEASE);
       return 1;
     }
   return 0;
@@ -51,7 +52,7 @@ static int park(unsigned stack) {
 
 static unsigned find_parked(void) {
   for (int place = 0; place < MOST_PARKED; place++)
-    if (replace_parked(place, (uintptr_t)pthread_self(), TAKEN)) {
+    if (replace_parked(place, (uintptr_t)__builtin_thread_pointer(), TAKEN)) {
       unsigned stack = parked[place].stack;
       __atomic_store_n(&parked[place].thread, 0, __ATOMIC_RELEASE);
       return stack;
@@ -67,7 +68,7 @@ static long set_stack(const stack_t *stack, stack_t *before) {
  * in all rounds but the last. What faults later has the thread's whole own stack. */
 static void end_thread(void *rounds) {
   uintptr_t round = (uintptr_t)rounds;
-  if (!own || (round < PTHREAD_DESTRUCTOR_ITERATIONS && !pthread_setspecific(key, (void *)(round + 1))))
+  if (!own || (round < PTHREAD_DESTRUCTOR_ITERATIONS && !set_specific(key, (void *)(round + 1))))
     return;
   if (park(own)) return;
   stack_t disabled = {.ss_flags = SS_DISABLE}, chosen = thread_on(own)->chosen;
@@ -87,7 +88,7 @@ static int take_stack(unsigned number, stack_t *before) {
     return 0;
   }
   own = number;
-  if (!has_key || !pthread_setspecific(key, (void *)1)) return 1;
+  if (!set_specific || !set_specific(key, (void *)1)) return 1;
   set_stack(before, NULL);
   own = 0;
   release_stack(number);
@@ -163,12 +164,13 @@ static int replaced_sigaltstack(const stack_t *wanted, stack_t *old) {
 
 void begin_threads(void) {
   stack_t before;
-  has_key = !pthread_key_create(&key, end_thread);
+  int (*create)(pthread_key_t *, void (*)(void *)) = find_function("pthread_key_create");
+  if (create && !create(&key, end_thread)) set_specific = find_function("pthread_setspecific");
   unsigned number = claim_stack();
   if (number && take_stack(number, &before) && !(before.ss_flags & SS_DISABLE))
     thread_on(number)->chosen = before;
   replace_function("sigaltstack", (uintptr_t)replaced_sigaltstack, NULL);
-  if (has_key)
+  if (set_specific)
     replace_function("pthread_create", (uintptr_t)replaced_create, (void **)&original_create);
   /* It refuses to leave a stack that the kernel does not know. */
   replace_with("__longjmp_chk", "siglongjmp");
