@@ -6,11 +6,11 @@
 #include <sys/syscall.h>
 
 #include "../kernel_call/kernel_call.h"
+#include "alternate_stack.h"
 #include "stacks.h"
 #include "threads.h"
 
 enum {
-  AUTODISARM = (int)(1u << 31),
   DIRECTION = 0x400, /* flags that the kernel clears for a handler */
   TRAPPING = 0x100,
   RESUME = 0x10000,
@@ -24,11 +24,6 @@ struct frame {
   uint8_t context[CONTEXT_BYTES];
   siginfo_t info;
 };
-
-int is_on_stack(const stack_t *stack, uintptr_t address) {
-  uintptr_t low = (uintptr_t)stack->ss_sp;
-  return !(stack->ss_flags & AUTODISARM) && address > low && address - low <= stack->ss_size;
-}
 
 /* struct _fpx_sw_bytes of the kernel's asm/sigcontext.h, in the room that FXSAVE leaves. */
 static size_t state_bytes(const void *state) {

@@ -23,7 +23,4 @@ enum { ANOTHER_FALLBACK = 0x8000 };
 int deliver(int number, siginfo_t *info, ucontext_t *context, const struct kernel_action *action,
             unsigned long mask, handler_function **handler);
 
-/* Whether an address is on an alternate stack, as the kernel tells. */
-int is_on_stack(const stack_t *stack, uintptr_t address);
-
 #endif

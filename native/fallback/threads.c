@@ -6,14 +6,12 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/syscall.h>
 
-#include "../kernel_call/kernel_call.h"
-#include "deliver.h"
+#include "alternate_stack.h"
 #include "redirect.h"
 #include "stacks.h"
 
-enum { SMALLEST = 2048, AUTODISARM = (int)(1u << 31), MOST_PARKED = 64, TAKEN = 1 };
+enum { MOST_PARKED = 64, TAKEN = 1 };
 
 static __thread unsigned own __attribute__((tls_model("initial-exec")));
 static pthread_key_t key;
@@ -60,10 +58,6 @@ static unsigned find_parked(void) {
   return 0;
 }
 
-static long set_stack(const stack_t *stack, stack_t *before) {
-  return kernel(SYS_sigaltstack, (long)stack, (long)before, 0, 0, 0, 0);
-}
-
 /* Called in each round of destructors, so that those of others, which may miss something, find the stack
  * in all rounds but the last. What faults later has the thread's whole own stack. */
 static void end_thread(void *rounds) {
@@ -72,8 +66,8 @@ static void end_thread(void *rounds) {
     return;
   if (park(own)) return;
   stack_t disabled = {.ss_flags = SS_DISABLE}, chosen = thread_on(own)->chosen;
-  if (!chosen.ss_size || set_stack(&chosen, NULL))
-    if (set_stack(&disabled, NULL)) return; /* the thread ends in a handler that runs on it */
+  if (!chosen.ss_size || kernel_sigaltstack(&chosen, NULL))
+    if (kernel_sigaltstack(&disabled, NULL)) return; /* the thread ends in a handler that runs on it */
   unsigned number = own;
   own = 0;
   release_stack(number);
@@ -83,13 +77,13 @@ static void end_thread(void *rounds) {
 static int take_stack(unsigned number, stack_t *before) {
   stack_t stack = {stack_base(number), 0, STACK_BYTES};
   thread_on(number)->chosen = (stack_t){0};
-  if (set_stack(&stack, before)) {
+  if (kernel_sigaltstack(&stack, before)) {
     release_stack(number);
     return 0;
   }
   own = number;
   if (!set_specific || !set_specific(key, (void *)1)) return 1;
-  set_stack(before, NULL);
+  kernel_sigaltstack(before, NULL);
   own = 0;
   release_stack(number);
   return 0;
@@ -124,42 +118,6 @@ static int replaced_create(pthread_t *thread, const pthread_attr_t *attributes,
   int failed = original_create(thread, attributes, begin_thread, (void *)(uintptr_t)number);
   if (failed) release_stack(number);
   return failed;
-}
-
-static int refuse_with(int error) {
-  errno = error;
-  return -1;
-}
-
-/* do_sigaltstack() of the kernel's kernel/signal.c. */
-static int choose_stack(stack_t *chosen, const stack_t *wanted, uintptr_t at) {
-  int mode = wanted->ss_flags & ~AUTODISARM;
-  if (is_on_stack(chosen, at)) return refuse_with(EPERM);
-  if (mode != SS_DISABLE && mode != SS_ONSTACK && mode != 0) return refuse_with(EINVAL);
-  if (mode != SS_DISABLE && wanted->ss_size < SMALLEST) return refuse_with(ENOMEM);
-  *chosen = mode == SS_DISABLE ? (stack_t){0} : *wanted;
-  return 0;
-}
-
-/* In the place of the C library's sigaltstack. It asks the kernel whether this thread has a stack of ours:
- * one that is made by clone(2) may share this library's variables with another. */
-static int replaced_sigaltstack(const stack_t *wanted, stack_t *old) {
-  stack_t now = {0};
-  uintptr_t at = (uintptr_t)__builtin_frame_address(0);
-  long result = set_stack(NULL, &now);
-  unsigned number = result ? 0 : stack_at((uintptr_t)now.ss_sp);
-  if (!number) {
-    result = set_stack(wanted, old);
-    return result ? refuse_with((int)-result) : 0;
-  }
-  stack_t *chosen = &thread_on(number)->chosen, before = *chosen;
-  if (wanted && choose_stack(chosen, wanted, at)) return -1;
-  if (!old) return 0;
-  *old = before;
-  if (!before.ss_size) old->ss_flags |= SS_DISABLE;
-  else if (is_on_stack(&before, at)) old->ss_flags |= SS_ONSTACK;
-  else old->ss_flags &= ~SS_ONSTACK;
-  return 0;
 }
 
 void begin_threads(void) {

@@ -1,11 +1,16 @@
 """Functions that were removed are called in every kind of context; nothing else is written."""
 
 import re
+import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from slim_example import called
+
+from trimtab.cli.doctor import missing
+from trimtab.debloating.fallback import FALLBACK_LIBRARY
 
 SOURCE = Path(__file__).with_name("contexts.c").read_text()
 # Functions that other contexts are made of have names of one word, or two.
@@ -32,8 +37,11 @@ def programs(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[boo
     return {late: folder / str(late) for late in (True, False)}
 
 
-def run(program: Path, environment: Path, context: str, record: Path) -> tuple[int, str]:
+def run(
+    program: Path, environment: Path, context: str, record: Path, **more: str
+) -> tuple[int, str]:
     variables = {"TRIMTAB_FALLBACK_RECORD": str(record), "LD_LIBRARY_PATH": f"{environment}/lib"}
+    variables |= more
     done = subprocess.run(
         [program, context], env=variables, capture_output=True, text=True, timeout=60
     )
@@ -49,3 +57,34 @@ def test_a_miss_in(
     assert original[1] == "" or original[1].endswith(" 0\n")
     assert run(program, slim, context, record) == original
     assert original[0] or called(record)
+
+
+@pytest.mark.parametrize(
+    "context",
+    ["alternate_of_8_kib", "coroutine_of_4_kib", "fault_left_by_longjmp", "threads_at_once"],
+)
+def test_two_environments_in_one_program(
+    context: str,
+    programs: dict[bool, Path],
+    prefix: Path,
+    slim: Path,
+    build: Callable[..., Path],
+    record: Path,
+) -> None:
+    """The other's fallback comes first, and has no page to bring back."""
+    other = str(build() / FALLBACK_LIBRARY)
+    original = run(programs[False], prefix, context, record)
+    assert run(programs[False], slim, context, record, LD_PRELOAD=other) == original
+    assert called(record)
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason=missing("strace"))
+def test_a_thread_costs_one_system_call(
+    programs: dict[bool, Path], slim: Path, record: Path, tmp_path: Path
+) -> None:
+    calls = tmp_path / "calls"
+    program = [programs[False], "threads_one_after_the_other"]
+    variables = [f"--env=LD_LIBRARY_PATH={slim}/lib", f"--env=TRIMTAB_FALLBACK_RECORD={record}"]
+    trace = ["strace", "-f", "--trace=sigaltstack", "-o", calls, *variables, *program]
+    subprocess.run(trace, check=True, capture_output=True, timeout=60)
+    assert calls.read_text().count("sigaltstack(") == 1 + 200
