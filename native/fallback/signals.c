@@ -13,14 +13,13 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "deliver.h"
-#include "entry.h"
+#include "../signal_stacks/alternate_stack.h"
+#include "../signal_stacks/handlers.h"
+#include "../signal_stacks/threads.h"
 #include "events.h"
-#include "handlers.h"
 #include "lock.h"
 #include "put_back.h"
 #include "redirect.h"
-#include "threads.h"
 
 #define BIT(number) (1ul << ((number)-1))
 enum {
@@ -65,13 +64,9 @@ static handler_function *pass_on(int number, siginfo_t *info, ucontext_t *contex
 }
 
 /* A signal of the program's own that asks for the alternate stack, which is ours. */
-static handler_function *forward(int number, siginfo_t *info, ucontext_t *context) {
-  unsigned long all = ~0ul, mask;
-  struct kernel_action action = handler_of(number);
+static handler_function *pass_on_other(int number, siginfo_t *info, ucontext_t *context) {
   handler_function *handler = NULL;
-  /* What comes in between would begin on the same stack, once the program has left it. */
-  syscall(SYS_rt_sigprocmask, SIG_BLOCK, &all, &mask, sizeof mask);
-  if (deliver(number, info, context, &action, mask, &handler)) return handler;
+  if (forward(number, info, context, &handler)) return handler;
   memset(info, 0, sizeof *info);
   info->si_signo = SIGSEGV;
   info->si_code = SI_KERNEL;
@@ -95,7 +90,7 @@ handler_function *on_signal(int number, siginfo_t *info, ucontext_t *context) {
   int error = errno, found = 0, refused = 0;
   handler_function *handler = NULL;
   if (number != SIGTRAP && number != SIGSEGV) {
-    handler = forward(number, info, context);
+    handler = pass_on_other(number, info, context);
     errno = error;
     return handler;
   }
@@ -179,6 +174,13 @@ static int replaced_pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
   return result;
 }
 
+/* In the place of the C library's pthread_create, which thrd_create calls, too. */
+static create_function *original_create;
+static int replaced_create(pthread_t *thread, const pthread_attr_t *attributes,
+                           void *(*routine)(void *), void *argument) {
+  return create_with_stack(original_create, thread, attributes, routine, argument);
+}
+
 static sigset_t before_fork;
 static void prepare_fork(void) { take_lock(&before_fork); }
 static void after_fork(void) {
@@ -195,7 +197,7 @@ void catch_signals(void) {
   struct sigaction action = {.sa_sigaction = trimtab_enter, .sa_flags = SA_SIGINFO | SA_ONSTACK};
   struct kernel_action installed;
   action.sa_flags |= ANOTHER_FALLBACK; /* if there is one already */
-  begin_threads();
+  begin_threads(find_function);
   sigfillset(&action.sa_mask);
   sigaction(SIGTRAP, &action, &trap_action);
   sigaction(SIGSEGV, &action, &fault_action);
@@ -207,5 +209,9 @@ void catch_signals(void) {
   replace_function("sigaction", (uintptr_t)replaced_sigaction, NULL);
   replace_function("sigprocmask", (uintptr_t)replaced_sigprocmask, NULL);
   replace_function("pthread_sigmask", (uintptr_t)replaced_pthread_sigmask, NULL);
+  replace_function("sigaltstack", (uintptr_t)replaced_sigaltstack, NULL);
+  replace_function("pthread_create", (uintptr_t)replaced_create, (void **)&original_create);
+  /* It refuses to leave a stack that the kernel does not know. */
+  replace_with("__longjmp_chk", "siglongjmp");
   redirect();
 }

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "alternate_stack.h"
-#include "redirect.h"
 #include "stacks.h"
 
 enum { MOST_PARKED = 64, TAKEN = 1 };
@@ -58,8 +57,8 @@ static unsigned find_parked(void) {
   return 0;
 }
 
-/* Called in each round of destructors, so that those of others, which may miss something, find the stack
- * in all rounds but the last. What faults later has the thread's whole own stack. */
+/* Called in each round of destructors, so that those of others find the stack in all rounds but the
+ * last. A signal that comes later has the thread's whole own stack. */
 static void end_thread(void *rounds) {
   uintptr_t round = (uintptr_t)rounds;
   if (!own || (round < PTHREAD_DESTRUCTOR_ITERATIONS && !set_specific(key, (void *)(round + 1))))
@@ -104,32 +103,23 @@ static void *begin_thread(void *argument) {
   return thread.routine(thread.argument);
 }
 
-typedef int create_function(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-static create_function *original_create;
-
-/* In the place of the C library's pthread_create, which thrd_create calls, too. */
-static int replaced_create(pthread_t *thread, const pthread_attr_t *attributes,
-                           void *(*routine)(void *), void *argument) {
+int create_with_stack(create_function *create, pthread_t *thread, const pthread_attr_t *attributes,
+                      void *(*routine)(void *), void *argument) {
   int error = errno;
-  unsigned number = claim_stack();
+  unsigned number = set_specific ? claim_stack() : 0;
   errno = error;
-  if (!number) return original_create(thread, attributes, routine, argument);
+  if (!number) return create(thread, attributes, routine, argument);
   *thread_on(number) = (struct thread){.routine = routine, .argument = argument};
-  int failed = original_create(thread, attributes, begin_thread, (void *)(uintptr_t)number);
+  int failed = create(thread, attributes, begin_thread, (void *)(uintptr_t)number);
   if (failed) release_stack(number);
   return failed;
 }
 
-void begin_threads(void) {
+void begin_threads(void *(*find)(const char *)) {
   stack_t before;
-  int (*create)(pthread_key_t *, void (*)(void *)) = find_function("pthread_key_create");
-  if (create && !create(&key, end_thread)) set_specific = find_function("pthread_setspecific");
+  int (*create)(pthread_key_t *, void (*)(void *)) = find("pthread_key_create");
+  if (create && !create(&key, end_thread)) set_specific = find("pthread_setspecific");
   unsigned number = claim_stack();
   if (number && take_stack(number, &before) && !(before.ss_flags & SS_DISABLE))
     thread_on(number)->chosen = before;
-  replace_function("sigaltstack", (uintptr_t)replaced_sigaltstack, NULL);
-  if (set_specific)
-    replace_function("pthread_create", (uintptr_t)replaced_create, (void **)&original_create);
-  /* It refuses to leave a stack that the kernel does not know. */
-  replace_with("__longjmp_chk", "siglongjmp");
 }

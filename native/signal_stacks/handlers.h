@@ -11,4 +11,7 @@ int remember_handler(int number, const struct kernel_action *action);
  * NULL where none was. */
 struct kernel_action handler_of(int number);
 
+/* Deliver such a signal to its handler, as deliver() does. */
+int forward(int number, siginfo_t *info, ucontext_t *context, handler_function **handler);
+
 #endif

@@ -1,4 +1,7 @@
-"""Functions that were removed are called in every kind of context; nothing else is written."""
+"""Functions that were removed, or are traced, are called in every kind of context.
+
+Nothing is written outside the stack in use, and the program does what it does otherwise.
+"""
 
 import re
 import shutil
@@ -11,6 +14,7 @@ from slim_example import called
 
 from trimtab.cli.doctor import missing
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
+from trimtab.profiling.tracing.functions import tracing_environment
 
 SOURCE = Path(__file__).with_name("contexts.c").read_text()
 # Functions that other contexts are made of have names of one word, or two.
@@ -57,6 +61,16 @@ def test_a_miss_in(
     assert original[1] == "" or original[1].endswith(" 0\n")
     assert run(program, slim, context, record) == original
     assert original[0] or called(record)
+
+
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_a_first_call_in_a_traced_run_in(
+    context: str, programs: dict[bool, Path], prefix: Path, record: Path, tmp_path: Path
+) -> None:
+    program = programs[context.startswith("late")]
+    traced = tracing_environment({}, tmp_path / "trace")
+    original = run(program, prefix, context, record)
+    assert run(program, prefix, context, record, **traced) == original
 
 
 @pytest.mark.parametrize(

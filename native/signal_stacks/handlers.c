@@ -1,7 +1,10 @@
+#define _GNU_SOURCE
 #include "handlers.h"
 
 #include <stdint.h>
-#include <string.h>
+#include <sys/syscall.h>
+
+#include "../kernel_call/kernel_call.h"
 
 enum { SIGNALS = 65, MOST = 256 };
 enum { FREE, WRITTEN, READY };
@@ -53,4 +56,12 @@ struct kernel_action handler_of(int number) {
   if (number < 1 || number >= SIGNALS) return none;
   unsigned row = __atomic_load_n(&current[number], __ATOMIC_ACQUIRE);
   return row ? rows[row - 1].action : none;
+}
+
+int forward(int number, siginfo_t *info, ucontext_t *context, handler_function **handler) {
+  unsigned long all = ~0ul, mask = 0;
+  struct kernel_action action = handler_of(number);
+  /* What comes in between would begin on the same stack, once the program has left it. */
+  kernel(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, (long)&mask, sizeof mask, 0, 0);
+  return deliver(number, info, context, &action, mask, handler);
 }

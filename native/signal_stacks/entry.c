@@ -82,8 +82,8 @@ __asm__(
     "  .cfi_endproc\n"
     ".size trimtab_enter, . - trimtab_enter\n"
     ".section .rodata\n"
-    "8: .ascii \"trimtab: removed code was called on an alternate signal stack that has no room for \"\n"
-    "  .ascii \"what brings it back; make that stack larger\\n\"\n"
+    "8: .ascii \"trimtab: a signal came on an alternate stack that has no room for it; make that stack \"\n"
+    "  .ascii \"larger\\n\"\n"
     "7:\n"
     ".text\n");
 
