@@ -151,6 +151,15 @@ static int replaced_sigaction(int number, const struct sigaction *action, struct
   return 0;
 }
 
+/* Those that were set before us ask for the alternate stack, too. */
+static void take_handlers(void) {
+  struct sigaction action;
+  for (int number = 1; number < SIGRTMAX; number++)
+    if (!(ours & BIT(number)) && !replaced_sigaction(number, NULL, &action) &&
+        action.sa_flags & SA_ONSTACK)
+      replaced_sigaction(number, &action, NULL);
+}
+
 /* What this thread believes that it blocks of our signals. */
 static __thread unsigned long blocked_in_word __attribute__((tls_model("initial-exec")));
 
@@ -197,12 +206,13 @@ void catch_signals(void) {
   struct sigaction action = {.sa_sigaction = trimtab_enter, .sa_flags = SA_SIGINFO | SA_ONSTACK};
   struct kernel_action installed;
   action.sa_flags |= ANOTHER_FALLBACK; /* if there is one already */
-  begin_threads(find_function);
+  int had_stack = begin_threads(find_function);
   sigfillset(&action.sa_mask);
   sigaction(SIGTRAP, &action, &trap_action);
   sigaction(SIGSEGV, &action, &fault_action);
   syscall(SYS_rt_sigaction, SIGTRAP, NULL, &installed, sizeof installed.mask);
   return_from_signal = installed.restorer;
+  if (had_stack) take_handlers();
   unsigned long mask = ours; /* a mask is inherited through exec */
   syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, sizeof mask);
   pthread_atfork(prepare_fork, after_fork, after_fork_in_child);

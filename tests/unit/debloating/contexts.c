@@ -709,6 +709,15 @@ static void stack_by_a_raw_call(void) {
   if (!sigsetjmp(back, 1)) fault();
   miss();
 }
+static void ends_where_the_stack_has_no_room(void) { /* not as the original does */
+  size_t bytes = getauxval(AT_MINSIGSTKSZ);
+  stack_t stack = {.ss_size = bytes};
+  uint8_t *room = mmap(NULL, bytes + 64 + 2 * AROUND, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  stack.ss_sp = watch(room, bytes);
+  pid_t child = fork();
+  if (!child) { syscall(SYS_sigaltstack, &stack, NULL); miss(); _exit(0); }
+  join_child(child);
+}
 #define ALLOW(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 static void confined(void) {
   struct sock_filter instructions[] = {
@@ -735,9 +744,15 @@ static void main_stack_of_little_size(void) {
 }
 
 /* The library is loaded when the program has threads, stacks and handlers. */
+static uint8_t *own_room;
+static void where(int number, siginfo_t *info, void *context) {
+  on_signal(number, info, context);
+  say((uint8_t *)&number > own_room && (uint8_t *)&number < own_room + 8192);
+}
 static void late_alternate(void) {
-  use_stack(guarded(8192), 8192, 0);
-  handle(SIGUSR1, on_signal, SA_ONSTACK);
+  own_room = guarded(8192);
+  use_stack(own_room, 8192, 0);
+  handle(SIGUSR1, where, SA_ONSTACK);
   load();
   raise(SIGUSR1);
   stack_t now;

@@ -3,14 +3,17 @@
 Nothing is written outside the stack in use, and the program does what it does otherwise.
 """
 
+import json
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from slim_example import called
+from slim_example import PRELUDE, called
+from slim_example import run as run_python
 
 from trimtab.cli.doctor import missing
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
@@ -23,15 +26,17 @@ PARTS |= {"fault", "coroutine_body"}
 CONTEXTS = [
     name
     for name in re.findall(r"static void (?:.*\) )?(\w+)\(void\) {", SOURCE)
-    if name not in PARTS
+    if name not in PARTS and not name.startswith("ends_")
 ]
+WITHOUT_ROOM = "ends_where_the_stack_has_no_room"
 
 
 @pytest.fixture(scope="module")
 def programs(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Path]:
     """Whether the library is loaded late: with the program it comes before all else."""
     folder = tmp_path_factory.mktemp("contexts")
-    source = SOURCE.replace("{LISTED}", "{" + " ".join(f"CONTEXT({one})" for one in CONTEXTS) + "}")
+    listed = " ".join(f"CONTEXT({one})" for one in [*CONTEXTS, WITHOUT_ROOM])
+    source = SOURCE.replace("{LISTED}", "{" + listed + "}")
     for late in (True, False):
         command = ["gcc", "-x", "c", "-", "-O2", "-D_FORTIFY_SOURCE=2", "-rdynamic", "-pthread"]
         command += ["-o", str(folder / str(late)), "-lm", f"-L{prefix}/lib"]
@@ -61,6 +66,61 @@ def test_a_miss_in(
     assert original[1] == "" or original[1].endswith(" 0\n")
     assert run(program, slim, context, record) == original
     assert original[0] or called(record)
+
+
+def test_where_nothing_can_be_brought_back(
+    programs: dict[bool, Path], prefix: Path, slim: Path, record: Path
+) -> None:
+    """A stack that the program told the kernel itself, and that only the kernel's frame fits on."""
+    assert run(programs[False], prefix, WITHOUT_ROOM, record) == (0, "0 0 0\n")
+    status, said = run(programs[False], slim, WITHOUT_ROOM, record)
+    printed, message = said.splitlines()
+    assert (status, printed) == (0, f"{70 << 8} 0 0")
+    assert message.startswith(
+        "trimtab: a signal came on an alternate stack that has no room for it"
+    )
+    assert not record.exists()
+
+
+GREENLETS = """
+import faulthandler, greenlet
+faulthandler.enable()
+seen = []
+def body(first, to):
+    for i in range(first, first + 30, 10):
+        seen.append(getattr(mine, f"work_{i}")(1)); to.switch()
+def use(first):
+    turns = [greenlet.greenlet(body) for i in range(10)]
+    for _ in range(3):
+        for i, turn in enumerate(turns): turn.switch(first + i, greenlet.getcurrent())
+signal.signal(signal.SIGUSR1, lambda *_: seen.append(mine.work_55(1)))
+use(0); signal.raise_signal(signal.SIGUSR1)
+thread = threading.Thread(target=use, args=(20,)); thread.start(); thread.join()
+print(seen)
+"""
+
+
+def test_in_greenlets(slim: Path, prefix: Path, record: Path) -> None:
+    path = str(Path(pytest.importorskip("greenlet").__file__).parent.parent)
+    done = run_python(slim, record, GREENLETS, PYTHONPATH=path)
+    assert done.stderr == ""
+    numbers = json.loads(done.stdout)
+    assert len(called(record)) == len(set(called(record))) == 51
+    whole = GREENLETS + f"\nassert seen == {numbers}"
+    original = PRELUDE.replace("sys.prefix", repr(str(prefix)))
+    subprocess.run(
+        [sys.executable, "-c", original + whole],
+        env={"PYTHONPATH": path},
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
+
+
+def test_strictly_on_a_small_stack(programs: dict[bool, Path], slim: Path, record: Path) -> None:
+    strict = {"TRIMTAB_FALLBACK": "strict"}
+    done = run(programs[False], slim, "alternate_of_8_kib", record, **strict)
+    assert done[0] == 70 and done[1].startswith("trimtab: work_0 in libmine.so (address ")
 
 
 @pytest.mark.parametrize("context", CONTEXTS)
