@@ -736,6 +736,22 @@ static void confined(void) {
   coroutine(4096, coroutine_body);
   raise(SIGUSR1);
 }
+static void confined_to_threads_without_a_stack(void) {
+  struct sock_filter instructions[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sigaltstack, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  struct sock_fprog program = {sizeof instructions / sizeof *instructions, instructions};
+  handle(SIGUSR1, on_signal, SA_ONSTACK);
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) say(errno);
+  run_thread(alternate_thread, 0);
+  run_thread(misses, 65536);
+  coroutine(4096, coroutine_body);
+  raise(SIGUSR1);
+}
 static void main_stack_of_little_size(void) {
   struct rlimit limit = {96 << 10, RLIM_INFINITY};
   char *arguments[] = {"contexts", "alternate_of_8_kib", NULL};
