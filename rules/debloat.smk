@@ -10,6 +10,7 @@ rule debloat_target:
             "scripts/debloat_target.py",
             "src/trimtab/profiling/meters/*.py",
             "native/fallback/*.[ch]",
+            "native/signal_stacks/*.[ch]",
             "native/file_fallback/*.[ch]",
             "native/python_module/*.c",
             "native/kernel_call/*.h",
@@ -63,6 +64,7 @@ rule build_environment:
         code=code(
             "scripts/build_environment.py",
             "native/fallback/*.[ch]",
+            "native/signal_stacks/*.[ch]",
             "native/file_fallback/*.[ch]",
             "native/python_module/*.c",
             "native/kernel_call/*.h",

@@ -5,9 +5,7 @@
 #define _GNU_SOURCE
 #include "signals.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,26 +13,23 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "../signal_stacks/alternate_stack.h"
+#include "../signal_stacks/handlers.h"
+#include "../signal_stacks/threads.h"
 #include "events.h"
 #include "lock.h"
 #include "put_back.h"
+#include "redirect.h"
 
 #define BIT(number) (1ul << ((number)-1))
 enum {
   SA_RESTORER_FLAG = 0x04000000,
   FIRST_INTERNAL = 32,
   LAST_INTERNAL = 33,
-  WRITING = 2, /* of a page fault's error code */
-  PAGE_BYTES = 4096
+  WRITING = 2 /* of a page fault's error code */
 };
 static const unsigned long ours = BIT(SIGTRAP) | BIT(SIGSEGV);
 
-struct kernel_action {
-  void (*handler)(int, siginfo_t *, void *);
-  unsigned long flags;
-  void (*restorer)(void);
-  unsigned long mask;
-};
 static void (*return_from_signal)(void); /* the C library's, which debuggers know */
 static struct sigaction trap_action, fault_action; /* the program's */
 
@@ -50,35 +45,60 @@ static void die_of(int number, int synchronous) {
     syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), number);
 }
 
-static void pass_on(int number, siginfo_t *info, void *context) {
+/* Returns a handler that is to be called where the signal found the program. */
+static handler_function *pass_on(int number, siginfo_t *info, ucontext_t *context, int synchronous) {
   struct sigaction action = *program_action(number);
-  int synchronous = info->si_code > 0;
-  if (action.sa_handler == SIG_IGN && !synchronous) return;
+  if (action.sa_handler == SIG_IGN && !synchronous) return NULL;
   if (action.sa_handler == SIG_IGN || action.sa_handler == SIG_DFL) {
     die_of(number, synchronous);
-    return;
+    return NULL;
   }
   if (action.sa_flags & SA_RESETHAND) program_action(number)->sa_handler = SIG_DFL;
+  struct kernel_action wanted = {action.sa_sigaction, (unsigned)action.sa_flags, NULL, 0};
   /* The program's handler may be the first to call a removed function. */
-  unsigned long mask = *(unsigned long *)&((ucontext_t *)context)->uc_sigmask |
-                       *(unsigned long *)&action.sa_mask;
+  unsigned long mask = *(unsigned long *)&context->uc_sigmask | *(unsigned long *)&action.sa_mask;
   mask &= ~ours;
-  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof mask);
-  if (action.sa_flags & SA_SIGINFO) action.sa_sigaction(number, info, context);
-  else action.sa_handler(number);
+  handler_function *handler = NULL;
+  if (!deliver(number, info, context, &wanted, mask, &handler)) die_of(number, synchronous);
+  return handler;
+}
+
+/* A signal of the program's own that asks for the alternate stack, which is ours. */
+static handler_function *pass_on_other(int number, siginfo_t *info, ucontext_t *context) {
+  handler_function *handler = NULL;
+  if (forward(number, info, context, &handler)) return handler;
+  memset(info, 0, sizeof *info);
+  info->si_signo = SIGSEGV;
+  info->si_code = SI_KERNEL;
+  return pass_on(SIGSEGV, info, context, 0);
 }
 
 static int is_call(int number, const siginfo_t *info, const uint8_t *instruction) {
   return number == SIGTRAP ? info->si_code == SI_KERNEL : (uint8_t *)info->si_addr == instruction;
 }
 
-static void on_signal(int number, siginfo_t *info, void *context) {
-  greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+/* A name is made readable by code of the program, which asks for much more of a stack. */
+static void refuse_with_room(void) {
+  enum { ROOM = 8 << 20 };
+  uint8_t *stack = mmap(NULL, ROOM, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (stack == MAP_FAILED) refuse();
+  trimtab_switch(stack + ROOM, refuse);
+}
+
+handler_function *on_signal(int number, siginfo_t *info, ucontext_t *context) {
+  int error = errno, found = 0, refused = 0;
+  handler_function *handler = NULL;
+  if (number != SIGTRAP && number != SIGSEGV) {
+    handler = pass_on_other(number, info, context);
+    errno = error;
+    return handler;
+  }
+  greg_t *registers = context->uc_mcontext.gregs;
   greg_t *instruction = &registers[REG_RIP];
   uint8_t *address = (uint8_t *)*instruction - (number == SIGTRAP ? 1 : 0);
   int calling = is_call(number, info, address);
   int reading = number == SIGSEGV && info->si_code > 0 && !(registers[REG_ERR] & WRITING);
-  int error = errno, found = 0, refused = 0;
   struct loaded loaded;
   if (!calling) address = info->si_addr;
   if ((calling || reading) && environment_known && find_loaded(address, &loaded)) {
@@ -89,10 +109,11 @@ static void on_signal(int number, siginfo_t *info, void *context) {
     if (miss.library) refused = note_miss(&miss);
     release_lock(&before);
   }
-  if (refused) refuse();
+  if (refused) refuse_with_room();
   if (found && number == SIGTRAP) *instruction = (greg_t)address;
-  if (!found) pass_on(number, info, context);
+  if (!found) handler = pass_on(number, info, context, info->si_code > 0);
   errno = error;
+  return handler;
 }
 
 /* In the place of the C library's sigaction. */
@@ -107,14 +128,19 @@ static int replaced_sigaction(int number, const struct sigaction *action, struct
     errno = EINVAL;
     return -1;
   }
-  struct kernel_action changed, before;
-  if (action)
+  struct kernel_action changed, before, forwarded = handler_of(number);
+  if (action) {
     changed = (struct kernel_action){action->sa_sigaction,
                                      (unsigned)action->sa_flags | SA_RESTORER_FLAG,
                                      return_from_signal,
                                      *(const unsigned long *)&action->sa_mask & ~ours};
+    if (changed.flags & SA_ONSTACK && action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN &&
+        remember_handler(number, &changed))
+      changed.handler = trimtab_enter;
+  }
   if (syscall(SYS_rt_sigaction, number, action ? &changed : NULL, &before, sizeof before.mask))
     return -1;
+  if (before.handler == trimtab_enter) before.handler = forwarded.handler;
   if (old) {
     memset(old, 0, sizeof *old);
     old->sa_sigaction = before.handler;
@@ -123,6 +149,15 @@ static int replaced_sigaction(int number, const struct sigaction *action, struct
     memcpy(&old->sa_mask, &before.mask, sizeof before.mask);
   }
   return 0;
+}
+
+/* Those that were set before us ask for the alternate stack, too. */
+static void take_handlers(void) {
+  struct sigaction action;
+  for (int number = 1; number < SIGRTMAX; number++)
+    if (!(ours & BIT(number)) && !replaced_sigaction(number, NULL, &action) &&
+        action.sa_flags & SA_ONSTACK)
+      replaced_sigaction(number, &action, NULL);
 }
 
 /* What this thread believes that it blocks of our signals. */
@@ -148,20 +183,11 @@ static int replaced_pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
   return result;
 }
 
-/* Write `jmp *0(%rip)` and the address `to` over the beginning of a function. */
-static void redirect(void *library, const char *name, uintptr_t to) {
-  uint8_t jump[14] = {0xff, 0x25, 0, 0, 0, 0};
-  memcpy(jump + 6, &to, sizeof to);
-  uint8_t *code = dlsym(library, name);
-  Dl_info info;
-  const ElfW(Sym) *symbol = NULL;
-  if (!code || !dladdr1(code, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol) return;
-  if (symbol->st_size < sizeof jump) return;
-  uint8_t *first = code - (uintptr_t)code % PAGE_BYTES;
-  size_t length = (size_t)(code - first) + sizeof jump;
-  if (mprotect(first, length, PROT_READ | PROT_WRITE | PROT_EXEC)) return;
-  memcpy(code, jump, sizeof jump);
-  mprotect(first, length, PROT_READ | PROT_EXEC);
+/* In the place of the C library's pthread_create, which thrd_create calls, too. */
+static create_function *original_create;
+static int replaced_create(pthread_t *thread, const pthread_attr_t *attributes,
+                           void *(*routine)(void *), void *argument) {
+  return create_with_stack(original_create, thread, attributes, routine, argument);
 }
 
 static sigset_t before_fork;
@@ -172,24 +198,30 @@ static void after_fork(void) {
 }
 static void after_fork_in_child(void) {
   forget_misses();
+  forget_threads();
   after_fork();
 }
 
 void catch_signals(void) {
-  struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+  struct sigaction action = {.sa_sigaction = trimtab_enter, .sa_flags = SA_SIGINFO | SA_ONSTACK};
   struct kernel_action installed;
+  action.sa_flags |= ANOTHER_FALLBACK; /* if there is one already */
+  int had_stack = begin_threads(find_function);
   sigfillset(&action.sa_mask);
   sigaction(SIGTRAP, &action, &trap_action);
   sigaction(SIGSEGV, &action, &fault_action);
   syscall(SYS_rt_sigaction, SIGTRAP, NULL, &installed, sizeof installed.mask);
   return_from_signal = installed.restorer;
+  if (had_stack) take_handlers();
   unsigned long mask = ours; /* a mask is inherited through exec */
   syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &mask, NULL, sizeof mask);
   pthread_atfork(prepare_fork, after_fork, after_fork_in_child);
-  void *library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-  if (!library) return;
-  redirect(library, "sigaction", (uintptr_t)replaced_sigaction);
-  redirect(library, "sigprocmask", (uintptr_t)replaced_sigprocmask);
-  redirect(library, "pthread_sigmask", (uintptr_t)replaced_pthread_sigmask);
-  dlclose(library);
+  replace_function("sigaction", (uintptr_t)replaced_sigaction, NULL);
+  replace_function("sigprocmask", (uintptr_t)replaced_sigprocmask, NULL);
+  replace_function("pthread_sigmask", (uintptr_t)replaced_pthread_sigmask, NULL);
+  replace_function("sigaltstack", (uintptr_t)replaced_sigaltstack, NULL);
+  replace_function("pthread_create", (uintptr_t)replaced_create, (void **)&original_create);
+  /* It refuses to leave a stack that the kernel does not know. */
+  replace_with("__longjmp_chk", "siglongjmp");
+  redirect();
 }

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../signal_stacks/threads.h"
 #include "guard.h"
 
 EXPORT struct guard_link trimtab_guard_link = {.foreign_trap = foreign_trap};
@@ -26,6 +27,7 @@ static const char *const kept_names[KEPT] = {
     "GLIBC_TUNABLES"};
 
 static void after_fork(void) {
+  forget_threads();
   if (trimtab_guard_link.after_fork) trimtab_guard_link.after_fork();
 }
 
@@ -37,6 +39,7 @@ __attribute__((constructor)) static void start(void) {
   const char *directory = getenv("TRIMTAB_RECORD");
   if (directory) snprintf(record_directory, sizeof record_directory, "%s", directory);
   pthread_atfork(NULL, NULL, after_fork);
+  begin_threads(next_function);
 }
 
 /* A child of vfork shares this memory: only the process that the record names may write it. */

@@ -1,25 +1,29 @@
 /* SIGTRAP as the program believes it to be: it stays unblocked and the tracer's, while the program
- * sees its own handler, its own mask, and the traps that are its own. */
+ * sees its own handler, its own mask, and the traps that are its own. The kernel's frames of it lie on
+ * stacks of the guard's, as the program's may have no room for them. */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "../signal_stacks/alternate_stack.h"
+#include "../signal_stacks/handlers.h"
+#include "../signal_stacks/threads.h"
 #include "guard.h"
 
 static struct sigaction program_action; /* SIG_DFL at first */
 static __thread int trap_blocked, trap_pending;
 
+static void reset(int number) {
+  struct kernel_action action = {0}; /* SIG_DFL */
+  syscall(SYS_rt_sigaction, number, &action, NULL, sizeof action.mask);
+}
+
 static void default_trap(void) {
-  struct kernel_action {
-    void (*handler)(int);
-    unsigned long flags;
-    void *restorer;
-    unsigned long mask;
-  } action = {SIG_DFL, 0, 0, 0};
-  syscall(SYS_rt_sigaction, SIGTRAP, &action, NULL, sizeof action.mask);
+  reset(SIGTRAP);
   unsigned long trap = 1ul << (SIGTRAP - 1);
   syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), SIGTRAP);
   syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &trap, NULL, sizeof trap);
@@ -43,9 +47,19 @@ void foreign_trap(int number, void *info, void *context) {
   unsigned long mask = *(unsigned long *)&((ucontext_t *)context)->uc_sigmask |
                        *(unsigned long *)&action.sa_mask;
   mask &= ~(1ul << (SIGTRAP - 1));
-  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof mask);
-  if (action.sa_flags & SA_SIGINFO) action.sa_sigaction(number, info, context);
-  else action.sa_handler(number);
+  struct kernel_action wanted = {action.sa_sigaction, (unsigned)action.sa_flags, NULL, 0};
+  handler_function *handler = NULL;
+  if (!deliver(number, info, context, &wanted, mask, &handler)) default_trap();
+  else if (handler) handler(number, info, context);
+}
+
+/* A signal of the program's own that asks for the alternate stack, which is the guard's. */
+handler_function *on_signal(int number, siginfo_t *info, ucontext_t *context) {
+  handler_function *handler = NULL;
+  if (forward(number, info, context, &handler)) return handler;
+  if (number == SIGSEGV) reset(SIGSEGV);
+  syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), SIGSEGV); /* as the kernel does without room */
+  return NULL;
 }
 
 EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *old) {
@@ -56,15 +70,30 @@ EXPORT int sigaction(int number, const struct sigaction *action, struct sigactio
     if (old) *old = before;
     return 0;
   }
-  if (!action) return real(number, action, old);
-  struct sigaction changed = *action;
-  sigdelset(&changed.sa_mask, SIGTRAP); /* a handler may be the first to use a function */
-  return real(number, &changed, old);
+  struct kernel_action before = handler_of(number);
+  struct sigaction changed;
+  if (action) {
+    changed = *action;
+    sigdelset(&changed.sa_mask, SIGTRAP); /* a handler may be the first to use a function */
+    struct kernel_action kept = {changed.sa_sigaction, (unsigned)changed.sa_flags, NULL,
+                                 *(unsigned long *)&changed.sa_mask};
+    if (changed.sa_flags & SA_ONSTACK && changed.sa_handler != SIG_DFL &&
+        changed.sa_handler != SIG_IGN && remember_handler(number, &kept))
+      changed.sa_sigaction = trimtab_enter;
+  }
+  int result = real(number, action ? &changed : NULL, old);
+  if (!result && old && old->sa_sigaction == trimtab_enter) old->sa_sigaction = before.handler;
+  return result;
 }
 
 EXPORT sighandler_t signal(int number, sighandler_t handler) {
   REAL(signal);
-  if (number != SIGTRAP) return real(number, handler);
+  if (number != SIGTRAP) {
+    struct kernel_action kept = handler_of(number);
+    sighandler_t before = real(number, handler);
+    int is_kept = (void *)before == (void *)trimtab_enter;
+    return is_kept ? (sighandler_t)(void *)kept.handler : before;
+  }
   sighandler_t before = program_action.sa_handler;
   program_action = (struct sigaction){.sa_handler = handler, .sa_flags = SA_RESTART};
   return before;
@@ -105,4 +134,19 @@ EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old) {
 EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old) {
   REAL(pthread_sigmask);
   return change_mask(real, how, set, old);
+}
+
+EXPORT int sigaltstack(const stack_t *wanted, stack_t *old) {
+  return replaced_sigaltstack(wanted, old);
+}
+
+EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+                          void *(*routine)(void *), void *argument) {
+  REAL(pthread_create);
+  return create_with_stack(real, thread, attributes, routine, argument);
+}
+
+/* The C library's refuses to leave a stack that the kernel does not know. */
+__attribute__((noreturn)) EXPORT void __longjmp_chk(sigjmp_buf from, int value) {
+  siglongjmp(from, value);
 }
