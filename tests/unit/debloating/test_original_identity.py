@@ -177,3 +177,18 @@ def test_looking_costs_four_system_calls(delivered: Path, tmp_path: Path) -> Non
     names = [call.partition("(")[0] for call in calls[at : at + 4]]
     assert names == ["openat", "read", "newfstatat", "close"]
     assert sum("original.identity" in call for call in calls) == 1
+
+
+def test_an_environment_that_grew_says_so_and_is_put_back(place: Path) -> None:
+    workspace = str(place / "workspace")
+    before = CliRunner().invoke(app, ["check", workspace])
+    assert "came back" not in before.stdout + before.stderr
+    assert run(place, LOST).returncode == 0
+    grown = CliRunner().invoke(app, ["check", workspace])
+    assert "files, 0.0 MB came back since delivery" in grown.stdout
+    assert "`trimtab learn --forget` removes them again" in grown.stderr
+    said = CliRunner().invoke(app, ["learn", "--forget", "--json", "--workspace", workspace])
+    assert said.exit_code == 0 and json.loads(said.stdout)["removed_files"] > 0
+    assert not (place / "workspace/env" / PACKAGES / "shapes/square.py").exists()
+    assert CliRunner().invoke(app, ["check", workspace]).stdout == before.stdout
+    assert run(place, LOST).stdout == "4\n"

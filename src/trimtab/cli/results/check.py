@@ -8,6 +8,7 @@ import typer
 from rich.text import Text
 
 from trimtab.cli.results.environment_table import environment_table, suggestions_in_words
+from trimtab.cli.single_steps.forgetting import say_what_came_back
 from trimtab.cli.speaking.speaker import speaker
 from trimtab.cli.steps import WORKSPACE
 from trimtab.debloating.original_identity import problem_of_original
@@ -59,6 +60,8 @@ def check(
         for problem in problems_of(environment, disk, compressed)
     ]
     _tell(outcomes, problems)
+    for folder in folders:
+        say_what_came_back(folder)
     found = [outcome.to_json() for outcome in outcomes]
     speaker.result({"passed": not problems, "problems": problems, "results": found})
     if problems:
