@@ -40,6 +40,7 @@ from trimtab.cli.single_steps.forgetting import forget_in, say_what_came_back
 from trimtab.cli.single_steps.learning import SlimFolder
 from trimtab.cli.single_steps.spans import locate, reconstruct
 from trimtab.cli.single_steps.trace import trace
+from trimtab.cli.speaking.lines import LIBRARIES
 from trimtab.cli.speaking.speaker import speaker
 from trimtab.cli.speaking.verbs import Verbs
 from trimtab.cli.steps import WORKSPACE, WorkspaceOption, debloat_options, settling_bar, traced
@@ -160,7 +161,7 @@ def debloat(
             " --gpu architecture and --python or --target"
         )
     with speaker.bars("making and settling the slim environment") as progress:
-        task = progress.add_task("libraries", total=None)
+        task = progress.add_task("building", total=None, unit=LIBRARIES)
         settling = workspace.debloat(
             folder,
             options,
@@ -246,7 +247,7 @@ def verify(
     """Run the debloated program again in both environments and compare what it does."""
     commands = [given.words("--held-out", text) for text in held_out or []]
     try:
-        with speaker.step(f"{repeats} runs in each environment"):
+        with speaker.step(f"verifying: {repeats} runs in each environment"):
             path = workspace.verify(folder, repeats, commands)
     except VerificationError:
         speaker.result(Verdict.read(folder / "failure/verify.json").to_json())
