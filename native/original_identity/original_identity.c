@@ -120,7 +120,7 @@ static const char *look_closer(const struct identity_header *header, size_t byte
   if (!location) return NULL;
   begin_words(location);
   if (status_of(location, &now)) {
-    put("is missing: put it back");
+    put("is missing or cannot be reached. Put it back");
   } else {
     for (uint32_t i = 0; i < header->packages; i++) {
       const char *record = text_at(header, rows[i].path, bytes), *name = text_at(header, rows[i].name, bytes);
@@ -137,7 +137,7 @@ static const char *look_closer(const struct identity_header *header, size_t byte
       put_count(others);
       put(" more packages are no longer there as they were");
     } else put(" is no longer there as it was");
-    put("; install it again as it was");
+    put(others ? ". Install them again as they were" : ". Install it again as it was");
   }
   put(", or run `trimtab debloat` again (with --fallback packed it depends on nothing)");
   return words;

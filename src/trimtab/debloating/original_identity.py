@@ -68,11 +68,16 @@ def _records_of(tree: Tree, lost: Collection[str]) -> Iterator[tuple[str, str]]:
         if path in of_conda:
             yield of_conda[path]
         elif (metadata := distributions.metadata_of.get(path)) is not None:
-            name = distributions.names[metadata]
+            name = _with_version(metadata)
             at = (joined(metadata, record) for record in _RECORDS)
             record = next((path for path in at if path in tree.nodes), metadata)
             if record not in tree.names:
                 yield name, record
+
+
+def _with_version(metadata: str) -> str:
+    """Return what a folder of metadata is about, as `pillow 12.0.0`."""
+    return Path(metadata).stem.replace("-", " ", 1)
 
 
 def identity_bytes(identity: OriginalIdentity) -> bytes:
@@ -124,16 +129,17 @@ def problem_of_original(record: Path) -> str | None:
     begin = f"the original environment {root}, on which this slim one depends,"
     end = "or run `trimtab debloat` again (with --fallback packed it depends on nothing)"
     if not root.is_dir():
-        return f"{begin} is missing: put it back, {end}"
+        return f"{begin} is missing or cannot be reached. Put it back, {end}"
     if all(_is_unchanged(root, place) for place in identity.places):
         return None
     others = [each.name for each in identity.packages if not _is_same(root, each)]
     if not others:
         return None
-    said = f"{others[0]} is no longer there as it was"
-    if len(others) > 1:
-        said = f"{others[0]} and {len(others) - 1} more packages are no longer there as they were"
-    return f"{begin} was changed: {said}; install it again as it was, {end}"
+    said = f"{others[0]} is no longer there as it was. Install it again as it was"
+    if more := len(others) - 1:
+        said = f"{others[0]} and {more} more packages are no longer there as they were."
+        said += " Install them again as they were"
+    return f"{begin} was changed: {said}, {end}"
 
 
 def _is_unchanged(root: Path, expected: Place) -> bool:

@@ -21,7 +21,7 @@ PROGRAM = "import shapes.round; print(shapes.round.area)"
 LOST = "import shapes.square; print(shapes.square.area)"
 
 
-def install(environment: Path, version: str = "1.0", area: int = 4) -> None:
+def install(environment: Path, version: str = "1.0", area: int = 4, at_s: int = 10**9) -> None:
     """Install a package as pip does, with byte code, which holds the times of the sources."""
     packages = environment / PACKAGES
     metadata = packages / f"shapes-{version}.dist-info"
@@ -31,6 +31,7 @@ def install(environment: Path, version: str = "1.0", area: int = 4) -> None:
     (packages / "shapes").mkdir()
     for name, text in files.items():
         (packages / f"shapes/{name}.py").write_text(text)
+        os.utime(packages / f"shapes/{name}.py", (at_s, at_s))
     metadata.mkdir()
     rows = [f"shapes/{name}.py,sha256={hash(text)},{len(text)}" for name, text in files.items()]
     cached = [f"shapes/__pycache__/{name}.{sys.implementation.cache_tag}.pyc,," for name in files]
@@ -93,6 +94,10 @@ def byte_code(original: Path) -> None:
     (original / PACKAGES / "__pycache__/new.pyc").write_bytes(b"new")
 
 
+def reinstalled(original: Path) -> None:
+    install(original, at_s=2 * 10**9)
+
+
 def upgraded(original: Path) -> None:
     install(original, "1.1", 5)
 
@@ -110,7 +115,7 @@ def missing(original: Path) -> None:
     shutil.rmtree(original)
 
 
-@pytest.mark.parametrize("change", [nothing, unrelated, byte_code, install])
+@pytest.mark.parametrize("change", [nothing, unrelated, byte_code, reinstalled])
 def test_where_nothing_is_wrong_not_a_byte_is_written(
     delivered: Path, place: Path, change: Callable[[Path], None]
 ) -> None:
@@ -132,7 +137,7 @@ def test_another_original_is_named_before_anything_is_missed(
     assert (done.returncode, done.stdout) == (0, "3\n3\n")
     problem = problem_of_original(place / "workspace/environment.json")
     assert problem is not None and done.stderr == f"trimtab: {problem}\n"
-    named = "is missing: put it back" if change is missing else "was changed: shapes is no longer"
+    named = "is missing or" if change is missing else "was changed: shapes 1.0 is no longer there"
     assert str(delivered / "original") in problem and named in problem
     assert "`trimtab debloat` again (with --fallback packed it depends on nothing)" in problem
 
