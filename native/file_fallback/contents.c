@@ -135,6 +135,11 @@ static int has_digest(const struct entry *entry, struct copy *copy) {
   return !memcmp(digest, entry->digest, DIGEST_BYTES);
 }
 
+void look_at_original(char **variables) {
+  if (!*chosen_store && index_header()->kind == ORIGINAL_FOLDER && !variable(variables, TOLD_VARIABLE))
+    check_original(environment_root);
+}
+
 /* Of a module: Python makes it again, from the source, whose time it holds. */
 static int is_byte_code(const struct entry *entry) {
   static const char folder[] = "__pycache__/", ending[] = ".pyc";

@@ -14,4 +14,8 @@ enum { GONE = -ENODATA };
  * cannot be written. */
 long write_contents(const struct entry *entry, long file, const char *partial);
 
+/* Tell people where the original, from which contents are to come, is gone or another. It may set a
+ * variable, after which `variables` are elsewhere. */
+void look_at_original(char **variables);
+
 #endif

@@ -5,7 +5,7 @@
 #include <asm/unistd_64.h>
 #include <elf.h>
 
-#include "../original_identity/original_identity.h"
+#include "contents.h"
 #include "init.h"
 #include "place.h"
 #include "program.h"
@@ -35,7 +35,6 @@ __attribute__((constructor)) static void start(int count, char **arguments, char
   find_environment(path, variables);
   if (!is_in_environment || (!*environment_root && is_below_init())) return;
   find_init();
-  int told = *chosen_store || index_header()->kind != ORIGINAL_FOLDER || variable(variables, TOLD_VARIABLE);
   take_over_calls(start_record(variables));
-  if (!told) check_original(environment_root); /* it may set a variable, after which these are elsewhere */
+  look_at_original(variables);
 }
