@@ -153,8 +153,9 @@ def test_a_miss_ends_with_the_same_cause(
     assert said.endswith(problem_of_original(place / "workspace/environment.json") or "none")
 
 
-def test_verbs_say_it(delivered: Path, place: Path) -> None:
-    upgraded(delivered / "original")
+@pytest.mark.parametrize("change", [upgraded, missing])
+def test_verbs_say_it(delivered: Path, place: Path, change: Callable[[Path], None]) -> None:
+    change(delivered / "original")
     workspace = str(place / "workspace")
     problem = problem_of_original(place / "workspace/environment.json") or "none"
     for verb in ("verify", "learn"):

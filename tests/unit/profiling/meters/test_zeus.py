@@ -12,7 +12,7 @@ INSTALLED = importlib.util.find_spec("zeus") is not None
 
 @pytest.mark.skipif(INSTALLED, reason="zeus is installed")
 def test_without_zeus_it_says_what_to_install() -> None:
-    with pytest.raises(UserError, match=r"trimtab\[zeus\]"):
+    with pytest.raises(UserError, match=r" install '?zeus>="):
         cross_check(lambda: 1)
 
 
