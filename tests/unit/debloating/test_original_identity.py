@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from trimtab.cli import doctor
 from trimtab.cli.verbs import app
 from trimtab.debloating.original_identity import problem_of_original
 from trimtab.errors import UserError
@@ -174,10 +175,10 @@ def test_what_needs_no_original_looks_at_none(delivered: Path, tmp_path: Path) -
 
 def test_looking_costs_four_system_calls(delivered: Path, tmp_path: Path) -> None:
     """The file is read, and what is installed into is asked for once."""
-    if not (strace := shutil.which("strace")):
-        pytest.skip("strace is missing: apt-get install strace")
+    if words := doctor.missing("strace"):
+        pytest.skip(words)
     log, python = tmp_path / "calls", delivered / "workspace/env/bin/python"
-    subprocess.run([strace, "-o", log, python, "-c", "pass"], check=True)
+    subprocess.run(["strace", "-o", log, python, "-c", "pass"], check=True)
     calls = log.read_text().splitlines()
     at = next(number for number, call in enumerate(calls) if "original.identity" in call)
     names = [call.partition("(")[0] for call in calls[at : at + 4]]
