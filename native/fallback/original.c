@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../digest/sha256.h"
+#include "../original_identity/original_identity.h"
 #include "give_up.h"
 #include "lz4.h"
 #include "open_file.h"
@@ -106,7 +107,11 @@ void read_original(const struct sidecar *sidecar, const char *library, uint64_t 
     size_t part = copy_part(sidecar, offset, to, bytes);
     if (!part) {
       const char *location;
-      location_of(sidecar->header, &location);
+      enum location_kind kind = location_of(sidecar->header, &location);
+      const char *problem = kind == ORIGINAL_FILE ? original_problem(environment_root) : NULL;
+      if (problem)
+        give_up("%s needs code that was removed, as no profiled run used it, and which cannot come back: %s",
+                library, problem);
       give_up("%s needs code that was removed, as no profiled run used it, and %s, which should "
               "still have it, was changed, is gone or cannot be reached; put it back, name another "
               "store with TRIMTAB_STORE, or profile the workload with what it does now and debloat "

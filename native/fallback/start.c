@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../original_identity/original_identity.h"
 #include "events.h"
 #include "loaded.h"
 #include "mapped.h"
@@ -31,8 +32,18 @@ static void load_gpu_code_when_needed(void) {
     setenv("CUDA_MODULE_LOADING", "LAZY", 1);
 }
 
+/* Where files were removed, what brings these back does it. */
+static void check_original_alone(void) {
+  char index[PATH_MAX + 32];
+  const char *store = getenv("TRIMTAB_STORE");
+  snprintf(index, sizeof index, "%s/trimtab/files.index", environment_root);
+  if (environment_known && !(store && *store) && !getenv(TOLD_VARIABLE) && access(index, F_OK))
+    check_original(environment_root);
+}
+
 __attribute__((constructor)) static void start(void) {
   find_environment();
+  check_original_alone();
   learn_linker();
   keep_reserve();
   start_events();

@@ -167,8 +167,8 @@ static long back_in_place(const struct entry *entry, const char *place) {
   if (has_state(file, entry, BACK)) result = is_there(place);
   else {
     result = note_miss(entry->path, entry->kind) ? make(entry, 0, place) : 0;
-    if (!result) set_back(file, entry);
-    result = result ? result : 1;
+    if (!result || result == GONE) set_back(file, entry);
+    result = result == GONE ? 0 : result ? result : 1;
   }
   unlock(file);
   return result;
@@ -188,12 +188,13 @@ long open_shadow_guard(void) {
   return path_of(guard, 1, ".lock") ? open_path(AT_FDCWD, guard, O_RDWR | O_CREAT, 0600) : -ENAMETOOLONG;
 }
 
-static void back_in_shadow(const struct entry *entry, long refused) {
+/* Whether it is there. */
+static int back_in_shadow(const struct entry *entry, long refused) {
   char place[PATH_BYTES];
   const char *path = entry->path;
   if (!path_of(place, 1, path))
     give_up(path, ": was removed, and its path in the cache is too long", "", "", "");
-  if (is_there(place)) return;
+  if (is_there(place)) return 1;
   long file = open_shadow_guard(), error = 0;
   if (file >= 0) lock(file);
   if (!is_there(place)) {
@@ -202,10 +203,12 @@ static void back_in_shadow(const struct entry *entry, long refused) {
     error = make(entry, 1, place);
   }
   if (file >= 0) unlock(file);
+  if (error == GONE) return 0;
   if (error || file < 0)
     give_up(path, ": was removed and cannot be put back, neither there nor in ", shadow_root(),
             refused == -ENOSPC || error == -ENOSPC ? ": there is no space" : ": it cannot be written",
             "");
+  return 1;
 }
 
 /* Where something else is mounted on the folder, nothing of what it hides was removed from it. */
@@ -261,7 +264,7 @@ enum outcome bring_back(struct walk *walk, int looks) {
   if (result == 0) return NOTHING;
   if (result < 0) {
     walk->refused = (int)-result;
-    back_in_shadow(entry, result);
+    if (!back_in_shadow(entry, result)) return NOTHING;
     struct text text = text_in(walk->work, PATH_BYTES);
     put(&text, entry->kind == LINK ? entry->target : "");
   }

@@ -6,11 +6,12 @@
 
 #include "../digest/sha256.h"
 #include "../fallback/lz4.h"
+#include "../original_identity/original_identity.h"
 #include "fetch.h"
 #include "place.h"
 
 #define OBJECT_MAGIC "TRIMTABO" /* ../fallback/store.h */
-enum { CHUNK_BYTES = 16384, OBJECT_CHUNKS = 64, PART_BYTES = 1 << 18, MISSING = -ENODATA };
+enum { CHUNK_BYTES = 16384, OBJECT_CHUNKS = 64, PART_BYTES = 1 << 18, MISSING = GONE };
 enum { OBJECT_BYTES = CHUNK_BYTES * OBJECT_CHUNKS };
 
 struct object {
@@ -134,6 +135,31 @@ static int has_digest(const struct entry *entry, struct copy *copy) {
   return !memcmp(digest, entry->digest, DIGEST_BYTES);
 }
 
+void look_at_original(char **variables) {
+  if (!*chosen_store && index_header()->kind == ORIGINAL_FOLDER && !variable(variables, TOLD_VARIABLE))
+    check_original(environment_root);
+}
+
+/* Of a module: Python makes it again, from the source, whose time it holds. */
+static int is_byte_code(const struct entry *entry) {
+  static const char folder[] = "__pycache__/", ending[] = ".pyc";
+  size_t before = (size_t)(entry->name - entry->path), name = strlen(entry->name);
+  return before >= sizeof folder - 1 && name >= sizeof ending - 1 &&
+         begins_with(entry->name - (sizeof folder - 1), folder) &&
+         is_same(entry->name + name - (sizeof ending - 1), ending);
+}
+
+__attribute__((noreturn)) static void cannot_come_back(const struct entry *entry, const char *location,
+                                                       int of_original) {
+  const char *problem = of_original ? original_problem(environment_root) : NULL;
+  if (problem)
+    give_up(entry->path, ": was removed, as no profiled run used it, and cannot come back: ", problem, "", "");
+  give_up(entry->path, ": was removed, as no profiled run used it, and ", location,
+          ", which should still have it, was changed, is gone or cannot be reached; put it back, name "
+          "another store with TRIMTAB_STORE, or profile the workload with what it does now and "
+          "debloat again", "");
+}
+
 long write_contents(const struct entry *entry, long file, const char *partial) {
   static char beside[PATH_BYTES];
   const char *location = *chosen_store ? chosen_store : index_header()->location;
@@ -151,10 +177,6 @@ long write_contents(const struct entry *entry, long file, const char *partial) {
   if (!error && !has_digest(entry, copy)) error = MISSING;
   drop_memory(copy, sizeof *copy);
   if (error) KERNEL(__NR_unlink, partial, 0, 0, 0);
-  if (error == MISSING)
-    give_up(entry->path, ": was removed, as no profiled run used it, and ", location,
-            ", which should still have it, was changed, is gone or cannot be reached; put it back, name "
-            "another store with TRIMTAB_STORE, or profile the workload with what it does now and "
-            "debloat again", "");
+  if (error == MISSING && !(of_original && is_byte_code(entry))) cannot_come_back(entry, location, of_original);
   return error;
 }

@@ -10,6 +10,8 @@
 #include "index.h"
 #include "place.h"
 
+extern char **environ __attribute__((weak));
+
 enum { LINE_BYTES = 4 * PATH_BYTES + 256 };
 
 static enum { RESTORE, STRICT, REPORT } behaviour;
@@ -133,5 +135,6 @@ __attribute__((destructor)) static void finish(void) {
   char *arguments[] = {hook, record_path, NULL};
   if (!misses || KERNEL(__NR_getpid, 0, 0, 0, 0) != counting) return;
   append_count();
-  if (*hook) run(arguments, all_variables);
+  /* Those of the start are elsewhere once the program has set one. */
+  if (*hook) run(arguments, &environ && environ ? environ : all_variables);
 }

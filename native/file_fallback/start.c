@@ -5,6 +5,7 @@
 #include <asm/unistd_64.h>
 #include <elf.h>
 
+#include "contents.h"
 #include "init.h"
 #include "place.h"
 #include "program.h"
@@ -35,4 +36,5 @@ __attribute__((constructor)) static void start(int count, char **arguments, char
   if (!is_in_environment || (!*environment_root && is_below_init())) return;
   find_init();
   take_over_calls(start_record(variables));
+  look_at_original(variables);
 }

@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <sys/prctl.h>
 
+#include "../file_fallback/contents.h"
 #include "../file_fallback/init.h"
 #include "../file_fallback/place.h"
 #include "../file_fallback/record.h"
@@ -106,6 +107,7 @@ __attribute__((noreturn, used)) static void run(long *stack) {
   if (is_below_init()) become(words + first, called, variables);
   find_environment(own_path(variables), variables);
   int must_be_served = is_in_environment && start_record(variables);
+  if (is_in_environment) look_at_original(variables);
   unsigned long before = hold_signals();
   KERNEL(__NR_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0);
   long listener = -1, program = launch(words + first, called, variables, before, must_be_served, &listener);

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from trimtab.extras import extra_of
+from trimtab.installation import how_to_add
 
 
 class TrimtabError(Exception):
@@ -66,7 +67,7 @@ def in_words(error: BaseException) -> str | None:
         where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
         return visible(f"{where}{os.strerror(error.errno) if error.errno else error}")
     if isinstance(error, ModuleNotFoundError) and (extra := extra_of(error)) is not None:
-        return f"{error.name} is not installed; this needs: pip install 'trimtab[{extra}]'"
+        return f"{error.name} is not installed; this needs: {how_to_add(extra)}"
     # Of Python, Arrow and zstd, which have errors of their own.
     words = "start new thread|launch worker thread|not enough memory"
     if isinstance(error, MemoryError) or re.search(words, str(error)):

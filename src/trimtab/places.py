@@ -15,12 +15,3 @@ SNAKEFILE = PARTS / "Snakefile"
 NATIVE = PROJECT / "build" / "native" if IS_CHECKOUT else PARTS / "native"
 # What `make deps-...` gets, in a checkout.
 OPTIONAL_PARTS = PROJECT / "build"
-
-
-def how_to_get(target: str, extra: str | None = None) -> str:
-    """Return how to get an optional part: by make in a checkout, else by pip, where it has it."""
-    if IS_CHECKOUT:
-        return f"run `make {target}` in {PROJECT}"
-    if extra is not None:
-        return f"run `pip install 'trimtab[{extra}]'`"
-    return f"get trimtab's source archive and run `make {target}` in it"

@@ -75,7 +75,9 @@ def test_the_profile_for_slurm_holds_for_the_rules_that_a_project_takes(beside: 
     taken = set(project.succeed("snakemake", "--list-rules").split())
     assert {*profile["groups"], *profile["set-resources"]} <= taken
     if find_spec("snakemake_executor_plugin_slurm") is None:
-        pytest.skip("Snakemake's plugin for Slurm is missing: pip install trimtab[slurm]")
+        pytest.skip(
+            "Snakemake's plugin for Slurm is missing: pip install snakemake-executor-plugin-slurm"
+        )
     schedule = "clusters=[heats_testbed]", "traces=[heats_bursts]", "policies=[fcfs]"
     chosen = ["experiment=my_slim_one", *(f"experiment.schedule.{each}" for each in schedule)]
     said = project.succeed(

@@ -42,7 +42,9 @@ SUMMARIES = [
 def slurm() -> Iterator[SlurmCluster]:
     """Two nodes with the cores of the test's machine."""
     if find_spec("snakemake_executor_plugin_slurm") is None:
-        pytest.skip("Snakemake's plugin for Slurm is missing: pip install trimtab[slurm]")
+        pytest.skip(
+            "Snakemake's plugin for Slurm is missing: pip install snakemake-executor-plugin-slurm"
+        )
     if reason := why_not():
         pytest.skip(reason)
     with pytest.MonkeyPatch.context() as patch:

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from trimtab.characterization.debian import NAMES as OF_DEBIAN
 from trimtab.errors import UserError
-from trimtab.places import OPTIONAL_PARTS, how_to_get
+from trimtab.installation import how_to_get
+from trimtab.places import OPTIONAL_PARTS
 from trimtab.workloads.data import InputError, Samples, mnist
 
 Floats = npt.NDArray[np.float64]

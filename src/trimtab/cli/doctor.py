@@ -2,6 +2,7 @@
 
 import os
 import platform
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from rich.text import Text
 from trimtab.binaries.rewriting.companion import linker_is_sound
 from trimtab.cli.speaking.speaker import speaker
 from trimtab.images.sif.squashfs import missing_programs
+from trimtab.installation import how_to_add
 from trimtab.places import IS_CHECKOUT, NATIVE, OPTIONAL_PARTS
 from trimtab.profiling.meters.hardware_counters import HardwareCounters
 from trimtab.profiling.meters.rapl import POWERCAP
@@ -63,10 +65,15 @@ def _by(make: str, otherwise: str) -> str:
     return make if IS_CHECKOUT else otherwise
 
 
-# How to get what make gets in a checkout.
-SPARK, POSTGRESQL = "pip install 'trimtab[spark]'", "pip install 'trimtab[postgresql]'"
-DOCKER, JAVA = "pip install 'trimtab[engine]' and Docker", "apt-get install openjdk-17-jre-headless"
-SQUASHFS = "apt-get install squashfs-tools-ng"
+# How to get what make gets in a checkout; `{spark}` is what adds the packages of that extra.
+SPARK, POSTGRESQL, DOCKER = "{spark}", "{postgresql}", "{engine}, and Docker"
+JAVA, SQUASHFS = "apt-get install openjdk-17-jre-headless", "apt-get install squashfs-tools-ng"
+_EXTRA = re.compile(r"\{(\w+)\}")
+
+
+def _in_full(advice: str) -> str:
+    return _EXTRA.sub(lambda found: how_to_add(found[1]), advice)
+
 
 # What only make and the tests of a checkout use.
 _OF_CHECKOUT = {
@@ -131,7 +138,7 @@ _PARTS: list[tuple[str, Callable[[], bool], str]] = [
 def missing(part: str) -> str:
     """Return that a part is missing and how to get it, or an empty text where it is there."""
     return next(
-        "" if look() else f"{name} is missing: {advice}"
+        "" if look() else f"{name} is missing: {_in_full(advice)}"
         for name, look, advice in _PARTS
         if name == part
     )
@@ -153,7 +160,7 @@ def doctor() -> None:
 def examine() -> list[Finding]:
     """Look for every part and return what was found, in the order of importance."""
     return [
-        Finding(part, present, "" if present else advice)
+        Finding(part, present, "" if present else _in_full(advice))
         for part, look, advice in _PARTS
         if IS_CHECKOUT or part not in _OF_CHECKOUT
         for present in [look()]

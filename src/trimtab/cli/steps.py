@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
 from rich.text import Text
 
 from trimtab.cli import program_options, workspace
+from trimtab.cli.speaking.lines import RUNS, Bars
 from trimtab.cli.speaking.speaker import speaker
 from trimtab.config.fields import MistakeError
 from trimtab.config.groups.debloat import Debloat
@@ -27,7 +27,7 @@ def traced(
     folder: Path, command: list[str], program: program_options.ProgramOptions, runs: int
 ) -> Usage:
     """Trace a program into the workspace `folder` and tell what was noted; see workspace.trace."""
-    with speaker.step(f"{runs + 2} runs of the program: two as it is, the others traced"):
+    with speaker.step(f"tracing: {runs + 2} runs"):  # two as it is, the others traced
         usage = workspace.trace(folder, command, program, runs)
     for note in usage.notes:
         speaker.notes.print(Text("note:", "bold"), note, soft_wrap=True)
@@ -44,9 +44,9 @@ def debloat_options(**given: object) -> Debloat:
         raise UserError(f"--{error.key.replace('_', '-')}: {error.problem}") from None
 
 
-def settling_bar(progress: Progress, clean_runs: int) -> OnTurn:
+def settling_bar(progress: Bars, clean_runs: int) -> OnTurn:
     """Show how many runs in a row missed nothing, once there are any."""
-    task = progress.add_task("settling", total=clean_runs, visible=False)
+    task = progress.add_task("settling", total=clean_runs, visible=False, unit=RUNS)
 
     def on_turn(clean: int, missed: int, builds: int) -> None:
         words = f"settling, {missed:,} missed" if missed else "settling"

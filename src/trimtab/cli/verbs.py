@@ -36,9 +36,11 @@ from trimtab.cli.project.run import run
 from trimtab.cli.results.check import check
 from trimtab.cli.results.compare import compare
 from trimtab.cli.single_steps import schedule as queue_cli
+from trimtab.cli.single_steps.forgetting import forget_in, say_what_came_back
 from trimtab.cli.single_steps.learning import SlimFolder
 from trimtab.cli.single_steps.spans import locate, reconstruct
 from trimtab.cli.single_steps.trace import trace
+from trimtab.cli.speaking.lines import LIBRARIES
 from trimtab.cli.speaking.speaker import speaker
 from trimtab.cli.speaking.verbs import Verbs
 from trimtab.cli.steps import WORKSPACE, WorkspaceOption, debloat_options, settling_bar, traced
@@ -159,7 +161,7 @@ def debloat(
             " --gpu architecture and --python or --target"
         )
     with speaker.bars("making and settling the slim environment") as progress:
-        task = progress.add_task("libraries", total=None)
+        task = progress.add_task("building", total=None, unit=LIBRARIES)
         settling = workspace.debloat(
             folder,
             options,
@@ -188,12 +190,29 @@ def learn(
         Path | None,
         typer.Option(help="What a fallback recorded, as fallback.jsonl; nothing is run then."),
     ] = None,
+    forget: Annotated[
+        bool,
+        typer.Option(
+            "--forget",
+            help="Put the environment back to what was delivered: files that came back since go"
+            " again. Nothing is run, and nothing kept.",
+        ),
+    ] = False,
 ) -> None:
     """Keep what the slim environment misses: in runs of the program, or as --record tells.
 
     --workspace is that of `trimtab debloat`, whose environment is made again with what was missed,
     or results/debloat/TARGET/HARDWARE of an experiment, which the workflow makes again.
     """
+    if forget and record:
+        raise UserError("--forget keeps nothing: expected it without --record")
+    if forget:
+        came_back = forget_in(folder)
+        speaker.notes.print(f"{came_back}; they are removed again")
+        speaker.path(folder / "env")
+        speaker.result({"removed_files": came_back.files, "removed_bytes": came_back.disk_bytes})
+        return
+    say_what_came_back(folder)
     slim = SlimFolder(folder)
     if record:
         with speaker.step("making the environment again"):
@@ -228,7 +247,7 @@ def verify(
     """Run the debloated program again in both environments and compare what it does."""
     commands = [given.words("--held-out", text) for text in held_out or []]
     try:
-        with speaker.step(f"{repeats} runs in each environment"):
+        with speaker.step(f"verifying: {repeats} runs in each environment"):
             path = workspace.verify(folder, repeats, commands)
     except VerificationError:
         speaker.result(Verdict.read(folder / "failure/verify.json").to_json())
@@ -236,6 +255,7 @@ def verify(
     verdict = Verdict.read(path)
     [verified] = verdict.workloads
     speaker.notes.print("equal output in every run", style="green")
+    say_what_came_back(folder)
     if verified.risk is not None:
         clean = f"{verified.clean_runs} of {verified.slim_runs} runs missed nothing"
         speaker.notes.print(f"{clean}; {risk_in_words(verified.risk)}", soft_wrap=True)

@@ -48,6 +48,8 @@ FETCHER = Path("trimtab/trimtab-fetch")
 # What files/coming_back.py lays down, for files.
 FILE_FALLBACK_LIBRARY = Path("trimtab/libtrimtab-file-fallback.so")
 FILE_INDEX = Path("trimtab/files.index")
+# What targets/folder.py lays down where programs need the original.
+IDENTITY_FILE = Path("trimtab/original.identity")
 ENDED_AT_A_MISS = 70  # the exit code of a program that may not go on: STATUS_REMOVED
 # In the folder that these are in.
 _REMOVED, _STORE, _GPU_CODE_REMOVED = "removed", "store", "gpu_code_removed"
@@ -125,7 +127,7 @@ def fallback_digests(environment: Path) -> dict[str, str]:
     The objects of a store are not among them: what the fallback reads it compares with its sidecar.
     """
     ours = (environment / FALLBACK_LIBRARY).parent
-    programs = (FALLBACK_LIBRARY, FETCHER, FILE_FALLBACK_LIBRARY, FILE_INDEX, INIT)
+    programs = (FALLBACK_LIBRARY, FETCHER, FILE_FALLBACK_LIBRARY, FILE_INDEX, IDENTITY_FILE, INIT)
     files = [*(environment / path for path in programs), *(ours / _REMOVED).glob("*")]
     there = sha256_of_all(path for path in files if path.is_file())
     return {str(path.relative_to(environment)): digest for path, digest in there.items()}

@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 from trimtab.errors import UserError
-from trimtab.places import OPTIONAL_PARTS, how_to_get
+from trimtab.installation import how_to_get
+from trimtab.places import OPTIONAL_PARTS
 
 _BUILT = OPTIONAL_PARTS / "spark"
 

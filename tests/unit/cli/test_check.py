@@ -74,13 +74,22 @@ def test_a_budget_for_what_was_not_weighed_is_a_mistake(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "size_bytes"),
-    [("400MB", 400_000_000), ("1.5GiB", 3 << 29), ("7", 7), ("2 kB", 2000), ("0B", 0)],
+    [("400MB", 400_000_000), ("1.5GiB", 3 << 29), ("2 kB", 2000), ("0B", 0)],
 )
 def test_sizes(text: str, size_bytes: int) -> None:
     assert bytes_of("--max-size", text) == size_bytes
 
 
-@pytest.mark.parametrize("text", ["", "MB", "-1MB", "1e9", "400 parsecs", "4,5GB"])
+@pytest.mark.parametrize("text", ["", "MB", "150", "-1MB", "1e9", "400 parsecs", "4,5GB"])
 def test_what_is_no_size_names_the_option(text: str) -> None:
-    with pytest.raises(UserError, match=r"--max-size: .* such as 400MB"):
+    with pytest.raises(UserError, match=r"--max-size: .* such as \d+MB"):
         bytes_of("--max-size", text)
+
+
+def test_a_number_without_a_unit_is_refused(tmp_path: Path) -> None:
+    """150 bytes are not meant: every environment would be over them."""
+    for option in ("--max-size", "--max-compressed-size"):
+        said = check(files.weigh(files.write_debloat(tmp_path)), option, "150")
+        assert isinstance(said.exception, UserError)
+        assert f"{option}: '150' given" in str(said.exception)
+        assert str(said.exception).endswith("such as 150MB")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from typer.testing import CliRunner
 
 from trimtab.cli.overview import overview
 from trimtab.cli.speaking.events import told_to
+from trimtab.cli.speaking.lines import RUNS, Lines
 from trimtab.cli.speaking.speaker import speaker
 from trimtab.cli.speaking.verbs import Verbs
 from trimtab.cli.verbs import app
@@ -243,6 +245,29 @@ def test_verbose_names_commands_and_files_and_how_long_it_took(
         assert f"own/w/{name}\n" in err
     assert ".partial" not in err
     assert "making and settling the slim environment: took " in err
+
+
+def test_without_a_terminal_a_step_is_a_line_with_a_count(
+    succeed: Callable[..., tuple[str, str]],
+) -> None:
+    """Before the result, and of few words, which is all that logs of builds have."""
+    out, err = succeed(("debloat",), (), ("--json",))
+    assert Outcome.model_validate_json(out).environments
+    steps = [line for line in err.splitlines() if re.match(r"[a-z]+: \d", line)]
+    assert steps == ["tracing: 3 runs", "building: 1 library", "settling: 1 run"]
+    assert err.startswith("tracing: 3 runs\n") and "━" not in err.partition("settling")[0]
+
+
+def test_a_long_step_is_told_once_in_a_while() -> None:
+    told: list[str] = []
+    now_s = 0.0
+    lines = Lines(told.append, lambda: now_s)
+    task = lines.add_task("settling", total=5, visible=False, unit=RUNS)
+    assert not told
+    for run in range(1, 6):
+        lines.update(task, completed=run, visible=True)
+        now_s += 12.0
+    assert told == ["settling: 5 runs", "settling: 4 of 5 runs"]
 
 
 def test_a_command_is_told_as_it_can_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:

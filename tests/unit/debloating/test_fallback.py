@@ -22,7 +22,9 @@ from trimtab.binaries.rewriting.locate import locate
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
 from trimtab.binaries.rewriting.whole_pages import whole_pages
 from trimtab.config.groups.debloat import Fallback
-from trimtab.debloating.fallback import Source, add_fallback
+from trimtab.debloating.fallback import IDENTITY_FILE, Source, add_fallback
+from trimtab.debloating.files.folder_tree import prefix_tree
+from trimtab.debloating.original_identity import identity_bytes, identity_of
 from trimtab.debloating.removed import removed_pages
 from trimtab.debloating.span_document import document_of, spans_of
 from trimtab.debloating.targets.python_prefix import PythonPrefix
@@ -417,6 +419,32 @@ def test_a_store_that_is_away_or_altered_gives_a_clear_end(
     done = run(environment, record, "print(mine.used(1), flush=True); mine.far(1)")
     assert (done.returncode, done.stdout) == (70, "4\n")
     assert "was changed, is gone or cannot be reached" in done.stderr
+
+
+def test_an_original_that_is_gone_is_named_before_and_at_a_miss(
+    build: Callable[..., Path], prefix: Path, tmp_path: Path, record: Path
+) -> None:
+    """Where no file was removed, so that nothing but this fallback is loaded; once, for a child."""
+    origin = tmp_path / "origin"
+    (origin / "lib").mkdir(parents=True)
+    (origin / "lib/libmine.so").write_bytes((prefix / "lib/libmine.so").read_bytes())
+    environment = build("compact", ORIGINAL, origin)
+    identity = identity_of(origin, prefix_tree(origin), ["lib/libmine.so"])
+    (environment / IDENTITY_FILE).write_bytes(identity_bytes(identity))
+    child = "import subprocess; subprocess.run([sys.executable, '-c', ''], env={**os.environ})\n"
+    program = f"{child}print(mine.used(1), flush=True); mine.far(1)"
+    done = run(environment, record, program)
+    assert (done.returncode, done.stderr) == (0, "")
+    (origin / "lib/libmine.so").unlink()
+    done = run(environment, record, program)  # nothing says that it changed: no package is known
+    assert done.returncode == 70 and "was changed, is gone or cannot be reached" in done.stderr
+    shutil.rmtree(origin)
+    done = run(environment, record, program)
+    first, last = done.stderr.splitlines()
+    problem = first.removeprefix("trimtab: ")
+    assert problem.startswith(f"the original environment {origin}, on which")
+    assert "is missing or cannot be reached. Put it back" in problem
+    assert (done.returncode, done.stdout) == (70, "4\n") and last.endswith(f": {problem}")
 
 
 def test_another_store_takes_the_place_of_one_that_is_gone(

@@ -11,9 +11,10 @@ import pytest
 from machine_root import root_of_programs
 
 from trimtab.config.groups.debloat import Fallback
-from trimtab.debloating.fallback import FILE_FALLBACK_LIBRARY, Source
+from trimtab.debloating.fallback import FILE_FALLBACK_LIBRARY, IDENTITY_FILE, Source
 from trimtab.debloating.files.coming_back import add_file_fallback
 from trimtab.debloating.files.folder_tree import root_tree
+from trimtab.debloating.original_identity import identity_bytes, identity_of
 from trimtab.native import native_path
 from trimtab.profiling.as_user import User
 from trimtab.profiling.runs.root import INIT, Root
@@ -362,3 +363,25 @@ def test_what_is_not_found_elsewhere_is_said(roots: tuple[Path, Path]) -> None:
     found = run(roots[1], "cd /srv/deep", before=[f"/{INIT}"], user=nobody)
     assert found.stdout == "cd /srv/deep ENOENT\n"
     assert "srv/deep: was removed, and came back in /tmp/trimtab-cache-65534" in found.stderr
+
+
+@pytest.mark.parametrize("by_init", [False, True])
+def test_an_original_that_is_not_seen_in_the_root_is_named(
+    roots: tuple[Path, Path], tmp_path: Path, by_init: bool
+) -> None:
+    """By the first program that loads the library, or by the one that serves all others."""
+    root, slim = roots[0], tmp_path / "slim"
+    subprocess.run(["cp", "-a", roots[1], slim], check=True)
+    tree = root_tree(root)
+    add_file_fallback(slim, root, tree, REMOVED, Source(Fallback.ORIGINAL))
+    identity = identity_of(root, tree, [path[1:] for path in REMOVED])
+    (slim / IDENTITY_FILE).write_bytes(identity_bytes(identity))
+    command = [f"/{INIT}"] * by_init + ["/bin/sh", "-c", "cat /srv/kept/stays; cat /srv/kept/stays"]
+    done = subprocess.run(
+        Root(slim).entering(command, PurePath("/"), None),
+        env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "kept/stays\n" * 2)
+    [said] = done.stderr.splitlines()
+    assert said.startswith(f"trimtab: the original environment {root.resolve()}, on which")
+    assert "is missing or cannot be reached" in said

@@ -34,6 +34,7 @@ from trimtab.cli.image.partition import partition
 from trimtab.cli.image.share import share
 from trimtab.cli.image.start import start
 from trimtab.cli.image.tables import large_files_table, removed_table, sides_table
+from trimtab.cli.speaking.lines import LIBRARIES
 from trimtab.cli.speaking.speaker import speaker
 from trimtab.cli.speaking.verbs import Verbs
 from trimtab.cli.steps import WORKSPACE, WorkspaceOption, debloat_options, settling_bar, traced
@@ -169,7 +170,7 @@ def slim(
     except UserError as error:  # where it was unpacked says nothing to its user
         raise UserError(str(error).replace(str(original.root), location)) from None
     with speaker.bars("making and settling the slim file system") as progress:
-        task = progress.add_task("libraries", total=None)
+        task = progress.add_task("building", total=None, unit=LIBRARIES)
         settling = workspace.debloat(
             folder,
             options,

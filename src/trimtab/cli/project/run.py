@@ -11,6 +11,7 @@ import typer
 
 from trimtab.cli.speaking.speaker import speaker
 from trimtab.errors import UserError
+from trimtab.installation import how_to_add
 
 _JOBS = re.compile(r"^Job stats:\n.*\n-.*\n((?:\w+ +\d+\n)+)", re.MULTILINE)
 
@@ -78,5 +79,5 @@ def _snakemake() -> str:
     beside = Path(sys.executable).parent / "snakemake"
     found = str(beside) if beside.is_file() else shutil.which("snakemake")
     if found is None:
-        raise UserError("snakemake is not installed: pip install 'trimtab[workflow]'")
+        raise UserError(f"snakemake is not installed: {how_to_add('workflow')}")
     return found

@@ -8,14 +8,16 @@ import typer
 from rich.text import Text
 
 from trimtab.cli.results.environment_table import environment_table, suggestions_in_words
+from trimtab.cli.single_steps.forgetting import say_what_came_back
 from trimtab.cli.speaking.speaker import speaker
 from trimtab.cli.steps import WORKSPACE
+from trimtab.debloating.original_identity import problem_of_original
 from trimtab.errors import UserError, visible
 from trimtab.evaluation.outcome.document import EnvironmentOutcome, Outcome, mb
 from trimtab.evaluation.outcome.read import outcome_in
 
 OVER_BUDGET = 3  # 1 is an error of ours, 2 one of the user's
-_UNITS = {"": 1, "B": 1}
+_UNITS = {"B": 1}
 _UNITS |= {f"{letter}B": 1000**power for power, letter in enumerate("kMGT", 1)}
 _UNITS |= {f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", 1)}
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) ?([A-Za-z]*)")
@@ -39,7 +41,7 @@ def check(
 ) -> None:
     """Say what slim environments weigh as a whole; end with exit code 3 where one is over budget.
 
-    So is one whose verification failed.
+    So is one whose verification failed, or whose original, on which it depends, is gone or another.
     """
     disk, compressed = (
         None if text is None else bytes_of(option, text)
@@ -48,14 +50,18 @@ def check(
             ("--max-compressed-size", max_compressed_size),
         )
     )
-    outcomes = [outcome_in(folder) for folder in results or [WORKSPACE]]
-    problems = [
+    folders = results or [WORKSPACE]
+    outcomes = [outcome_in(folder) for folder in folders]
+    originals = (problem_of_original(folder / "environment.json") for folder in folders)
+    problems = [problem for problem in originals if problem is not None] + [
         problem
         for outcome in outcomes
         for environment in outcome.environments
         for problem in problems_of(environment, disk, compressed)
     ]
     _tell(outcomes, problems)
+    for folder in folders:
+        say_what_came_back(folder)
     found = [outcome.to_json() for outcome in outcomes]
     speaker.result({"passed": not problems, "problems": problems, "results": found})
     if problems:
@@ -63,11 +69,18 @@ def check(
 
 
 def bytes_of(option: str, text: str) -> int:
-    """Return a size such as 400MB or 1.5GiB in bytes; raises UserError, naming the option."""
+    """Return a size such as 400MB or 1.5GiB in bytes.
+
+    Raises UserError, naming the option, for what is no size, and for a number without a unit: that
+    of bytes is hardly meant, and which other one is would be guessed.
+    """
     found = _SIZE.fullmatch(text.strip())
     if found is None or found[2] not in _UNITS:
-        expected = "a number with one of " + ", ".join(unit for unit in _UNITS if unit)
-        raise UserError(f"{option}: {text!r} given, expected {expected}, such as 400MB")
+        units = ", ".join(_UNITS)
+        meant = f"{found[1]}MB" if found is not None and not found[2] else "400MB"
+        raise UserError(
+            f"{option}: {text!r} given, expected a number with one of {units}, such as {meant}"
+        )
     return int(float(found[1]) * _UNITS[found[2]])
 
 

@@ -20,6 +20,7 @@ from trimtab.debloating.misses import (
     learned_with,
     named,
 )
+from trimtab.debloating.original_identity import check_original
 from trimtab.debloating.risk import SlimHistory
 from trimtab.debloating.settling import ORIGINAL, OnTurn, settle, why_not_settled
 from trimtab.debloating.slim_runs import SlimRuns
@@ -39,7 +40,7 @@ _BUILT = "built again with what was learned, and not run since"
 class SlimFolder:
     """The folder with a slim environment: a workspace, or an experiment's for one target.
 
-    Raises UserError where it holds none.
+    Raises UserError where it holds none, or the original is gone or another.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -50,6 +51,7 @@ class SlimFolder:
                 f"{folder}: no slim environment; run `trimtab debloat` first, or name an"
                 " experiment's results/debloat/TARGET/HARDWARE with --workspace"
             )
+        check_original(folder / "environment.json")
         self.stage = load(read_limited(stage, _MOST_BYTES), DebloatStage, str(stage))
         self.target = target_of(self.stage.target, self.stage.workloads)
         self.settling = Settling.read(folder / "settling.json")

@@ -8,6 +8,7 @@ import typer
 from trimtab.cli import workspace
 from trimtab.cli.alone import alone_in
 from trimtab.cli.debloat_options import For, GpuOption, ModeOption, StartUpOnlyOption, SymbolsOption
+from trimtab.cli.speaking.lines import LIBRARIES
 from trimtab.cli.speaking.speaker import speaker
 from trimtab.cli.steps import COMMAND_LINE, WORKSPACE, WorkspaceOption
 from trimtab.config.groups.debloat import Debloat, Gpu, Mode, StartUpOnly, Symbols
@@ -25,7 +26,7 @@ def locate(
 ) -> None:
     """Write which spans of each traced library are kept and removed, and why."""
     with speaker.bars("locating what is used") as progress:
-        task = progress.add_task("locating", total=None)
+        task = progress.add_task("locating", total=None, unit=LIBRARIES)
         spans = workspace.locate(
             folder,
             Debloat(name=COMMAND_LINE, symbols=symbols, gpu=gpu, start_up_only=start_up_only),

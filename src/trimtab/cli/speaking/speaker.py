@@ -20,8 +20,9 @@ from trimtab.cli.speaking.terminal import Terminal
 from trimtab.errors import UserError, in_words, visible
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
     from rich.status import Status
+
+    from trimtab.cli.speaking.lines import Bars
 
 _VERSION = 1  # of the documents that are in no file
 
@@ -79,15 +80,23 @@ class Speaker:
 
     @contextmanager
     def step(self, words: str) -> Iterator["Status"]:
-        """Show that something goes on, and with `--verbose` how long it took."""
+        """Show that something goes on, and with `--verbose` how long it took.
+
+        Without a terminal that is a line.
+        """
         began_s = time.monotonic()
+        if not self.notes.is_interactive:
+            self.notes.print(words, soft_wrap=True)
         with self.notes.status(words) as status:
             yield status
         self.detail(f"{words}: took {time.monotonic() - began_s:.2f} s")
 
     @contextmanager
-    def bars(self, words: str) -> Iterator["Progress"]:
-        """Show how far a step is, and with `--verbose` how long it took."""
+    def bars(self, words: str) -> Iterator["Bars"]:
+        """Show how far a step is, and with `--verbose` how long it took.
+
+        Without a terminal those are lines, each part of the step being told when it begins.
+        """
         from rich.progress import (  # not for help
             BarColumn,
             MofNCompleteColumn,
@@ -96,13 +105,18 @@ class Speaker:
             TimeElapsedColumn,
         )
 
+        from trimtab.cli.speaking.lines import Lines
+
         began_s = time.monotonic()
         columns = (
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
             TimeElapsedColumn(),
         )  # fmt: skip
-        with Progress(*columns, console=self.notes) as progress:
-            yield progress
+        if self.notes.is_interactive:
+            with Progress(*columns, console=self.notes) as progress:
+                yield progress
+        else:
+            yield Lines(lambda line: self.notes.print(line, soft_wrap=True))
         self.detail(f"{words}: took {time.monotonic() - began_s:.2f} s")
 
     def answer(self, *parts: RenderableType) -> None:

@@ -11,17 +11,25 @@ from typing import ClassVar, Self
 from trimtab.config.groups.debloat import Fallback, Mode, Share
 from trimtab.debloating.copies.copying import copy_tree, take_over
 from trimtab.debloating.copies.disk_use import disk_use
+from trimtab.debloating.copies.held_folder import HeldFolder
 from trimtab.debloating.copies.layout import OF_THE_SYSTEM, Layout
-from trimtab.debloating.fallback import Source, add_fallback, fallback_digests, not_as_debloated
+from trimtab.debloating.fallback import (
+    IDENTITY_FILE,
+    Source,
+    add_fallback,
+    fallback_digests,
+    not_as_debloated,
+)
 from trimtab.debloating.files.coming_back import add_file_fallback
 from trimtab.debloating.files.folder_tree import prefix_tree, spellings
 from trimtab.debloating.files.tree import Tree
 from trimtab.debloating.libraries.profiled import ProfiledLibrary, profiled_libraries
+from trimtab.debloating.original_identity import identity_bytes, identity_of
 from trimtab.debloating.removal import removed_paths
 from trimtab.debloating.targets.base import Target
 from trimtab.errors import TrimtabError, UserError
 from trimtab.files import new_folder_beside, remove_tree, replace_folder, sha256_of_all
-from trimtab.records.built_environment import BuiltEnvironment
+from trimtab.records.built_environment import BuiltEnvironment, OriginalIdentity
 from trimtab.records.manifest import Environment, Manifest
 from trimtab.records.usage import Usage
 
@@ -103,10 +111,15 @@ class Folder(Target):
             has_fallback = source.kind != Fallback.NONE and manifest.mode != Mode.PUNCH
             if has_fallback and manifest.files:
                 add_fallback(partial, self.root, manifest, debloated / "spans", source)
-            if has_fallback and removed:
-                tree = self.tree()
+            tree = self.tree() if has_fallback and removed else None
+            if tree is not None:
                 gone = {f"/{name}" for name in removed} & tree.nodes.keys()
                 add_file_fallback(partial, self.root, tree, gone, source)
+            lost = removed.union(manifest.files)
+            identity = None
+            if has_fallback and lost and source.kind == Fallback.ORIGINAL:
+                identity = identity_of(self.root, tree or self.tree(), lost)
+                _add_identity(partial, identity)
             self.adapt(partial, destination, debloated)
             fallback = fallback_digests(partial)
             before, after = disk_use(layout.folders), disk_use([partial])
@@ -123,6 +136,7 @@ class Folder(Target):
             linked=shared.linked,
             fallback=fallback,
             source=source.kind.value,
+            original=identity,
         ).write(debloated / "environment.json")
 
     @abstractmethod
@@ -157,6 +171,12 @@ class Folder(Target):
             if digests[self.root / name] != file.sha256_before:
                 raise not_as_debloated(self.root / name)
             _refuse_more_rights(libraries / name, self.root / name)
+
+
+def _add_identity(copy: Path, identity: OriginalIdentity) -> None:
+    """Have programs of the slim environment know the original that they may need."""
+    with HeldFolder.at(copy) as top, top.folder(IDENTITY_FILE.parent, make=True) as ours:
+        ours.write(IDENTITY_FILE.name, identity_bytes(identity))
 
 
 def _refuse_more_rights(slim: Path, original: Path) -> None:

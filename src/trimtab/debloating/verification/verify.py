@@ -17,6 +17,7 @@ from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
 from trimtab.debloating.files.tree import Tree
 from trimtab.debloating.misses import named
+from trimtab.debloating.original_identity import check_original
 from trimtab.debloating.removal import removed_paths, replaced_paths
 from trimtab.debloating.risk import SlimHistory
 from trimtab.debloating.slim_runs import restoring
@@ -103,6 +104,7 @@ def verify_environment(
     workload's output changes from run to run in the original environment already, or a file that
     both environments share, or a library, was changed.
     """
+    check_original(manifest.with_name("environment.json"))
     target, slim = target_of(name, workloads), absolute(environment)
     check_linked(manifest.with_name("environment.json"), target.root, slim)
     check_intact(manifest.parent, target.root, slim)

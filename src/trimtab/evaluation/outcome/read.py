@@ -9,6 +9,7 @@ from trimtab.evaluation.outcome.weight import weigh
 from trimtab.records.built_environment import BuiltEnvironment, CompressedEnvironment
 from trimtab.records.document import Document
 from trimtab.records.manifest import Manifest
+from trimtab.records.misses.brought_back import brought_back
 from trimtab.records.parquet.files import read_table
 from trimtab.records.tables import LIBRARIES
 from trimtab.records.verdict import Verdict
@@ -20,7 +21,8 @@ def outcome_in(folder: Path) -> Outcome:
     """Return what came out in a folder of results.
 
     That is `results/evaluate/EXPERIMENT`, `results/debloat/TARGET/HARDWARE` or the workspace of a
-    command line. Raises UserError for any other folder.
+    command line: there sizes on disk are those of the environment as it is now. Raises UserError
+    for any other folder.
     """
     if (folder / "outcome.json").is_file():
         return Outcome.read(folder / "outcome.json")
@@ -32,14 +34,17 @@ def outcome_in(folder: Path) -> Outcome:
     # Of a verification that failed there is the verdict beside its evidence only.
     verdict = _if_there(Verdict, folder / "verify.json")
     failure = _if_there(Verdict, folder / "failure/verify.json")
+    built = BuiltEnvironment.read(folder / "environment.json")
+    came_back = brought_back(folder)
     return Outcome(
         environments=[
             weigh(
                 Manifest.read(folder / "manifest.json"),
                 read_table(folder / "libraries.parquet", LIBRARIES),
-                BuiltEnvironment.read(folder / "environment.json"),
+                built.model_copy(update={"after_bytes": built.after_bytes + came_back.disk_bytes}),
                 _if_there(CompressedEnvironment, folder / "compressed.json"),
                 failure or verdict,
+                came_back=came_back,
             )
         ]
     )

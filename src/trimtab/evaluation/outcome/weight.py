@@ -7,6 +7,7 @@ import pandas as pd
 from trimtab.evaluation.outcome.document import Change, EnvironmentOutcome, More, Part
 from trimtab.records.built_environment import BuiltEnvironment, CompressedEnvironment
 from trimtab.records.manifest import Manifest, OtherFiles
+from trimtab.records.misses.brought_back import BroughtBack
 from trimtab.records.verdict import Verdict
 
 _PYTHON = {"byte code", "Python modules", "type stubs"}  # kinds of files
@@ -23,8 +24,12 @@ def weigh(
     compressed: CompressedEnvironment | None = None,
     verdict: Verdict | None = None,
     label: str = "",
+    came_back: BroughtBack | None = None,
 ) -> EnvironmentOutcome:
-    """Return the outcome of a target, from what `libraries` (LIBRARIES) and the rest say of it."""
+    """Return the outcome of a target, from what `libraries` (LIBRARIES) and the rest say of it.
+
+    What `came_back` is a part of what `built` says the slim environment takes.
+    """
     disk = Change(built.before_bytes, built.after_bytes)
     packed = None
     if compressed is not None:
@@ -36,14 +41,16 @@ def weigh(
         disk=disk,
         compressed=packed,
         shared_bytes=built.shared_bytes,
-        parts=list(_parts(manifest, libraries, disk)),
+        parts=list(_parts(manifest, libraries, disk, came_back)),
         more=list(_more(manifest, libraries, disk)),
         verified=None if verdict is None else verdict.passed,
-        sentence=_sentence(label or manifest.target, disk, packed, verdict),
+        sentence=_sentence(label or manifest.target, disk, packed, verdict, came_back),
     )
 
 
-def _parts(manifest: Manifest, libraries: pd.DataFrame, whole: Change) -> Iterator[Part]:
+def _parts(
+    manifest: Manifest, libraries: pd.DataFrame, whole: Change, came_back: BroughtBack | None
+) -> Iterator[Part]:
     parts = [_loaded(libraries), _not_loaded(manifest)]
     kinds = manifest.other_files
     python = [files for kind, files in kinds.items() if kind in _PYTHON]
@@ -51,6 +58,8 @@ def _parts(manifest: Manifest, libraries: pd.DataFrame, whole: Change) -> Iterat
     for name, of_it in ((_PYTHON_FILES, python), (_OTHER_FILES, data)):
         if of_it:
             parts += _read_and_unread(name, of_it)
+    if came_back is not None and came_back.paths:
+        parts.append(Part(0, came_back.disk_bytes, "files that came back", came_back.files))
     yield from parts
     before_bytes = whole.before_bytes - sum(part.before_bytes for part in parts)
     after_bytes = whole.after_bytes - sum(part.after_bytes for part in parts)
@@ -106,8 +115,16 @@ def _more(manifest: Manifest, libraries: pd.DataFrame, whole: Change) -> Iterato
     yield from sorted(found, key=lambda each: -each.at_most_bytes)
 
 
-def _sentence(label: str, disk: Change, compressed: Change | None, verdict: Verdict | None) -> str:
+def _sentence(
+    label: str,
+    disk: Change,
+    compressed: Change | None,
+    verdict: Verdict | None,
+    came_back: BroughtBack | None,
+) -> str:
     said = [f"{label}: {disk} on disk"]
+    if came_back is not None and came_back.paths:
+        said.append(str(came_back))
     if compressed:
         said.append(f"{compressed} compressed")
     if verdict is None:

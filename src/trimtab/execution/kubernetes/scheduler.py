@@ -20,6 +20,7 @@ from typing import Any
 from trimtab.errors import TrimtabError, UserError
 from trimtab.execution.kubernetes import objects
 from trimtab.execution.kubernetes.objects import Amounts
+from trimtab.installation import how_to_add
 from trimtab.policies.base import NodeState, Policy, Task
 
 SCHEDULER_NAME = "trimtab-heats"
@@ -254,5 +255,5 @@ def _module(name: str) -> Any:
         return importlib.import_module(f"kubernetes.{name}")
     except ModuleNotFoundError:
         raise UserError(
-            "the Kubernetes client is not installed; pip install 'trimtab[kubernetes]'"
+            f"the Kubernetes client is not installed: {how_to_add('kubernetes')}"
         ) from None

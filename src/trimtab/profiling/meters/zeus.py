@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from trimtab.errors import UserError
+from trimtab.installation import how_to_add
 
 Result = TypeVar("Result")
 
@@ -32,7 +33,7 @@ def cross_check(action: Callable[[], Result]) -> tuple[Result, ZeusEnergy]:
         from zeus.monitor import ZeusMonitor
     except ImportError:
         raise UserError(
-            "zeus is not installed; install trimtab[zeus] for the cross-check"
+            f"zeus is not installed, which the cross-check needs: {how_to_add('zeus')}"
         ) from None
     monitor = ZeusMonitor()
     monitor.begin_window("run", sync_execution=False)  # nothing of ours runs on a GPU

@@ -16,6 +16,7 @@ from optuna.storages.journal import BaseJournalBackend
 
 from trimtab.errors import UserError
 from trimtab.files import write_once
+from trimtab.installation import how_to_add
 
 _TABLE = """
 create table if not exists trimtab_journal
@@ -52,8 +53,8 @@ class PostgresJournal(BaseJournalBackend):  # type: ignore[misc] # Optuna is not
             from psycopg.conninfo import conninfo_to_dict
         except ImportError:
             raise UserError(
-                "experiment.tune.database: PostgreSQL's driver is missing: make deps-postgresql "
-                "or pip install 'psycopg[binary]'"
+                "experiment.tune.database: PostgreSQL's driver is missing:"
+                f" {how_to_add('postgresql')}"
             ) from None
         self._driver, self._name = psycopg, name
         self._place = address.rpartition("@")[2]  # without a password

@@ -1,0 +1,46 @@
+"""What of a slim environment's removed files is there again, as programs asked for it."""
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from trimtab.records.parquet.files import read_table
+from trimtab.records.tables import FILES
+from trimtab.records.values import unescaped
+
+STATE_FILE = Path("trimtab/files.state")  # in a slim environment: a byte for each removed path
+_BLOCK_BYTES = 512
+
+
+@dataclass(frozen=True)
+class BroughtBack:
+    """Removed paths of an environment that are there; its regular files, and what these take."""
+
+    paths: tuple[str, ...] = ()
+    files: int = 0
+    disk_bytes: int = 0
+
+    def __str__(self) -> str:
+        size = f"{self.disk_bytes / 1e6:,.1f} MB"
+        return f"{self.files:,} files, {size} came back since delivery"
+
+
+def brought_back(debloated: Path) -> BroughtBack:
+    """Return what came back in `debloated`/env, of the paths that files.parquet there says went."""
+    environment = debloated / "env"
+    state = environment / STATE_FILE
+    if not state.is_file() or not any(state.read_bytes()):
+        return BroughtBack()
+    table = read_table(debloated / "files.parquet", FILES)
+    paths: list[str] = []
+    disk_bytes: dict[tuple[int, int], int] = {}
+    for path in map(unescaped, table["path"][~table["kept"]]):
+        try:
+            status = os.lstat(environment / path)
+        except OSError:
+            continue
+        paths.append(path)
+        if stat.S_ISREG(status.st_mode):
+            disk_bytes[status.st_dev, status.st_ino] = status.st_blocks * _BLOCK_BYTES
+    return BroughtBack(tuple(paths), len(disk_bytes), sum(disk_bytes.values()))
