@@ -178,6 +178,28 @@ def test_libraries_inside_lose_code_that_comes_back(tmp_path: Path) -> None:
     assert [call.name for call in read_removed_calls(record)] == ["more"]
 
 
+def test_a_root_whose_libraries_all_stay_whole_is_verified(tmp_path: Path) -> None:
+    """A program of the C library alone loads nothing that lost code, and no fallback with it."""
+    root_of_programs(tmp_path / "root", ["cat", "sort"])
+    workload = replace(workload_in(tmp_path / "root", "/bin/cat", "/etc/passwd"), workdir="/")
+    try:
+        usage = trace_workload(workload, tmp_path / "trace")
+    except UserError as error:
+        pytest.skip(f"no root can be entered here: {error}")
+    usage.write(tmp_path / "usage.json")
+    options = Debloat(name="x", files=Files.REMOVE)
+    stage = DebloatStage("program", "here", [], [workload], options)
+    with Debloating(stage, [tmp_path / "usage.json"], tmp_path) as debloating:
+        debloating.write()
+        debloating.build(tmp_path / "env")
+    verify_environment(
+        "program", [workload], NO_POWER_MODEL, tmp_path / "env", tmp_path / "manifest.json", 1,
+        tmp_path / "verified",
+    )  # fmt: skip
+    [verdict] = Verdict.read(tmp_path / "verified/verify.json").workloads
+    assert verdict.equal and verdict.libraries == 1  # the C library, not a byte of which went
+
+
 def test_libraries_of_privileged_programs_stay_whole(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root_of_programs(root, ["cat", "env"])
