@@ -1,5 +1,6 @@
 """What the commands have in common that trace a program and make its slim environment."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -24,11 +25,15 @@ WorkspaceOption = Annotated[
 
 
 def traced(
-    folder: Path, command: list[str], program: program_options.ProgramOptions, runs: int
+    folder: Path,
+    command: list[str],
+    program: program_options.ProgramOptions,
+    runs: int,
+    keep_libraries: Sequence[str] = (),
 ) -> Usage:
     """Trace a program into the workspace `folder` and tell what was noted; see workspace.trace."""
     with speaker.step(f"{runs + 2} runs of the program: two as it is, the others traced"):
-        usage = workspace.trace(folder, command, program, runs)
+        usage = workspace.trace(folder, command, program, runs, keep_libraries)
     for note in usage.notes:
         speaker.notes.print(Text("note:", "bold"), note, soft_wrap=True)
     for saturation in usage.saturation:

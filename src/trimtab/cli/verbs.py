@@ -14,6 +14,7 @@ from trimtab.cli.debloat_options import (
     FilesOption,
     For,
     GpuOption,
+    KeepLibraryOption,
     KeepOption,
     KeepPathsOption,
     KernelsOption,
@@ -123,6 +124,7 @@ def debloat(
     files: FilesOption = Files.KEEP,
     keep: KeepOption = None,
     keep_paths: KeepPathsOption = None,
+    keep_library: KeepLibraryOption = None,
     package_database: PackageDatabaseOption = PackageDatabase.KEEP,
     share: ShareOption = Share.AUTO,
     fallback: FallbackOption = Fallback.ORIGINAL,
@@ -146,11 +148,12 @@ def debloat(
     options = debloat_options(
         mode=mode, symbols=symbols, gpu=gpu, kernels=kernels, start_up_only=start_up_only,
         unloaded=unloaded, files=files, keep=keep or [], keep_paths=keep_paths or [],
+        keep_libraries=keep_library or [],
         package_database=package_database, share=share, fallback=fallback, store=store,
         store_address=store_address,
     )  # fmt: skip
     if command:
-        traced(folder, command, program, runs)
+        traced(folder, command, program, runs, keep_library or [])
     elif gpu == Gpu.ARCHITECTURE and (python or target):
         workspace.list_libraries(folder, python, target or TargetConfig())
     else:

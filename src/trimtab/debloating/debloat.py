@@ -18,6 +18,7 @@ from trimtab.debloating.fallback import Source
 from trimtab.debloating.files.coming_back import store_removed_files
 from trimtab.debloating.files.unread import other_files
 from trimtab.debloating.gpu.gpu_code import gpu_scope_of
+from trimtab.debloating.libraries.left_alone import left_alone
 from trimtab.debloating.libraries.profiled import unloaded_libraries, with_digests
 from trimtab.debloating.misses import learned_files, learned_misses, with_misses
 from trimtab.debloating.outcome import (
@@ -108,6 +109,7 @@ class Debloating:
         self._original_bytes: int | None = None  # compressed, once it was weighed
         self._built = {built}
         self._delivered = True  # as far as this knows of what was built before
+        self._left_alone = set(left_alone(self.target, stage.debloat.keep_libraries))
         self._unloaded = self._find_unloaded()
 
     def __enter__(self) -> Self:
@@ -135,7 +137,9 @@ class Debloating:
             removed = [
                 library
                 for name, library in by_name.items()
-                if not self._goes(name) and self.target.may_remove_unloaded(name)
+                if not self._goes(name)
+                and name not in self._left_alone
+                and self.target.may_remove_unloaded(name)
             ]
             usage = Usage(
                 workload="unloaded", command=[], complete=True, libraries=with_digests(removed)
@@ -186,7 +190,11 @@ class Debloating:
         stage, options = self.stage, self.stage.debloat
         usages = with_misses(self._usages, self.target.root, self._misses)
         libraries = [
-            replace(library, loaded=library.name not in self._unloaded)
+            replace(
+                library,
+                loaded=library.name not in self._unloaded,
+                left_alone=library.left_alone or library.name in self._left_alone,
+            )
             for library in self.target.libraries(usages)
         ]
         if self._removal is None and not any(library.loaded for library in libraries):

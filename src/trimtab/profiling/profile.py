@@ -1,6 +1,6 @@
 """The stage `profile`: what a workload uses, in traced runs, and what it costs, in plain ones."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +34,11 @@ _FILES = "files.jsonl"
 
 
 def profile_workload(
-    workload: Workload, hardware: Hardware, profiling: Profiling, destination: Path
+    workload: Workload,
+    hardware: Hardware,
+    profiling: Profiling,
+    destination: Path,
+    left_alone: Iterable[str] = (),
 ) -> None:
     """Run `workload` plain and traced; write usage.json, runs.parquet and epochs.parquet.
 
@@ -50,8 +54,9 @@ def profile_workload(
         program = program.ending_as(runs[0].exit_code)
         check_steady(program, runs[0], runs[-1])
     usage, traced = trace_program(
-        workload, program, model, folder, profiling.traced_runs, plain=runs[0]
-    )
+        workload, program, model, folder, profiling.traced_runs, plain=runs[0],
+        left_alone=left_alone,
+    )  # fmt: skip
     runs += traced
     write_table(destination / "runs.parquet", RUNS, runs_table(workload.name, runs))
     write_table(destination / "epochs.parquet", EPOCHS, epochs_table(workload.name, runs))
@@ -125,11 +130,13 @@ def trace_program(
     traced_runs: int,
     plain: MeasuredRun | None = None,
     followed: MeasuredRun | None = None,
+    left_alone: Iterable[str] = (),
 ) -> tuple[Usage, list[MeasuredRun]]:
     """Return what `program` used in `traced_runs` traced runs and one that follows its files.
 
     `plain` is a run as it is, and `followed` one of `follow_files` into `folder`, where these were
-    made before. Returns the runs that were made with them. Raises UserError when one fails.
+    made before. No function of the objects `left_alone` is traced. Returns the runs that were
+    made with them. Raises UserError when one fails.
     """
     # First, as it says in a word where a program is none that can be traced.
     files_run = followed or follow_files(program, hardware, folder)
@@ -144,7 +151,7 @@ def trace_program(
         kernels = KernelTrace([], [], False, why_not, [])
     else:
         with _telling_what_was_not_followed(folder):
-            traced = trace_runs(workload, program, hardware, folder, traced_runs)
+            traced = trace_runs(workload, program, hardware, folder, traced_runs, left_alone)
         functions = read_functions(traced, program.root)
         kernels = read_kernel_trace(*(each.kernels for each in traced if each.kernels))
     runs = [each.run for each in traced if each.run and not each.problem]

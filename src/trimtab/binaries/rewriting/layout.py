@@ -214,7 +214,8 @@ def start_of_trailer(elf: Elf) -> int:
     """
     ends = [HEADER.size, elf.program_header_offset + len(elf.segments) * PROGRAM_HEADER.size]
     ends.append(elf.section_header_offset + len(elf.sections) * SECTION_HEADER.size)
-    ends += [part.end for part in (*elf.segments, *elf.sections)]
+    ends += [segment.end for segment in elf.segments]
+    ends += [section.end for section in elf.sections]
     start = min(max(ends), elf.size_bytes)
     return start if elf.data[start:].any() else elf.size_bytes
 
