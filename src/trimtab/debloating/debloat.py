@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -33,12 +33,13 @@ from trimtab.debloating.outcome import (
 from trimtab.debloating.removal import Removal
 from trimtab.debloating.slimming import OnProgress, Slimming
 from trimtab.debloating.targets.registry import target_of
-from trimtab.errors import UserError
+from trimtab.errors import TrimtabError, UserError
 from trimtab.files import remove_tree, whole_file
 from trimtab.native import survive_truncation
 from trimtab.records.built_environment import CompressedEnvironment
 from trimtab.records.manifest import Manifest, OtherFiles, Timings
 from trimtab.records.misses.removed_calls import RemovedCall
+from trimtab.records.misses.settling import Settling
 from trimtab.records.parquet.files import write_table
 from trimtab.records.tables import FILES, LIBRARIES
 from trimtab.records.usage import Usage, UsedFile
@@ -52,6 +53,13 @@ def complete_usages(paths: Sequence[Path]) -> list[Usage]:
             reasons = "; ".join(usage.incomplete_because)
             raise UserError(f"{path}: incomplete, so nothing is removed: {reasons}")
     return usages
+
+
+def _found_earlier(settling: Path) -> set[str]:
+    """Return the libraries that were found to check themselves when this was settled before."""
+    with suppress(OSError, TrimtabError):  # never settled, or by another version
+        return set(Settling.read(settling).left_alone)
+    return set()
 
 
 def debloat_target(
@@ -104,12 +112,15 @@ class Debloating:
         self._gpu = gpu_scope_of(stage.debloat, self._usages, stage.gpus)
         self._libraries, self._spans = destination / "libraries", destination / "spans"
         self._slimming = Slimming(stage.debloat, self._gpu, self._libraries, self._spans)
+        self.slimmed: list[str] = []  # the libraries that lost bytes when they were written last
         self._written = self._written_files = False
         self._other_files: dict[str, OtherFiles] = {}
         self._original_bytes: int | None = None  # compressed, once it was weighed
         self._built = {built}
         self._delivered = True  # as far as this knows of what was built before
+        self.self_checking = _found_earlier(destination / "settling.json")
         self._left_alone = set(left_alone(self.target, stage.debloat.keep_libraries))
+        self._left_alone |= self.self_checking
         self._unloaded = self._find_unloaded()
 
     def __enter__(self) -> Self:
@@ -154,6 +165,11 @@ class Debloating:
 
     def _goes(self, name: str) -> bool:
         return self._removal is not None and self._removal.goes(name)
+
+    def leave_alone(self, names: Iterable[str]) -> None:
+        """Have libraries, by their paths in the target, stay as they are: they check themselves."""
+        self.self_checking.update(names)
+        self._left_alone |= self.self_checking
 
     def keep(self, misses: Sequence[RemovedCall]) -> None:
         """Have `misses` kept when the libraries are written next."""
@@ -207,6 +223,7 @@ class Debloating:
         if not self._written_files:
             self._write_files({library.name for library in libraries})
         slim = self._slimming.rewrite(libraries, on_progress)
+        self.slimmed = sorted(one.profiled.name for one in slim if one.located.spans.removed_bytes)
         rows = rows_of(slim, stage.target, stage.hardware)
         table = pd.DataFrame(rows, columns=LIBRARIES.names)
         write_table(self.destination / "libraries.parquet", LIBRARIES, table)

@@ -5,6 +5,7 @@ an object, the number of CPUs. In a slim environment whose fallback puts back wh
 that takes another way than the traced ones goes on, and tells what it missed.
 """
 
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import Debloating
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.risk import SlimHistory
-from trimtab.debloating.slim_runs import SlimRuns
+from trimtab.debloating.slim_runs import OtherEndError, SlimRuns
 from trimtab.files import remove_tree
+from trimtab.profiling.self_checking import find_self_checking
 from trimtab.progress import runs_to_do
 from trimtab.records.misses.settling import Settling
 
@@ -61,7 +63,22 @@ def settle(
     folder, why_not = debloating.destination / "settling", why_not_settled(stage)
     slim = SlimRuns(debloating.target, environment, folder, history)
     last = history.builds + stage.settle.rebuilds
-    while not why_not and (missed := _missed(stage, slim, on_turn)):
+    left: list[str] = []
+
+    def missed_now() -> set[int]:
+        try:
+            return _missed(stage, slim, on_turn)
+        except OtherEndError:
+            if left or not (found := _self_checking(debloating, environment, slim)):
+                raise
+        left.extend(found)
+        debloating.leave_alone(left)
+        debloating.write()
+        debloating.build(environment, ORIGINAL)
+        history.builds += 1
+        return _missed(stage, slim, on_turn)
+
+    while not why_not and (missed := missed_now()):
         debloating.keep([history.pieces[number] for number in sorted(missed)])
         debloating.write()
         debloating.build(environment, ORIGINAL)
@@ -83,9 +100,33 @@ def settle(
         runs=history.runs,
         missed=history.pieces,
         missed_files=sorted(missed_files),
+        left_alone=sorted(debloating.self_checking),
     )
     settling.write(debloating.destination / "settling.json")
     return settling
+
+
+def _self_checking(debloating: Debloating, environment: Path, slim: SlimRuns) -> list[str]:
+    """Return the libraries without whose slimming the workloads end well, or none.
+
+    The environment has originals in the place of some libraries then.
+    """
+
+    def ends_well(alone: Sequence[str]) -> bool:
+        for name in debloating.slimmed:
+            libraries = debloating.destination / "libraries"
+            folder = debloating.target.root if name in alone else libraries
+            _put(folder / name, environment / name)
+        return slim.ends_well(debloating.stage.workloads)
+
+    return find_self_checking(debloating.slimmed, ends_well)
+
+
+def _put(source: Path, place: Path) -> None:
+    """Have a copy of `source` at `place`, which may be one file with others."""
+    beside = place.with_name(f".{place.name}.trimtab")
+    shutil.copy2(source, beside)
+    beside.replace(place)
 
 
 def why_not_settled(stage: DebloatStage) -> str:

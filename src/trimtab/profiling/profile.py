@@ -1,6 +1,6 @@
 """The stage `profile`: what a workload uses, in traced runs, and what it costs, in plain ones."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -10,20 +10,23 @@ from trimtab.config.groups.workload import Workload
 from trimtab.config.root import Profiling
 from trimtab.errors import UserError
 from trimtab.files import remove_tree
+from trimtab.places import NATIVE
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
 from trimtab.profiling.runs.comparable import check_steady
 from trimtab.profiling.runs.from_workload import program_of
 from trimtab.profiling.runs.measured import MeasuredRun, check_run, epochs_table, runs_table
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
+from trimtab.profiling.self_checking import find_self_checking
 from trimtab.profiling.traced_runs import (
+    OtherEndError,
     TracedRun,
     differing_outputs,
     read_functions,
     trace_runs,
 )
 from trimtab.profiling.tracing.c_library import untraced_functions, why_functions_stay_unknown
-from trimtab.profiling.tracing.files import read_file_trace, tracing_command
+from trimtab.profiling.tracing.files import FileTrace, read_file_trace, tracing_command
 from trimtab.profiling.tracing.kernels import KernelTrace, read_kernel_trace
 from trimtab.profiling.used import usage_of
 from trimtab.records.parquet.files import write_table
@@ -100,6 +103,32 @@ def follow_files(program: Program, hardware: HardwareModel, folder: Path) -> Mea
         return _run(followed, "traced_files", 0, hardware, folder)
 
 
+def _self_checking(
+    workload: Workload,
+    program: Program,
+    hardware: HardwareModel,
+    folder: Path,
+    files: FileTrace,
+    left_alone: Collection[str],
+) -> list[str]:
+    """Return the libraries without whose functions the program can be traced, or none."""
+    mapped = {use.real_path for use in files.files if "map_execute" in use.uses}
+    candidates = sorted(
+        path
+        for path in mapped
+        if path and path not in left_alone and not Path(path).is_relative_to(NATIVE)
+    )
+
+    def ends_well(alone: Sequence[str]) -> bool:
+        try:
+            trace_runs(workload, program, hardware, folder, 1, {*left_alone, *alone})
+        except UserError:
+            return False
+        return True
+
+    return find_self_checking(candidates, ends_well)
+
+
 @contextmanager
 def _telling_what_was_not_followed(folder: Path) -> Iterator[None]:
     """Add to a UserError what the tracer of files could not follow: why a run failed, perhaps."""
@@ -146,12 +175,21 @@ def trace_program(
     if program.root is not None:
         why_not = why_functions_stay_unknown(files, program.root, program.environment)
     traced: list[TracedRun] = []
+    checking: list[str] = []
     if program.root is not None and why_not:
         functions = untraced_functions(files, program.root, why_not)
         kernels = KernelTrace([], [], False, why_not, [])
     else:
         with _telling_what_was_not_followed(folder):
-            traced = trace_runs(workload, program, hardware, folder, traced_runs, left_alone)
+            alone = set(left_alone)
+            try:
+                traced = trace_runs(workload, program, hardware, folder, traced_runs, alone)
+            except OtherEndError:
+                checking = _self_checking(workload, program, hardware, folder, files, alone)
+                if not checking:
+                    raise
+                alone.update(checking)
+                traced = trace_runs(workload, program, hardware, folder, traced_runs, alone)
         functions = read_functions(traced, program.root)
         kernels = read_kernel_trace(*(each.kernels for each in traced if each.kernels))
     runs = [each.run for each in traced if each.run and not each.problem]
@@ -162,6 +200,12 @@ def trace_program(
         *differing_outputs(program, traced, plain or files_run, hardware, folder),
     ]
     notes = [*usage.notes, *(each.note for each in traced if each.problem)]
+    notes += [
+        f"{library}: it is left as it is, as --keep-library (keep_libraries) would have it: the"
+        " program failed while its functions were traced, and with this library left alone it did"
+        " not, so that it checks its own code"
+        for library in checking
+    ]
     if why_not:
         notes.append(f"libraries stay as they are, as no function can be traced: {why_not}")
     changes = {"complete": not problems, "incomplete_because": problems, "notes": notes}

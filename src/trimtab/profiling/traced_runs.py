@@ -27,6 +27,10 @@ _MOST_TIMES, _MOST_S = 4.0, 120.0
 _CACHES = "caches"
 
 
+class OtherEndError(UserError):
+    """A traced run ended in another way than the program does, and in time."""
+
+
 @dataclass(frozen=True)
 class TracedRun:
     """A traced run under condition `number`, and the folders of its records.
@@ -87,7 +91,8 @@ def trace_runs(
             _open_to_all(functions)
         run, problem = _attempt(watched, "traced", number, repeat, hardware, folder)
         if problem and number == 0:
-            raise UserError(problem)
+            ended = run is not None and not run.timed_out
+            raise OtherEndError(problem) if ended else UserError(problem)
         traced.append(TracedRun(number, functions, kernels, run, problem))
         if run and number == 0:
             limit_s = max(_MOST_S, _MOST_TIMES * run.wall_s)

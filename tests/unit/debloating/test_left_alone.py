@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ from trimtab.cli import workspace
 from trimtab.cli.program_options import ProgramOptions
 from trimtab.config.groups.debloat import Debloat, Files, Unloaded
 from trimtab.errors import UserError
+from trimtab.profiling.self_checking import find_self_checking
 from trimtab.profiling.tracing.function_records import LEFT_ALONE
+from trimtab.records.misses.settling import Settling
 
 # With COUNT functions that nothing calls; sum() is of the code as it is in memory, as a library
 # that checks its integrity adds it up, and file_sum() of the file that holds it.
@@ -56,7 +59,7 @@ def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
     prefix = tmp_path_factory.mktemp("left_alone") / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", prefix], check=True)
     for i in range(5):
-        command = ["gcc", "-O1", "-g", "-shared", "-fPIC", "-x", "c", "-"]
+        command = ["gcc", "-O1", "-g", "-fno-toplevel-reorder", "-shared", "-fPIC", "-xc", "-"]
         output = ["-o", prefix / f"lib/lib{i}.so"]
         subprocess.run([*command, *output], input=LIBRARY.encode(), check=True)
     return prefix
@@ -89,6 +92,20 @@ def test_a_named_library_is_not_touched(venv: Path, tmp_path: Path) -> None:
     assert '"not_traced_because": "' + LEFT_ALONE in (space / "usage.json").read_text()
 
 
+def test_a_library_that_sums_its_code_is_found(venv: Path, tmp_path: Path) -> None:
+    space = debloated(venv, tmp_path, "sum", "3")
+    assert unchanged(venv, space) == [3]
+    assert "checks its own code" in (space / "usage.json").read_text()
+
+
+def test_a_library_that_sums_its_file_is_found(venv: Path, tmp_path: Path) -> None:
+    for _ in range(2):
+        space = debloated(venv, tmp_path, "file_sum", "3", settle=1)
+        assert unchanged(venv, space) == [3]
+        settling = Settling.read(space / "settling.json")
+        assert settling.settled and settling.left_alone == ["lib/lib3.so"]
+
+
 def test_a_named_library_that_nobody_loads_is_not_touched(venv: Path, tmp_path: Path) -> None:
     packages = next((venv / "lib").glob("python3*/site-packages"))
     for name in ("named.so", "other.so"):
@@ -109,3 +126,18 @@ def test_a_named_file_that_nobody_used_goes(venv: Path, tmp_path: Path) -> None:
 def test_a_pattern_has_to_match(venv: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"keep_libraries: 'lib/libx\.so' given"):
         debloated(venv, tmp_path, keep_libraries=["lib/libx.so"])
+
+
+@pytest.mark.parametrize("checking", [{"3"}, {"0"}, {"199"}, {"7", "150"}])
+def test_few_runs_find_it(checking: set[str]) -> None:
+    tried = []
+
+    def ends_well(alone: Sequence[str]) -> bool:
+        tried.append(alone)
+        return checking <= set(alone)
+
+    candidates = [str(i) for i in range(200)]
+    assert set(find_self_checking(candidates, ends_well)) == checking
+    assert len(tried) <= 2 + 9 * len(checking)
+    assert find_self_checking(candidates, lambda alone: False) == []
+    assert find_self_checking(candidates, lambda alone: True) == []
