@@ -14,7 +14,7 @@ arguments = parser.parse_args()
 
 with supervised(), writing_in(arguments.output):
     from trimtab.config.stages import ProfileStage, read
-    from trimtab.debloating.libraries.left_alone import left_alone
+    from trimtab.debloating.left_alone import left_alone
     from trimtab.debloating.targets.registry import target_of
     from trimtab.profiling.profile import profile_workload
     from trimtab.progress import runs_to_do

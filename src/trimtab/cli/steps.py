@@ -15,6 +15,7 @@ from trimtab.config.groups.debloat import Debloat
 from trimtab.config.validate import checked
 from trimtab.debloating.settling import OnTurn
 from trimtab.errors import UserError
+from trimtab.progress import said_by
 from trimtab.records.usage import Usage
 
 COMMAND_LINE = "command_line"
@@ -32,7 +33,8 @@ def traced(
     keep_libraries: Sequence[str] = (),
 ) -> Usage:
     """Trace a program into the workspace `folder` and tell what was noted; see workspace.trace."""
-    with speaker.step(f"{runs + 2} runs of the program: two as it is, the others traced"):
+    step = f"{runs + 2} runs of the program: two as it is, the others traced"
+    with speaker.step(step), said_by(speaker.notes.print):
         usage = workspace.trace(folder, command, program, runs, keep_libraries)
     for note in usage.notes:
         speaker.notes.print(Text("note:", "bold"), note, soft_wrap=True)

@@ -68,6 +68,7 @@ from trimtab.config.groups.workload import TargetConfig
 from trimtab.debloating.verification.verify import VerificationError
 from trimtab.errors import UserError, visible
 from trimtab.evaluation.outcome.read import outcome_in
+from trimtab.progress import said_by
 from trimtab.records.verdict import Verdict
 
 app = Verbs(**GIVEN_ALWAYS)
@@ -161,7 +162,10 @@ def debloat(
             "give the program after --, as in `trimtab debloat -- python program.py`; or"
             " --gpu architecture and --python or --target"
         )
-    with speaker.bars("making and settling the slim environment") as progress:
+    with (
+        speaker.bars("making and settling the slim environment") as progress,
+        said_by(speaker.notes.print),
+    ):
         task = progress.add_task("libraries", total=None)
         settling = workspace.debloat(
             folder,

@@ -30,7 +30,7 @@ from trimtab.config.stages import DebloatStage
 from trimtab.config.validate import checked
 from trimtab.debloating.debloat import Debloating, complete_usages
 from trimtab.debloating.gpu.gpu_code import gpu_scope_of
-from trimtab.debloating.libraries.left_alone import left_alone
+from trimtab.debloating.left_alone import left_alone
 from trimtab.debloating.libraries.profiled import untraced_libraries
 from trimtab.debloating.settling import ORIGINAL, OnTurn, settle, why_not_settled
 from trimtab.debloating.slimming import OnProgress, locate_in

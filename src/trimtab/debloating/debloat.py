@@ -18,7 +18,7 @@ from trimtab.debloating.fallback import Source
 from trimtab.debloating.files.coming_back import store_removed_files
 from trimtab.debloating.files.unread import other_files
 from trimtab.debloating.gpu.gpu_code import gpu_scope_of
-from trimtab.debloating.libraries.left_alone import left_alone
+from trimtab.debloating.left_alone import left_alone
 from trimtab.debloating.libraries.profiled import unloaded_libraries, with_digests
 from trimtab.debloating.misses import learned_files, learned_misses, with_misses
 from trimtab.debloating.outcome import (

@@ -66,17 +66,21 @@ def profile_workload(
     usage.write(destination / "usage.json")
 
 
-def trace_workload(workload: Workload, folder: Path, traced_runs: int = 3) -> Usage:
+def trace_workload(
+    workload: Workload, folder: Path, traced_runs: int = 3, left_alone: Iterable[str] = ()
+) -> Usage:
     """Run `workload` with its code traced and once with its files, and return what it used.
 
     `traced_runs` runs are traced for functions and, with a GPU, kernels; all that any of them used
-    counts.
+    counts. No function of the objects `left_alone` is traced.
 
     Logs and records stay in `folder`. Raises UserError when a run fails.
     """
     remove_tree(folder)
     program = program_of(workload, folder / "output")
-    return trace_program(workload, program, NO_POWER_MODEL, folder, traced_runs)[0]
+    return trace_program(
+        workload, program, NO_POWER_MODEL, folder, traced_runs, left_alone=left_alone
+    )[0]
 
 
 def model_of(hardware: Hardware) -> HardwareModel:

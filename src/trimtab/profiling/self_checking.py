@@ -6,6 +6,8 @@ program fails. With that library left alone it does not.
 
 from collections.abc import Callable, Sequence
 
+from trimtab.progress import say
+
 # Of libraries that check themselves there is one in a program, or two.
 _MOST_FOUND = 3
 
@@ -19,7 +21,14 @@ def find_self_checking(
     failure may be by chance or of another kind, and then about log2 of the candidates times for
     each that is found.
     """
-    if not candidates or ends_well([]) or not ends_well(candidates):
+    if not candidates:
+        return []
+    most = 2 + _MOST_FOUND * (1 + (len(candidates) - 1).bit_length())
+    say(
+        f"the program fails: at most {most} more runs look for a library among {len(candidates)}"
+        " that checks itself"
+    )
+    if ends_well([]) or not ends_well(candidates):
         return []
     found: list[str] = []
     while len(found) < _MOST_FOUND:

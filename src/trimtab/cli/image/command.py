@@ -73,6 +73,7 @@ from trimtab.images.folders import image_of_folder, is_root_folder
 from trimtab.images.sif.container import Sif, is_sif
 from trimtab.profiling.images.unpacked import image_at, unpacked_image
 from trimtab.profiling.runs.root import INIT
+from trimtab.progress import said_by
 from trimtab.records.usage import Usage
 
 image = Verbs(
@@ -171,7 +172,10 @@ def slim(
         traced(folder, command or [], program, runs, keep_library or [])
     except UserError as error:  # where it was unpacked says nothing to its user
         raise UserError(str(error).replace(str(original.root), location)) from None
-    with speaker.bars("making and settling the slim file system") as progress:
+    with (
+        speaker.bars("making and settling the slim file system") as progress,
+        said_by(speaker.notes.print),
+    ):
         task = progress.add_task("libraries", total=None)
         settling = workspace.debloat(
             folder,

@@ -14,6 +14,7 @@ from trimtab.config.root import Settle
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import Debloating
 from trimtab.debloating.fallback import FILE_FALLBACK_LIBRARY
+from trimtab.debloating.left_alone import left_alone
 from trimtab.debloating.libraries.profiled import untraced_libraries
 from trimtab.debloating.misses import learn
 from trimtab.debloating.removal import removed_paths
@@ -28,6 +29,7 @@ from trimtab.profiling.profile import trace_workload, with_files_followed
 from trimtab.profiling.runs.from_workload import program_of
 from trimtab.profiling.runs.run import measure_run
 from trimtab.profiling.tracing.files import read_file_trace
+from trimtab.profiling.tracing.function_records import LEFT_ALONE
 from trimtab.records.manifest import Environment, Manifest, Timings
 from trimtab.records.misses.removed_calls import read_removed_calls
 from trimtab.records.misses.removed_files import MissedFile
@@ -297,3 +299,29 @@ def test_files_that_were_learned_stay(folder: Path, tmp_path: Path) -> None:
     gone = removed_paths(tmp_path)
     assert gone.isdisjoint(names) and "opt/unused/data" in gone
     assert not any("libcrypto" in name for name in gone)  # of sort alone
+
+
+def test_named_libraries_of_a_root_stay_as_they_are(tmp_path: Path) -> None:
+    """The system's too, by paths as programs inside see them."""
+    root = tmp_path / "root"
+    root_of_programs(root, ["ls", "cat"])
+    [library] = root.rglob("libselinux.so.1")
+    named = f"/{library.resolve().relative_to(root.resolve())}"
+    workload = replace(workload_in(root, "/bin/ls", "/etc"), workdir="/")
+    target = target_of("program", [workload])
+    alone = left_alone(target, ["**/libselinux.so*"])
+    assert alone == {named.removeprefix("/"): named}
+    try:
+        usage = trace_workload(workload, tmp_path / "trace", 1, alone.values())
+    except UserError as error:
+        pytest.skip(f"no root can be entered here: {error}")
+    [traced] = [each for each in usage.libraries if "libselinux" in each.path]
+    assert traced.not_traced_because == LEFT_ALONE
+    usage.write(tmp_path / "usage.json")
+    for options in ({}, {"keep_libraries": ["**/libselinux.so*"]}):
+        stage = DebloatStage("program", "here", [], [workload], Debloat(name="x", **options))
+        with Debloating(stage, [tmp_path / "usage.json"], tmp_path) as debloating:
+            debloating.write()
+            debloating.build(tmp_path / "env")
+        slim = Path(f"{tmp_path}/env{named}")
+        assert slim.read_bytes() == library.read_bytes()
