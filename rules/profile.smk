@@ -28,6 +28,7 @@ rule profile_workload:
                 workload=CONFIG.option("workload", wildcards.workload),
                 hardware=CONFIG.option("hardware", wildcards.hardware),
                 profiling=CONFIG.root.profiling,
+                keep_libraries=CONFIG.root.debloat.keep_libraries,
             )
         ),
     shell:

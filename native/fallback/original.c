@@ -68,6 +68,9 @@ static int read_chunk(const struct sidecar *sidecar, uint64_t number, size_t siz
     return read_stored_chunk(location, header->library_sha256, number, chunk.bytes, size) &&
            has_digest(sidecar, number, size);
   const char *cache = cache_folder();
+  if (!is_own_cache(cache))
+    give_up("%s, where removed code is kept that was fetched, is no folder of this user's own in which "
+            "nobody else may write; remove it, or name another with TRIMTAB_STORE_CACHE", cache);
   for (int attempt = 0; attempt < 2; attempt++) {
     if (read_stored_chunk(cache, header->library_sha256, number, chunk.bytes, size) &&
         has_digest(sidecar, number, size))

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "store.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
@@ -63,6 +64,20 @@ const char *cache_folder(void) {
   else if (writable) snprintf(folder, sizeof folder, "%s/trimtab/cache", environment_root);
   else snprintf(folder, sizeof folder, "/tmp/trimtab-cache-%u", (unsigned)getuid());
   return folder;
+}
+
+int is_own_cache(const char *cache) {
+  const char *chosen = getenv("TRIMTAB_STORE_CACHE");
+  size_t length = strlen(environment_root);
+  struct stat status;
+  int named = chosen && *chosen;
+  if (!named && !strncmp(cache, environment_root, length) && cache[length] == '/') return 1;
+  mkdir(cache, S_IRWXU);
+  if (named ? stat(cache, &status) : lstat(cache, &status))
+    return named && errno == ENOENT; /* the fetcher makes the folders above it too */
+  return S_ISDIR(status.st_mode) &&
+         !(status.st_mode & (S_IWGRP | S_IWOTH)) &&
+         (status.st_uid == geteuid() || (named && status.st_uid == 0));
 }
 
 /* Run a program and return whether it ended well. It is a child of a child that is made without a

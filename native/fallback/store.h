@@ -18,6 +18,10 @@ int read_stored_chunk(const char *root, const uint8_t library_sha256[32], uint64
 /* Where objects are kept that were fetched: TRIMTAB_STORE_CACHE, the environment, or /tmp. */
 const char *cache_folder(void);
 
+/* Whether nobody else may write in that folder, which is made where it is missing, or will be. One that was named may
+ * be root's, or a link. Who may write in the environment may have any code run, and its folder is taken. */
+int is_own_cache(const char *cache);
+
 /* Fetch the object with chunk `number` from the address `store`; 0 when that fails. */
 int fetch_object(const char *store, const char *cache, const uint8_t library_sha256[32],
                  uint64_t number);

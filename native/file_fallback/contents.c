@@ -98,6 +98,9 @@ static long write_object(struct copy *copy, const struct entry *entry, uint64_t 
 static long write_from_store(struct copy *copy, const struct entry *entry, const char *store) {
   int by_address = begins_with(store, "http://");
   const char *root = by_address ? cache_folder() : store;
+  if (by_address && !is_own_cache(root))
+    give_up(root, ", where removed files are kept that were fetched, is no folder of this user's own in "
+            "which nobody else may write; remove it, or name another with TRIMTAB_STORE_CACHE", "", "", "");
   uint64_t objects = (entry->bytes + OBJECT_BYTES - 1) / OBJECT_BYTES;
   for (uint64_t number = 0; number < objects; number++) {
     if (!object_path(copy->path, root, entry, number) ||

@@ -58,6 +58,17 @@ const char *cache_folder(void) {
   return cache;
 }
 
+int is_own_cache(const char *folder) {
+  struct status status;
+  int named = *chosen_cache != 0;
+  if (!named && may_write_environment()) return 1;
+  KERNEL(__NR_mkdir, folder, 0700, 0, 0);
+  long error = status_of(AT_FDCWD, folder, named ? 0 : AT_SYMLINK_NOFOLLOW, &status);
+  if (error) return named && error == -ENOENT; /* the fetcher makes the folders above it too */
+  return is_folder(&status) && !(status.mode & 022) &&
+         (status.user == (uint32_t)KERNEL(__NR_geteuid, 0, 0, 0, 0) || (named && !status.user));
+}
+
 void name_own_folder(char to[PATH_BYTES]) { name_cache(to, 0); }
 
 /* A folder that nobody else may change. */
@@ -83,11 +94,11 @@ static int find_shadow(char named[PATH_BYTES], int (*is_ours)(const char *path))
   if (*shadow) return 1;
   name_cache(named, 0);
   struct text text = {named, named + strlen(named), named + PATH_BYTES, 1};
-  int owned = is_ours(named);
+  /* Nothing is made in somebody else's, nor where a link by that name leads. */
+  if (!is_ours(named) && !*chosen_cache) return 0;
   put(&text, "/files-");
   put_hexadecimal(&text, index_header()->id, sizeof index_header()->id);
-  owned = is_ours(named) && (owned || *chosen_cache);
-  return text.whole && owned && real_path(named, shadow);
+  return text.whole && is_ours(named) && real_path(named, shadow);
 }
 
 /* ROOT/trimtab/LIBRARY, whatever link it was loaded by. */

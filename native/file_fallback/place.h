@@ -43,5 +43,8 @@ int may_write_environment(void);
 /* The store that takes the place of the index's, or ""; and where fetched objects are kept. */
 extern char chosen_store[PATH_BYTES];
 const char *cache_folder(void);
+/* Whether nobody else may write in that folder, which is made where it is missing. One that was named may
+ * be root's, or a link. Who may write in the environment may have any code run, and its folder is taken. */
+int is_own_cache(const char *folder);
 
 #endif

@@ -93,18 +93,36 @@ static int is_c_library(const struct link_map *map, const char *path) {
   return 0;
 }
 
-/* The object's file as the kernel mapped it: its program headers are read from there. */
-static int map_file(const char *path, struct stat *status, const uint8_t **file) {
+/* A file that has at least `smallest` bytes. */
+static int map_file(const char *path, size_t smallest, struct stat *status, const uint8_t **file) {
   long descriptor = SYSTEM_CALL(SYS_open, path, O_RDONLY | O_CLOEXEC, 0, 0, 0, 0);
   if (descriptor < 0) return 0;
   int mapped = 0;
   if (SYSTEM_CALL(SYS_fstat, descriptor, status, 0, 0, 0, 0) == 0 &&
-      (size_t)status->st_size > sizeof(ElfW(Ehdr))) {
+      (size_t)status->st_size >= smallest) {
     *file = memory_map((size_t)status->st_size, PROT_READ, MAP_PRIVATE, (int)descriptor);
     mapped = !failed(*file);
   }
   SYSTEM_CALL(SYS_close, descriptor, 0, 0, 0, 0, 0);
   return mapped;
+}
+
+/* Whether nothing of an object's code may change, by the list in the record's folder. */
+static int is_left_alone(const char *path) {
+  char name[TRIMTAB_PATH_BYTES + 32], *limit = name + sizeof name;
+  struct stat status;
+  const uint8_t *list;
+  append_text(append_text(name, limit, record_directory), limit, "/" TRIMTAB_LEFT_ALONE);
+  if (!map_file(name, 1, &status, &list)) return 0;
+  const char *entry = (const char *)list, *end = entry + status.st_size;
+  int found = 0;
+  while (entry < end && !found) {
+    found = text_equal(entry, path);
+    while (entry < end && *entry) entry++;
+    entry++;
+  }
+  SYSTEM_CALL(SYS_munmap, list, status.st_size, 0, 0, 0, 0);
+  return found;
 }
 
 static int code_segment_of(const ElfW(Phdr) *headers, unsigned count, struct code_segment *code) {
@@ -225,7 +243,9 @@ __attribute__((visibility("default"))) unsigned int la_objopen(struct link_map *
   enum object_status why = OBJECT_WATCHED;
   if (is_c_library(map, name)) why = OBJECT_C_LIBRARY;
   else if (has_text_relocations(map)) why = OBJECT_TEXT_RELOCATIONS;
-  if (!map_file(name, &status, &file)) why = OBJECT_NOT_READABLE;
+  else if (is_left_alone(name)) why = OBJECT_LEFT_ALONE;
+  /* As the kernel mapped it: its program headers are read from there. */
+  if (!map_file(name, sizeof(ElfW(Ehdr)) + 1, &status, &file)) why = OBJECT_NOT_READABLE;
   if (why == OBJECT_WATCHED) {
     struct watched_object *object = add_object();
     why = object ? watch(object, map, file, &status, name) : OBJECT_NOT_READABLE;

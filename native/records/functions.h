@@ -11,6 +11,7 @@
 #define TRIMTAB_PATH_BYTES 3072
 #define TRIMTAB_PROCESS_MAGIC "TRIMTABP"
 #define TRIMTAB_OBJECT_MAGIC "TRIMTABO"
+#define TRIMTAB_LEFT_ALONE "left-alone" /* in the record's folder: paths, each with a zero behind it */
 
 enum process_end { PROCESS_RUNNING = 0, PROCESS_EXITED = 1, PROCESS_REPLACED = 2 };
 
@@ -23,6 +24,7 @@ enum object_status {
   OBJECT_NOT_READABLE = 4,    /* the file could not be mapped a second time */
   OBJECT_NOT_WRITABLE = 5,    /* the system refuses writable code */
   OBJECT_OWN = 6,             /* part of the tracer */
+  OBJECT_LEFT_ALONE = 7,      /* in the record's list TRIMTAB_LEFT_ALONE: it may check itself */
 };
 
 struct process_record {

@@ -93,6 +93,15 @@ KeepPathsOption = Annotated[
         help="Paths that stay as well, such as '/app/**'; once for each pattern.",
     ),
 ]
+KeepLibraryOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keep-library",
+        metavar="PATTERN",
+        help="Libraries that are left as they are and not traced, such as those that check"
+        " themselves; once for each pattern of paths.",
+    ),
+]
 PackageDatabaseOption = Annotated[
     PackageDatabase,
     typer.Option(

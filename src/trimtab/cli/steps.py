@@ -1,5 +1,6 @@
 """What the commands have in common that trace a program and make its slim environment."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from trimtab.config.groups.debloat import Debloat
 from trimtab.config.validate import checked
 from trimtab.debloating.settling import OnTurn
 from trimtab.errors import UserError
+from trimtab.progress import said_by
 from trimtab.records.usage import Usage
 
 COMMAND_LINE = "command_line"
@@ -24,11 +26,16 @@ WorkspaceOption = Annotated[
 
 
 def traced(
-    folder: Path, command: list[str], program: program_options.ProgramOptions, runs: int
+    folder: Path,
+    command: list[str],
+    program: program_options.ProgramOptions,
+    runs: int,
+    keep_libraries: Sequence[str] = (),
 ) -> Usage:
     """Trace a program into the workspace `folder` and tell what was noted; see workspace.trace."""
-    with speaker.step(f"tracing: {runs + 2} runs"):  # two as it is, the others traced
-        usage = workspace.trace(folder, command, program, runs)
+    step = f"tracing: {runs + 2} runs"  # two as it is, the others traced
+    with speaker.step(step), said_by(speaker.notes.print):
+        usage = workspace.trace(folder, command, program, runs, keep_libraries)
     for note in usage.notes:
         speaker.notes.print(Text("note:", "bold"), note, soft_wrap=True)
     for saturation in usage.saturation:

@@ -14,6 +14,7 @@ from trimtab.cli.debloat_options import (
     FilesOption,
     For,
     GpuOption,
+    KeepLibraryOption,
     KeepOption,
     KeepPathsOption,
     KernelsOption,
@@ -69,6 +70,7 @@ from trimtab.config.groups.workload import TargetConfig
 from trimtab.debloating.verification.verify import VerificationError
 from trimtab.errors import UserError, visible
 from trimtab.evaluation.outcome.read import outcome_in
+from trimtab.progress import said_by
 from trimtab.records.verdict import Verdict
 
 app = Verbs(**GIVEN_ALWAYS)
@@ -125,6 +127,7 @@ def debloat(
     files: FilesOption = Files.KEEP,
     keep: KeepOption = None,
     keep_paths: KeepPathsOption = None,
+    keep_library: KeepLibraryOption = None,
     package_database: PackageDatabaseOption = PackageDatabase.KEEP,
     share: ShareOption = Share.AUTO,
     fallback: FallbackOption = Fallback.ORIGINAL,
@@ -148,11 +151,12 @@ def debloat(
     options = debloat_options(
         mode=mode, symbols=symbols, gpu=gpu, kernels=kernels, start_up_only=start_up_only,
         unloaded=unloaded, files=files, keep=keep or [], keep_paths=keep_paths or [],
+        keep_libraries=keep_library or [],
         package_database=package_database, share=share, fallback=fallback, store=store,
         store_address=store_address,
     )  # fmt: skip
     if command:
-        traced(folder, command, program, runs)
+        traced(folder, command, program, runs, keep_library or [])
     elif gpu == Gpu.ARCHITECTURE and (python or target):
         workspace.list_libraries(folder, python, target or TargetConfig())
     else:
@@ -160,7 +164,10 @@ def debloat(
             "give the program after --, as in `trimtab debloat -- python program.py`; or"
             " --gpu architecture and --python or --target"
         )
-    with speaker.bars("making and settling the slim environment") as progress:
+    with (
+        speaker.bars("making and settling the slim environment") as progress,
+        said_by(speaker.notes.print),
+    ):
         task = progress.add_task("building", total=None, unit=LIBRARIES)
         settling = workspace.debloat(
             folder,

@@ -8,6 +8,9 @@ def settling_in_words(settling: Settling) -> str:
     """Return how the environment of a program settled, for the caption of a table."""
     runs, missed = len(settling.runs), len(settling.missed)
     state = "settled" if settling.settled else f"not settled ({settling.why_not})"
+    if settling.left_alone:
+        names = ", ".join(settling.left_alone)
+        state += f", {names} left as in the original, as programs fail otherwise (--keep-library)"
     if not runs:
         return state
     risk = risk_in_words(SlimHistory(settling).risk_of(settling.runs[0].workload))

@@ -30,6 +30,7 @@ from trimtab.config.stages import DebloatStage
 from trimtab.config.validate import checked
 from trimtab.debloating.debloat import Debloating, complete_usages
 from trimtab.debloating.gpu.gpu_code import gpu_scope_of
+from trimtab.debloating.left_alone import left_alone
 from trimtab.debloating.libraries.profiled import untraced_libraries
 from trimtab.debloating.settling import ORIGINAL, OnTurn, settle, why_not_settled
 from trimtab.debloating.slimming import OnProgress, locate_in
@@ -107,14 +108,15 @@ def trace(
     command: list[str],
     options: ProgramOptions = ProgramOptions(),  # noqa: B008  it is frozen
     traced_runs: int = 3,
+    keep_libraries: Sequence[str] = (),
 ) -> Usage:
     """Trace `command` and keep its workload and usage in `folder`.
 
     The program first runs twice with its code as it is: how it ended then is how it has to end,
     and where `options` do not say how its output is compared, it is by the strictest way that both
-    runs pass. The usage's notes tell what was found. Raises UserError when the command does not
-    exist, does not end in time or as it should, its interpreter is not known, or `folder` is no
-    workspace, or in the environment.
+    runs pass. Libraries that the patterns `keep_libraries` match are not traced. The usage's notes
+    tell what was found. Raises UserError when the command does not exist, does not end in time or
+    as it should, its interpreter is not known, or `folder` is no workspace, or in the environment.
     """
     target, python = options.target or TargetConfig(), options.python
     if not target.is_root and not find_program(command[0], python):
@@ -127,9 +129,9 @@ def trace(
             " with --target KIND:LOCATION"
         )
     workload = options.workload(command, interpreter)
-    _prepare(folder, workload)
+    named = left_alone(_prepare(folder, workload), keep_libraries)
     original = as_it_runs(workload, folder / "runs", options.comparison is None)
-    usage = original.trace(traced_runs)
+    usage = original.trace(traced_runs, named.values())
     TracedProgram(workload=original.workload).write(folder / "workload.json")
     usage.write(folder / "usage.json")
     return usage

@@ -19,6 +19,7 @@ from trimtab.config.fields import (
     Positive,
     Runs,
     SomeNames,
+    Text,
     satisfying,
 )
 from trimtab.config.groups.cluster import ClusterConfig
@@ -46,11 +47,15 @@ SomeWorkloads = Annotated[list[Workload], satisfying(len, "at least one workload
 
 @dataclass(config=CHECKED)
 class ProfileStage:
-    """What profiling one workload on one machine depends on."""
+    """What profiling one workload on one machine depends on.
+
+    `keep_libraries` are of the debloat YAML: what stays as it is is not traced either.
+    """
 
     workload: Workload
     hardware: Hardware
     profiling: Profiling
+    keep_libraries: list[Text] = dataclasses.field(default_factory=list)
 
 
 @dataclass(config=CHECKED)

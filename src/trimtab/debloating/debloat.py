@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +18,7 @@ from trimtab.debloating.fallback import Source
 from trimtab.debloating.files.coming_back import store_removed_files
 from trimtab.debloating.files.unread import other_files
 from trimtab.debloating.gpu.gpu_code import gpu_scope_of
+from trimtab.debloating.left_alone import left_alone
 from trimtab.debloating.libraries.profiled import unloaded_libraries, with_digests
 from trimtab.debloating.misses import learned_files, learned_misses, with_misses
 from trimtab.debloating.outcome import (
@@ -32,12 +33,13 @@ from trimtab.debloating.outcome import (
 from trimtab.debloating.removal import Removal
 from trimtab.debloating.slimming import OnProgress, Slimming
 from trimtab.debloating.targets.registry import target_of
-from trimtab.errors import UserError
+from trimtab.errors import TrimtabError, UserError
 from trimtab.files import remove_tree, whole_file
 from trimtab.native import survive_truncation
 from trimtab.records.built_environment import CompressedEnvironment
 from trimtab.records.manifest import Manifest, OtherFiles, Timings
 from trimtab.records.misses.removed_calls import RemovedCall
+from trimtab.records.misses.settling import Settling
 from trimtab.records.parquet.files import write_table
 from trimtab.records.tables import FILES, LIBRARIES
 from trimtab.records.usage import Usage, UsedFile
@@ -51,6 +53,13 @@ def complete_usages(paths: Sequence[Path]) -> list[Usage]:
             reasons = "; ".join(usage.incomplete_because)
             raise UserError(f"{path}: incomplete, so nothing is removed: {reasons}")
     return usages
+
+
+def _found_earlier(settling: Path) -> set[str]:
+    """Return the libraries that were found to check themselves when this was settled before."""
+    with suppress(OSError, TrimtabError):  # never settled, or by another version
+        return set(Settling.read(settling).left_alone)
+    return set()
 
 
 def debloat_target(
@@ -103,11 +112,15 @@ class Debloating:
         self._gpu = gpu_scope_of(stage.debloat, self._usages, stage.gpus)
         self._libraries, self._spans = destination / "libraries", destination / "spans"
         self._slimming = Slimming(stage.debloat, self._gpu, self._libraries, self._spans)
+        self.slimmed: list[str] = []  # the libraries that lost bytes when they were written last
         self._written = self._written_files = False
         self._other_files: dict[str, OtherFiles] = {}
         self._original_bytes: int | None = None  # compressed, once it was weighed
         self._built = {built}
         self._delivered = True  # as far as this knows of what was built before
+        self.self_checking = _found_earlier(destination / "settling.json")
+        self._left_alone = set(left_alone(self.target, stage.debloat.keep_libraries))
+        self._left_alone |= self.self_checking
         self._unloaded = self._find_unloaded()
 
     def __enter__(self) -> Self:
@@ -135,7 +148,9 @@ class Debloating:
             removed = [
                 library
                 for name, library in by_name.items()
-                if not self._goes(name) and self.target.may_remove_unloaded(name)
+                if not self._goes(name)
+                and name not in self._left_alone
+                and self.target.may_remove_unloaded(name)
             ]
             usage = Usage(
                 workload="unloaded", command=[], complete=True, libraries=with_digests(removed)
@@ -150,6 +165,11 @@ class Debloating:
 
     def _goes(self, name: str) -> bool:
         return self._removal is not None and self._removal.goes(name)
+
+    def leave_alone(self, names: Iterable[str]) -> None:
+        """Have libraries, by their paths in the target, stay as they are: they check themselves."""
+        self.self_checking.update(names)
+        self._left_alone |= self.self_checking
 
     def keep(self, misses: Sequence[RemovedCall]) -> None:
         """Have `misses` kept when the libraries are written next."""
@@ -186,7 +206,11 @@ class Debloating:
         stage, options = self.stage, self.stage.debloat
         usages = with_misses(self._usages, self.target.root, self._misses)
         libraries = [
-            replace(library, loaded=library.name not in self._unloaded)
+            replace(
+                library,
+                loaded=library.name not in self._unloaded,
+                left_alone=library.left_alone or library.name in self._left_alone,
+            )
             for library in self.target.libraries(usages)
         ]
         if self._removal is None and not any(library.loaded for library in libraries):
@@ -199,6 +223,7 @@ class Debloating:
         if not self._written_files:
             self._write_files({library.name for library in libraries})
         slim = self._slimming.rewrite(libraries, on_progress)
+        self.slimmed = sorted(one.profiled.name for one in slim if one.located.spans.removed_bytes)
         rows = rows_of(slim, stage.target, stage.hardware)
         table = pd.DataFrame(rows, columns=LIBRARIES.names)
         write_table(self.destination / "libraries.parquet", LIBRARIES, table)

@@ -5,6 +5,7 @@ an object, the number of CPUs. In a slim environment whose fallback puts back wh
 that takes another way than the traced ones goes on, and tells what it missed.
 """
 
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import Debloating
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.risk import SlimHistory
-from trimtab.debloating.slim_runs import SlimRuns
+from trimtab.debloating.slim_runs import OtherEndError, SlimRuns
 from trimtab.files import remove_tree
+from trimtab.profiling.self_checking import find_self_checking
 from trimtab.progress import runs_to_do
 from trimtab.records.misses.settling import Settling
 
@@ -63,8 +65,23 @@ def settle(
     needed, last_build = stage.settle.clean_runs, history.builds + stage.settle.rebuilds
     clean = turns = 0
     kept = known = (len(history.pieces), 0)  # pieces and files: in the last build, in all
+    left: list[str] = []
+
+    def build() -> None:
+        debloating.write()
+        debloating.build(environment, ORIGINAL)
+        history.builds += 1
+
     while not why_not and clean < needed:
-        asked = slim.turn(stage.workloads)
+        try:
+            asked = slim.turn(stage.workloads)
+        except OtherEndError:
+            if left or not (left := _self_checking(debloating, environment, slim)):
+                raise
+            debloating.leave_alone(left)
+            build()
+            clean = 0
+            continue
         before, known = known, (len(history.pieces), len(slim.missed_files))
         is_clean = known == before and all(number >= kept[0] for number in asked)
         clean, turns = clean + 1 if is_clean else 0, turns + 1
@@ -75,9 +92,8 @@ def settle(
             debloating.keep(history.pieces[kept[0] :])
             if known[1] != kept[1]:
                 debloating.keep_files(slim.missed_files)
-            debloating.write()
-            debloating.build(environment, ORIGINAL)
-            history.builds, kept = history.builds + 1, known
+            build()
+            kept = known
             if history.builds == last_build and not why_not:
                 why_not = f"something was missed in each of {stage.settle.rebuilds} builds"
     missed_files = slim.missed_files.union(earlier.missed_files if earlier else ())
@@ -92,9 +108,33 @@ def settle(
         runs=history.runs,
         missed=history.pieces,
         missed_files=sorted(missed_files),
+        left_alone=sorted(debloating.self_checking),
     )
     settling.write(debloating.destination / "settling.json")
     return settling
+
+
+def _self_checking(debloating: Debloating, environment: Path, slim: SlimRuns) -> list[str]:
+    """Return the libraries without whose slimming the workloads end well, or none.
+
+    The environment has originals in the place of some libraries then.
+    """
+
+    def ends_well(alone: Sequence[str]) -> bool:
+        for name in debloating.slimmed:
+            libraries = debloating.destination / "libraries"
+            folder = debloating.target.root if name in alone else libraries
+            _put(folder / name, environment / name)
+        return slim.ends_well(debloating.stage.workloads)
+
+    return find_self_checking(debloating.slimmed, ends_well)
+
+
+def _put(source: Path, place: Path) -> None:
+    """Have a copy of `source` at `place`, which may be one file with others."""
+    beside = place.with_name(f".{place.name}.trimtab")
+    shutil.copy2(source, beside)
+    beside.replace(place)
 
 
 def why_not_settled(stage: DebloatStage) -> str:

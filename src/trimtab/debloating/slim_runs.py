@@ -36,6 +36,10 @@ def restoring(program: Program, record: Path, behaviour: Behaviour = Behaviour.R
     return replace(program, environment=environment)
 
 
+class OtherEndError(TrimtabError):
+    """A slim run ended in another way than the original's, and in time."""
+
+
 class SlimRuns:
     """Runs of workloads in the slim environment of a target, each turn under another condition.
 
@@ -69,6 +73,15 @@ class SlimRuns:
             asked |= self.history.add(workload.name, name, calls)
         return asked
 
+    def ends_well(self, workloads: Sequence[Workload]) -> bool:
+        """Return whether each of `workloads` ends as in the original, on the machine as it is."""
+        try:
+            for workload in workloads:
+                self._run(workload, 0)
+        except TrimtabError:
+            return False
+        return True
+
     def _run(self, workload: Workload, number: int) -> list[RemovedCall]:
         folder, caches = self.folder / workload.name, self.folder / "caches"
         record = folder / "records/removed_calls.jsonl"
@@ -79,7 +92,8 @@ class SlimRuns:
             original = self.target.program(workload, folder / "original")
             same = self._measured(under(original, number, caches), "original", folder)
             if (run.exit_code, run.timed_out) != (same.exit_code, same.timed_out):
-                raise TrimtabError(
+                kind = TrimtabError if run.timed_out else OtherEndError
+                raise kind(
                     f"in {self.slim}, with removed code put back ({varied(number).name}):"
                     f" {run.failure or f'exit code {run.exit_code}, not {same.exit_code}'}"
                 )

@@ -102,6 +102,7 @@ class Slimming:
         return slim is not None and all(
             np.array_equal(now, then)
             for now, then in (
+                (library.left_alone, slim.profiled.left_alone),
                 (library.used, slim.profiled.used),
                 (library.used_data, slim.profiled.used_data),
             )

@@ -1,5 +1,6 @@
 """How a program behaves where nothing was changed: how it ends, and what of it can be compared."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,11 +32,14 @@ class Original:
     followed: MeasuredRun
     remarks: list[str]
 
-    def trace(self, traced_runs: int) -> Usage:
-        """Trace its functions too, and return all that it used; the remarks are among the notes."""
+    def trace(self, traced_runs: int, left_alone: Iterable[str] = ()) -> Usage:
+        """Trace its functions too, and return all that it used; the remarks are among the notes.
+
+        No function of the objects `left_alone`, by their real paths, is traced.
+        """
         usage, _ = trace_program(
             self.workload, self.program, NO_POWER_MODEL, self.folder, traced_runs,
-            self.plain, self.followed,
+            self.plain, self.followed, left_alone,
         )  # fmt: skip
         return usage.model_copy(update={"notes": [*self.remarks, *usage.notes]})
 

@@ -1,6 +1,6 @@
 """The stage `profile`: what a workload uses, in traced runs, and what it costs, in plain ones."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -10,20 +10,23 @@ from trimtab.config.groups.workload import Workload
 from trimtab.config.root import Profiling
 from trimtab.errors import UserError
 from trimtab.files import remove_tree
+from trimtab.places import NATIVE
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
 from trimtab.profiling.runs.comparable import check_steady
 from trimtab.profiling.runs.from_workload import program_of
 from trimtab.profiling.runs.measured import MeasuredRun, check_run, epochs_table, runs_table
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
+from trimtab.profiling.self_checking import find_self_checking
 from trimtab.profiling.traced_runs import (
+    OtherEndError,
     TracedRun,
     differing_outputs,
     read_functions,
     trace_runs,
 )
 from trimtab.profiling.tracing.c_library import untraced_functions, why_functions_stay_unknown
-from trimtab.profiling.tracing.files import read_file_trace, tracing_command
+from trimtab.profiling.tracing.files import FileTrace, read_file_trace, tracing_command
 from trimtab.profiling.tracing.kernels import KernelTrace, read_kernel_trace
 from trimtab.profiling.used import usage_of
 from trimtab.records.parquet.files import write_table
@@ -34,7 +37,11 @@ _FILES = "files.jsonl"
 
 
 def profile_workload(
-    workload: Workload, hardware: Hardware, profiling: Profiling, destination: Path
+    workload: Workload,
+    hardware: Hardware,
+    profiling: Profiling,
+    destination: Path,
+    left_alone: Iterable[str] = (),
 ) -> None:
     """Run `workload` plain and traced; write usage.json, runs.parquet and epochs.parquet.
 
@@ -50,25 +57,30 @@ def profile_workload(
         program = program.ending_as(runs[0].exit_code)
         check_steady(program, runs[0], runs[-1])
     usage, traced = trace_program(
-        workload, program, model, folder, profiling.traced_runs, plain=runs[0]
-    )
+        workload, program, model, folder, profiling.traced_runs, plain=runs[0],
+        left_alone=left_alone,
+    )  # fmt: skip
     runs += traced
     write_table(destination / "runs.parquet", RUNS, runs_table(workload.name, runs))
     write_table(destination / "epochs.parquet", EPOCHS, epochs_table(workload.name, runs))
     usage.write(destination / "usage.json")
 
 
-def trace_workload(workload: Workload, folder: Path, traced_runs: int = 3) -> Usage:
+def trace_workload(
+    workload: Workload, folder: Path, traced_runs: int = 3, left_alone: Iterable[str] = ()
+) -> Usage:
     """Run `workload` with its code traced and once with its files, and return what it used.
 
     `traced_runs` runs are traced for functions and, with a GPU, kernels; all that any of them used
-    counts.
+    counts. No function of the objects `left_alone` is traced.
 
     Logs and records stay in `folder`. Raises UserError when a run fails.
     """
     remove_tree(folder)
     program = program_of(workload, folder / "output")
-    return trace_program(workload, program, NO_POWER_MODEL, folder, traced_runs)[0]
+    return trace_program(
+        workload, program, NO_POWER_MODEL, folder, traced_runs, left_alone=left_alone
+    )[0]
 
 
 def model_of(hardware: Hardware) -> HardwareModel:
@@ -93,6 +105,32 @@ def follow_files(program: Program, hardware: HardwareModel, folder: Path) -> Mea
     followed = with_files_followed(program, folder / _FILES)
     with _telling_what_was_not_followed(folder):
         return _run(followed, "traced_files", 0, hardware, folder)
+
+
+def _self_checking(
+    workload: Workload,
+    program: Program,
+    hardware: HardwareModel,
+    folder: Path,
+    files: FileTrace,
+    left_alone: Collection[str],
+) -> list[str]:
+    """Return the libraries without whose functions the program can be traced, or none."""
+    mapped = {use.real_path for use in files.files if "map_execute" in use.uses}
+    candidates = sorted(
+        path
+        for path in mapped
+        if path and path not in left_alone and not Path(path).is_relative_to(NATIVE)
+    )
+
+    def ends_well(alone: Sequence[str]) -> bool:
+        try:
+            trace_runs(workload, program, hardware, folder, 1, {*left_alone, *alone})
+        except UserError:
+            return False
+        return True
+
+    return find_self_checking(candidates, ends_well)
 
 
 @contextmanager
@@ -125,11 +163,13 @@ def trace_program(
     traced_runs: int,
     plain: MeasuredRun | None = None,
     followed: MeasuredRun | None = None,
+    left_alone: Iterable[str] = (),
 ) -> tuple[Usage, list[MeasuredRun]]:
     """Return what `program` used in `traced_runs` traced runs and one that follows its files.
 
     `plain` is a run as it is, and `followed` one of `follow_files` into `folder`, where these were
-    made before. Returns the runs that were made with them. Raises UserError when one fails.
+    made before. No function of the objects `left_alone` is traced. Returns the runs that were
+    made with them. Raises UserError when one fails.
     """
     # First, as it says in a word where a program is none that can be traced.
     files_run = followed or follow_files(program, hardware, folder)
@@ -139,12 +179,21 @@ def trace_program(
     if program.root is not None:
         why_not = why_functions_stay_unknown(files, program.root, program.environment)
     traced: list[TracedRun] = []
+    checking: list[str] = []
     if program.root is not None and why_not:
         functions = untraced_functions(files, program.root, why_not)
         kernels = KernelTrace([], [], False, why_not, [])
     else:
         with _telling_what_was_not_followed(folder):
-            traced = trace_runs(workload, program, hardware, folder, traced_runs)
+            alone = set(left_alone)
+            try:
+                traced = trace_runs(workload, program, hardware, folder, traced_runs, alone)
+            except OtherEndError:
+                checking = _self_checking(workload, program, hardware, folder, files, alone)
+                if not checking:
+                    raise
+                alone.update(checking)
+                traced = trace_runs(workload, program, hardware, folder, traced_runs, alone)
         functions = read_functions(traced, program.root)
         kernels = read_kernel_trace(*(each.kernels for each in traced if each.kernels))
     runs = [each.run for each in traced if each.run and not each.problem]
@@ -155,6 +204,12 @@ def trace_program(
         *differing_outputs(program, traced, plain or files_run, hardware, folder),
     ]
     notes = [*usage.notes, *(each.note for each in traced if each.problem)]
+    notes += [
+        f"{library}: it is left as it is, as --keep-library (keep_libraries) would have it: the"
+        " program failed while its functions were traced, and with this library left alone it did"
+        " not, so that it checks its own code"
+        for library in checking
+    ]
     if why_not:
         notes.append(f"libraries stay as they are, as no function can be traced: {why_not}")
     changes = {"complete": not problems, "incomplete_because": problems, "notes": notes}

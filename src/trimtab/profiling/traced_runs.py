@@ -1,6 +1,6 @@
 """The traced runs of a program, each under another condition."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,6 +27,10 @@ _MOST_TIMES, _MOST_S = 4.0, 120.0
 _CACHES = "caches"
 
 
+class OtherEndError(UserError):
+    """A traced run ended in another way than the program does, and in time."""
+
+
 @dataclass(frozen=True)
 class TracedRun:
     """A traced run under condition `number`, and the folders of its records.
@@ -48,12 +52,18 @@ class TracedRun:
 
 
 def trace_runs(
-    workload: Workload, program: Program, hardware: HardwareModel, folder: Path, count: int
+    workload: Workload,
+    program: Program,
+    hardware: HardwareModel,
+    folder: Path,
+    count: int,
+    left_alone: Iterable[str] = (),
 ) -> list[TracedRun]:
     """Run `program` `count` times with its functions and, with a GPU, its kernels traced.
 
     The first run has the machine as it is, the others varied conditions with caches of their own in
-    `folder`, until `differing_outputs` deletes them. Raises UserError when the first run fails:
+    `folder`, until `differing_outputs` deletes them. Of the objects `left_alone` no function is
+    traced. Raises UserError when the first run fails:
     others may, as not every program can do with one CPU.
     """
     # Kernels are traced under lazy loading, but a program that loads all GPU code at its start runs
@@ -67,7 +77,7 @@ def trace_runs(
         functions = folder / f"functions-{repeat}"
         kernels = functions / "kernels" if repeat == count or not eager else None
         watched = under(limited, number, caches)
-        environment = tracing_environment(watched.environment, functions)
+        environment = tracing_environment(watched.environment, functions, left_alone)
         if kernels and program.root is not None:
             trace_no_kernels(kernels, "programs in a root are not traced for GPU code")
         elif kernels:
@@ -81,7 +91,8 @@ def trace_runs(
             _open_to_all(functions)
         run, problem = _attempt(watched, "traced", number, repeat, hardware, folder)
         if problem and number == 0:
-            raise UserError(problem)
+            ended = run is not None and not run.timed_out
+            raise OtherEndError(problem) if ended else UserError(problem)
         traced.append(TracedRun(number, functions, kernels, run, problem))
         if run and number == 0:
             limit_s = max(_MOST_S, _MOST_TIMES * run.wall_s)

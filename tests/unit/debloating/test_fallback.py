@@ -1,5 +1,6 @@
 """Calls into removed code of a slim library, in Python and other programs, in all behaviours."""
 
+import os
 import re
 import shutil
 import signal
@@ -472,6 +473,35 @@ def test_what_is_fetched_is_kept_and_fetched_again_where_it_was_damaged(
         environment, record, "print(mine.far(7))", TRIMTAB_STORE="http://127.0.0.1:1/", **cache
     )
     assert (kept.returncode, kept.stdout) == (0, "9\n"), kept.stderr
+
+
+@pytest.mark.parametrize("danger", ["of another user", "anybody may write", "a link"])
+def test_a_cache_that_others_may_write_to_is_refused(
+    build: Callable[..., Path],
+    store: Path,
+    served: str,
+    tmp_path: Path,
+    record: Path,
+    danger: str,
+) -> None:
+    environment = build("compact", Source(Fallback.STORE, store, served))
+    cache, target = tmp_path / "cache", tmp_path / "target"
+    target.mkdir()
+    if danger == "a link":
+        cache.symlink_to(target)
+    else:
+        cache.mkdir()
+    if danger == "anybody may write":
+        cache.chmod(0o1777)
+    else:
+        if os.geteuid():
+            pytest.skip("needs a second user")
+        os.chown(target if cache.is_symlink() else cache, 65534, 65534)
+    variables = {"TRIMTAB_STORE_CACHE": str(cache)}
+    done = run(environment, record, "print(mine.far(7))", **variables)
+    assert (done.returncode, done.stdout) == (70, "")
+    assert f"{cache}, where removed code is kept that was fetched, is no folder of" in done.stderr
+    assert not [*cache.iterdir(), *target.iterdir()]
 
 
 def test_programs_without_python(slim: Path, prefix: Path, tmp_path: Path, record: Path) -> None:

@@ -210,6 +210,37 @@ def test_from_a_server(original: Path, tmp_path: Path) -> None:
     assert run(slim, "cat", slim / "old.conf", variables=variables).stdout == "value=1\n"
 
 
+def test_the_cache_of_somebody_else_gets_nothing_that_is_fetched(
+    original: Path, open_folder: Path
+) -> None:
+    """Anybody may make a link in /tmp by the name that the cache of another user has."""
+    if os.geteuid():
+        pytest.skip("needs a second user")
+    user = 54321
+    source = Source(Fallback.STORE, open_folder / "store", "http://127.0.0.1:1/")
+    slim = make_slim(original, open_folder / "slim", source=source)
+    options = {"user": user, "group": user, "extra_groups": [], "status": 70, "cwd": slim}
+    cache, target = Path(f"/tmp/trimtab-cache-{user}"), open_folder / "target"
+    target.mkdir()
+    target.chmod(0o777)
+    cache.symlink_to(target)
+    try:
+        done = run(slim, "cat", "old.conf", **options)  # type: ignore[arg-type]
+    finally:
+        cache.unlink()
+    assert "no folder of this user's own" in done.stderr
+    assert not list(target.iterdir())
+    named = open_folder / "named"
+    named.mkdir()
+    for owner, mode in ((user - 1, 0o755), (user, 0o757)):
+        os.chown(named, owner, owner)
+        named.chmod(mode)
+        variables = {"TRIMTAB_STORE_CACHE": str(named)}
+        done = run(slim, "cat", "old.conf", variables=variables, **options)  # type: ignore[arg-type]
+        assert "no folder of this user's own" in done.stderr
+        assert not list(named.glob("??"))  # folders of objects of the store
+
+
 def test_python_imports_what_was_removed(tmp_path: Path) -> None:
     """Without a variable that preloads anything, and although Python keeps lists of folders."""
     venv, slim = tmp_path / "venv", tmp_path / "slim"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from trimtab.binaries.elf.headers import HEADER, PAGE_BYTES, SECTION_HEADER
 from trimtab.binaries.elf.reader import Elf
-from trimtab.binaries.rewriting.layout import plan_layout
+from trimtab.binaries.rewriting.layout import plan_layout, start_of_trailer
 from trimtab.binaries.rewriting.program_headers import split_segments
 from trimtab.binaries.rewriting.regions import Patch, apply_patches
 from trimtab.binaries.rewriting.section_headers import split_sections, without_symbols
@@ -137,14 +137,16 @@ def _write_compact(source: _Source, file: BinaryIO, minimum_hole_bytes: int) -> 
         table = int(layout.destination[layout.table])
     file.seek(table)
     file.write(b"".join(header.pack() for header in headers))
-    section_table = 0
-    if sections:
-        # What a page shows past the end of the source is zeros, and no headers of ours.
-        last = max(load.end for load in elf.loads)
-        alignment = PAGE_BYTES if last > elf.size_bytes // PAGE_BYTES * PAGE_BYTES else 8
-        section_table = -(-layout.size_bytes // alignment) * alignment
-        file.seek(section_table)
-        file.write(b"".join(section.pack() for section in sections))
+    # What a page shows past the end of the source is zeros, and nothing that we append.
+    last = max(load.end for load in elf.loads)
+    alignment = PAGE_BYTES if last > elf.size_bytes // PAGE_BYTES * PAGE_BYTES else 8
+    behind = -(-layout.size_bytes // alignment) * alignment
+    section_table = behind if sections else 0
+    file.seek(behind)
+    file.write(b"".join(section.pack() for section in sections))
+    # Who looks for it begins at the file's end.
+    for offset in range(start_of_trailer(elf), elf.size_bytes, _CHUNK_BYTES):
+        file.write(elf.read(offset, _CHUNK_BYTES).data)
     fields = list(HEADER.unpack(elf.data[: HEADER.size].tobytes()))
     fields[5], fields[6], fields[10], fields[12] = table, section_table, len(headers), len(sections)
     file.seek(0)

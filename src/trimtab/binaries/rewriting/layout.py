@@ -5,7 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trimtab.binaries.elf.headers import PAGE_BYTES, PROGRAM_HEADER, PT_LOAD, SECTION_HEADER
+from trimtab.binaries.elf.headers import (
+    HEADER,
+    PAGE_BYTES,
+    PROGRAM_HEADER,
+    PT_LOAD,
+    SECTION_HEADER,
+)
 from trimtab.binaries.elf.reader import Elf
 from trimtab.binaries.rewriting.spans import SpanReason, Spans
 
@@ -181,20 +187,37 @@ def _runs(marks: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64
 
 
 def _unmapped_runs(elf: Elf, spans: Spans, mapped: NDArray[np.bool_]) -> list[tuple[int, int, int]]:
-    """Return what is kept outside mapped pages, but for the section headers (made anew)."""
+    """Return what is kept outside mapped pages, but for what comes behind all of these runs.
+
+    That are the section headers, which are made anew, and then the trailer.
+    """
     table = elf.section_header_offset
     table_end = table + len(elf.sections) * SECTION_HEADER.size
-    kept = spans.kept
+    kept, trailer = spans.kept, start_of_trailer(elf)
     runs: list[tuple[int, int, int]] = []
     for low, pages in zip(*(part.tolist() for part in _runs(~mapped)), strict=True):
         start, end = low * PAGE_BYTES, (low + pages) * PAGE_BYTES
         alignment = _UNMAPPED_ALIGNMENT if low + pages == mapped.size else PAGE_BYTES
         inside = np.flatnonzero(kept & (spans.end > start) & (spans.start < end))
         for index in inside.tolist():
-            a, b = max(start, int(spans.start[index])), min(end, int(spans.end[index]))
+            a, b = max(start, int(spans.start[index])), min(end, trailer, int(spans.end[index]))
             parts = [(a, min(b, table)), (max(a, table_end), b)] if table else [(a, b)]
             runs += [(x, y, alignment) for x, y in parts if y > x]
     return runs
+
+
+def start_of_trailer(elf: Elf) -> int:
+    """Return where the bytes begin that no header knows: what was appended to the file.
+
+    They are found from the file's end, as a ZIP archive is. It is the file's length where nothing
+    but zeros, which pad, is there.
+    """
+    ends = [HEADER.size, elf.program_header_offset + len(elf.segments) * PROGRAM_HEADER.size]
+    ends.append(elf.section_header_offset + len(elf.sections) * SECTION_HEADER.size)
+    ends += [segment.end for segment in elf.segments]
+    ends += [section.end for section in elf.sections]
+    start = min(max(ends), elf.size_bytes)
+    return start if elf.data[start:].any() else elf.size_bytes
 
 
 def new_header_count(elf: Elf, holes: int) -> int:

@@ -16,6 +16,7 @@ from trimtab.cli.debloat_options import (
     FilesOption,
     For,
     GpuOption,
+    KeepLibraryOption,
     KeepOption,
     KeepPathsOption,
     KernelsOption,
@@ -73,6 +74,7 @@ from trimtab.images.folders import image_of_folder, is_root_folder
 from trimtab.images.sif.container import Sif, is_sif
 from trimtab.profiling.images.unpacked import image_at, unpacked_image
 from trimtab.profiling.runs.root import INIT
+from trimtab.progress import said_by
 from trimtab.records.usage import Usage
 
 image = Verbs(
@@ -118,6 +120,7 @@ def slim(
     files: FilesOption = Files.REMOVE,
     keep: KeepOption = None,
     keep_paths: KeepPathsOption = None,
+    keep_library: KeepLibraryOption = None,
     package_database: PackageDatabaseOption = PackageDatabase.KEEP,
     compression: CompressionOption = Compression.GZIP,
     mode: ModeOption = Mode.COMPACT,
@@ -157,6 +160,7 @@ def slim(
     )  # fmt: skip
     options = debloat_options(
         files=files, keep=keep or [], keep_paths=keep_paths or [],
+        keep_libraries=keep_library or [],
         package_database=package_database, compression=compression, mode=mode,
         symbols=symbols, gpu=gpu, kernels=kernels,
         start_up_only=start_up_only, unloaded=unloaded, share=share, fallback=fallback,
@@ -166,10 +170,13 @@ def slim(
         original = unpacked_image(location)
     name = slim_name(original)
     try:
-        traced(folder, command or [], program, runs)
+        traced(folder, command or [], program, runs, keep_library or [])
     except UserError as error:  # where it was unpacked says nothing to its user
         raise UserError(str(error).replace(str(original.root), location)) from None
-    with speaker.bars("making and settling the slim file system") as progress:
+    with (
+        speaker.bars("making and settling the slim file system") as progress,
+        said_by(speaker.notes.print),
+    ):
         task = progress.add_task("building", total=None, unit=LIBRARIES)
         settling = workspace.debloat(
             folder,

@@ -98,6 +98,12 @@ class Debloat:
         "environment, as programs inside see it.",
         factory=list,
     )
+    keep_libraries: list[Text] = about(
+        "Patterns of the paths of libraries, as `keep_paths` has them, that are left as they are, "
+        "byte for byte, and not traced: such as check their own code or file. One that no run "
+        "loaded goes with other files nevertheless.",
+        factory=list,
+    )
     package_database: PackageDatabase = about(
         "What [scanners read of packages](../methods/file-closure.md#package-databases): `keep` it "
         "for packages of which a file stays, or `drop` it, which blinds scanners: they find no "

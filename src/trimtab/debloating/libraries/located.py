@@ -26,6 +26,7 @@ from trimtab.debloating.gpu.gpu_code import (
     locate_gpu_code,
 )
 from trimtab.debloating.libraries.profiled import ProfiledLibrary
+from trimtab.profiling.tracing.function_records import LEFT_ALONE
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ def locate_used(library: ProfiledLibrary, options: Debloat, gpu: GpuScope) -> Lo
 def _locate_used(elf: Elf, library: ProfiledLibrary, options: Debloat, gpu: GpuScope) -> Located:
     functions = read_functions(elf)
     broken = library.written_wrongly or broken_promise(elf)
+    if library.left_alone:
+        broken = LEFT_ALONE.removeprefix("it is left as it is: ")
     if broken:
         return _whole(elf, functions, broken)
     starts = functions.start.astype(np.int64)

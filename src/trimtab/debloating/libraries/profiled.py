@@ -14,7 +14,7 @@ from trimtab.binaries.errors import ElfError, UnreadableError
 from trimtab.debloating.copies.layout import Layout
 from trimtab.errors import UserError
 from trimtab.files import sha256_of, sha256_of_all
-from trimtab.profiling.tracing.function_records import NO_FUNCTIONS
+from trimtab.profiling.tracing.function_records import LEFT_ALONE, NO_FUNCTIONS
 from trimtab.records.usage import Usage, UsedLibrary
 
 _LIBRARY = re.compile(r"\.so(\.\d+)*$")  # and no debugging information split off
@@ -29,7 +29,7 @@ class ProfiledLibrary:
     is left as it is, and is empty otherwise. `data_goes` is whether constants that nobody reads may
     go: they would come back to every program that loads the library, and a run told who reads them.
     `loaded` is false where no run loaded it. `written_wrongly` says what was wrong with its slim
-    library, in whose place it stays to the byte.
+    library, in whose place it stays to the byte; so it does where it is `left_alone`.
     """
 
     name: str
@@ -43,6 +43,7 @@ class ProfiledLibrary:
     sha256: str | None = None
     written_wrongly: str = ""
     data_goes: bool = True
+    left_alone: bool = False
 
 
 def profiled_libraries(
@@ -106,6 +107,7 @@ def _library(path: Path, name: str, records: list[UsedLibrary]) -> ProfiledLibra
         used=np.unique(np.concatenate(used)),
         why_not=next((r.not_traced_because for r in records if not r.traced), ""),
         used_data=np.unique(np.concatenate(data)),
+        left_alone=any(r.not_traced_because == LEFT_ALONE for r in records),
         data_goes=all(r.traced or r.not_traced_because == NO_FUNCTIONS for r in records),
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from trimtab.debloating.fallback import FALLBACK_LIBRARY
 from trimtab.debloating.verification.mapped import LibraryFiles, and_more, file_of
 from trimtab.profiling.profile import with_files_followed
 from trimtab.profiling.runs.program import Program
@@ -31,6 +32,30 @@ class FollowedRun:
         files = {self.program.outside(path) for path in paths if path}
         return {file_of(file) for file in files if file.is_file()}
 
+    def elsewhere(self, original: Path, slim: Path) -> str | None:
+        """Return in words what it used in place of the environment at `slim`, or None.
+
+        That is told by where the files lie that it executed, read or mapped. The fallback reads of
+        the environment at `original` what `slim` has not, and libraries, which are told apart
+        elsewhere (`problem_beside`).
+        """
+        paths = {use.real_path for use in self.trace.files if use.uses & _CONTENT}
+        files = {self.program.outside(path) for path in paths if path}
+        if all(name.parts[0] == FALLBACK_LIBRARY.parts[0] for name in _names_below(slim, files)):
+            return (
+                "no process of it used the slim environment; does the program name the original"
+                " one, its interpreter or a folder of it?"
+            )
+        wrong = sorted(
+            str(name)
+            for name in _names_below(original, files)
+            if ".so" not in name.name and (slim / name).is_file()
+        )
+        if wrong:
+            more = and_more(len(wrong) - 1, "of its files")
+            return f"it used {wrong[0]} of the original environment{more}"
+        return None
+
     @property
     def bad_ends(self) -> set[str]:
         """The processes that did not end well, in words."""
@@ -41,6 +66,13 @@ class FollowedRun:
         }
 
 
+def _names_below(folder: Path, files: Iterable[Path]) -> set[Path]:
+    """Return the paths in `folder` of those of `files` that lie there, by whatever name of it."""
+    tops = {folder, folder.resolve()}
+    return {file.relative_to(top) for file in files for top in tops if top in file.parents}
+
+
+_CONTENT = {"read", "execute", "map", "map_execute"}
 _words = {"exit": "exit code", "killed": "signal"}
 
 

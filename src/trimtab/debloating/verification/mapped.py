@@ -58,24 +58,34 @@ class LibraryFiles:
         """Return in words why the run with this record did not use the slim libraries, or None.
 
         It was in `root`. Without a fallback in the environment nothing is noted, and nothing can be
-        said; nor where no program has to load it, as those that INIT starts.
+        said. That no process shows is another question (`is_shown_by`).
         """
         if self.fallback is None:
             return None
         mapped = _mapped(record, root)
-        if self.fallback not in mapped and (root is None or not root.is_started_by_init):
-            return (
-                "no process of it used the slim environment; does the program name the original"
-                " one, its interpreter or a folder of it?"
-            )
         wrong = sorted({self.original[file] for file in mapped.keys() & self.original.keys()})
         if wrong:
             return f"it used {wrong[0]} of the original environment{and_more(len(wrong) - 1)}"
         return None
 
+    def is_shown_by(self, record: Path, root: Root | None = None) -> bool:
+        """Return whether the run with this record shows that it used the slim environment.
+
+        Slim libraries load the fallback. A run that loaded no library which lost code does not show
+        it, nor does one without a fallback: where its files lie has to (`FollowedRun.elsewhere`).
+        Programs that INIT starts need not load the fallback, and have no other environment.
+        """
+        if root is not None and root.is_started_by_init:
+            return True
+        return self.fallback is not None and self.fallback in _mapped(record, root)
+
     def slim_libraries_in(self, record: Path, root: Root | None = None) -> set[str]:
         """Return the slim libraries that a run in `root` with this record had mapped."""
-        return {self.slim[file] for file in _mapped(record, root).keys() & self.slim.keys()}
+        return self.slim_among(_mapped(record, root).keys())
+
+    def slim_among(self, files: Iterable[_File]) -> set[str]:
+        """Return the slim libraries among `files`."""
+        return {self.slim[file] for file in files if file in self.slim}
 
 
 def file_of(path: Path) -> _File:

@@ -17,8 +17,9 @@ class Observed:
     """Reads the records of one run of `slim` after the other, and keeps them in `folder`.
 
     `calls` are the removed pieces that each run asked for, and `files` the removed files.
-    `elsewhere` says what the first run that did so used in place of the slim environment. `used`
-    are the slim libraries that any run used.
+    `elsewhere` says what the first run that did so used in place of the slim environment, and
+    `unshown` names the first one that does not show whether it used that. `used` are the slim
+    libraries that any run used.
     """
 
     folder: Path
@@ -27,6 +28,7 @@ class Observed:
     calls: list[list[RemovedCall]] = field(default_factory=list)
     files: list[set[str]] = field(default_factory=list)
     elsewhere: str | None = None
+    unshown: str | None = None
     used: set[str] = field(default_factory=set)
 
     @property
@@ -60,6 +62,8 @@ class Observed:
             problem := self.libraries.problem_of(self._mapped, self.slim.root)
         ):
             self.elsewhere = f"the debloated run {name}: {problem}"
+        if self.unshown is None and not self.libraries.is_shown_by(self._mapped, self.slim.root):
+            self.unshown = f"the debloated run {name}"
         self.used |= self.libraries.slim_libraries_in(self._mapped, self.slim.root)
         for record in (self._missed, self._mapped):
             if record.exists():

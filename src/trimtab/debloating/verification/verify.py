@@ -213,14 +213,20 @@ class _Ran:
             as_in_original(run, debloated, slim, target.root) if run.condition == DEBLOATED else run
             for run in runs
         ]
-        problem = problem_of(workload, original, runs, observed.elsewhere)
+        elsewhere, after = observed.elsewhere, None
+        if observed.unshown and not elsewhere:
+            after = follow(debloated, libraries.below(slim), folder / "debloated.files")
+            if problem := after.elsewhere(target.root, slim):
+                elsewhere = f"{observed.unshown}: {problem}"
+        problem = problem_of(workload, original, runs, elsewhere)
         if problem:
             missed = []
             if verification.removed:
                 missed = verification.missed(follow(debloated, (), folder / "failed.files"))
             return cls(original, runs, observed, None, problem, missed)
         before = follow(original, libraries.below(target.root), folder / "original.files")
-        after = follow(debloated, libraries.below(slim), folder / "debloated.files")
+        after = after or follow(debloated, libraries.below(slim), folder / "debloated.files")
+        observed.used |= libraries.slim_among(after.mapped)
         observed.note_record("followed")
         problem = observed.elsewhere or problem_beside(before, after, libraries)
         resident = ResidentBytes(before.resident_bytes, after.resident_bytes)

@@ -56,6 +56,7 @@ _OBJECT = np.dtype(
 )
 _ENDS = {0: "killed", 1: "exit", 2: "exec"}
 NO_FUNCTIONS = "no table of functions (.eh_frame_hdr), or none in one executable segment"
+LEFT_ALONE = "it is left as it is: it checks itself, or keep_libraries names it"
 _NOT_WATCHED = {
     0: "",
     1: "the C library runs while every signal is blocked",
@@ -64,6 +65,7 @@ _NOT_WATCHED = {
     4: "its file could not be read a second time",
     5: "the system refused writable code or space for its record",
     6: "part of the tracer",
+    7: LEFT_ALONE,
 }
 
 

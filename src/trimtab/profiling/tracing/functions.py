@@ -7,9 +7,10 @@ function costs once and the program then runs at its own speed. `libtrimtab-guar
 and keeps the program from masking or taking over SIGTRAP, and from losing the tracer at an exec.
 """
 
+import os
 import shutil
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
@@ -29,6 +30,7 @@ from trimtab.profiling.tracing.function_records import (
 )
 from trimtab.untrusted import new_folder
 
+_LEFT_ALONE = "left-alone"  # TRIMTAB_LEFT_ALONE of native/records/functions.h
 # With an audit library glibc (since 2.32) lays out thread-local storage before it knows which
 # libraries a program has; those that need a fixed place, as jemalloc with 2.6 KB, get it of this.
 _STATIC_TLS = "glibc.rtld.optional_static_tls=4096"
@@ -67,12 +69,17 @@ class FunctionTrace:
     used_in_each: list[set[tuple[str, int]]]
 
 
-def tracing_environment(environment: Mapping[str, str], record: Path) -> dict[str, str]:
+def tracing_environment(
+    environment: Mapping[str, str], record: Path, left_alone: Iterable[str] = ()
+) -> dict[str, str]:
     """Return `environment` with the function tracer switched on, recording into `record`.
 
-    `record` is emptied: the files of an earlier run would count for this one.
+    `record` is emptied: the files of an earlier run would count for this one. Objects whose real
+    paths, as programs see them, are among `left_alone` are not watched: nothing in them changes.
     """
     new_folder(record)
+    if paths := sorted(left_alone):
+        (record / _LEFT_ALONE).write_bytes(b"".join(os.fsencode(path) + b"\0" for path in paths))
     tunables = environment.get("GLIBC_TUNABLES")
     return {
         **with_preload(environment, native_path("libtrimtab-guard.so")),

@@ -57,6 +57,7 @@ class Settling(Document):
 
     `runs` are in the order they were made; `missed` are the pieces that their `misses` number, all
     of which the environment has now, and `missed_files` the removed files that they asked for.
+    The libraries `left_alone` are as in the original: without that the program failed.
     Where it has not `settled`, `why_not` says so in words.
     """
 
@@ -72,6 +73,7 @@ class Settling(Document):
     runs: list[SlimRun] = Field(default_factory=list)
     missed: list[RemovedCall] = Field(default_factory=list)
     missed_files: list[PathInside] = Field(default_factory=list)
+    left_alone: list[PathInside] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> Self:

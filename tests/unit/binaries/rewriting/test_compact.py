@@ -126,6 +126,28 @@ def test_keeping_every_function_keeps_the_library_whole(
     assert (run.stdout, run.returncode) == (EXPECTED, 0), run.stderr
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("layout", [*LAYOUTS, "no_sections"])
+def test_what_was_appended_stays_at_the_end(
+    c_library: Compiled, tmp_path: Path, layout: str, mode: Mode
+) -> None:
+    """Programs look from the end of the file for what was put there, as for a ZIP archive."""
+    path, slim = tmp_path / "library.so", tmp_path / "slim.so"
+    content = c_library("default" if layout == "no_sections" else layout).read_bytes()
+    if layout == "no_sections":
+        end = max(segment.end for segment in read_elf(c_library("default")).segments)
+        content = content[:40] + bytes(8) + content[48:58] + b"\x40" + bytes(5) + content[64:end]
+    trailer = b"PAYLOAD:" + b"0123456789" * 1000 + bytes(5000) + b":END" + bytes(3)
+    path.write_bytes(content + trailer)
+    used = everything if layout in ("stripped", "no_sections") else some
+    result = slimmed(path, slim, mode, used)
+    assert slim.read_bytes().endswith(trailer)
+    assert result.holes == 0 or slim.read_bytes().count(b"PAYLOAD:") == 1
+    subprocess.run(["readelf", "-aW", slim], check=True, capture_output=True)
+    run = in_process(slim, CALL_KEPT)
+    assert (run.stdout, run.returncode) == (EXPECTED, 0), run.stderr
+
+
 def test_calls_into_removed_code_fault(c_library: Compiled, tmp_path: Path) -> None:
     for mode, expected in (("compact", {signal.SIGSEGV}), ("zero", {signal.SIGTRAP})):
         slimmed(c_library("default"), tmp_path / "slim.so", mode, some)

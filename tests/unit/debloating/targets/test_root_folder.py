@@ -14,6 +14,7 @@ from trimtab.config.root import Settle
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import Debloating
 from trimtab.debloating.fallback import FILE_FALLBACK_LIBRARY
+from trimtab.debloating.left_alone import left_alone
 from trimtab.debloating.libraries.profiled import untraced_libraries
 from trimtab.debloating.misses import learn
 from trimtab.debloating.removal import removed_paths
@@ -28,6 +29,7 @@ from trimtab.profiling.profile import trace_workload, with_files_followed
 from trimtab.profiling.runs.from_workload import program_of
 from trimtab.profiling.runs.run import measure_run
 from trimtab.profiling.tracing.files import read_file_trace
+from trimtab.profiling.tracing.function_records import LEFT_ALONE
 from trimtab.records.manifest import Environment, Manifest, Timings
 from trimtab.records.misses.removed_calls import read_removed_calls
 from trimtab.records.misses.removed_files import MissedFile
@@ -178,6 +180,28 @@ def test_libraries_inside_lose_code_that_comes_back(tmp_path: Path) -> None:
     assert [call.name for call in read_removed_calls(record)] == ["more"]
 
 
+def test_a_root_whose_libraries_all_stay_whole_is_verified(tmp_path: Path) -> None:
+    """A program of the C library alone loads nothing that lost code, and no fallback with it."""
+    root_of_programs(tmp_path / "root", ["cat", "sort"])
+    workload = replace(workload_in(tmp_path / "root", "/bin/cat", "/etc/passwd"), workdir="/")
+    try:
+        usage = trace_workload(workload, tmp_path / "trace")
+    except UserError as error:
+        pytest.skip(f"no root can be entered here: {error}")
+    usage.write(tmp_path / "usage.json")
+    options = Debloat(name="x", files=Files.REMOVE)
+    stage = DebloatStage("program", "here", [], [workload], options)
+    with Debloating(stage, [tmp_path / "usage.json"], tmp_path) as debloating:
+        debloating.write()
+        debloating.build(tmp_path / "env")
+    verify_environment(
+        "program", [workload], NO_POWER_MODEL, tmp_path / "env", tmp_path / "manifest.json", 1,
+        tmp_path / "verified",
+    )  # fmt: skip
+    [verdict] = Verdict.read(tmp_path / "verified/verify.json").workloads
+    assert verdict.equal and verdict.libraries == 1  # the C library, not a byte of which went
+
+
 def test_libraries_of_privileged_programs_stay_whole(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root_of_programs(root, ["cat", "env"])
@@ -275,3 +299,29 @@ def test_files_that_were_learned_stay(folder: Path, tmp_path: Path) -> None:
     gone = removed_paths(tmp_path)
     assert gone.isdisjoint(names) and "opt/unused/data" in gone
     assert not any("libcrypto" in name for name in gone)  # of sort alone
+
+
+def test_named_libraries_of_a_root_stay_as_they_are(tmp_path: Path) -> None:
+    """The system's too, by paths as programs inside see them."""
+    root = tmp_path / "root"
+    root_of_programs(root, ["ls", "cat"])
+    [library] = root.rglob("libselinux.so.1")
+    named = f"/{library.resolve().relative_to(root.resolve())}"
+    workload = replace(workload_in(root, "/bin/ls", "/etc"), workdir="/")
+    target = target_of("program", [workload])
+    alone = left_alone(target, ["**/libselinux.so*"])
+    assert alone == {named.removeprefix("/"): named}
+    try:
+        usage = trace_workload(workload, tmp_path / "trace", 1, alone.values())
+    except UserError as error:
+        pytest.skip(f"no root can be entered here: {error}")
+    [traced] = [each for each in usage.libraries if "libselinux" in each.path]
+    assert traced.not_traced_because == LEFT_ALONE
+    usage.write(tmp_path / "usage.json")
+    for options in ({}, {"keep_libraries": ["**/libselinux.so*"]}):
+        stage = DebloatStage("program", "here", [], [workload], Debloat(name="x", **options))
+        with Debloating(stage, [tmp_path / "usage.json"], tmp_path) as debloating:
+            debloating.write()
+            debloating.build(tmp_path / "env")
+        slim = Path(f"{tmp_path}/env{named}")
+        assert slim.read_bytes() == library.read_bytes()

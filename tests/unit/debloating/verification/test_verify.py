@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.config.groups.debloat import Debloat, Fallback
+from trimtab.config.groups.debloat import Debloat, Fallback, Files
 from trimtab.config.groups.output import Output
 from trimtab.config.groups.workload import Marks, Workload
 from trimtab.config.stages import DebloatStage
-from trimtab.debloating.debloat import debloat_target
+from trimtab.debloating.debloat import Debloating, debloat_target
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.targets.registry import target_of
 from trimtab.debloating.verification.verify import VerificationError, verify_environment
@@ -180,6 +180,68 @@ def test_what_is_other_than_in_the_original_is_told(
     with pytest.raises(VerificationError, match=said):
         verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 1, tmp_path)
     assert not Verdict.read(tmp_path / "failure/verify.json").passed
+
+
+def in_pure_python(venv: Path, folder: Path, slim_reads: str = "sys.prefix") -> Workload:
+    """A workload that loads none of the environment's libraries."""
+    mine = workload(venv, folder)
+    (venv / "lib/said.py").write_text("words = 'said'")
+    program = folder / "pure.py"
+    program.write_text(
+        f"import sys\nprefix = sys.prefix if sys.prefix == {str(venv)!r} else {slim_reads}\n"
+        "sys.path.insert(0, prefix + '/lib')\nimport said\n"
+        "open(sys.argv[2], 'w').write(said.words)\n"
+    )
+    mine.command[1] = str(program)
+    mine.marks = Marks()
+    return mine
+
+
+def without_libraries(mine: Workload, folder: Path) -> Path:
+    """Trace, debloat and build the environment of a program that loads none of its libraries."""
+    trace_workload(mine, folder / "trace").write(folder / "usage.json")
+    options = Debloat(name="x", files=Files.REMOVE)
+    stage = DebloatStage("mine", "test_machine", [], [mine], options)
+    with Debloating(stage, [folder / "usage.json"], folder) as debloating:
+        debloating.write()
+        debloating.build(folder / "env")
+    return folder / "env"
+
+
+def test_a_program_that_loads_no_library_is_verified(venv: Path, tmp_path: Path) -> None:
+    """Which environment it used is told by where its files lie: no library tells it."""
+    mine = in_pure_python(venv, tmp_path)
+    environment = without_libraries(mine, tmp_path)
+    verify_environment(
+        "mine", [mine], NO_POWER_MODEL, environment, tmp_path / MANIFEST, 2, tmp_path
+    )
+    verdict = Verdict.read(tmp_path / "verify.json")
+    assert verdict.passed and verdict.workloads[0].equal_runs == 2
+
+
+@pytest.mark.parametrize(
+    ("program", "slim_reads", "expected"),
+    [
+        ("{original}/bin/python", "sys.prefix", "no process of it used the slim environment"),
+        ("/usr/bin/env true", "sys.prefix", "no process of it used the slim environment"),
+        ("", "{original!r}", "it used lib/said.py of the original environment"),
+    ],
+)
+def test_a_program_that_loads_no_library_and_names_the_original_is_not_verified(
+    venv: Path, tmp_path: Path, program: str, slim_reads: str, expected: str
+) -> None:
+    mine = in_pure_python(venv, tmp_path, slim_reads.format(original=str(venv)))
+    environment = without_libraries(mine, tmp_path)
+    if program:
+        script = tmp_path / "run.sh"
+        program = program.format(original=venv)
+        script.write_text(f'#!/bin/sh\n{program} "$@"\nprintf said > $3\n')
+        script.chmod(0o755)
+        mine.command[0] = str(script)
+    with pytest.raises(VerificationError, match=expected):
+        verify_environment(
+            "mine", [mine], NO_POWER_MODEL, environment, tmp_path / MANIFEST, 1, tmp_path
+        )
 
 
 def test_a_program_that_names_the_original_is_not_verified(venv: Path, tmp_path: Path) -> None:

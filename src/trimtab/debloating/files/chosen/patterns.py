@@ -34,16 +34,17 @@ def _translated(token: str) -> str:
     return re.escape(token)
 
 
-def paths_matching(tree: Tree, pattern: str) -> set[str]:
+def paths_matching(tree: Tree, pattern: str, key: str = "keep_paths") -> set[str]:
     """Return the paths of `tree`, as programs see them, that `pattern` matches.
 
     One that is not absolute begins at the top. Of a folder that it matches all that is below
-    belongs to it. Raises UserError for a pattern that is none, or that nothing matches.
+    belongs to it. Raises UserError, which names the `key`, for a pattern that is none, or that
+    nothing matches.
     """
     try:
         matches = compiled(pattern.rstrip("/")).fullmatch
     except re.error as error:
-        raise UserError(f"keep_paths: {pattern!r} given, expected a pattern ({error})") from None
+        raise UserError(f"{key}: {pattern!r} given, expected a pattern ({error})") from None
     found = set()
     for path, node in tree.nodes.items():
         spellings = [path[1:], *((top + path).rstrip("/") for top in tree.tops)]
@@ -53,7 +54,7 @@ def paths_matching(tree: Tree, pattern: str) -> set[str]:
                 found.update(tree.below(path))
     if not found:
         raise UserError(
-            f"keep_paths: {pattern!r} given, expected a path or pattern of the environment, such as"
+            f"{key}: {pattern!r} given, expected a path or pattern of the environment, such as"
             f" '{tree.seen('/srv')}/**'; it has nothing of this name"
         )
     return {tree.seen(path) for path in found}

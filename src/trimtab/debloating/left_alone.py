@@ -1,0 +1,33 @@
+"""The libraries that are left as they are, byte for byte, as somebody names them."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from trimtab.debloating.files.chosen.patterns import paths_matching
+from trimtab.debloating.files.tree import NodeKind
+from trimtab.debloating.targets.base import Target
+
+
+def left_alone(target: Target, patterns: Iterable[str]) -> dict[str, str]:
+    """Return the files that the patterns `keep_libraries` match, by their paths in the target.
+
+    Each has the real path by which programs know it. Raises UserError for a pattern that is none,
+    or that nothing matches.
+    """
+    given = list(patterns)
+    if not given:
+        return {}
+    tree = target.tree()
+    matching = {path for each in given for path in paths_matching(tree, each, "keep_libraries")}
+    found = {}
+    for seen in matching:
+        path = tree.inside(seen) or seen
+        if (file := tree.file_at(seen)) is not None:
+            found[file.removeprefix("/")] = tree.seen(file)
+        elif tree.nodes[path].kind is NodeKind.LINK and not tree.is_whole:
+            # Some installers link the files of a package into their cache.
+            outside = Path(os.path.realpath(f"{target.root}{path}"))
+            if outside.is_file():
+                found[path.removeprefix("/")] = str(outside)
+    return found
