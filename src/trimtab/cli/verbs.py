@@ -64,7 +64,7 @@ from trimtab.config.groups.debloat import (
     Unloaded,
 )
 from trimtab.config.groups.workload import TargetConfig
-from trimtab.debloating.verification.verify import VerificationError
+from trimtab.debloating.verification.verify import NotJudgedError, VerificationError
 from trimtab.errors import UserError, visible
 from trimtab.evaluation.outcome.read import outcome_in
 from trimtab.records.verdict import Verdict
@@ -225,13 +225,24 @@ def verify(
         ),
     ] = None,
 ) -> None:
-    """Run the debloated program again in both environments and compare what it does."""
+    """Run the debloated program again in both environments and compare what it does.
+
+    Ends with 1 where the program, or a held-out input, does something else in the slim environment,
+    and with 2 where one cannot be judged: it fails in the original, or varies there.
+    """
     commands = [given.words("--held-out", text) for text in held_out or []]
     try:
         with speaker.step(f"{repeats} runs in each environment"):
             path = workspace.verify(folder, repeats, commands)
     except VerificationError:
-        speaker.result(Verdict.read(folder / "failure/verify.json").to_json())
+        verdict = Verdict.read(folder / "failure/verify.json")
+        speaker.result(verdict.to_json())
+        _tell_held_out(verdict)
+        raise
+    except NotJudgedError:
+        verdict = Verdict.read(folder / "verify.json")
+        speaker.result(verdict.to_json())
+        _tell_held_out(verdict)
         raise
     verdict = Verdict.read(path)
     [verified] = verdict.workloads
@@ -245,9 +256,13 @@ def verify(
     if missed := verdict.missed_files:
         said = f"{len(missed):,} removed files were looked for: {missed[0]}"
         speaker.notes.print(said, soft_wrap=True)
+    _tell_held_out(verdict)
+    speaker.path(path)
+    speaker.result(verdict.to_json())
+
+
+def _tell_held_out(verdict: Verdict) -> None:
     if verdict.held_out:
         speaker.notes.print(held_out_table(verdict.held_out))
         for words in missed_in_words(verdict.held_out):
             speaker.notes.print(Text(visible(words)), soft_wrap=True)
-    speaker.path(path)
-    speaker.result(verdict.to_json())

@@ -82,10 +82,6 @@ image = Verbs(
 image.command()(share)
 image.command()(partition)
 image.command()(start)
-EndsWith = Annotated[
-    str | None,
-    typer.Option(help="The exit code, or signal, that COMMAND has to end with; 0 by default."),
-]
 STORE_INSIDE = "/trimtab/store"  # where containers have what was removed, if anywhere
 IMAGE = typer.Argument(
     help="An archive, an OCI folder, a SIF, or the name by which an engine (DOCKER_HOST) has it."
@@ -107,7 +103,7 @@ def slim(
     relative_tolerance: given.RelativeTolerance = 0.0,
     absolute_tolerance: given.AbsoluteTolerance = 0.0,
     compare_command: given.CompareCommand = None,
-    ends_with: EndsWith = None,
+    ends_with: given.EndsWith = None,
     timeout_s: given.TimeoutS = 3600.0,
     drive: given.Drive = None,
     ready: given.Ready = None,
@@ -151,7 +147,7 @@ def slim(
     program = given.ProgramOptions(
         target=target, output=output, compare=compare,
         relative_tolerance=relative_tolerance, absolute_tolerance=absolute_tolerance,
-        compare_command=compare_command, ends_with=ends_with or (None if drive else "0"),
+        compare_command=compare_command, ends_with=ends_with,
         timeout_s=timeout_s, drive=drive, ready=ready, address=address, stop=stop, user=user,
     )  # fmt: skip
     options = debloat_options(

@@ -204,8 +204,8 @@ class Workload:
     output: Output = about("What is compared.", factory=Output)
     ends_with: End | None = about(
         "How a run ends that ends well: its exit code, or the name of the signal that ends it. By "
-        "default as the first run in the original environment does. An input that is held out may "
-        "have an exit code of its own.",
+        "default 0; a server may end by its stop signal too. An input that is held out may have an "
+        "exit code of its own.",
         default=None,
     )
     server: Server = about("How a server is driven and stopped.", factory=Server)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from trimtab.errors import UserError
-from trimtab.profiling.meters.processes import children_of
+from trimtab.profiling.meters.processes import children_of, with_descendants
 from trimtab.profiling.runs.program import Driver, Program, ended
 from trimtab.untrusted import UntrustedFileError, new_file, open_untrusted
 
@@ -32,6 +32,7 @@ class Driving(threading.Thread):
     and error have before `.driver.stdout` and `.driver.stderr`. `has_ended` says whether the
     server has. When the thread is done, `problem` says what did not go well, or is None, and
     `driven_at` when the driver ended, by time.monotonic, or is None where it was not started.
+    `stopped` are the numbers of the server's processes that its stop signal found.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Driving(threading.Thread):
         super().__init__(daemon=True)
         self.problem: str | None = None
         self.driven_at: float | None = None
+        self.stopped: set[int] = set()
         self._program, self._driver, self._pid = program, driver, pid
         self._logs, self._stem, self._has_ended = logs, stem, has_ended
         self._given_up = threading.Event()
@@ -132,6 +134,7 @@ class Driving(threading.Thread):
 
     def _stop(self) -> None:
         targets = children_of(self._pid) if self._program.by_tracer else [self._pid]
+        self.stopped = with_descendants(self._pid)
         for pid in targets:
             with suppress(ProcessLookupError):
                 os.kill(pid, self._driver.stop)

@@ -90,10 +90,13 @@ def measure_run(
         repeat=repeat,
         hardware=hardware.name,
         exit_code=exit_code,
-        expected_exit_code=program.ends_with,
+        good_exit_codes=program.ends_with,
         server_problem=run.driving.problem if run.driving else None,
         timed_out=timed_out,
         left_behind=left_behind,
+        ended_by_us=frozenset(
+            sampler.processes.killed | (run.driving.stopped if run.driving else set())
+        ),
         wall_s=wall_s,
         start_up_s=_no_later(run.marks.first_iteration_s, wall_s),
         peak_rss_bytes=sampler.memory.peak_bytes,
