@@ -246,7 +246,8 @@ def verify(
         raise
     verdict = Verdict.read(path)
     [verified] = verdict.workloads
-    speaker.notes.print("equal output in every run", style="green")
+    end = f", which {verified.ended}" if verified.ended else ""
+    speaker.notes.print(f"equal output in every run{end}", style="green")
     if verified.risk is not None:
         clean = f"{verified.clean_runs} of {verified.slim_runs} runs missed nothing"
         speaker.notes.print(f"{clean}; {risk_in_words(verified.risk)}", soft_wrap=True)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from trimtab.config.groups.workload import Workload
 from trimtab.files import remove_tree
+from trimtab.profiling.ending import check_first_run, end_as_given
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import follow_files, trace_program
 from trimtab.profiling.runs.comparable import check_steady, remark_on, strongest
-from trimtab.profiling.runs.ending import check_first_run, end_as_given
 from trimtab.profiling.runs.from_workload import program_of
 from trimtab.profiling.runs.measured import MeasuredRun
 from trimtab.profiling.runs.program import Program

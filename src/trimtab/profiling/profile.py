@@ -10,9 +10,9 @@ from trimtab.config.groups.workload import Workload
 from trimtab.config.root import Profiling
 from trimtab.errors import UserError
 from trimtab.files import remove_tree
+from trimtab.profiling.ending import check_first_run, check_traced_run
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
 from trimtab.profiling.runs.comparable import check_steady
-from trimtab.profiling.runs.ending import check_first_run, check_traced_run
 from trimtab.profiling.runs.from_workload import program_of
 from trimtab.profiling.runs.measured import MeasuredRun, epochs_table, runs_table
 from trimtab.profiling.runs.program import Program

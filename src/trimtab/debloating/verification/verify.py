@@ -39,7 +39,7 @@ from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.runs.from_workload import absolute
 from trimtab.profiling.runs.interleave import measure_interleaved
 from trimtab.profiling.runs.measured import MeasuredRun, runs_table
-from trimtab.profiling.runs.program import Program
+from trimtab.profiling.runs.program import Program, ended
 from trimtab.records.manifest import Manifest
 from trimtab.records.misses.held_out import HeldOutInput
 from trimtab.records.misses.removed_calls import RemovedCall, united
@@ -263,7 +263,16 @@ def _verified(
         clean_runs=observed.clean_runs if observed.tells else None,
         libraries=len(observed.used) if observed.tells else None,
         risk=history.risk_of(workload.name) if observed.tells else None,
+        ended=_ended(workload, ran.runs),
     )
+
+
+def _ended(workload: Workload, runs: Sequence[MeasuredRun]) -> str:
+    """Return how all runs ended, where they did and that had to be asked for, else ""."""
+    [*codes] = {run.exit_code for run in runs}
+    usual = replace(workload, ends_with=None).good_exit_codes
+    failed = any(run.failure for run in runs) or len(codes) != 1 or codes[0] in usual
+    return "" if failed else f"{ended(codes[0])}, as asked"
 
 
 def _examine(

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from trimtab.errors import UserError
+from trimtab.evaluation.inputs.ends import judged
 from trimtab.evaluation.outcome.document import Outcome
 from trimtab.evaluation.outcome.weight import weigh
 from trimtab.records.built_environment import BuiltEnvironment, CompressedEnvironment
@@ -39,7 +40,7 @@ def outcome_in(folder: Path) -> Outcome:
                 read_table(folder / "libraries.parquet", LIBRARIES),
                 BuiltEnvironment.read(folder / "environment.json"),
                 _if_there(CompressedEnvironment, folder / "compressed.json"),
-                failure or verdict,
+                judged(folder, failure or verdict),
             )
         ]
     )

@@ -149,7 +149,7 @@ def _program(place: _Place, drivers: _Place, run_folder: Path, user: User | None
         timeout_s=workload.timeout_s,
         output=replace(workload.output, path=placed(workload.output.path)),
         marks=replace(workload.marks, file=placed(workload.marks.file)),
-        ends_with=good_exit_codes(workload),
+        ends_with=workload.good_exit_codes,
         own_variables=frozenset(workload.env),
         driver=driver,
         user=user,
@@ -213,17 +213,6 @@ def _with_parameters(workload: Workload, words: list[str]) -> list[str]:
 
 def _word(parameter: Any) -> str:
     return str(parameter).lower() if isinstance(parameter, bool) else str(parameter)
-
-
-def good_exit_codes(workload: Workload) -> frozenset[int]:
-    """Return the exit codes, or minus the signals, that a run of `workload` may end with.
-
-    That is what it says, or 0, and of a server its stop signal too.
-    """
-    end = workload.ends_with
-    if end is not None:
-        return frozenset({int(end) if end.isdecimal() else -_signal(end)})
-    return frozenset({0, -_signal(workload.server.stop)} if workload.server.drive else {0})
 
 
 def _signal(name: str) -> int:
