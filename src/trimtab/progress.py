@@ -48,6 +48,25 @@ def run_done() -> None:
         _telling[-1]()
 
 
+@contextmanager
+def telling(listener: Callable[[str], None]) -> Iterator[None]:
+    """Have `listener` called in the block with what a person should know while a step goes on."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+def tell(words: str) -> None:
+    """Tell a person in one line: by who listens, or where the workflow shows how far a job is."""
+    if _listeners:
+        _listeners[-1](words)
+    elif (channel := _channel()) is not None:
+        with suppress(OSError):  # nobody reads it any more
+            os.write(channel, f"{words}\n".encode())
+
+
 def _so_far(done: int, total: int | None, taken_s: float) -> str:
     if total is None or done > total:
         return f"{done} runs done in {_about(taken_s)}"
@@ -71,4 +90,5 @@ def _channel() -> int | None:
 
 
 _channels: list[int] = []
+_listeners: list[Callable[[str], None]] = []
 _telling: list[Callable[[], None]] = []

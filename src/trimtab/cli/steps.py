@@ -13,7 +13,8 @@ from trimtab.config.fields import MistakeError
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.validate import checked
 from trimtab.debloating.settling import OnTurn
-from trimtab.errors import UserError
+from trimtab.errors import UserError, visible
+from trimtab.progress import telling
 from trimtab.records.usage import Usage
 
 COMMAND_LINE = "command_line"
@@ -27,13 +28,18 @@ def traced(
     folder: Path, command: list[str], program: program_options.ProgramOptions, runs: int
 ) -> Usage:
     """Trace a program into the workspace `folder` and tell what was noted; see workspace.trace."""
-    with speaker.step(f"{runs + 2} runs of the program: two as it is, the others traced"):
+    words = f"{runs + 2} runs of the program: two as it is, the others traced"
+    with speaker.step(words), telling(_note):
         usage = workspace.trace(folder, command, program, runs)
     for note in usage.notes:
-        speaker.notes.print(Text("note:", "bold"), note, soft_wrap=True)
+        _note(note)
     for saturation in usage.saturation:
         speaker.notes.print(str(saturation), soft_wrap=True)
     return usage
+
+
+def _note(words: str) -> None:
+    speaker.notes.print(Text("note:", "bold"), Text(visible(words)), soft_wrap=True)
 
 
 def debloat_options(**given: object) -> Debloat:

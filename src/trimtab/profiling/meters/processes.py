@@ -139,6 +139,11 @@ class RunProcesses:
         oldest_first = sorted(self._members, key=lambda pid: (self._members[pid], pid))
         return [stat for pid in oldest_first if (stat := read_stat(pid)) is not None]
 
+    @property
+    def members(self) -> list[int]:
+        """The numbers of the processes that `living` last found, or of those that followed."""
+        return list(self._members)
+
     def kill(self) -> int:
         """Kill every process of the run; return how many there were."""
         killed = set()
