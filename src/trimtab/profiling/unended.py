@@ -13,7 +13,7 @@ _OPTIONS = "`--ready PATTERN` or `--address {}` says when it is (YAML: `server.r
 
 
 class LongRun:
-    """A run of `command` that is looked at after AFTER_S seconds, and twice as late each time until it is told.
+    """A run of `command`, which is looked at after AFTER_S seconds, then each time twice as late.
 
     It is told once of a server that it is not ready, and of a program that is not driven and
     listens on a TCP port how a server is given.

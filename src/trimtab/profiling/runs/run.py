@@ -69,7 +69,10 @@ def measure_run(
         with launched(program, stdout, stderr) as run:
             try:
                 sampler.start(run.pid)
-                timed_out = _follow(program, run, sampler, sample_interval_s)
+                told = None
+                if (condition, repeat) == ("original", 0):  # others would say it again
+                    told = LongRun(program.command, is_driven=program.driver is not None)
+                timed_out = _follow(run, sampler, program.timeout_s, sample_interval_s, told)
                 sampler.end()
                 left_behind = 0 if timed_out else _await_stragglers(sampler)
             finally:
@@ -144,10 +147,10 @@ def _folder_at(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _follow(program: Program, run: Launched, sampler: Sampler, interval_s: float) -> bool:
+def _follow(
+    run: Launched, sampler: Sampler, timeout_s: float, interval_s: float, told: LongRun | None
+) -> bool:
     """Sample until the run's first process has ended; return whether it had to be killed."""
-    timeout_s = program.timeout_s
-    long_run = LongRun(program.command, is_driven=program.driver is not None)
     next_sample_s, pause_s = interval_s, 0.0
     epochs = 0
     while run.ended_s is None:
@@ -168,7 +171,8 @@ def _follow(program: Program, run: Launched, sampler: Sampler, interval_s: float
                 next_sample_s = (began_s // interval_s + 1) * interval_s
         else:
             sampler.watch(began_s)
-        long_run.look(began_s, sampler.processes.members, run.waits_for)
+        if told is not None:
+            told.look(began_s, sampler.processes.members, run.waits_for)
         spent_s = run.elapsed_s() - began_s
         # More often at first, so that the memory of a short run is seen too; a meter that is slow
         # once, as while a GPU wakes up, does not make the run go unseen for long.
