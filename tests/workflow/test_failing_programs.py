@@ -201,6 +201,7 @@ def test_a_program_that_fails_by_now(trimtab: Command, asked: Path, verb: list[s
         fails(trimtab(asked, *verb), "exit code 1, expected exit code 3")
     finally:
         (asked / "data.away").rename(asked / "data")
+    assert trimtab(asked, *verb).returncode == 0
 
 
 def test_results_of_old_that_nobody_asked_for(trimtab: Command, asked: Path) -> None:
