@@ -7,6 +7,7 @@ from trimtab.config.signals import signal_name
 from trimtab.errors import UserError
 from trimtab.profiling.runs.measured import MeasuredRun, failure_of, in_one_line, last_lines
 
+_DRAWN = " =\t"  # around a line, as pytest does
 _PYTEST = re.compile(r"(?:^|[\s/'\"])(?:pytest|py\.test)(?:[\s'\"]|$)")
 # https://docs.pytest.org/en/stable/reference/exit-codes.html
 _OF_PYTEST = {
@@ -31,7 +32,7 @@ def check_first_run(run: MeasuredRun, command: Sequence[str], *, of_yaml: bool) 
     if meaning and _ended_by_itself(run):
         what = what.replace(", expected", f" (pytest: {meaning}), expected", 1)
     lines = last_lines(run.stderr) or last_lines(run.stdout)
-    said = f": {lines[-1].strip()}" if lines else ""
+    said = f": {lines[-1].strip(_DRAWN)}" if lines else ""
     first = f"{in_one_line(command)}: {what}{said}; {_advice(run, of_yaml=of_yaml)}{see}{where}"
     raise UserError("\n".join([first, *lines[:-1]]))
 
