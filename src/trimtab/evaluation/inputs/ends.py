@@ -57,7 +57,8 @@ def _unasked_end(folder: Path) -> tuple[str, str] | None:
         raise TrimtabError(f"{stage}: not the stage of an environment; debloat it again") from None
     for name, exit_code in ends.itertuples(index=False):
         if exit_code not in usual.get(name, {exit_code}):
-            return name, f"it ended with exit code {exit_code}"
+            how = f"with exit code {exit_code}" if exit_code >= 0 else f"by signal {-exit_code}"
+            return name, f"it ended {how}"
     return None
 
 

@@ -9,7 +9,9 @@ import pytest
 
 from trimtab.errors import TrimtabError
 from trimtab.evaluation.inputs.read import load
+from trimtab.evaluation.libraries.whole_environment import WholeEnvironment
 from trimtab.evaluation.outcome.read import outcome_in
+from trimtab.evaluation.report.page import render
 from trimtab.evaluation.runs.debloated import Verification
 from trimtab.records.usage import Usage
 from trimtab.records.verdict import VerifiedWorkload
@@ -53,10 +55,13 @@ def test_an_end_that_nobody_asked_for(tmp_path: Path, given: tuple[Any, ...], pa
     [verdict] = [str(part.html) for part in section.top()]
     [found] = outcome_in(debloat).environments
     assert section.passed is found.verified is passes
+    page = render(section.measurements, [WholeEnvironment(section.measurements)])
+    assert ('class="better"' in page) is passes  # the card of a figure
     assert ("Output equal" in verdict) is ("output was equal" in found.sentence) is passes
     if not passes:
         for said in (verdict, found.sentence):
-            assert f"ended with exit code {given[0]}, which nobody asked for" in said
+            end = f"with exit code {given[0]}" if given[0] > 0 else f"by signal {-given[0]}"
+            assert f"it ended {end}, which nobody asked for" in said
             assert "ends_with" in said
 
 
