@@ -194,6 +194,18 @@ def test_an_end_that_was_asked_for_is_told(trimtab: Command, asked: Path) -> Non
     assert "ended with exit code 3, as asked" in trimtab(asked, "check").stdout
 
 
+def test_a_held_out_input_that_cannot_be_judged(trimtab: Command, asked: Path) -> None:
+    """The others are reported all the same, and the exit code says that one was bad."""
+    inputs = ("--held-out", "./no-such-program", "--held-out", "python program.py other")
+    done = trimtab(asked, "verify", "--repeats", "1", *inputs, "--json")
+    bad, good = json.loads(done.stdout)["held_out"]
+    assert done.returncode == 2 and "no-such-program" in bad["problem"] and not bad["runs"]
+    assert good["problem"] == "" and all(run["equal"] for run in good["runs"]) and good["runs"]
+    assert read_json(asked / "trimtab_workspace/verify.json")["held_out"] == [bad, good]
+    assert "held_out.input_1" in done.stderr
+    assert not re.search("equal output in every run", done.stderr)
+
+
 @pytest.mark.parametrize("verb", [["verify"], ["learn", "--repeats", "1"]])
 def test_a_program_that_fails_by_now(trimtab: Command, asked: Path, verb: list[str]) -> None:
     (asked / "data").rename(asked / "data.away")
