@@ -42,30 +42,29 @@ def runs_to_do(
         _telling.remove(tell)
 
 
-@contextmanager
-def said_by(say: Callable[[str], None]) -> Iterator[None]:
-    """Have what is said in the block of a step said by `say`, in place of the channel."""
-    _saying.append(say)
-    try:
-        yield
-    finally:
-        _saying.remove(say)
-
-
-def say(words: str) -> None:
-    """Say in one line what a step is at that nobody expected."""
-    channel = _channel()
-    if _saying:
-        _saying[-1](words)
-    elif channel is not None:
-        with suppress(OSError):  # nobody reads it any more
-            os.write(channel, f"{words}\n".encode())
-
-
 def run_done() -> None:
     """Count a run of the innermost `runs_to_do`, if there is one."""
     if _telling:
         _telling[-1]()
+
+
+@contextmanager
+def telling(listener: Callable[[str], None]) -> Iterator[None]:
+    """Have `listener` called in the block with what a person should know while a step goes on."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
+def tell(words: str) -> None:
+    """Tell a person in one line: by who listens, or where the workflow shows how far a job is."""
+    if _listeners:
+        _listeners[-1](words)
+    elif (channel := _channel()) is not None:
+        with suppress(OSError):  # nobody reads it any more
+            os.write(channel, f"{words}\n".encode())
 
 
 def _so_far(done: int, total: int | None, taken_s: float) -> str:
@@ -91,5 +90,5 @@ def _channel() -> int | None:
 
 
 _channels: list[int] = []
+_listeners: list[Callable[[str], None]] = []
 _telling: list[Callable[[], None]] = []
-_saying: list[Callable[[str], None]] = []

@@ -110,8 +110,8 @@ def workload(folder: Path) -> dict[str, object]:
 
 def test_another_exit_code_and_a_killed_worker(environment: Path, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(KILLS_A_WORKER)
-    told = debloat(tmp_path, "--", environment / "bin/python", "program.py")
-    assert "ended with exit code 3: every run has to end so" in told
+    program = ("--", environment / "bin/python", "program.py")
+    told = debloat(tmp_path, "--ends-with", "3", *program)
     assert "killed before their exit" in told and workload(tmp_path)["ends_with"] == "3"
     [slim] = (tmp_path / "trimtab_workspace/env").rglob("_speedups*.so")
     [original] = environment.rglob("_speedups*.so")
@@ -122,7 +122,9 @@ def test_an_end_by_a_signal_and_a_daemon_that_stays(environment: Path, tmp_path:
     (tmp_path / "program.py").write_text(LEAVES_A_DAEMON)
     program = ("--", environment / "bin/python", "program.py")
     done = trimtab(tmp_path, "trace", "--runs", "1", *program)
-    assert done.returncode == 0 and "ended by signal 15 (SIGTERM)" in done.stderr
+    assert done.returncode == 2 and "`--ends-with SIGTERM` if that is right" in done.stderr
+    done = trimtab(tmp_path, "trace", "--runs", "1", "--ends-with", "SIGTERM", *program)
+    assert done.returncode == 0 and "exit: 1 processes" in done.stderr  # we ended the daemon
     usage = read_json(tmp_path / "trimtab_workspace/usage.json")
     [library] = [each for each in usage["libraries"] if "_speedups" in each["path"]]
     assert usage["complete"] and library["functions_used"] > 0  # what the daemon used
@@ -153,16 +155,14 @@ def test_tests_and_a_console_script_by_its_name(
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)  # those of the tests that run this
     (tmp_path / "test_it.py").write_text(TESTS)
     words = ["-p", "no:cacheprovider", "test_it.py"]
-    told = debloat(tmp_path, "--python", environment / "bin/python", "--", "pytest", *words)
-    assert (
-        "exit code 1" in told
-        and "differs from run to run, or says how long something took, in 1 of" in told
-    )
+    given = ("--ends-with", "1", "--python", environment / "bin/python")
+    told = debloat(tmp_path, *given, "--", "pytest", *words)
+    assert "differs from run to run, or says how long something took, in 1 of" in told
     assert workload(tmp_path)["output"]["compare"] == "lines"  # type: ignore[index]
     (tmp_path / "test_it.py").write_text(TESTS.replace('== "<b>"', '== "&lt;b&gt;"'))
     verified = trimtab(tmp_path, "verify", "--repeats", "1")
     assert verified.returncode == 2 and "not" not in verified.stdout
-    assert "ended with exit code 0, where the first one ended with exit code 1" in verified.stderr
+    assert "ended with exit code 0, expected exit code 1" in verified.stderr
 
 
 def test_a_shell_script(environment: Path, tmp_path: Path) -> None:

@@ -72,7 +72,8 @@ CompareCommand = Annotated[
 EndsWith = Annotated[
     str | None,
     typer.Option(
-        help="The exit code, or signal, that it has to end with; by default that of its first run.",
+        help="The exit code, or signal, that it has to end with; by default 0, and for a server"
+        " its stop signal too.",
         rich_help_panel=_PANEL,
     ),
 ]

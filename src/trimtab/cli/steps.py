@@ -14,8 +14,8 @@ from trimtab.config.fields import MistakeError
 from trimtab.config.groups.debloat import Debloat
 from trimtab.config.validate import checked
 from trimtab.debloating.settling import OnTurn
-from trimtab.errors import UserError
-from trimtab.progress import said_by
+from trimtab.errors import UserError, visible
+from trimtab.progress import telling
 from trimtab.records.usage import Usage
 
 COMMAND_LINE = "command_line"
@@ -34,13 +34,17 @@ def traced(
 ) -> Usage:
     """Trace a program into the workspace `folder` and tell what was noted; see workspace.trace."""
     step = f"tracing: {runs + 2} runs"  # two as it is, the others traced
-    with speaker.step(step), said_by(speaker.notes.print):
+    with speaker.step(step), telling(_note):
         usage = workspace.trace(folder, command, program, runs, keep_libraries)
     for note in usage.notes:
-        speaker.notes.print(Text("note:", "bold"), note, soft_wrap=True)
+        _note(note)
     for saturation in usage.saturation:
         speaker.notes.print(str(saturation), soft_wrap=True)
     return usage
+
+
+def _note(words: str) -> None:
+    speaker.notes.print(Text("note:", "bold"), Text(visible(words)), soft_wrap=True)
 
 
 def debloat_options(**given: object) -> Debloat:

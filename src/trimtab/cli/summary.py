@@ -88,13 +88,16 @@ def held_out_table(inputs: Sequence[HeldOutInput]) -> Table:
     """Return what each input that was not profiled missed, under each behaviour."""
     table = Table("held-out input", "behaviour", "missed", "ended")
     for held in inputs:
+        words = Text(visible(" ".join(held.command)))
         for run in held.runs:
             equal = "with equal output" if run.equal else "with another output"
             if held.own_exit_code is not None:
                 equal = f"{ended(held.own_exit_code)}, as in the original, {equal}"
             end = run.ended or equal
-            words = Text(visible(" ".join(held.command)))
-            table.add_row(words, run.behaviour, f"{run.missed:,}", end)
+            table.add_row(words, run.behaviour, f"{run.missed:,}", Text(visible(end)))
+        if held.problem:
+            first = held.problem.splitlines()[0]
+            table.add_row(words, "", "", Text(visible(f"cannot be judged: {first}")))
         table.add_section()
     return table
 

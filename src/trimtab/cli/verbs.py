@@ -67,10 +67,10 @@ from trimtab.config.groups.debloat import (
     Unloaded,
 )
 from trimtab.config.groups.workload import TargetConfig
-from trimtab.debloating.verification.verify import VerificationError
+from trimtab.debloating.verification.verify import NotJudgedError, VerificationError
 from trimtab.errors import UserError, visible
 from trimtab.evaluation.outcome.read import outcome_in
-from trimtab.progress import said_by
+from trimtab.progress import telling
 from trimtab.records.verdict import Verdict
 
 app = Verbs(**GIVEN_ALWAYS)
@@ -166,7 +166,7 @@ def debloat(
         )
     with (
         speaker.bars("making and settling the slim environment") as progress,
-        said_by(speaker.notes.print),
+        telling(speaker.notes.print),
     ):
         task = progress.add_task("building", total=None, unit=LIBRARIES)
         settling = workspace.debloat(
@@ -251,17 +251,29 @@ def verify(
         ),
     ] = None,
 ) -> None:
-    """Run the debloated program again in both environments and compare what it does."""
+    """Run the debloated program again in both environments and compare what it does.
+
+    Ends with 1 where the program, or a held-out input, does something else in the slim environment,
+    and with 2 where one cannot be judged: it fails in the original, or varies there.
+    """
     commands = [given.words("--held-out", text) for text in held_out or []]
     try:
         with speaker.step(f"verifying: {repeats} runs in each environment"):
             path = workspace.verify(folder, repeats, commands)
     except VerificationError:
-        speaker.result(Verdict.read(folder / "failure/verify.json").to_json())
+        verdict = Verdict.read(folder / "failure/verify.json")
+        speaker.result(verdict.to_json())
+        _tell_held_out(verdict)
+        raise
+    except NotJudgedError:
+        verdict = Verdict.read(folder / "verify.json")
+        speaker.result(verdict.to_json())
+        _tell_held_out(verdict)
         raise
     verdict = Verdict.read(path)
     [verified] = verdict.workloads
-    speaker.notes.print("equal output in every run", style="green")
+    end = f", which {verified.ended}" if verified.ended else ""
+    speaker.notes.print(f"equal output in every run{end}", style="green")
     say_what_came_back(folder)
     if verified.risk is not None:
         clean = f"{verified.clean_runs} of {verified.slim_runs} runs missed nothing"
@@ -272,9 +284,13 @@ def verify(
     if missed := verdict.missed_files:
         said = f"{len(missed):,} removed files were looked for: {missed[0]}"
         speaker.notes.print(said, soft_wrap=True)
+    _tell_held_out(verdict)
+    speaker.path(path)
+    speaker.result(verdict.to_json())
+
+
+def _tell_held_out(verdict: Verdict) -> None:
     if verdict.held_out:
         speaker.notes.print(held_out_table(verdict.held_out))
         for words in missed_in_words(verdict.held_out):
             speaker.notes.print(Text(visible(words)), soft_wrap=True)
-    speaker.path(path)
-    speaker.result(verdict.to_json())

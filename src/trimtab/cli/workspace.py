@@ -215,13 +215,26 @@ def debloat(
     return settling
 
 
+def check_end(folder: Path, usage: Usage) -> None:
+    """Raise UserError where the program failed when it was traced, and nobody had asked for it."""
+    if usage.unasked_end:
+        said = usage.unasked_end.rpartition(": ")[0]
+        end = _workload(folder).ends_with
+        raise UserError(
+            f"{folder}: {said}, and nobody said that this is right: debloat it again, with"
+            f" `--ends-with {end}` if it is"
+        )
+
+
 def _slim_environment(folder: Path) -> Path:
     environment = folder / "env"
     if not environment.is_dir():
         raise UserError(f"{environment}: missing; run `trimtab debloat` first")
     check_finished(folder)
-    if not Usage.read(folder / "usage.json").command:
+    usage = Usage.read(folder / "usage.json")
+    if not usage.command:
         raise UserError(f"{folder}: no program was traced, so there is none to run")
+    check_end(folder, usage)
     return environment
 
 

@@ -5,14 +5,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from trimtab.config.groups.workload import Workload
-from trimtab.config.signals import signal_name
 from trimtab.files import remove_tree
+from trimtab.profiling.ending import check_first_run, end_as_given
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import follow_files, trace_program
 from trimtab.profiling.runs.comparable import check_steady, remark_on, strongest
 from trimtab.profiling.runs.from_workload import program_of
-from trimtab.profiling.runs.measured import MeasuredRun, check_run, last_lines
-from trimtab.profiling.runs.program import Program, ended
+from trimtab.profiling.runs.measured import MeasuredRun
+from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
 from trimtab.records.usage import Usage
 
@@ -58,12 +58,11 @@ def as_it_runs(workload: Workload, folder: Path, choose: bool) -> Original:
     run = measure_run(
         program, condition="original", repeat=0, hardware=NO_POWER_MODEL, log_dir=folder
     )
-    plain = check_run(run, program.command)
+    plain = check_first_run(run, program.command, of_yaml=False)
     program = program.ending_as(plain.exit_code)
     followed = follow_files(program, NO_POWER_MODEL, folder)
     assert plain.output is not None and followed.output is not None  # both ended well
-    stopped = workload.server.drive and _end(plain.exit_code) == workload.server.stop
-    remarks = [] if workload.ends_with or stopped else _remark_on_end(plain)
+    remarks = []
     if choose:
         output = strongest(plain.output, followed.output, workload.output.path)
         if output.compare != workload.output.compare:
@@ -71,20 +70,6 @@ def as_it_runs(workload: Workload, folder: Path, choose: bool) -> Original:
     else:
         output = workload.output
         check_steady(program, plain, followed)
-    changed = replace(workload, output=output, ends_with=_end(plain.exit_code))
+    changed = replace(workload, output=output, ends_with=end_as_given(plain.exit_code))
     compared = replace(output, path=program.output.path)
     return Original(changed, folder, replace(program, output=compared), plain, followed, remarks)
-
-
-def _remark_on_end(run: MeasuredRun) -> list[str]:
-    if run.exit_code == 0:
-        return []
-    said = f" after {last_lines(run.stderr)[-1]!r}" if last_lines(run.stderr) else ""
-    return [
-        f"the program as it is {ended(run.exit_code)}{said}: every run has to end so;"
-        " --ends-with 0 refuses it"
-    ]
-
-
-def _end(exit_code: int) -> str:
-    return str(exit_code) if exit_code >= 0 else signal_name(-exit_code)

@@ -11,10 +11,11 @@ from trimtab.config.root import Profiling
 from trimtab.errors import UserError
 from trimtab.files import remove_tree
 from trimtab.places import NATIVE
+from trimtab.profiling.ending import check_first_run, check_traced_run
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL, HardwareModel
 from trimtab.profiling.runs.comparable import check_steady
 from trimtab.profiling.runs.from_workload import program_of
-from trimtab.profiling.runs.measured import MeasuredRun, check_run, epochs_table, runs_table
+from trimtab.profiling.runs.measured import MeasuredRun, epochs_table, runs_table
 from trimtab.profiling.runs.program import Program
 from trimtab.profiling.runs.run import measure_run
 from trimtab.profiling.self_checking import find_self_checking
@@ -53,7 +54,8 @@ def profile_workload(
     program = program_of(workload, folder / "output")
     runs: list[MeasuredRun] = []
     for repeat in range(profiling.repeats):
-        runs.append(_run(program, "original", repeat, model, folder, profiling.sample_interval_s))
+        run = _run(program, "original", repeat, model, folder, profiling.sample_interval_s)
+        runs.append(check_first_run(run, program.command, of_yaml=True))
         program = program.ending_as(runs[0].exit_code)
         check_steady(program, runs[0], runs[-1])
     usage, traced = trace_program(
@@ -104,7 +106,8 @@ def follow_files(program: Program, hardware: HardwareModel, folder: Path) -> Mea
     """
     followed = with_files_followed(program, folder / _FILES)
     with _telling_what_was_not_followed(folder):
-        return _run(followed, "traced_files", 0, hardware, folder)
+        run = _run(followed, "traced_files", 0, hardware, folder)
+        return check_traced_run(run, program.command)
 
 
 def _self_checking(
@@ -224,7 +227,7 @@ def _run(
     folder: Path,
     sample_interval_s: float = 1.0,
 ) -> MeasuredRun:
-    run = measure_run(
+    return measure_run(
         program,
         condition=condition,
         repeat=repeat,
@@ -232,4 +235,3 @@ def _run(
         sample_interval_s=sample_interval_s,
         log_dir=folder,
     )
-    return check_run(run, program.command)

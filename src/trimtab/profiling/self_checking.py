@@ -6,7 +6,7 @@ program fails. With that library left alone it does not.
 
 from collections.abc import Callable, Sequence
 
-from trimtab.progress import say
+from trimtab.progress import tell
 
 # Of libraries that check themselves there is one in a program, or two.
 _MOST_FOUND = 3
@@ -24,7 +24,7 @@ def find_self_checking(
     if not candidates:
         return []
     most = 2 + _MOST_FOUND * (1 + (len(candidates) - 1).bit_length())
-    say(
+    tell(
         f"the program fails: at most {most} more runs look for a library among {len(candidates)}"
         " that checks itself"
     )

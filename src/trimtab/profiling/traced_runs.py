@@ -7,6 +7,7 @@ from pathlib import Path
 from trimtab.config.groups.workload import Marks, Workload
 from trimtab.errors import UserError
 from trimtab.files import remove_tree
+from trimtab.profiling.ending import otherwise_while_traced
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.runs.compare import compare_outputs
 from trimtab.profiling.runs.conditions import varied
@@ -92,7 +93,8 @@ def trace_runs(
         run, problem = _attempt(watched, "traced", number, repeat, hardware, folder)
         if problem and number == 0:
             ended = run is not None and not run.timed_out
-            raise OtherEndError(problem) if ended else UserError(problem)
+            failure = otherwise_while_traced(problem)
+            raise OtherEndError(failure) if ended else UserError(failure)
         traced.append(TracedRun(number, functions, kernels, run, problem))
         if run and number == 0:
             limit_s = max(_MOST_S, _MOST_TIMES * run.wall_s)
@@ -111,18 +113,27 @@ def _open_to_all(record: Path) -> None:
 
 
 def read_functions(traced: Sequence[TracedRun], root: Root | None) -> FunctionTrace:
-    """Return what functions the runs used, and what is missing of those that ended well."""
-    trace = read_function_trace(*(each.functions for each in traced), root=root)
+    """Return what functions the runs used, and what is missing of those that ended well.
+
+    What a run ended itself, as a server by its stop signal, is none that was `killed`.
+    """
+    by_us = frozenset[int]().union(*(each.run.ended_by_us for each in traced if each.run))
+    trace = _without(by_us, read_function_trace(*(each.functions for each in traced), root=root))
     ended_well = [each.functions for each in traced if not each.problem]
     if len(ended_well) == len(traced):
         return trace
-    whole = read_function_trace(*ended_well, root=root)
+    whole = _without(by_us, read_function_trace(*ended_well, root=root))
     return replace(
         trace,
         incomplete_because=whole.incomplete_because,
         killed=whole.killed,
         killed_in_each=whole.killed_in_each,
     )
+
+
+def _without(ended_by_us: frozenset[int], trace: FunctionTrace) -> FunctionTrace:
+    """Return the trace, of whose `killed` none is among these; they stay in `killed_in_each`."""
+    return replace(trace, killed=[each for each in trace.killed if each.pid not in ended_by_us])
 
 
 def differing_outputs(

@@ -43,7 +43,7 @@ def usage_of(
         *files.incomplete_because,
     ]
     notes = []
-    killed = {process.executable for process in functions.killed}
+    killed = {process.executable for process in functions.killed}  # by itself or by others
     as_untraced = {process.executable for process in files.processes if process.end == "killed"}
     if killed:
         notes.append(

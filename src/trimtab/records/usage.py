@@ -103,6 +103,10 @@ class UsedModule:
     processes: list[Whole]
 
 
+# Where a program failed trimtab once took it that it always does.
+_UNASKED_END = ": every run has to end so; --ends-with 0 refuses it"
+
+
 class Usage(Document):
     """What a workload used in the traced runs; `notes` are remarks that make nothing invalid.
 
@@ -142,6 +146,11 @@ class Usage(Document):
         if self.kernels_traced and self.kernels_not_traced_because:
             raise ValueError("kernels_traced: true, but kernels_not_traced_because says why not")
         return self
+
+    @property
+    def unasked_end(self) -> str:
+        """How its runs ended though nobody had asked for that, as a note of old says, or ""."""
+        return next((note for note in self.notes if note.endswith(_UNASKED_END)), "")
 
     def to_text(self) -> str:
         """Return the document with one line an entry, so that large files stay readable."""

@@ -21,7 +21,8 @@ class VerifiedWorkload:
     Of the `slim_runs` in the slim environment, one more that was followed from outside among them,
     `clean_runs` asked for nothing that was removed: the strict behaviour would have let them pass.
     `libraries` is how many slim libraries they were seen to use. Both, and `risk`, are None where
-    the environment has no fallback, which tells.
+    the environment has no fallback, which tells. `ended` says how the runs ended where that was
+    asked for: not with 0, nor a server with its stop signal.
     """
 
     workload: Word
@@ -33,6 +34,7 @@ class VerifiedWorkload:
     clean_runs: Whole | None = None
     libraries: Whole | None = None
     risk: Risk | None = None
+    ended: Text = ""
 
 
 @dataclass(frozen=True, config=PART)

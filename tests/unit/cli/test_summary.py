@@ -15,7 +15,7 @@ RUNS = [
 def ends(exit_code: int, workload_exit_code: int) -> list[object]:
     """Return the last column of the table of an input."""
     held = HeldOutInput("w", "suite", ["python", "x"], RUNS, exit_code, workload_exit_code)
-    return list(held_out_table([held]).columns[-1].cells)
+    return list(map(str, held_out_table([held]).columns[-1].cells))
 
 
 def test_an_exit_code_of_its_own_is_told_with_the_output() -> None:

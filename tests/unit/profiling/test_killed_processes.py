@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.config.groups.workload import Workload
+from trimtab.config.groups.workload import Server, Workload
 from trimtab.profiling.profile import trace_workload
 from trimtab.records.usage import Usage
 
@@ -56,3 +56,18 @@ def test_one_that_is_killed_in_one_traced_run_of_two_does_not(tmp_path: Path) ->
     first = "'LD_AUDIT' in os.environ and not (os.path.exists('ran') or os.mkdir('ran'))"
     usage = trace(tmp_path, first, runs=2)
     assert usage.complete and usage.notes[0].startswith("killed before their exit: 1 processes of")
+
+
+def test_what_we_end_ourselves_is_none_that_was_killed(tmp_path: Path) -> None:
+    """A server and its worker, by the stop signal; both die by it, as neither handles it."""
+    code = (
+        "import os, signal\nworker = os.fork()\n"
+        "if worker: print('ready', flush=True)\n"
+        "signal.pause()\n"
+    )
+    server = Server(drive=["true"], ready="^ready")
+    mine = Workload(
+        "mine", ["python", "-c", code], python=sys.executable, workdir=str(tmp_path), server=server
+    )
+    usage = trace_workload(mine, tmp_path / "runs", 2)
+    assert not [note for note in usage.notes if "killed before" in note]

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import sysconfig
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -117,7 +118,7 @@ def test_a_program_that_cannot_do_with_one_cpu(library: Path, tmp_path: Path) ->
     assert "CPUs: 1, threads: 1: " in note and "signal 9" in note
     assert used(usage, library) == {"one_thread", "one_cpu"}
     # How the first run ends is how the program ends.
-    ends_with_3 = workload(tmp_path, "raise SystemExit(3)")
+    ends_with_3 = replace(workload(tmp_path, "raise SystemExit(3)"), ends_with="3")
     assert trace_workload(ends_with_3, tmp_path / "trace", traced_runs=2).complete
 
 

@@ -74,7 +74,7 @@ from trimtab.images.folders import image_of_folder, is_root_folder
 from trimtab.images.sif.container import Sif, is_sif
 from trimtab.profiling.images.unpacked import image_at, unpacked_image
 from trimtab.profiling.runs.root import INIT
-from trimtab.progress import said_by
+from trimtab.progress import telling
 from trimtab.records.usage import Usage
 
 image = Verbs(
@@ -85,10 +85,6 @@ image = Verbs(
 image.command()(share)
 image.command()(partition)
 image.command()(start)
-EndsWith = Annotated[
-    str | None,
-    typer.Option(help="The exit code, or signal, that COMMAND has to end with; 0 by default."),
-]
 STORE_INSIDE = "/trimtab/store"  # where containers have what was removed, if anywhere
 IMAGE = typer.Argument(
     help="An archive, an OCI folder, a SIF, or the name by which an engine (DOCKER_HOST) has it."
@@ -110,7 +106,7 @@ def slim(
     relative_tolerance: given.RelativeTolerance = 0.0,
     absolute_tolerance: given.AbsoluteTolerance = 0.0,
     compare_command: given.CompareCommand = None,
-    ends_with: EndsWith = None,
+    ends_with: given.EndsWith = None,
     timeout_s: given.TimeoutS = 3600.0,
     drive: given.Drive = None,
     ready: given.Ready = None,
@@ -155,7 +151,7 @@ def slim(
     program = given.ProgramOptions(
         target=target, output=output, compare=compare,
         relative_tolerance=relative_tolerance, absolute_tolerance=absolute_tolerance,
-        compare_command=compare_command, ends_with=ends_with or (None if drive else "0"),
+        compare_command=compare_command, ends_with=ends_with,
         timeout_s=timeout_s, drive=drive, ready=ready, address=address, stop=stop, user=user,
     )  # fmt: skip
     options = debloat_options(
@@ -175,7 +171,7 @@ def slim(
         raise UserError(str(error).replace(str(original.root), location)) from None
     with (
         speaker.bars("making and settling the slim file system") as progress,
-        said_by(speaker.notes.print),
+        telling(speaker.notes.print),
     ):
         task = progress.add_task("building", total=None, unit=LIBRARIES)
         settling = workspace.debloat(

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from trimtab.cli.unfinished import changing, check_finished
+from trimtab.cli.workspace import check_end
 from trimtab.config.groups.debloat import Files
 from trimtab.config.stages import DebloatStage, load
 from trimtab.debloating.debloat import Debloating
@@ -67,8 +68,11 @@ class SlimFolder:
         In a workspace the environment is made again with them until none are. Raises UserError
         for an environment without a fallback or a program, and as `settle` does.
         """
-        if self.is_workspace and not Usage.read(self.folder / "usage.json").command:
-            raise UserError(f"{self.folder}: no program was traced, so there is none to run")
+        if self.is_workspace:
+            usage = Usage.read(self.folder / "usage.json")
+            if not usage.command:
+                raise UserError(f"{self.folder}: no program was traced, so there is none to run")
+            check_end(self.folder, usage)
         if not (self.environment / FALLBACK_LIBRARY).is_file():
             raise UserError(
                 f"{self.environment}: has no fallback, which tells what is missed; debloat with"

@@ -34,6 +34,10 @@ def _is_end(text: str) -> bool:
     return signal_number(text) is not None or (text.isdecimal() and int(text) < 256)
 
 
+def _exit_code(end: str) -> int:
+    return int(end) if end.isdecimal() else -(signal_number(end) or 0)
+
+
 def _is_address(text: str) -> bool:
     host, _, port = text.rpartition(":")
     try:
@@ -204,8 +208,8 @@ class Workload:
     output: Output = about("What is compared.", factory=Output)
     ends_with: End | None = about(
         "How a run ends that ends well: its exit code, or the name of the signal that ends it. By "
-        "default as the first run in the original environment does. An input that is held out may "
-        "have an exit code of its own.",
+        "default 0; a server may end by its stop signal too. An input that is held out may have an "
+        "exit code of its own.",
         default=None,
     )
     server: Server = about("How a server is driven and stopped.", factory=Server)
@@ -303,6 +307,16 @@ class Workload:
             server=replace(self.server, drive=held.drive or self.server.drive),
             held_out={},
         )
+
+    @property
+    def good_exit_codes(self) -> frozenset[int]:
+        """The exit codes, or minus the signals, of a run that ends well.
+
+        That is what `ends_with` says, or 0, and of a server its stop signal too.
+        """
+        if self.ends_with is not None:
+            return frozenset({_exit_code(self.ends_with)})
+        return frozenset({0, _exit_code(self.server.stop)} if self.server.drive else {0})
 
     @property
     def placed_parameters(self) -> list[str]:

@@ -99,18 +99,34 @@ class HeldOutRuns:
         """Yield what became of each input of a workload, whose own one ends with `exit_code`.
 
         An input may end with another exit code in the original, and has to in the slim environment
-        then. Raises UserError, which names the input, for one that fails in the original, ends
-        there in a way that is no program's own, or otherwise when it runs again.
+        then. One that fails in the original, ends there in a way that is no program's own, or
+        otherwise when it runs again cannot be judged: its `problem` says why. Raises UserError,
+        which names the input, for one that is none.
         """
         for name in workload.held_out:
             try:
-                held = self._input(workload.holding_out(name), name, exit_code)
+                held = workload.holding_out(name)
             except UserError as error:
                 raise UserError(f"workload {workload.name}: held_out.{name}: {error}") from None
-            yield held
+            yield self._input(held, name, exit_code)
 
     def _input(self, workload: Workload, name: str, exit_code: int) -> HeldOutInput:
-        folder = self.folder / workload.name / name
+        folder, end, problem = self.folder / workload.name / name, exit_code, ""
+        runs: list[HeldOutRun] = []
+        try:
+            original = self._original(workload, folder, exit_code)
+            end = original.run.exit_code
+            for run in self._slim_runs(workload, original, folder):
+                runs.append(run)
+                if not run.is_right:
+                    original.check_end()
+        except UserError as error:
+            problem = str(error)
+        words = command_line(workload)
+        return HeldOutInput(workload.name, name, words, runs, end, exit_code, problem)
+
+    def _original(self, workload: Workload, folder: Path, exit_code: int) -> _Original:
+        """Run an input in the original environment. Raises UserError where it fails there."""
         program = replace(self.target.program(workload, folder / "original"), ends_with=None)
 
         def run_original(repeat: int) -> MeasuredRun:
@@ -121,17 +137,25 @@ class HeldOutRuns:
 
         original = _Original(program, run_original(0), partial(run_original, 1))
         _check_end(original.run, exit_code)
-        limit_s = min(program.timeout_s, max(_LEAST_S, _MOST_TIMES * original.run.wall_s))
-        runs = []
+        return original
+
+    def _slim_runs(
+        self, workload: Workload, original: _Original, folder: Path
+    ) -> Iterator[HeldOutRun]:
+        """Yield a run in the slim environment under each behaviour."""
+        timeout_s = original.program.timeout_s
+        limit_s = min(timeout_s, max(_LEAST_S, _MOST_TIMES * original.run.wall_s))
+        ends_with = frozenset({original.run.exit_code})
         for behaviour in _BEHAVIOURS if self._has_fallback else (None,):
-            slim = self.target.program(workload, folder / "slim", self.slim)
-            slim = replace(slim, timeout_s=limit_s, ends_with=original.run.exit_code)
+            try:
+                slim = self.target.program(workload, folder / "slim", self.slim)
+            except UserError as error:  # as where the program itself was removed
+                yield HeldOutRun(behaviour or "none", 0, ended=f"cannot be started: {error}")
+                continue
+            slim = replace(slim, timeout_s=limit_s, ends_with=ends_with)
             with as_delivered(self.slim):
-                runs.append(self._slim_run(slim, behaviour, original, folder))
-            if not runs[-1].is_right:
-                original.check_end()
-        words = command_line(workload)
-        return HeldOutInput(workload.name, name, words, runs, original.run.exit_code, exit_code)
+                run = self._slim_run(slim, behaviour, original, folder)
+            yield run
 
     @property
     def _has_fallback(self) -> bool:
@@ -145,12 +169,16 @@ class HeldOutRuns:
         make_way(record)
         if behaviour is not None:
             program = restoring(program, record, behaviour)
-        run = self._measured(program, behaviour or "none", folder)
-        run = as_in_original(run, program, self.slim, self.target.root)
+        problem, run = "", None
+        try:
+            run = self._measured(program, behaviour or "none", folder)
+            run = as_in_original(run, program, self.slim, self.target.root)
+        except UserError as error:  # it cannot be started, or has not written its output
+            problem = str(error)
         calls = named(read_removed_calls(record), self.target.root)
         files = read_missed_files(record)
         equal = None
-        if not run.failure and run.output and original.run.output:
+        if run and not run.failure and run.output and original.run.output:
             equal = original.equals(run)
         counted = sum(
             line.functions if isinstance(line, CallCount) else line.files
@@ -162,7 +190,7 @@ class HeldOutRuns:
             missed=counted if behaviour is Behaviour.REPORT else len(calls) + len(files),
             calls=calls,
             files=files,
-            ended="" if equal is not None else _end_of(run),
+            ended="" if equal is not None else problem or _end_of(run),
             equal=equal,
         )
 
@@ -190,14 +218,18 @@ def _check_end(run: MeasuredRun, exit_code: int) -> None:
         )
 
 
-def _end_of(run: MeasuredRun) -> str:
+def _end_of(run: MeasuredRun | None) -> str:
+    assert run is not None  # else there is a problem
     return "took too long" if run.timed_out else ended(run.exit_code)
 
 
 def problem_of_held_out(held: HeldOutInput) -> str | None:
-    """Return in words what an input did under a behaviour that this does not promise, or None."""
+    """Return in words what an input did under a behaviour that this does not promise, or None.
+
+    Of one that cannot be judged nothing is said.
+    """
     for run in held.runs:
-        if not run.is_right:
+        if not run.is_right and not held.problem:
             what = run.ended or "another output"
             return f"held-out input {held.name}, behaviour {run.behaviour}: {what}"
     return None

@@ -6,7 +6,7 @@ the same way with TRIMTAB_FALLBACK=strict, so that no run is spent on that.
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -33,14 +33,14 @@ from trimtab.debloating.verification.mapped import LibraryFiles, and_more
 from trimtab.debloating.verification.missed_files import missed_files
 from trimtab.debloating.verification.observed import Observed
 from trimtab.debloating.verification.places import as_in_original
-from trimtab.errors import TrimtabError
+from trimtab.errors import TrimtabError, UserError
 from trimtab.files import remove_tree
 from trimtab.profiling.busyness import Glimpse
 from trimtab.profiling.meters.power_model import HardwareModel
 from trimtab.profiling.runs.from_workload import absolute
 from trimtab.profiling.runs.interleave import measure_interleaved
 from trimtab.profiling.runs.measured import MeasuredRun, runs_table
-from trimtab.profiling.runs.program import Program
+from trimtab.profiling.runs.program import Program, ended
 from trimtab.records.manifest import Manifest
 from trimtab.records.misses.held_out import HeldOutInput
 from trimtab.records.misses.removed_calls import RemovedCall, united
@@ -52,6 +52,10 @@ from trimtab.records.verdict import Crash, ResidentBytes, Verdict, VerifiedWorkl
 
 class VerificationError(TrimtabError):
     """A workload does not do in the slim environment what it does in the original."""
+
+
+class NotJudgedError(UserError):
+    """Inputs that were held out fail in the original environment, or vary there."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,9 @@ def verify_environment(
     the first one in the original, its runs have to end as those there, and must have used its own
     libraries. What they missed is put back and reported; with the settling.json beside `manifest`
     it tells the risk that is left. Inputs that workloads hold out are run then, under each
-    behaviour of the fallback; what they miss is reported, and has to come back.
+    behaviour of the fallback; what they miss is reported, and has to come back. Each is reported.
+    One that fails or varies in the original cannot be judged: NotJudgedError names these once
+    verify.json is written, and their logs stay in `destination`/verification.
 
     Otherwise `destination`/failure keeps the runs' output and logs, verify.json there says what was
     other, or where the program died, and VerificationError is raised. Raises UserError when a
@@ -169,17 +175,28 @@ def verify_environment(
     for workload, exit_code in zip(workloads, exit_codes, strict=True):
         for one in inputs.of(workload, exit_code):
             held_out.append(one)
-            if wrong := problem_of_held_out(one):
-                shutil.move(verification.runs, verification.evidence)
-                failed = {"failed_workload": workload.name, "problem": wrong}
-                verdict(**failed).write(verification.evidence / "verify.json")
-                raise VerificationError(
-                    f"target {name}, workload {workload.name}: {wrong};"
-                    f" everything needed to look is in {verification.evidence}"
-                )
-    remove_tree(verification.runs)
+    not_equal = [(one.workload, why) for one in held_out if (why := problem_of_held_out(one))]
+    if not_equal:
+        shutil.move(verification.runs, verification.evidence)
+        moved = str(verification.runs), str(verification.evidence)
+        held_out = [replace(one, problem=one.problem.replace(*moved)) for one in held_out]
+        (workload_name, _), wrong = not_equal[0], "; ".join(why for _, why in not_equal)
+        failed = {"failed_workload": workload_name, "problem": wrong}
+        verdict(**failed).write(verification.evidence / "verify.json")
+        raise VerificationError(
+            f"target {name}, workload {workload_name}: {wrong};"
+            f" everything needed to look is in {verification.evidence}"
+        )
+    not_judged = [f"held_out.{one.name}: {one.problem}" for one in held_out if one.problem]
+    if not not_judged:
+        remove_tree(verification.runs)
     write_table(destination / "verify_runs.parquet", RUNS, pd.concat(tables, ignore_index=True))
     verdict().write(destination / "verify.json")
+    if not_judged:
+        raise NotJudgedError(
+            f"target {name}: inputs that cannot be judged, as they have to end well and the same"
+            " way each time in the original environment: " + "; ".join(not_judged)
+        )
 
 
 @dataclass(frozen=True)
@@ -254,7 +271,16 @@ def _verified(
         clean_runs=observed.clean_runs if observed.tells else None,
         libraries=len(observed.used) if observed.tells else None,
         risk=history.risk_of(workload.name) if observed.tells else None,
+        ended=_ended(workload, ran.runs),
     )
+
+
+def _ended(workload: Workload, runs: Sequence[MeasuredRun]) -> str:
+    """Return how all runs ended, where they did and that had to be asked for, else ""."""
+    [*codes] = {run.exit_code for run in runs}
+    usual = replace(workload, ends_with=None).good_exit_codes
+    failed = any(run.failure for run in runs) or len(codes) != 1 or codes[0] in usual
+    return "" if failed else f"{ended(codes[0])}, as asked"
 
 
 def _examine(

@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 from trimtab.errors import TrimtabError, UserError
+from trimtab.evaluation.inputs.ends import judged
 from trimtab.evaluation.inputs.measurements import DebloatedTarget, Inputs, Measurements, Profile
 from trimtab.evaluation.inputs.schedules import Cell, Schedules
 from trimtab.evaluation.inputs.tunings import TunedCell
@@ -125,7 +126,15 @@ def _target(folder: Path) -> DebloatedTarget:
     compressed = CompressedEnvironment.read(path) if path.is_file() else None
     files = read_table(folder / "files.parquet", tables.FILES)
     return DebloatedTarget(
-        manifest.target, manifest, verdict, libraries, runs, used, built, files, compressed
+        manifest.target,
+        manifest,
+        judged(folder, verdict),
+        libraries,
+        runs,
+        used,
+        built,
+        files,
+        compressed,
     )
 
 

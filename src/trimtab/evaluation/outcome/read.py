@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from trimtab.errors import UserError
+from trimtab.evaluation.inputs.ends import judged
 from trimtab.evaluation.outcome.document import Outcome
 from trimtab.evaluation.outcome.weight import weigh
 from trimtab.records.built_environment import BuiltEnvironment, CompressedEnvironment
@@ -43,7 +44,7 @@ def outcome_in(folder: Path) -> Outcome:
                 read_table(folder / "libraries.parquet", LIBRARIES),
                 built.model_copy(update={"after_bytes": built.after_bytes + came_back.disk_bytes}),
                 _if_there(CompressedEnvironment, folder / "compressed.json"),
-                failure or verdict,
+                judged(folder, failure or verdict),
                 came_back=came_back,
             )
         ]

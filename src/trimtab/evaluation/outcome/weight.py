@@ -134,7 +134,9 @@ def _sentence(
     else:
         runs = sum(each.repeats for each in verdict.workloads)
         equal = sum(each.equal_runs for each in verdict.workloads)
-        said.append(f"the output was equal in {equal} of {runs} runs")
+        ends = dict.fromkeys(each.ended for each in verdict.workloads if each.ended)
+        which = f", which {', '.join(ends)}" if ends else ""
+        said.append(f"the output was equal in {equal} of {runs} runs{which}")
         said += _risk(verdict)
     return "; ".join(said) + "."
 

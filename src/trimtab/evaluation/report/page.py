@@ -4,6 +4,7 @@ import json
 import zlib
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
@@ -13,7 +14,7 @@ from markupsafe import Markup
 from trimtab.evaluation.inputs.measurements import Measurements
 from trimtab.evaluation.report.blocks import Block, templates
 from trimtab.evaluation.report.figures import VEGA_LITE
-from trimtab.evaluation.report.key_figures import KeyFigure
+from trimtab.evaluation.report.key_figures import Effect, KeyFigure
 from trimtab.evaluation.report.published import without_places
 from trimtab.evaluation.report.section import Chapter, Section
 from trimtab.evaluation.report.tables import exact
@@ -27,10 +28,13 @@ def render(measurements: Measurements, sections: Sequence[Section]) -> str:
     """
     chapters: dict[Chapter, list[Block]] = {}
     key_figures: dict[str, list[KeyFigure]] = {}
+    failed = {target.label for target in measurements.targets if not target.verdict.passed}
     for section in sections:
         if section.chapter:
             chapters.setdefault(section.chapter, []).extend(section.page())
         for name, card in section.key_figures():
+            if name in failed and card.effect is Effect.BETTER:  # of what does not work
+                card = replace(card, effect=Effect.NONE)
             key_figures.setdefault(name, []).append(card)
     return (
         templates()

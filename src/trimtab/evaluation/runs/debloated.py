@@ -106,7 +106,9 @@ def _rows(target: DebloatedTarget) -> Iterator[Row]:
             **vars(entry),
             "risk_percent": _percent(entry.risk.estimate if entry.risk else None),
             "risk_bound_percent": _percent(entry.risk.bound if entry.risk else None),
-            "details": f"equal_runs: {entry.equal_runs}",
+            "details": "; ".join(
+                [f"equal_runs: {entry.equal_runs}", *([entry.ended] * bool(entry.ended))]
+            ),
         }
 
 

@@ -53,12 +53,24 @@ class HeldOutInputs(TargetSection):
     def metrics(self) -> dict[str, Any]:
         """Return how many inputs there were, and of how many everything came back."""
         inputs = [held for target in self.measurements.targets for held in target.verdict.held_out]
-        right = sum(all(run.is_right for run in held.runs) for held in inputs)
+        right = sum(held.is_right for held in inputs)
         return {"held_out": {"inputs": len(inputs), "right": right}}
 
 
 def _rows(target: DebloatedTarget) -> Iterator[Row]:
     for held in target.verdict.held_out:
+        if held.problem:
+            yield {
+                "target": target.label,
+                "workload": held.workload,
+                "input": held.name,
+                "behaviour": "",
+                "missed": None,
+                "equal": None,
+                "ended": f"cannot be judged: {held.problem.splitlines()[0]}",
+                "exit_code": None,
+                "names": "",
+            }
         for run in held.runs:
             names = held.names if run.behaviour == "restore" else []
             more = [f"and {len(names) - _NAMED} more"] if len(names) > _NAMED else []

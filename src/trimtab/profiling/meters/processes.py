@@ -74,6 +74,16 @@ def children_of(pid: int) -> list[int]:
     return [stat.pid for stat in stats if stat.parent == pid and not stat.is_zombie]
 
 
+def with_descendants(pid: int) -> set[int]:
+    """Return the number of a process with those of all that descend from it and have not ended."""
+    stats = [stat for each in sorted(_listed()) if (stat := read_stat(each)) is not None]
+    family, before = {pid}, 0
+    while len(family) > before:
+        before = len(family)
+        family |= {stat.pid for stat in stats if stat.parent in family and not stat.is_zombie}
+    return family
+
+
 @contextmanager
 def adopting_orphans() -> Iterator[None]:
     """Make this process the parent of orphaned descendants while the block runs."""
@@ -96,12 +106,14 @@ class RunProcesses:
     of others may be 0: its leader is outside.
 
     Where several runs go on at once, orphans cannot be told apart: each run's processes then have
-    its `mark`, NAME=value, in their environment, and by it they are found.
+    its `mark`, NAME=value, in their environment, and by it they are found. `killed` are the
+    numbers of those that `kill` ended.
     """
 
     def __init__(self, mark: str | None = None) -> None:
         self.leader: int | None = None
         self._mark = None if mark is None else f"\0{mark}\0".encode()
+        self.killed: set[int] = set()
         self._strangers = _listed()
         self._members: dict[int, int] = {}
 
@@ -127,6 +139,11 @@ class RunProcesses:
         oldest_first = sorted(self._members, key=lambda pid: (self._members[pid], pid))
         return [stat for pid in oldest_first if (stat := read_stat(pid)) is not None]
 
+    @property
+    def members(self) -> list[int]:
+        """The numbers of the processes that `living` last found, or of those that followed."""
+        return list(self._members)
+
     def kill(self) -> int:
         """Kill every process of the run; return how many there were."""
         killed = set()
@@ -134,6 +151,7 @@ class RunProcesses:
         while alive := [stat for stat in self.living() if not stat.is_zombie]:
             for stat in alive:
                 killed.add((stat.pid, stat.start_ticks))
+                self.killed.add(stat.pid)
                 with suppress(ProcessLookupError):
                     os.kill(stat.pid, signal.SIGKILL)
             if time.monotonic() > deadline:  # stuck in the kernel: nothing more can be done

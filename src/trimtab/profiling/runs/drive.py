@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from trimtab.errors import UserError
-from trimtab.profiling.meters.processes import children_of
+from trimtab.profiling.meters.processes import children_of, with_descendants
 from trimtab.profiling.runs.program import Driver, Program, ended
 from trimtab.untrusted import UntrustedFileError, new_file, open_untrusted
 
@@ -30,8 +30,10 @@ class Driving(threading.Thread):
 
     `logs` are the files that the server writes to, `stem` the path that the driver's own output
     and error have before `.driver.stdout` and `.driver.stderr`. `has_ended` says whether the
-    server has. When the thread is done, `problem` says what did not go well, or is None, and
-    `driven_at` when the driver ended, by time.monotonic, or is None where it was not started.
+    server has. `waits_for` says why it is not ready, None once it is. When the thread is done,
+    `problem` says what did not go well, or is None, and `driven_at` when the driver ended, by
+    time.monotonic, or is None where it was not started. `stopped` are the numbers of the server's
+    processes that its stop signal found.
     """
 
     def __init__(
@@ -45,7 +47,9 @@ class Driving(threading.Thread):
     ) -> None:
         super().__init__(daemon=True)
         self.problem: str | None = None
+        self.waits_for: str | None = None
         self.driven_at: float | None = None
+        self.stopped: set[int] = set()
         self._program, self._driver, self._pid = program, driver, pid
         self._logs, self._stem, self._has_ended = logs, stem, has_ended
         self._given_up = threading.Event()
@@ -70,6 +74,7 @@ class Driving(threading.Thread):
         sign = f"no line matched {self._driver.ready!r}"
         if self._driver.ready is None:
             sign = f"{self._driver.address} took no connection"
+        self.waits_for = sign
         self.problem = f"was never ready: {sign}"
         with ExitStack() as stack:
             try:
@@ -83,7 +88,7 @@ class Driving(threading.Thread):
             while not self._given_up.wait(_POLL_S):
                 ended = self._has_ended()  # asked first: what it wrote before is all there then
                 if self._says_so(logs):
-                    self.problem = None
+                    self.problem = self.waits_for = None
                     return True
                 if ended:
                     self.problem = f"ended before it was ready: {sign}"
@@ -132,6 +137,7 @@ class Driving(threading.Thread):
 
     def _stop(self) -> None:
         targets = children_of(self._pid) if self._program.by_tracer else [self._pid]
+        self.stopped = with_descendants(self._pid)
         for pid in targets:
             with suppress(ProcessLookupError):
                 os.kill(pid, self._driver.stop)

@@ -149,7 +149,7 @@ def _program(place: _Place, drivers: _Place, run_folder: Path, user: User | None
         timeout_s=workload.timeout_s,
         output=replace(workload.output, path=placed(workload.output.path)),
         marks=replace(workload.marks, file=placed(workload.marks.file)),
-        ends_with=_exit_code(workload.ends_with),
+        ends_with=workload.good_exit_codes,
         own_variables=frozenset(workload.env),
         driver=driver,
         user=user,
@@ -213,12 +213,6 @@ def _with_parameters(workload: Workload, words: list[str]) -> list[str]:
 
 def _word(parameter: Any) -> str:
     return str(parameter).lower() if isinstance(parameter, bool) else str(parameter)
-
-
-def _exit_code(end: str | None) -> int | None:
-    if end is None:
-        return None
-    return int(end) if end.isdecimal() else -_signal(end)
 
 
 def _signal(name: str) -> int:

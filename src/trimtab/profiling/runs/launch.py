@@ -41,6 +41,11 @@ class Launched:
         ended_at = self.exit.ended_at if self.exit else None
         return None if ended_at is None else ended_at - self.started_at
 
+    @property
+    def waits_for(self) -> str | None:
+        """Why a server is not ready, or None where it is, or there is none."""
+        return None if self.driving is None else self.driving.waits_for
+
     def give_up(self) -> None:
         """Have nobody drive the program any more, as it is about to be killed."""
         if self.driving is not None:

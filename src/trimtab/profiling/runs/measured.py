@@ -12,11 +12,12 @@ import pandas as pd
 from trimtab.errors import UserError
 from trimtab.profiling.meters.energy import Energy
 from trimtab.profiling.meters.os_counters import Counts
-from trimtab.profiling.runs.program import ended
+from trimtab.profiling.runs.program import ended, in_words
 from trimtab.records.tables import EPOCHS, RUNS
 from trimtab.untrusted import last_bytes_of
 
 _LAST_LINES, _LAST_BYTES = 20, 1 << 16
+_LONGEST_COMMAND = 200  # characters
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class MeasuredRun:
     `time_s` since the run's start, running totals, and the memory held at that time. `output` is
     the copy of what is compared. `counters_missing` says which hardware counters were left out,
     and why, or is empty. `left_behind` counts processes that outlived the first one and were
-    killed. `expected_exit_code` is None where any end is a good one, and `server_problem` says
+    killed. `ended_by_us` are the numbers of those that were, and of a server's when it was stopped.
+    `good_exit_codes` is None where any end is a good one, and `server_problem` says
     what went wrong with a server before it was stopped, or is None.
     """
 
@@ -35,10 +37,11 @@ class MeasuredRun:
     repeat: int
     hardware: str
     exit_code: int  # negative: the number of the signal that ended it
-    expected_exit_code: int | None
+    good_exit_codes: frozenset[int] | None
     server_problem: str | None
     timed_out: bool
     left_behind: int
+    ended_by_us: frozenset[int]
     wall_s: float
     start_up_s: float | None
     peak_rss_bytes: int
@@ -63,28 +66,25 @@ class MeasuredRun:
             what += f" ({self.server_problem})" if self.server_problem else ""
         elif self.server_problem:
             what = self.server_problem
-        elif self.expected_exit_code in (None, self.exit_code):
+        elif self.good_exit_codes is None or self.exit_code in self.good_exit_codes:
             return None
         else:
-            what = ended(self.exit_code)
-            if self.expected_exit_code:
-                what += f", where the first one {ended(self.expected_exit_code)}"
+            expected = " or ".join(in_words(code) for code in sorted(self.good_exit_codes))
+            what = f"{ended(self.exit_code)}, expected {expected}"
         return f"the {self.condition} run {self.repeat} {what}; see {self.stderr}"
-
-
-def check_run(run: MeasuredRun, command: Sequence[str]) -> MeasuredRun:
-    """Return `run`, of `command`; raises UserError as `failure_of` says if it did not end well."""
-    failure = failure_of(run, command)
-    if failure is not None:
-        raise UserError(failure)
-    return run
 
 
 def failure_of(run: MeasuredRun, command: Sequence[str]) -> str | None:
     """Return why a run did not end well, with the last lines that it wrote, or None."""
     if run.failure is None:
         return None
-    return "\n".join([f"{' '.join(command)}: {run.failure}", *last_lines(run.stderr)])
+    return "\n".join([f"{in_one_line(command)}: {run.failure}", *last_lines(run.stderr)])
+
+
+def in_one_line(command: Sequence[str]) -> str:
+    """Return a command as it is shown in front of what became of it: not the whole of a script."""
+    line = " ".join(" ".join(command).split())
+    return line if len(line) <= _LONGEST_COMMAND else f"{line[:_LONGEST_COMMAND]} ..."
 
 
 def last_lines(log: Path) -> list[str]:

@@ -38,7 +38,7 @@ class Program:
 
     `command[0]` is looked up in the PATH of `environment`, and relative to `workdir` when it
     holds a slash. A run that takes longer than `timeout_s` is killed with all its processes.
-    `ends_with` is the exit code, or minus the signal, of a run that ended well; where it is None
+    `ends_with` are the exit codes, or minus the signals, of a run that ended well; where it is None
     any is. With `by_tracer` the command is one that runs the program as its child, and ends as
     that does. A program with a `driver` is a server.
     `own_variables` are the names of those variables that the workload sets itself. `cpus` is the
@@ -54,7 +54,7 @@ class Program:
     timeout_s: float
     output: Output = field(default_factory=Output)
     marks: Marks = field(default_factory=Marks)
-    ends_with: int | None = 0
+    ends_with: frozenset[int] | None = frozenset({0})
     by_tracer: bool = False
     driver: Driver | None = None
     own_variables: frozenset[str] = frozenset()
@@ -119,12 +119,17 @@ class Program:
         return self if self.root is None else replace(self, root=self.root.seeing(*paths))
 
     def ending_as(self, exit_code: int) -> Self:
-        """Return the program, which has to end with `exit_code` unless its end is known."""
-        return self if self.ends_with is not None else replace(self, ends_with=exit_code)
+        """Return the program, which has to end with `exit_code` from now on."""
+        return replace(self, ends_with=frozenset({exit_code}))
 
 
 def ended(exit_code: int) -> str:
     """Return how a process ended: `ended with exit code 3`, `was ended by signal 15 (SIGTERM)`."""
+    return f"{'ended with' if exit_code >= 0 else 'was ended by'} {in_words(exit_code)}"
+
+
+def in_words(exit_code: int) -> str:
+    """Return `exit code 3`, or below 0 `signal 15 (SIGTERM)`."""
     if exit_code >= 0:
-        return f"ended with exit code {exit_code}"
-    return f"was ended by signal {-exit_code} ({signal_name(-exit_code)})"
+        return f"exit code {exit_code}"
+    return f"signal {-exit_code} ({signal_name(-exit_code)})"

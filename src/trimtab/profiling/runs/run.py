@@ -27,6 +27,7 @@ from trimtab.profiling.runs.marks import MOST_EPOCHS, MarkLog
 from trimtab.profiling.runs.measured import MeasuredRun, last_lines, with_scores
 from trimtab.profiling.runs.program import Program, ended
 from trimtab.profiling.sampling.sampler import Sampler
+from trimtab.profiling.unended import LongRun
 from trimtab.progress import run_done
 
 _WATCH_INTERVAL_S = 0.05
@@ -68,7 +69,10 @@ def measure_run(
         with launched(program, stdout, stderr) as run:
             try:
                 sampler.start(run.pid)
-                timed_out = _follow(run, sampler, program.timeout_s, sample_interval_s)
+                told = None
+                if (condition, repeat) == ("original", 0):  # others would say it again
+                    told = LongRun(program.command, is_driven=program.driver is not None)
+                timed_out = _follow(run, sampler, program.timeout_s, sample_interval_s, told)
                 sampler.end()
                 left_behind = 0 if timed_out else _await_stragglers(sampler)
             finally:
@@ -90,10 +94,13 @@ def measure_run(
         repeat=repeat,
         hardware=hardware.name,
         exit_code=exit_code,
-        expected_exit_code=program.ends_with,
+        good_exit_codes=program.ends_with,
         server_problem=run.driving.problem if run.driving else None,
         timed_out=timed_out,
         left_behind=left_behind,
+        ended_by_us=frozenset(
+            sampler.processes.killed | (run.driving.stopped if run.driving else set())
+        ),
         wall_s=wall_s,
         start_up_s=_no_later(run.marks.first_iteration_s, wall_s),
         peak_rss_bytes=sampler.memory.peak_bytes,
@@ -140,7 +147,9 @@ def _folder_at(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _follow(run: Launched, sampler: Sampler, timeout_s: float, interval_s: float) -> bool:
+def _follow(
+    run: Launched, sampler: Sampler, timeout_s: float, interval_s: float, told: LongRun | None
+) -> bool:
     """Sample until the run's first process has ended; return whether it had to be killed."""
     next_sample_s, pause_s = interval_s, 0.0
     epochs = 0
@@ -162,6 +171,8 @@ def _follow(run: Launched, sampler: Sampler, timeout_s: float, interval_s: float
                 next_sample_s = (began_s // interval_s + 1) * interval_s
         else:
             sampler.watch(began_s)
+        if told is not None:
+            told.look(began_s, sampler.processes.members, run.waits_for)
         spent_s = run.elapsed_s() - began_s
         # More often at first, so that the memory of a short run is seen too; a meter that is slow
         # once, as while a GPU wakes up, does not make the run go unseen for long.

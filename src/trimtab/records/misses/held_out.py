@@ -58,8 +58,9 @@ class HeldOutRun:
 class HeldOutInput:
     """An input of a workload by its name, and its runs, one under each behaviour.
 
-    `exit_code` is that of its run in the original environment, and `workload_exit_code` that of the
-    workload's own input there.
+    `problem` says why it cannot be judged: it fails in the original environment, or does not do the
+    same there each time. `runs` may be fewer then. `exit_code` is that of its run in the original
+    environment, and `workload_exit_code` that of the workload's own input there.
     """
 
     workload: Word
@@ -68,6 +69,12 @@ class HeldOutInput:
     runs: list[HeldOutRun]
     exit_code: ExitCode = 0
     workload_exit_code: ExitCode = 0
+    problem: Text = ""
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it was judged and did in every run what the behaviour promises."""
+        return not self.problem and all(run.is_right for run in self.runs)
 
     @property
     def own_exit_code(self) -> int | None:

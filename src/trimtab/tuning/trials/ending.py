@@ -19,14 +19,19 @@ _NO_MEMORY = re.compile(
 
 
 def ending(
-    exit_code: int, expected: int, stderr: Path, *, limit_struck: bool, machine_struck: bool
+    exit_code: int,
+    expected: frozenset[int],
+    stderr: Path,
+    *,
+    limit_struck: bool,
+    machine_struck: bool,
 ) -> tuple[Reason, str]:
     """Return why a run ended that nobody told to, and one line that says so.
 
     The kernel killed processes for the trial's own limit of memory (`limit_struck`), or some for
     that of the machine (`machine_struck`).
     """
-    if exit_code == expected:
+    if exit_code in expected:
         return Reason.FINISHED, ended(exit_code)
     last = _last_lines(stderr)
     said = f"{ended(exit_code)}: {last[-1]}" if last else ended(exit_code)

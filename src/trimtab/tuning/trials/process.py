@@ -304,7 +304,7 @@ class TrialProcess:
         if reason is None:
             reason, message = ending(
                 exit_code,
-                self._running.program.ends_with or 0,
+                self._running.program.ends_with or frozenset({0}),
                 self._files.stderr,
                 limit_struck=self._machine.out_of_memory(),
                 machine_struck=machine_kills() > self._kills_before,

@@ -1,5 +1,6 @@
 """Inputs that were not profiled: what they miss is told under each behaviour, and comes back."""
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from trimtab.cli.summary import held_out_table
 from trimtab.config.fields import MistakeError
 from trimtab.config.groups.debloat import Debloat, Fallback, Files
 from trimtab.config.groups.hardware import Hardware
@@ -20,7 +22,11 @@ from trimtab.config.validate import checked
 from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.fallback import Source
 from trimtab.debloating.targets.registry import target_of
-from trimtab.debloating.verification.verify import VerificationError, verify_environment
+from trimtab.debloating.verification.verify import (
+    NotJudgedError,
+    VerificationError,
+    verify_environment,
+)
 from trimtab.errors import UserError
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.profile import trace_workload
@@ -230,15 +236,68 @@ def test_a_server_may_end_with_an_exit_code_of_its_own_and_what_drives_it_may_no
 def test_an_input_that_fails_in_the_original_is_the_users_mistake(
     folder: Path, bad: HeldOut, said: str
 ) -> None:
-    with pytest.raises(UserError, match=rf"workload mine: held_out.bad: .*{said}"):
+    with pytest.raises(NotJudgedError, match=rf"held_out.bad: .*{said}"):
         verified(folder, timeout_s=10.0, bad=bad)
+
+
+def test_one_that_cannot_be_judged_is_a_row_beside_the_others(folder: Path) -> None:
+    """Whether it fails in the original or varies there; verify.json has them all."""
+    inputs = {
+        "fails": ending("nothing", 127), "varies": named("times"), "good": named("unused"),
+        "gone": HeldOut(command=["./no-such-program"]),
+    }  # fmt: skip
+    with pytest.raises(NotJudgedError, match=r"held_out.fails: .*held_out.varies: ") as told:
+        verified(folder, **inputs)
+    assert told.value.exit_code == 2
+    verdict = Verdict.read(folder / "results/verify.json")
+    rows = {held.name: held for held in verdict.held_out}
+    assert list(rows) == [*inputs] and verdict.passed
+    assert [held.name for held in rows.values() if held.is_right] == ["good"]
+    assert "exit code 127" in rows["fails"].problem and not rows["fails"].runs
+    assert "differs from run to run" in rows["varies"].problem
+    assert "no-such-program" in rows["gone"].problem
+    (log,) = re.findall(r"see (\S+)", rows["fails"].problem)
+    assert Path(log).is_file()  # what it names is kept
+    cells = [str(cell) for cell in held_out_table(verdict.held_out).columns[-1].cells]
+    assert len([cell for cell in cells if cell.startswith("cannot be judged: ")]) == 3
+
+
+def test_every_input_is_reported_where_one_is_other_in_the_slim_environment(folder: Path) -> None:
+    inputs = {
+        "fails": ending("nothing", 127), "which": named("which"), "other": named("otherwise"),
+        "good": named("used"),
+    }  # fmt: skip
+    with pytest.raises(VerificationError, match=r"input which, .*; held-out input other,") as told:
+        verified(folder, **inputs)
+    assert told.value.exit_code == 1
+    verdict = Verdict.read(folder / "results/failure/verify.json")
+    assert [held.name for held in verdict.held_out] == [*inputs] and not verdict.passed
+    (log,) = re.findall(r"see (\S+)", verdict.held_out[0].problem)
+    assert Path(log).is_file()
+
+
+def test_a_program_that_is_not_in_the_slim_environment_is_another(folder: Path) -> None:
+    """As one that no run started, whose file was removed from a root."""
+    program = folder / "venv/bin/of-mine"
+    program.symlink_to("/bin/true")
+    try:
+        with pytest.raises(VerificationError, match=r"held-out input gone, .*: cannot be started"):
+            verified(folder, gone=HeldOut(command=[str(program)]), good=named("used"))
+    finally:
+        program.unlink()
+    verdict = Verdict.read(folder / "results/failure/verify.json")
+    assert [held.is_right for held in verdict.held_out] == [False, True]
 
 
 def test_an_input_may_end_as_the_workload_does_whatever_that_is(folder: Path) -> None:
     """As a server that a signal stops; an input that handles the signal has an end of its own."""
     command = ["python", "program.py", "2", "{name}", "-15"]
     same, handles = verified(
-        folder, command=command, same=ending("used", -15), handles=ending("used", 0)
+        folder,
+        command=command,
+        ends_with="SIGTERM",
+        same=ending("used", -15),
+        handles=ending("used", 0),
     )
     assert (same.exit_code, same.own_exit_code) == (-15, None)
     assert (handles.exit_code, handles.own_exit_code) == (0, 0)

@@ -303,7 +303,7 @@ def test_a_server_is_driven_from_outside_and_stopped(place: Path, tmp_path: Path
     (place / "root/only/inside").mkdir(parents=True, exist_ok=True)
     driver = Driver(("pwd",), {"PATH": os.defpath}, "ready", None, workdir=tmp_path)
     server = replace(
-        program(Root(place / "root"), "sh", "-c", script, driver=driver, ends_with=5),
+        program(Root(place / "root"), "sh", "-c", script, driver=driver, ends_with=frozenset({5})),
         workdir=Path("/only/inside"),
     )
     traced = with_files_followed(server, tmp_path / "records/files.jsonl")

@@ -11,7 +11,7 @@ from trimtab.tuning.trials.events import Reason
 def told(tmp_path: Path, exit_code: int, log: bytes, **struck: bool) -> tuple[Reason, str]:
     (tmp_path / "stderr").write_bytes(log)
     struck = {"limit_struck": False, "machine_struck": False} | struck
-    return ending(exit_code, 0, tmp_path / "stderr", **struck)
+    return ending(exit_code, frozenset({0}), tmp_path / "stderr", **struck)
 
 
 def test_a_machine_without_memory(tmp_path: Path) -> None:
@@ -48,6 +48,7 @@ def test_a_log_is_no_way_to_steer_a_terminal(tmp_path: Path) -> None:
     assert message.isprintable() and len(message) < 400
     (tmp_path / "stderr").unlink()
     (tmp_path / "stderr").mkdir()
-    assert ending(3, 0, tmp_path / "stderr", limit_struck=False, machine_struck=False) == (
+    struck = {"limit_struck": False, "machine_struck": False}
+    assert ending(3, frozenset({0}), tmp_path / "stderr", **struck) == (
         Reason.FAILED, "ended with exit code 3"
     )  # fmt: skip

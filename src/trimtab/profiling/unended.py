@@ -1,0 +1,76 @@
+"""What a person is told of a program that runs for long: it may be a server that nobody drives."""
+
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from trimtab.progress import tell
+
+AFTER_S = 20.0
+_LISTENS = "0A"  # TCP_LISTEN of Linux's include/net/tcp_states.h
+_OPTIONS = "`--ready PATTERN` or `--address {}` says when it is (YAML: `server.ready`, `.address`)"
+
+
+class LongRun:
+    """A run of `command`, which is looked at after AFTER_S seconds, then each time twice as late.
+
+    It is told once of a server that it is not ready, and of a program that is not driven and
+    listens on a TCP port how a server is given.
+    """
+
+    def __init__(self, command: Sequence[str], *, is_driven: bool) -> None:
+        self._name, self._is_driven, self._due_s = Path(command[0]).name, is_driven, AFTER_S
+
+    def look(self, elapsed_s: float, pids: Iterable[int], waits_for: str | None) -> None:
+        """Tell what there is to tell of processes; `waits_for` is why a server is not ready."""
+        if elapsed_s < self._due_s:
+            return
+        self._due_s *= 2
+        if self._is_driven and waits_for is None:
+            return
+        ports, name = sorted(listening_ports(pids)), self._name
+        if self._is_driven:
+            where = f"localhost:{ports[0]}" if ports else "HOST:PORT"
+            words = f"{name} is not ready after {elapsed_s:.0f} s: {waits_for}"
+            words += f"; it listens on port {_listed(ports)}" if ports else ""
+            words += f"; {_OPTIONS.format(where)}"
+        elif ports:
+            words = (
+                f"{name} has not ended after {elapsed_s:.0f} s and listens on port"
+                f" {_listed(ports)}; where it is a server, `--drive COMMAND` uses it and then stops"
+                f" it, and {_OPTIONS.format(f'localhost:{ports[0]}')}"
+            )
+        else:
+            return
+        self._due_s = float("inf")
+        tell(words)
+
+
+def listening_ports(pids: Iterable[int]) -> set[int]:
+    """Return the TCP ports that processes listen on, as /proc/PID/net/tcp and tcp6 have them."""
+    ports: set[int] = set()
+    for pid in pids:
+        with suppress(OSError):  # it has ended, or is another user's
+            sockets = _sockets_of(pid)
+            for table in ("tcp", "tcp6") if sockets else ():
+                for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+                    fields = line.split()
+                    if fields[3] == _LISTENS and fields[9] in sockets:
+                        ports.add(int(fields[1].rpartition(":")[2], 16))
+    return ports
+
+
+def _sockets_of(pid: int) -> set[str]:
+    """Return the inodes of the sockets that a process has open."""
+    sockets = set()
+    for entry in os.scandir(f"/proc/{pid}/fd"):
+        with suppress(OSError):
+            kind, _, inode = os.readlink(entry.path).partition(":[")
+            if kind == "socket":
+                sockets.add(inode.removesuffix("]"))
+    return sockets
+
+
+def _listed(ports: list[int]) -> str:
+    return ", ".join(map(str, ports))
