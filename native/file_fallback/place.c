@@ -84,10 +84,10 @@ static int find_shadow(char named[PATH_BYTES], int (*is_ours)(const char *path))
   name_cache(named, 0);
   struct text text = {named, named + strlen(named), named + PATH_BYTES, 1};
   int owned = is_ours(named);
+  if (!owned && !*chosen_cache) return 0;
   put(&text, "/files-");
   put_hexadecimal(&text, index_header()->id, sizeof index_header()->id);
-  owned = is_ours(named) && (owned || *chosen_cache);
-  return text.whole && owned && real_path(named, shadow);
+  return is_ours(named) && text.whole && real_path(named, shadow);
 }
 
 /* ROOT/trimtab/LIBRARY, whatever link it was loaded by. */

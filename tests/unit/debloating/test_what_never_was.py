@@ -1,5 +1,6 @@
 """What never was takes few system calls, whatever its name, and is told from what was removed."""
 
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -50,6 +51,27 @@ def test_a_path_with_the_name_of_something_removed_takes_one_call_more(
     assert more["openat2"] == 20 * len(paths)
     assert not more["readlink"] and not more["rt_sigprocmask"] and not more["close"]
     assert not missed(slim)
+
+
+@pytest.mark.skipif(bool(reason := missing("strace")), reason=reason)
+def test_a_child_takes_no_call_for_each_variable(original: Path, tmp_path: Path) -> None:
+    """It took one for each, and one more where the variables change."""
+    slim = make_slim(original, tmp_path / "slim")
+    few, many = (
+        count_of_child(slim, {f"VARIABLE_{number}": "" for number in range(count)}, tmp_path)
+        for count in (1, 101)
+    )
+    assert many <= few + 4  # a page more of texts, one more of where they are
+
+
+def count_of_child(slim: Path, variables: dict[str, str], tmp_path: Path) -> int:
+    """The calls of a mask in a shell and the program that it becomes."""
+    log = tmp_path / "calls"
+    command = ["strace", "-f", "-qq", "-e", "rt_sigprocmask", "-o", str(log)]
+    library = f"LD_PRELOAD={slim / FILE_FALLBACK_LIBRARY}"
+    words = [*command, "-E", library, "/bin/sh", "-c", "exec /bin/true"]
+    subprocess.run(words, env={"PATH": os.environ["PATH"], **variables}, check=True)
+    return len(log.read_text().splitlines())
 
 
 def test_every_path_leads_where_it_led(original: Path, tmp_path: Path) -> None:
