@@ -264,7 +264,7 @@ static GENERAL long slowly(void (*part)(struct slow *), const struct call *call,
 
 static GENERAL int is_suspect(struct named named, const long arguments[6]) {
   const char *path = named.path < 0 ? NULL : (const char *)arguments[named.path];
-  return path && may_be_removed(path);
+  return path && may_be_removed(path) && !has_nothing_removed(path);
 }
 
 /* Whether something has to be back before the call is made. */

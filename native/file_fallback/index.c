@@ -158,6 +158,16 @@ GENERAL const struct folder *folder_at(const char *path) {
   return folder && children_of(folder) ? folder : NULL;
 }
 
+GENERAL int may_be_entry(const char *path) {
+  for (const char *name = path, *at = path;; name = ++at) {
+    uint64_t hash = hash_of_nothing;
+    for (; *at && *at != '/'; at++) hash = hashed(hash, *at);
+    const struct folder *folder = passes(hash) ? find_folder(path, (size_t)(name - path) - (name > path)) : NULL;
+    if (folder && children_of(folder)) return 1;
+    if (!*at) return 0;
+  }
+}
+
 /* The folder that an entry lies in: the last one that begins with it or before. */
 static const struct folder *folder_of(uint32_t number) {
   uint32_t low = 0, high = header->folders;

@@ -94,6 +94,10 @@ const struct index_header *index_header(void);
 /* Whether any component of a path may have a name of which something was removed. */
 GENERAL int may_be_removed(const char *path);
 
+/* Whether a path below the environment, spelled without `.`, `..` and empty names, or one above it, may be an
+ * entry's: of its folder something was removed, and the filter passes its name. No system call is made. */
+GENERAL int may_be_entry(const char *path);
+
 /* Read an entry, and end the program if it is damaged; 0 where nothing was removed at the path. */
 int entry_at(const char *path, struct entry *entry);
 void entry_number(uint32_t number, struct entry *entry);

@@ -51,6 +51,14 @@ GENERAL int is_readable(const void *address) {
   return KERNEL(__NR_rt_sigprocmask, ~0, (uintptr_t)address & ~7ul, NULL, 8) != -EFAULT;
 }
 
+GENERAL int is_readable_too(const void *address, uintptr_t *page) {
+  uintptr_t own = (uintptr_t)address / PAGE_BYTES;
+  if (own == *page && own) return 1;
+  if (!is_readable(address)) return 0;
+  *page = own;
+  return 1;
+}
+
 GENERAL long length_of(const char *text, size_t limit) {
   for (size_t at = 0; at < limit; at++) {
     if ((at == 0 || (uintptr_t)(text + at) % PAGE_BYTES == 0) && !is_readable(text + at)) return -1;

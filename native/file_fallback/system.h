@@ -40,6 +40,10 @@ GENERAL void drop_memory(void *at, size_t bytes);
 
 GENERAL int is_readable(const void *address);
 
+/* The same with one system call for texts that lie behind one another: `page` is the last one that was, at
+ * first 0. */
+GENERAL int is_readable_too(const void *address, uintptr_t *page);
+
 /* -1 where `text` has no end within `limit` bytes that can be read. */
 GENERAL long length_of(const char *text, size_t limit);
 

@@ -49,7 +49,7 @@ static int path_of_folder(long folder, char to[PATH_BYTES]) {
 }
 
 /* Take the first component of the rest; its length. `is_last` says whether none follows. */
-static size_t next_name(const char **rest, const char **name, int *is_last) {
+static GENERAL size_t next_name(const char **rest, const char **name, int *is_last) {
   while (**rest == '/') ++*rest;
   *name = *rest;
   while (**rest && **rest != '/') ++*rest;
@@ -102,7 +102,7 @@ static int go_up(struct walk *walk, int is_last, int bring) {
 }
 
 /* Whether a path begins at the top and has a name between all slashes: not `.`, `..`, or nothing. */
-static int is_spelled_plainly(const char *path) {
+static GENERAL int is_spelled_plainly(const char *path) {
   const char *rest = path, *name;
   for (int is_last = 0; !is_last;) {
     const char *slash = rest;
@@ -129,6 +129,17 @@ static const char *take_folders(struct walk *walk, const char *path) {
   }
   *walk->here = 0;
   return NULL;
+}
+
+GENERAL int has_nothing_removed(const char *path) {
+  const struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+  int in_shadow;
+  if (!is_spelled_plainly(path)) return 0;
+  const char *below = path_below(path, &in_shadow);
+  if (in_shadow || (below && may_be_entry(below))) return 0;
+  long file = KERNEL(__NR_openat2, AT_FDCWD, path, &how, sizeof how);
+  if (file >= 0) KERNEL(__NR_close, file, 0, 0, 0);
+  return file == -ENOENT;
 }
 
 static int go(struct walk *walk, const char *path, int follow, int bring) {
