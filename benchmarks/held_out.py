@@ -16,7 +16,7 @@ from typing import Any
 from common import load, save
 
 from trimtab.config.compose import Configurations
-from trimtab.config.groups.debloat import Debloat, Files
+from trimtab.config.groups.debloat import Debloat, Remove
 from trimtab.config.groups.workload import Workload
 from trimtab.config.root import Settle
 from trimtab.config.stages import DebloatStage
@@ -44,7 +44,7 @@ def slim_environment(workload: Workload, folder: Path) -> Path:
         hardware="here",
         gpus=[],
         workloads=[workload],
-        debloat=Debloat(name="held_out", files=Files.REMOVE),
+        debloat=Debloat(name="held_out", remove=Remove.FILES),
         settle=Settle(clean_runs=2),
     )
     with Debloating(stage, [folder / "usage.json"], folder) as debloating:

@@ -13,7 +13,7 @@ from common import save
 
 from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.config import Configurations
-from trimtab.config.groups.debloat import Debloat, Mode
+from trimtab.config.groups.debloat import Debloat, Mode, Remove
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.gpu.gpu_code import GpuScope
@@ -36,7 +36,7 @@ def locate_and_compact(usage: Path) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
 
         def work(library: ProfiledLibrary) -> None:
-            located = locate_used(library, Debloat(name="measured"), GpuScope())
+            located = locate_used(library, Debloat(name="measured", remove=Remove.CODE), GpuScope())
             rewrite(located.elf, located.spans, "compact", Path(folder, library.name))
 
         with ThreadPoolExecutor(2) as pool:
@@ -66,7 +66,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             stage = DebloatStage(
                 target="benchmark", hardware="this_machine", gpus=[], workloads=[workload],
-                debloat=Debloat(name=mode, mode=mode),
+                debloat=Debloat(name=mode, remove=Remove.CODE, mode=mode),
             )  # fmt: skip
             debloat_target(stage, [USAGE], Path(folder))
             table = read_table(Path(folder, "libraries.parquet"), LIBRARIES)

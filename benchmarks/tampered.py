@@ -34,7 +34,7 @@ from trimtab.cli.documents import TracedProgram
 from trimtab.cli.program_options import ProgramOptions
 from trimtab.cli.single_steps.learning import SlimFolder
 from trimtab.cli.summary import summary_of
-from trimtab.config.groups.debloat import Debloat, Fallback, Mode, Share
+from trimtab.config.groups.debloat import Debloat, Fallback, Mode, Remove, Share
 from trimtab.config.stages import DebloatStage, load
 from trimtab.debloating.debloat import debloat_target
 from trimtab.debloating.fallback import Source
@@ -71,7 +71,7 @@ def nothing(*_: object) -> None:
 
 
 def locate(folder: Path) -> object:
-    return workspace.locate(folder, Debloat(name="x"), [], nothing)
+    return workspace.locate(folder, Debloat(name="x", remove=Remove.CODE), [], nothing)
 
 
 def build(folder: Path) -> object:
@@ -141,7 +141,7 @@ def prepare(home: Path) -> Path:
     os.chdir(home)
     command = [str(original / "bin/python"), str(home / "program.py")]
     workspace.trace(folder, command, ProgramOptions(), 1)
-    workspace.debloat(folder, Debloat(name="x"), [], 1, nothing, nothing)
+    workspace.debloat(folder, Debloat(name="x", remove=Remove.CODE), [], 1, nothing, nothing)
     workspace.verify(folder, 1)
     [name] = Manifest.read(folder / "manifest.json").files
     shutil.copytree(folder / "env/lib", folder / "libraries/lib", symlinks=True)

@@ -7,16 +7,16 @@ import typer
 from trimtab.config.groups.debloat import (
     Compression,
     Fallback,
-    Files,
     Gpu,
     Group,
     Kernels,
     Mode,
+    Old,
     PackageDatabase,
+    Remove,
     Share,
     StartUpOnly,
     Symbols,
-    Unloaded,
 )
 
 ModeOption = Annotated[Mode, typer.Option(help="What becomes of unused bytes.")]
@@ -64,20 +64,16 @@ StoreAddressOption = Annotated[
         help="How programs reach that folder where they run: another path, or http://...",
     ),
 ]
-UnloadedOption = Annotated[
-    Unloaded,
+RemoveOption = Annotated[
+    Remove | None,
     typer.Option(
-        help="Libraries that no run loaded: keep them, or remove their code, which comes back when"
-        " it is called."
+        help="How far to go: unused code of loaded libraries, all code of libraries that no run"
+        " loaded as well, or also files that no run used. What is missed comes back."
+        " [default: files]",
     ),
 ]
-FilesOption = Annotated[
-    Files,
-    typer.Option(
-        help="Files that no traced run used, nor what they lead to: keep them, or remove them, so"
-        " that they come back when a program asks for them."
-    ),
-]
+OldFilesOption = Annotated[Old | None, typer.Option("--files", hidden=True)]
+OldUnloadedOption = Annotated[Old | None, typer.Option("--unloaded", hidden=True)]
 KeepOption = Annotated[
     list[Group] | None,
     typer.Option(
@@ -104,6 +100,7 @@ KeepLibraryOption = Annotated[
 ]
 PackageDatabaseOption = Annotated[
     PackageDatabase,
+    Remove,
     typer.Option(
         help="What scanners read of packages: keep it where a file of the package stays, or drop"
         " it, so that they find no packages and no vulnerabilities."

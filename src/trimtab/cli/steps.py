@@ -11,7 +11,7 @@ from trimtab.cli import program_options, workspace
 from trimtab.cli.speaking.lines import RUNS, Bars
 from trimtab.cli.speaking.speaker import speaker
 from trimtab.config.fields import MistakeError
-from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.debloat import Debloat, Old, Remove
 from trimtab.config.validate import checked
 from trimtab.debloating.settling import OnTurn
 from trimtab.errors import UserError, visible
@@ -38,8 +38,12 @@ def traced(
         usage = workspace.trace(folder, command, program, runs, keep_libraries)
     for note in usage.notes:
         _note(note)
+    ends = program.ends_with
+    asked = f"{'exit code ' if ends.isdigit() else ''}{ends}, as asked" if ends else "exit code 0"
+    how = "well" if program.drive and not ends else f"with {asked}"
+    speaker.notes.print(f"every run ended {how}", soft_wrap=True)
     for saturation in usage.saturation:
-        speaker.notes.print(str(saturation), soft_wrap=True)
+        speaker.detail(str(saturation))
     return usage
 
 
@@ -53,6 +57,24 @@ def debloat_options(**given: object) -> Debloat:
         return checked({"name": COMMAND_LINE, **given}, Debloat)
     except MistakeError as error:
         raise UserError(f"--{error.key.replace('_', '-')}: {error.problem}") from None
+
+
+def how_far(
+    remove: Remove | None, files: Old | None, unloaded: Old | None, *, has_program: bool = True
+) -> dict[str, object]:
+    """Return the keys of Debloat that say how far to go; without a program only code can go.
+
+    The old options are told how to be written today. Raises UserError for both kinds at once.
+    """
+    if files is None and unloaded is None:
+        return {"remove": remove or (Remove.FILES if has_program else Remove.CODE)}
+    if remove is not None:
+        raise UserError("--files and --unloaded are old options: expected --remove alone")
+    found = Remove.LIBRARIES if unloaded == Old.REMOVE else Remove.CODE
+    if files == Old.REMOVE:
+        found = Remove.FILES
+    speaker.notes.print(f"--files and --unloaded are old options: type --remove {found.value}")
+    return {"remove": found}
 
 
 def settling_bar(progress: Bars, clean_runs: int) -> OnTurn:

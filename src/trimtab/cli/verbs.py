@@ -11,7 +11,6 @@ from trimtab.cli import workspace
 from trimtab.cli.alone import alone_in
 from trimtab.cli.debloat_options import (
     FallbackOption,
-    FilesOption,
     For,
     GpuOption,
     KeepLibraryOption,
@@ -19,7 +18,10 @@ from trimtab.cli.debloat_options import (
     KeepPathsOption,
     KernelsOption,
     ModeOption,
+    OldFilesOption,
+    OldUnloadedOption,
     PackageDatabaseOption,
+    RemoveOption,
     Runs,
     SettleOption,
     ShareOption,
@@ -27,13 +29,13 @@ from trimtab.cli.debloat_options import (
     StoreAddressOption,
     StoreOption,
     SymbolsOption,
-    UnloadedOption,
 )
 from trimtab.cli.doctor import doctor
 from trimtab.cli.image.command import image
 from trimtab.cli.overview import GIVEN_ALWAYS, options_of_all
 from trimtab.cli.project.new import new
 from trimtab.cli.project.run import run
+from trimtab.cli.result_lines import say_result
 from trimtab.cli.results.check import check
 from trimtab.cli.results.compare import compare
 from trimtab.cli.single_steps import schedule as queue_cli
@@ -44,19 +46,22 @@ from trimtab.cli.single_steps.trace import trace
 from trimtab.cli.speaking.lines import LIBRARIES
 from trimtab.cli.speaking.speaker import speaker
 from trimtab.cli.speaking.verbs import Verbs
-from trimtab.cli.steps import WORKSPACE, WorkspaceOption, debloat_options, settling_bar, traced
+from trimtab.cli.steps import (
+    WORKSPACE,
+    WorkspaceOption,
+    debloat_options,
+    how_far,
+    settling_bar,
+    traced,
+)
 from trimtab.cli.summary import (
     held_out_table,
     missed_in_words,
-    removed_files_in,
-    scanners_in_words,
-    summary_of,
 )
 from trimtab.cli.tuning.command import tune
 from trimtab.cli.words import risk_in_words
 from trimtab.config.groups.debloat import (
     Fallback,
-    Files,
     Gpu,
     Kernels,
     Mode,
@@ -64,7 +69,6 @@ from trimtab.config.groups.debloat import (
     Share,
     StartUpOnly,
     Symbols,
-    Unloaded,
 )
 from trimtab.config.groups.workload import TargetConfig
 from trimtab.debloating.verification.verify import NotJudgedError, VerificationError
@@ -104,7 +108,7 @@ def debloat(
     folder: WorkspaceOption = WORKSPACE,
     python: given.Python = None,
     target: given.Target = None,
-    runs: Runs = 3,
+    runs: Runs = 1,
     output: given.Output = None,
     compare: given.Compare = None,
     relative_tolerance: given.RelativeTolerance = 0.0,
@@ -123,8 +127,9 @@ def debloat(
     kernels: KernelsOption = Kernels.KEEP,
     start_up_only: StartUpOnlyOption = StartUpOnly.KEEP,
     gpus: For = None,
-    unloaded: UnloadedOption = Unloaded.KEEP,
-    files: FilesOption = Files.KEEP,
+    remove: RemoveOption = None,
+    files: OldFilesOption = None,
+    unloaded: OldUnloadedOption = None,
     keep: KeepOption = None,
     keep_paths: KeepPathsOption = None,
     keep_library: KeepLibraryOption = None,
@@ -150,7 +155,8 @@ def debloat(
     )  # fmt: skip
     options = debloat_options(
         mode=mode, symbols=symbols, gpu=gpu, kernels=kernels, start_up_only=start_up_only,
-        unloaded=unloaded, files=files, keep=keep or [], keep_paths=keep_paths or [],
+        **how_far(remove, files, unloaded, has_program=bool(command)),
+        keep=keep or [], keep_paths=keep_paths or [],
         keep_libraries=keep_library or [],
         package_database=package_database, share=share, fallback=fallback, store=store,
         store_address=store_address,
@@ -179,11 +185,7 @@ def debloat(
         )
     if mode == Mode.PUNCH and fallback != Fallback.NONE:
         speaker.notes.print("no fallback with mode punch: a call into removed code is a crash")
-    for part in summary_of(folder, settling):
-        speaker.notes.print(part, soft_wrap=isinstance(part, str))
-    if (removed := removed_files_in(folder)) is not None:
-        speaker.notes.print(removed)
-        speaker.notes.print(scanners_in_words(folder, package_database), soft_wrap=True)
+    say_result(folder, settling)
     speaker.path(folder / "env")
     speaker.result(outcome_in(folder).to_json())
 

@@ -42,6 +42,7 @@ from trimtab.errors import TrimtabError, UserError
 from trimtab.files import open_regular, remove_tree, sha256_of
 from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.original import as_it_runs
+from trimtab.progress import tell
 from trimtab.records.library_spans import LibrarySpans
 from trimtab.records.misses.settling import Settling
 from trimtab.records.usage import Usage
@@ -107,7 +108,7 @@ def trace(
     folder: Path,
     command: list[str],
     options: ProgramOptions = ProgramOptions(),  # noqa: B008  it is frozen
-    traced_runs: int = 3,
+    traced_runs: int = 1,
     keep_libraries: Sequence[str] = (),
 ) -> Usage:
     """Trace `command` and keep its workload and usage in `folder`.
@@ -208,6 +209,8 @@ def debloat(
     ):
         debloating.write(on_progress)
         debloating.build(environment, ORIGINAL if settles else None)
+        if settles:
+            tell(f"usable now, settling: {environment}")
         with debloating.beside_runs():
             settling = settle(debloating, environment, on_turn)
         debloating.deliver(environment)

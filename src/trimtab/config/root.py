@@ -31,9 +31,9 @@ class Profiling:
     repeats: Runs = about("Measured runs of each workload.", default=3)
     traced_runs: Runs = about(
         "Runs in which functions are traced, each with other CPUs, threads and caches; all that "
-        "any of them used is kept. Three see a program on one CPU and on several, with cold caches "
-        "and with warm ones.",
-        default=3,
+        "any of them used is kept. What one run does not show, the runs in the slim environment "
+        "do.",
+        default=1,
     )
     sample_interval_s: Annotated[Number, Field(ge=0.01)] = about(
         "Time between two readings of the counters.", default=1.0, unit="s"

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import pandas as pd
 
-from trimtab.config.groups.debloat import Fallback, Files, Unloaded
+from trimtab.config.groups.debloat import Fallback, Remove
 from trimtab.config.stages import DebloatStage, dump
 from trimtab.debloating.copies.compressed_size import COMPRESSION, compressed_bytes
 from trimtab.debloating.copies.layout import Layout
@@ -106,7 +106,7 @@ class Debloating:
         self._removal: Removal | None = None
         self._used = list(self._usages)
         learned, root = destination / "learned.json", self.target.root
-        if stage.debloat.files == Files.REMOVE:
+        if stage.debloat.remove == Remove.FILES:
             self.keep_files(learned_files(learned, root))
         self._misses = learned_misses(learned, root)
         self._gpu = gpu_scope_of(stage.debloat, self._usages, stage.gpus)
@@ -144,7 +144,7 @@ class Debloating:
         root = self.target.root.resolve()
         libraries = unloaded_libraries(root, self._usages)
         by_name = {str(Path(library.path).relative_to(root)): library for library in libraries}
-        if self.stage.debloat.unloaded == Unloaded.REMOVE:
+        if self.stage.debloat.removes_unloaded:
             removed = [
                 library
                 for name, library in by_name.items()
@@ -215,7 +215,10 @@ class Debloating:
         ]
         if self._removal is None and not any(library.loaded for library in libraries):
             root = self.target.root
-            raise UserError(f"target {stage.target}: no shared library of {root} was loaded")
+            raise UserError(
+                f"target {stage.target}: no shared library of {root} was loaded; remove: files has"
+                " files go that no run used"
+            )
         if not self._written:
             for folder in (self._libraries, self._spans):  # of an earlier time
                 remove_tree(folder)

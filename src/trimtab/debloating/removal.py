@@ -67,14 +67,14 @@ class Removal:
         for usage in usages:
             if not usage.command:
                 raise UserError(
-                    "files: remove: no program was traced, so that it is not known which files it"
-                    " uses; give the program, or take files: keep"
+                    "remove: files: no program was traced, so that it is not known which files it"
+                    " uses; give the program, or take remove: code"
                 )
             if not usage.files_complete:
                 raise UserError(
-                    f"files: remove: usage.json of workload {usage.workload} lists"
+                    f"remove: files: usage.json of workload {usage.workload} lists"
                     f" {len(usage.files):,} files that were used, and not all; profile it again, on"
-                    " less data where these are files of data, or take files: keep"
+                    " less data where these are files of data, or take remove: libraries"
                 )
         executed = executed_in(tree, usages)
         chosen = set(also)

@@ -69,7 +69,7 @@ def profile_workload(
 
 
 def trace_workload(
-    workload: Workload, folder: Path, traced_runs: int = 3, left_alone: Iterable[str] = ()
+    workload: Workload, folder: Path, traced_runs: int = 1, left_alone: Iterable[str] = ()
 ) -> Usage:
     """Run `workload` with its code traced and once with its files, and return what it used.
 

@@ -40,7 +40,7 @@ class DebloatedFile:
 
 @dataclass(frozen=True, config=PART)
 class UnloadedLibrary:
-    """A library that no run loaded: its bytes on disk, fewer after `unloaded: remove`.
+    """A library that no run loaded: its bytes on disk, fewer after `remove: libraries`.
 
     None are left where it went as a file.
     """

@@ -10,7 +10,7 @@ from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.binaries.rewriting.companion import add_companion
 from trimtab.binaries.rewriting.program_headers import unmap_headers
 from trimtab.binaries.rewriting.read_back import read_back
-from trimtab.config.groups.debloat import Debloat, Mode, StartUpOnly
+from trimtab.config.groups.debloat import Debloat, Mode, Remove, StartUpOnly
 from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries.located import locate_used
 from trimtab.debloating.libraries.profiled import ProfiledLibrary
@@ -32,7 +32,9 @@ def run(data: bytes, folder: Path) -> None:
     # Here and there, or what whole pages may leave behind.
     used = starts[:: 2 + choice % 5] if choice < 128 else starts[: choice % 5]
     start_up = list(StartUpOnly)[choice // 8 % 2]
-    options = Debloat(name="fuzz", mode=_MODES[choice % 3], start_up_only=start_up)
+    options = Debloat(
+        name="fuzz", remove=Remove.CODE, mode=_MODES[choice % 3], start_up_only=start_up
+    )
     read = np.array([len(data) * 7 % elf.size_bytes], np.int64)
     library = ProfiledLibrary(
         "lib/a.so", source, elf.build_id, elf.size_bytes, used, "", used_data=read

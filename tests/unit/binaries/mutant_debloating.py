@@ -13,7 +13,7 @@ from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.binaries.rewriting.companion import add_companion
 from trimtab.binaries.rewriting.program_headers import unmap_headers
 from trimtab.binaries.rewriting.read_back import read_back
-from trimtab.config.groups.debloat import Debloat, Mode
+from trimtab.config.groups.debloat import Debloat, Mode, Remove
 from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries.located import locate_used
 from trimtab.debloating.libraries.profiled import ProfiledLibrary
@@ -56,7 +56,9 @@ def outcome_of(mutant: Path, slim: Path, mode: Mode, plain: Exercise, watch: Exe
     touched = np.searchsorted(pages // _PAGE, start // _PAGE)
     used = np.searchsorted(pages // _PAGE, last, "right") > touched
     library = ProfiledLibrary(mutant.name, mutant, elf.build_id, elf.size_bytes, start[used], "")
-    located = locate_used(library, Debloat(name="mutants", mode=mode), GpuScope())
+    located = locate_used(
+        library, Debloat(name="mutants", remove=Remove.CODE, mode=mode), GpuScope()
+    )
     rewrite(located.elf, located.spans, mode.value, slim, _PAGE, patches=located.patches)
     companion = ""
     if mode == Mode.COMPACT:

@@ -28,7 +28,7 @@ def test_a_budget_that_is_kept_is_quiet_and_says_what_is_there(workspace: Path) 
     assert "the whole environment, on disk" in said.stdout and said.stderr == ""
     assert said.stdout.index("the whole environment") < said.stdout.index("no run read")
     assert (
-        "would bring more: files that no run read: at most 12.0 MB more, with --files remove"
+        "would bring more: files that no run read: at most 12.0 MB more, with --remove files"
         in (said.stdout)
     )
 

@@ -117,12 +117,12 @@ def test_an_image_without_any_engine(image: Callable[..., str], here: Path) -> N
         ({"WorkingDir": "/missing"}, (), "/missing is not a folder"),
         ({}, ("--workspace", "demo.tar"), "demo.tar: not a folder; name another"),
         ({}, ("--keep-paths", "/nothing/**"), "keep_paths: '/nothing/.*' given, expected a path"),
-        ({}, ("--files", "keep", "--keep", "shell"), "--keep: .* given, expected none with files"),
+        ({}, ("--remove", "code", "--keep", "shell"), "--keep: .* none with remove"),
         ({"Cmd": ["echo no >&2; exit 3"]}, ONCE, "exit code 3"),
         ({"Cmd": ["kill -9 $$"]}, ONCE, "signal 9"),
         ({"Cmd": ["sleep() { while :; do :; done; }; sleep"]}, ("--timeout-s", "0.3"), "0.3"),
         ({}, ("--fallback", "original"), "expected packed"),
-        ({}, ("--files", "remove", "--mode", "punch"), "--files: 'remove' given, expected keep"),
+        ({}, ("--mode", "punch"), "--remove: 'files' given, expected code"),
     ],
 )  # fmt: skip
 def test_what_is_refused(

@@ -13,7 +13,7 @@ import pytest
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.cli import workspace
-from trimtab.config.groups.debloat import Debloat, Fallback, Mode, Share
+from trimtab.config.groups.debloat import Debloat, Fallback, Mode, Remove, Share
 from trimtab.config.groups.workload import Workload
 from trimtab.config.root import Settle
 from trimtab.config.stages import DebloatStage
@@ -56,7 +56,9 @@ def debloated(tmp_path: Path) -> Path:
 def again(folder: Path) -> None:
     python = str(folder.parent / "original/bin/python")
     workload = Workload(name="w", command=["python"], python=python)
-    stage = DebloatStage("t", "h", [], [workload], Debloat(name="x"), Settle(clean_runs=0))
+    stage = DebloatStage(
+        "t", "h", [], [workload], Debloat(name="x", remove=Remove.CODE), Settle(clean_runs=0)
+    )
     debloat_target(stage, [folder / "usage.json"], folder)
 
 

@@ -11,7 +11,7 @@ from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.rewriting.spans import REMOVED_DATA, SpanReason
-from trimtab.config.groups.debloat import Debloat, Fallback, Mode
+from trimtab.config.groups.debloat import Debloat, Fallback, Mode, Remove
 from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries.located import Located, locate_used
 from trimtab.debloating.libraries.profiled import ProfiledLibrary, profiled_libraries
@@ -97,7 +97,7 @@ def located(
         used_data=read,
         data_goes=goes,
     )
-    return locate_used(library, Debloat(name="x", **options), GpuScope())  # type: ignore[arg-type]
+    return locate_used(library, Debloat(name="x", remove=Remove.CODE, **options), GpuScope())  # type: ignore[arg-type]
 
 
 def section(elf: Elf, name: str) -> slice:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trimtab.config.groups.debloat import Debloat, Fallback
+from trimtab.config.groups.debloat import Debloat, Fallback, Remove
 from trimtab.config.groups.workload import Workload
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
@@ -64,7 +64,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     usage = trace_workload(product, folder / "trace", 1)
     assert usage.complete, usage.incomplete_because
     usage.write(folder / "usage.json")
-    stage = DebloatStage("product", "here", [], [product], Debloat(name="x"))
+    stage = DebloatStage("product", "here", [], [product], Debloat(name="x", remove=Remove.CODE))
     debloat_target(stage, [folder / "usage.json"], folder)
     PythonPrefix(original).build(folder, "auto", Source(Fallback.ORIGINAL), folder / "env")
     return folder

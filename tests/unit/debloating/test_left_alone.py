@@ -9,7 +9,7 @@ import pytest
 
 from trimtab.cli import workspace
 from trimtab.cli.program_options import ProgramOptions
-from trimtab.config.groups.debloat import Debloat, Files, Unloaded
+from trimtab.config.groups.debloat import Debloat, Remove
 from trimtab.errors import UserError
 from trimtab.profiling.self_checking import find_self_checking
 from trimtab.profiling.tracing.function_records import LEFT_ALONE
@@ -69,7 +69,7 @@ def debloated(venv: Path, folder: Path, *words: str, settle: int = 0, **options:
     """Trace the program and make its slim environment."""
     (folder / "program.py").write_text(PROGRAM)
     command = [str(venv / "bin/python"), str(folder / "program.py"), *words]
-    chosen = Debloat(name="x", **options)  # type: ignore[arg-type]
+    chosen = Debloat(name="x", **{"remove": Remove.CODE, **options})  # type: ignore[arg-type]
     space = folder / "workspace"
     workspace.trace(space, command, ProgramOptions(ends_with="0"), 1, chosen.keep_libraries)
     nothing = lambda *_: None  # noqa: E731
@@ -110,7 +110,7 @@ def test_a_named_library_that_nobody_loads_is_not_touched(venv: Path, tmp_path: 
     packages = next((venv / "lib").glob("python3*/site-packages"))
     for name in ("named.so", "other.so"):
         (packages / name).write_bytes((venv / "lib/lib0.so").read_bytes())
-    chosen = {"unloaded": Unloaded.REMOVE, "keep_libraries": ["**/named.so"]}
+    chosen = {"remove": Remove.LIBRARIES, "keep_libraries": ["**/named.so"]}
     space = debloated(venv, tmp_path, **chosen)
     before = (packages / "named.so").read_bytes()
     after = space / "env" / packages.relative_to(venv)
@@ -119,7 +119,7 @@ def test_a_named_library_that_nobody_loads_is_not_touched(venv: Path, tmp_path: 
 
 def test_a_named_file_that_nobody_used_goes(venv: Path, tmp_path: Path) -> None:
     (venv / "lib/unused.so").write_bytes((venv / "lib/lib0.so").read_bytes())
-    space = debloated(venv, tmp_path, files=Files.REMOVE, keep_libraries=["lib/unused.so"])
+    space = debloated(venv, tmp_path, remove=Remove.FILES, keep_libraries=["lib/unused.so"])
     assert not (space / "env/lib/unused.so").exists()
 
 

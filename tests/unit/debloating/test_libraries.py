@@ -11,7 +11,7 @@ import pytest
 from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.relations.resolvers import resolvers
-from trimtab.config.groups.debloat import Debloat, Symbols
+from trimtab.config.groups.debloat import Debloat, Remove, Symbols
 from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries.file_size import size_of
 from trimtab.debloating.libraries.located import locate_used
@@ -44,7 +44,7 @@ def test_the_union_over_workloads_is_kept() -> None:
         [usage(extension(), starts[:2]), usage(extension(), starts[1:3])], PREFIX
     )
     assert target.used.tolist() == starts[:3]
-    located = locate_used(target, Debloat(name="x"), GpuScope())
+    located = locate_used(target, Debloat(name="x", remove=Remove.CODE), GpuScope())
     assert located.functions_used == 3
 
 
@@ -66,7 +66,9 @@ def test_a_changed_library_is_refused(tmp_path: Path) -> None:
 
 def test_an_untraced_library_keeps_all_its_code() -> None:
     [target] = profiled_libraries([usage(extension(), [], traced=False)], PREFIX)
-    located = locate_used(target, Debloat(name="x", symbols=Symbols.KEEP), GpuScope())
+    located = locate_used(
+        target, Debloat(name="x", remove=Remove.CODE, symbols=Symbols.KEEP), GpuScope()
+    )
     assert located.function_bytes_kept == located.function_bytes_total
     assert located.functions_used == located.functions_total > 0
 
@@ -79,7 +81,7 @@ def test_kept_function_bytes_against_a_plain_count(share: float) -> None:
     chosen = np.random.default_rng(7).random(len(functions)) < share
     target = ProfiledLibrary("x", extension(), elf.build_id, elf.size_bytes,
                     functions.start[chosen].astype(np.int64), "")  # fmt: skip
-    located = locate_used(target, Debloat(name="x"), GpuScope())
+    located = locate_used(target, Debloat(name="x", remove=Remove.CODE), GpuScope())
     kept = np.zeros(elf.size_bytes, bool)
     for start, end, stays in zip(
         located.spans.start, located.spans.end, located.spans.kept, strict=True
@@ -127,5 +129,5 @@ def test_what_the_dynamic_linker_calls_to_choose_a_function_stays(tmp_path: Path
     functions = read_functions(read_elf(path))
     chosen = resolvers(read_elf(path), functions)
     assert chosen.sum() == 1
-    located = locate_used(target, Debloat(name="x"), GpuScope())
+    located = locate_used(target, Debloat(name="x", remove=Remove.CODE), GpuScope())
     assert 1 <= located.functions_used < len(functions)

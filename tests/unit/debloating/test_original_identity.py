@@ -55,7 +55,7 @@ def delivered(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def debloat(original: Path, workspace: Path, program: Path, *options: str) -> None:
     said = CliRunner().invoke(app, [
-        "debloat", "--workspace", str(workspace), "--files", "remove", "--runs", "1", "--settle",
+        "debloat", "--workspace", str(workspace), "--runs", "1", "--settle",
         "1", *options, "--python", str(original / "bin/python"), "--", "python", str(program),
     ])  # fmt: skip
     assert said.exit_code == 0, said.stderr

@@ -15,7 +15,7 @@ from cuda_sources import TOOLKIT, listed_elements
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.gpu.fatbin import Kind, find_gpu_code
 from trimtab.cli import workspace
-from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.debloat import Debloat, Remove
 from trimtab.config.groups.workload import Workload
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
@@ -48,7 +48,7 @@ def environment(tmp_path: Path) -> Path:
 def debloat(environment: Path, **options: str | int) -> Path:
     folder = environment.parent / "target"
     workload = Workload(name="demo", command=["python"], python=str(environment / "bin/python"))
-    chosen = Debloat(name="x", **options)  # type: ignore[arg-type]
+    chosen = Debloat(name="x", remove=Remove.CODE, **options)  # type: ignore[arg-type]
     stage = DebloatStage("demo", "h200", [], [workload], chosen)
     debloat_target(stage, [environment.parent / "usage.json"], folder)
     return folder
@@ -105,7 +105,9 @@ def test_other_gpus_by_name(environment: Path) -> None:
     """For a GPU that was not traced on, a module that holds a used kernel's name is kept."""
     folder = environment.parent / "target"
     workload = Workload(name="demo", command=["python"], python=str(environment / "bin/python"))
-    stage = DebloatStage("demo", "h200", ["8.0", "9.0"], [workload], Debloat(name="x"))
+    stage = DebloatStage(
+        "demo", "h200", ["8.0", "9.0"], [workload], Debloat(name="x", remove=Remove.CODE)
+    )
     debloat_target(stage, [environment.parent / "usage.json"], folder)
     rebuilt = workspace.reconstruct(
         folder / "spans/lib__libdemo.so.json", environment.parent / "both", "compact"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.debloat import Debloat, Remove
 from trimtab.config.groups.output import Output
 from trimtab.config.groups.workload import Workload
 from trimtab.config.root import Settle
@@ -64,7 +64,7 @@ def stage(venv: Path, tmp_path: Path) -> DebloatStage:
     )
     usage = trace_workload(mine, tmp_path / "trace", 1)
     usage.write(tmp_path / "usage.json")
-    options = Debloat(name="x", share="copy", minimum_hole_bytes=4096)
+    options = Debloat(name="x", remove=Remove.CODE, share="copy", minimum_hole_bytes=4096)
     return DebloatStage("mine", "here", [], [mine], options, Settle(clean_runs=2, rebuilds=2))
 
 
@@ -160,7 +160,7 @@ def test_where_nothing_can_be_told_nothing_is_run(stage: DebloatStage, tmp_path:
     debloat_and_settle(stage, [tmp_path / "usage.json"], tmp_path)
     settling = Settling.read(tmp_path / "settling.json")
     assert (settling.runs, settling.why_not) == ([], "no run was asked for")
-    stage.debloat = Debloat(name="x", mode="punch")
+    stage.debloat = Debloat(name="x", remove=Remove.CODE, mode="punch")
     debloat_and_settle(stage, [tmp_path / "usage.json"], tmp_path)
     assert "punch" in Settling.read(tmp_path / "settling.json").why_not
 

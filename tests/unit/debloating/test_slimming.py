@@ -11,7 +11,7 @@ from trimtab.binaries.elf.functions import read_functions
 from trimtab.binaries.elf.headers import PAGE_BYTES, PROGRAM_HEADER, PT_NOTE
 from trimtab.binaries.elf.reader import Elf, read_elf
 from trimtab.binaries.rewriting.read_back import WRITTEN_WRONGLY
-from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.debloat import Debloat, Remove
 from trimtab.debloating import slimming
 from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries.profiled import ProfiledLibrary, profiled_libraries
@@ -45,7 +45,7 @@ def test_the_smallest_holes_go_where_there_are_too_many(
 ) -> None:
     monkeypatch.setattr(slimming, "_MOST_HOLES", most)
     library = with_holes(tmp_path)
-    options = Debloat(name="x", minimum_hole_bytes=4096)
+    options = Debloat(name="x", remove=Remove.CODE, minimum_hole_bytes=4096)
     made = Slimming(options, GpuScope(), tmp_path / "slim", tmp_path / "spans")
     (slim,) = made.rewrite([library], lambda name, done, total: None)
     assert slim.rewritten.holes == most
@@ -73,7 +73,9 @@ def test_one_that_was_written_wrongly_stays_as_it_is(
             faulty(path)
 
     monkeypatch.setattr(slimming, "unmap_headers", once)
-    made = Slimming(Debloat(name="x"), GpuScope(), tmp_path / "slim", tmp_path / "spans")
+    made = Slimming(
+        Debloat(name="x", remove=Remove.CODE), GpuScope(), tmp_path / "slim", tmp_path / "spans"
+    )
     (slim,) = made.rewrite([library], lambda name, done, total: None)
     assert WRITTEN_WRONGLY in slim.located.spans.note
     assert slim.path.read_bytes() == library.path.read_bytes()
@@ -116,7 +118,7 @@ def test_one_that_only_the_dynamic_linker_reads_stays_as_it_is(
     )  # fmt: skip
     usage = Usage(workload="odd", command=["python"], complete=True, libraries=[record])
     (library,) = profiled_libraries([usage], tmp_path)
-    options = Debloat(name="x", mode=mode)  # type: ignore[arg-type]
+    options = Debloat(name="x", remove=Remove.CODE, mode=mode)  # type: ignore[arg-type]
     made = Slimming(options, GpuScope(), tmp_path / "slim", tmp_path / "spans")
     (slim,) = made.rewrite([library], lambda name, done, total: None)
     assert slim.located.spans.note.startswith("it is left as it is: ")

@@ -15,7 +15,7 @@ from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.rewriting.not_started import NOTE
 from trimtab.binaries.rewriting.spans import SpanReason
 from trimtab.cli import workspace
-from trimtab.config.groups.debloat import Debloat, Fallback
+from trimtab.config.groups.debloat import Debloat, Fallback, Remove
 from trimtab.config.groups.workload import Workload
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
@@ -42,8 +42,8 @@ NAME = "lib/libtable.so"
 CALL = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).api_square(7))"
 LOAD = "import ctypes, sys; ctypes.CDLL(sys.argv[1]); print('loaded')"
 
-KEEP = Debloat(name="x")
-REMOVE = Debloat(name="x", start_up_only="remove")
+KEEP = Debloat(name="x", remove=Remove.CODE)
+REMOVE = Debloat(name="x", remove=Remove.CODE, start_up_only="remove")
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def debloat(environment: Path, *used: str, traced: bool = True, **options: str) 
     Usage(workload="table", command=["python"], complete=True, libraries=[record]).write(usage)
     workload = Workload(name="table", command=["python"], python=str(environment / "bin/python"))
     folder = environment.parent / "target"
-    chosen = Debloat(name="x", **options)  # type: ignore[arg-type]
+    chosen = Debloat(name="x", remove=Remove.CODE, **options)  # type: ignore[arg-type]
     debloat_target(DebloatStage("table", "here", [], [workload], chosen), [usage], folder)
     return folder
 
@@ -208,7 +208,7 @@ def test_a_plugin_that_registers_itself_goes_on_working(environment: Path) -> No
     program.write_text(PROGRAM)
     command = [str(environment / "bin/python"), str(program)]
     workspace.trace(folder, command, traced_runs=1)
-    options = Debloat(name="x", start_up_only="remove")
+    options = Debloat(name="x", remove=Remove.CODE, start_up_only="remove")
     workspace.debloat(folder, options, [], 0, lambda *_: None, lambda *_: None)
     slim = folder / "env"
     started = {name: LibrarySpans.read(folder / f"spans/lib__lib{name}.so.json").started

@@ -10,7 +10,7 @@ import markupsafe
 import numpy as np
 import pytest
 
-from trimtab.config.groups.debloat import Debloat, StartUpOnly, Unloaded
+from trimtab.config.groups.debloat import Debloat, Remove, StartUpOnly
 from trimtab.config.groups.workload import Workload
 from trimtab.config.root import Settle
 from trimtab.config.stages import DebloatStage
@@ -60,7 +60,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> DebloatStage:
     )  # fmt: skip
     trace_workload(program, folder / "trace", 1).write(folder / "usage.json")
     options = Debloat(
-        name="x", unloaded=Unloaded.REMOVE, start_up_only=StartUpOnly.REMOVE
+        name="x", remove=Remove.LIBRARIES, start_up_only=StartUpOnly.REMOVE
     )  # which would have those end the program of which nothing ran
     return DebloatStage("program", "here", [], [program], options, Settle(clean_runs=2, rebuilds=2))
 
@@ -77,7 +77,9 @@ def run(environment: Path, script: Path, **variables: str) -> subprocess.Complet
 
 
 def test_they_are_listed_and_kept(stage: DebloatStage, tmp_path: Path) -> None:
-    kept = DebloatStage("program", "here", [], stage.workloads, Debloat(name="x"))
+    kept = DebloatStage(
+        "program", "here", [], stage.workloads, Debloat(name="x", remove=Remove.CODE)
+    )
     with Debloating(kept, [folder_of(stage) / "usage.json"], tmp_path) as debloating:
         debloating.write()
         debloating.build(tmp_path / "env")

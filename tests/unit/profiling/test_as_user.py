@@ -12,7 +12,7 @@ import pytest
 
 from trimtab.cli import workspace
 from trimtab.cli.program_options import ProgramOptions
-from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.debloat import Debloat, Remove
 from trimtab.config.groups.workload import TargetConfig
 from trimtab.errors import UserError
 from trimtab.profiling.as_user import User
@@ -62,7 +62,9 @@ def test_a_program_is_traced_slimmed_and_verified_as_another_user(
     options = ProgramOptions(target=target, user="nobody")
     folder = project / "workspace"
     workspace.trace(folder, ["program/bin/p", "{output}/written"], options, 1)
-    workspace.debloat(folder, Debloat(name="x"), [], 2, lambda *_: None, lambda *_: None)
+    workspace.debloat(
+        folder, Debloat(name="x", remove=Remove.CODE), [], 2, lambda *_: None, lambda *_: None
+    )
     monkeypatch.setenv("MORE", "1")
     verdict = Verdict.read(workspace.verify(folder, 2))
     assert verdict.passed and [call.name for call in verdict.removed_calls] == ["unused_3"]

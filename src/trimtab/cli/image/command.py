@@ -13,7 +13,6 @@ from trimtab.cli.alone import alone_in
 from trimtab.cli.debloat_options import (
     CompressionOption,
     FallbackOption,
-    FilesOption,
     For,
     GpuOption,
     KeepLibraryOption,
@@ -21,7 +20,10 @@ from trimtab.cli.debloat_options import (
     KeepPathsOption,
     KernelsOption,
     ModeOption,
+    OldFilesOption,
+    OldUnloadedOption,
     PackageDatabaseOption,
+    RemoveOption,
     Runs,
     SettleOption,
     ShareOption,
@@ -29,27 +31,30 @@ from trimtab.cli.debloat_options import (
     StoreAddressOption,
     StoreOption,
     SymbolsOption,
-    UnloadedOption,
 )
 from trimtab.cli.image.partition import partition
 from trimtab.cli.image.share import share
 from trimtab.cli.image.start import start
 from trimtab.cli.image.tables import large_files_table, removed_table, sides_table
+from trimtab.cli.result_lines import say_result
 from trimtab.cli.speaking.lines import LIBRARIES
 from trimtab.cli.speaking.speaker import speaker
 from trimtab.cli.speaking.verbs import Verbs
-from trimtab.cli.steps import WORKSPACE, WorkspaceOption, debloat_options, settling_bar, traced
+from trimtab.cli.steps import (
+    WORKSPACE,
+    WorkspaceOption,
+    debloat_options,
+    how_far,
+    settling_bar,
+    traced,
+)
 from trimtab.cli.summary import (
     beside_the_entrypoint_in_words,
-    removed_files_in,
-    scanners_in_words,
-    summary_of,
     unserved_in_words,
 )
 from trimtab.config.groups.debloat import (
     Compression,
     Fallback,
-    Files,
     Gpu,
     Kernels,
     Mode,
@@ -57,7 +62,6 @@ from trimtab.config.groups.debloat import (
     Share,
     StartUpOnly,
     Symbols,
-    Unloaded,
 )
 from trimtab.config.groups.workload import TargetConfig
 from trimtab.debloating.files.folder_tree import root_tree
@@ -100,7 +104,7 @@ def slim(
         typer.Argument(metavar="[-- COMMAND]", help="As for `docker run`; else the image's own."),
     ] = None,
     folder: WorkspaceOption = WORKSPACE,
-    runs: Runs = 3,
+    runs: Runs = 1,
     output: given.Output = None,
     compare: given.Compare = None,
     relative_tolerance: given.RelativeTolerance = 0.0,
@@ -113,7 +117,9 @@ def slim(
     address: given.Address = None,
     stop: given.Stop = "SIGTERM",
     user: given.User = None,
-    files: FilesOption = Files.REMOVE,
+    remove: RemoveOption = None,
+    files: OldFilesOption = None,
+    unloaded: OldUnloadedOption = None,
     keep: KeepOption = None,
     keep_paths: KeepPathsOption = None,
     keep_library: KeepLibraryOption = None,
@@ -125,7 +131,6 @@ def slim(
     kernels: KernelsOption = Kernels.KEEP,
     start_up_only: StartUpOnlyOption = StartUpOnly.KEEP,
     gpus: For = None,
-    unloaded: UnloadedOption = Unloaded.KEEP,
     share: ShareOption = Share.AUTO,
     fallback: FallbackOption = Fallback.STORE,
     store: StoreOption = None,
@@ -155,11 +160,11 @@ def slim(
         timeout_s=timeout_s, drive=drive, ready=ready, address=address, stop=stop, user=user,
     )  # fmt: skip
     options = debloat_options(
-        files=files, keep=keep or [], keep_paths=keep_paths or [],
+        **how_far(remove, files, unloaded), keep=keep or [], keep_paths=keep_paths or [],
         keep_libraries=keep_library or [],
         package_database=package_database, compression=compression, mode=mode,
         symbols=symbols, gpu=gpu, kernels=kernels,
-        start_up_only=start_up_only, unloaded=unloaded, share=share, fallback=fallback,
+        start_up_only=start_up_only, share=share, fallback=fallback,
         store=store, store_address=store_address,
     )  # fmt: skip
     with speaker.step("unpacking the image"):
@@ -182,11 +187,7 @@ def slim(
             lambda name, done, total: progress.update(task, completed=done, total=total),
             settling_bar(progress, settle),
         )
-    for part in summary_of(folder, settling):
-        speaker.notes.print(part, soft_wrap=isinstance(part, str))
-    if (removed := removed_files_in(folder)) is not None:
-        speaker.notes.print(removed)
-        speaker.notes.print(scanners_in_words(folder, package_database), soft_wrap=True)
+    say_result(folder, settling)
     unserved = unserved_programs(root_tree(original.root), [Usage.read(folder / "usage.json")])
     if unserved:
         speaker.notes.print(unserved_in_words(unserved), soft_wrap=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from trimtab.cli.unfinished import changing, check_finished
 from trimtab.cli.workspace import check_end
-from trimtab.config.groups.debloat import Files
+from trimtab.config.groups.debloat import Remove
 from trimtab.config.stages import DebloatStage, load
 from trimtab.debloating.debloat import Debloating
 from trimtab.debloating.fallback import FALLBACK_LIBRARY
@@ -133,7 +133,7 @@ class SlimFolder:
             built=self.environment,
             settles=not why_not_settled(self.stage),
         )
-        if self.settling.missed_files and stage.debloat.files == Files.REMOVE:
+        if self.settling.missed_files and stage.debloat.remove == Remove.FILES:
             debloating.keep_files(self.settling.missed_files)
         return debloating
 

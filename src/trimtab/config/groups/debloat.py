@@ -1,5 +1,6 @@
 """How environments are debloated, their shared libraries and files: one YAML in `conf/debloat/`."""
 
+import warnings
 from enum import StrEnum
 from typing import Annotated, Self
 
@@ -15,8 +16,8 @@ Gpu = StrEnum("Gpu", "USED ARCHITECTURE KEEP")
 Kernels = StrEnum("Kernels", "KEEP PRUNE")
 StartUpOnly = StrEnum("StartUpOnly", "KEEP REMOVE")
 Share = StrEnum("Share", "AUTO REFLINK COPY")
-Unloaded = StrEnum("Unloaded", "KEEP REMOVE")
-Files = StrEnum("Files", "KEEP REMOVE")
+Remove = StrEnum("Remove", "CODE LIBRARIES FILES")
+Old = StrEnum("Old", "KEEP REMOVE")
 Fallback = StrEnum("Fallback", "ORIGINAL PACKED STORE NONE")
 PackageDatabase = StrEnum("PackageDatabase", "KEEP DROP")
 Compression = StrEnum("Compression", "GZIP ZSTD")
@@ -73,17 +74,21 @@ class Debloat:
         "with the original's, by a hard link) or `copy`.",
         default=Share.AUTO,
     )
-    unloaded: Unloaded = about(
-        "Libraries that no run loaded: `keep` them or `remove` their code, which comes back from "
-        "the fallback when a program calls it.",
-        default=Unloaded.KEEP,
+    remove: Remove = about(
+        "How far to go: `code` (of libraries that a run loaded, what no run used), `libraries` (as "
+        "well all code of libraries that no run loaded) or `files` (as well files, links and "
+        "folders that no run used and [no used one depends on](../methods/file-closure.md); "
+        "libraries among them go whole). What is missed comes back from the fallback. Mode `punch` "
+        "brings nothing back, and takes `code` only, unless `fallback` is `none`.",
+        default=Remove.FILES,
     )
-    files: Files = about(
-        "Files, links and folders that no traced run used, nor [what runs used leads to]"
-        "(../methods/file-closure.md): `keep` them or `remove` them from the slim environment, to "
-        "which they come back from the fallback when a program asks for them. Libraries among them "
-        "go whole. Not with mode `punch`, which has no fallback, unless `fallback` is `none`.",
-        default=Files.KEEP,
+    files: Old | None = about(
+        "Old: `remove: files` has taken the place of `files: remove`. Read for one version.",
+        default=None,
+    )
+    unloaded: Old | None = about(
+        "Old: `remove: libraries` has taken the place of `unloaded: remove`. Read for one version.",
+        default=None,
     )
     keep: list[Group] = about(
         "[Groups of files](../methods/file-closure.md#groups) that stay though no run used them, "
@@ -133,6 +138,21 @@ class Debloat:
     )
 
     @model_validator(mode="after")
+    def _reads_old_keys(self) -> Self:
+        if self.files is None and self.unloaded is None:
+            return self
+        self.remove = Remove.LIBRARIES if self.unloaded == Old.REMOVE else Remove.CODE
+        if self.files == Old.REMOVE:
+            self.remove = Remove.FILES
+        self.files = self.unloaded = None
+        warnings.warn(
+            f"debloat: `files` and `unloaded` are old keys; write `remove: {self.remove.value}`",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return self
+
+    @model_validator(mode="after")
     def _can_fall_back(self) -> Self:
         if (self.fallback == Fallback.STORE) != (self.store is not None):
             expected = "a folder with fallback: store, and none with another"
@@ -144,19 +164,23 @@ class Debloat:
 
     @model_validator(mode="after")
     def _can_bring_back(self) -> Self:
-        if self.unloaded == Unloaded.REMOVE and (
-            self.mode == Mode.PUNCH or self.fallback == Fallback.NONE
-        ):
-            expected = "keep with mode punch and fallback none, which bring nothing back"
-            raise InvalidValueError("unloaded", self.unloaded.value, expected)
         if (
-            self.files == Files.REMOVE
+            self.remove != Remove.CODE
             and self.mode == Mode.PUNCH
             and self.fallback != Fallback.NONE
         ):
-            expected = "keep with mode punch, which brings nothing back, or fallback: none"
-            raise InvalidValueError("files", self.files.value, expected)
+            expected = "code with mode punch, which brings nothing back"
+            raise InvalidValueError("remove", self.remove.value, expected)
+        if self.remove == Remove.LIBRARIES and self.fallback == Fallback.NONE:
+            expected = "code or files with fallback none, which brings no code back"
+            raise InvalidValueError("remove", self.remove.value, expected)
         for key in ("keep", "keep_paths"):
-            if self.files == Files.KEEP and (given := getattr(self, key)):
-                raise InvalidValueError(key, given, "none with files: keep, as all stay")
+            if self.remove != Remove.FILES and (given := getattr(self, key)):
+                expected = f"none with remove: {self.remove.value}, as all files stay"
+                raise InvalidValueError(key, given, expected)
         return self
+
+    @property
+    def removes_unloaded(self) -> bool:
+        """Whether libraries that stay, and that no run loaded, lose their code."""
+        return self.remove != Remove.CODE and self.fallback != Fallback.NONE

@@ -74,7 +74,7 @@ class Target(ABC):
 
         Raises UserError for a kind of which no files are removed.
         """
-        raise UserError(f"files: remove: files of a {self.kind()} are not removed; take keep")
+        raise UserError(f"remove: files: files of a {self.kind()} are not removed; take libraries")
 
     def seen(self, place: Path) -> str:
         """Return the path by which its programs know an absolute path."""

@@ -101,11 +101,11 @@ def _more(manifest: Manifest, libraries: pd.DataFrame, whole: Change) -> Iterato
     unread = sum(each.unread_kept_disk_bytes for each in manifest.other_files.values())
     found = []
     if manifest.removed_files is None:
-        found.append(More("files that no run read", unread, "files: remove"))
+        found.append(More("files that no run read", unread, "remove: files"))
     elif unread:
         found.append(More("files that no run read, and that a rule keeps", unread))
     if not_loaded.after_bytes == not_loaded.before_bytes:
-        option = "unloaded: remove"
+        option = "remove: libraries"
         found.append(More("libraries that no run loaded", not_loaded.after_bytes, option))
     whole_ones = libraries[~libraries["debloated"].astype(bool)]
     for reason, of_it in whole_ones.groupby(whole_ones["reason"].fillna("")):

@@ -30,8 +30,8 @@ class Risk:
     `estimate` is Good and Turing's: of `runs` in slim environments, the share of the
     `runs_of_their_own` that asked for a removed piece that no other run asked for; None without a
     run. `bound` holds with 95 %, by Clopper and Pearson, where `runs_with_misses` of the
-    `runs_as_delivered`, since the environment was last built, asked for something removed; 1
-    without such a run.
+    `runs_as_delivered` asked for something removed: runs in the last build, and those just before
+    it that asked for nothing new; 1 without such a run.
     """
 
     runs: Whole

@@ -31,7 +31,7 @@ from trimtab.binaries.rewriting.locate import locate
 from trimtab.binaries.rewriting.program_headers import unmap_headers
 from trimtab.binaries.rewriting.read_back import read_back
 from trimtab.binaries.rewriting.spans import Canvas, SpanReason, Spans
-from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.debloat import Debloat, Remove
 from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries.located import locate_used
 from trimtab.debloating.libraries.profiled import ProfiledLibrary
@@ -152,7 +152,7 @@ def test_a_library_that_breaks_a_promise_is_left_as_it_is(
     good = read_elf(c_library("default"))
     path = damaged(good, tmp_path, entry_of(good, tag), struct.pack("<Q", value))
     library = ProfiledLibrary("a.so", path, None, path.stat().st_size, np.empty(0, np.int64), "")
-    located = locate_used(library, Debloat(name="x"), GpuScope())
+    located = locate_used(library, Debloat(name="x", remove=Remove.CODE), GpuScope())
     assert re.search(f"left as it is: has .*({why})", located.spans.note), located.spans.note
     rewrite(located.elf, located.spans, "compact", tmp_path / "slim.so")
     assert (tmp_path / "slim.so").read_bytes() == path.read_bytes()
@@ -217,7 +217,9 @@ def test_a_library_that_is_not_started_needs_no_unwind_table(tmp_path: Path, mod
     command = ["gcc", "-O1", "-x", "c", "-", "-shared", "-fPIC", "-o", path]
     subprocess.run(command, input=text, text=True, check=True)
     library = ProfiledLibrary("a.so", path, None, path.stat().st_size, np.empty(0, np.int64), "")
-    located = locate_used(library, Debloat(name="x", start_up_only="remove"), GpuScope())
+    located = locate_used(
+        library, Debloat(name="x", remove=Remove.CODE, start_up_only="remove"), GpuScope()
+    )
     assert not located.started
     assert located.spans.bytes_of(SpanReason.START_UP_DATA) > 15_000
     rewrite(located.elf, located.spans, mode, slim, patches=located.patches)  # type: ignore[arg-type]

@@ -12,9 +12,9 @@ from trimtab.config.validate import checked
 @pytest.mark.parametrize(
     ("given", "key"),
     [
-        ({"unloaded": "remove", "mode": "punch"}, "unloaded"),
-        ({"unloaded": "remove", "fallback": "none"}, "unloaded"),
-        ({"files": "remove", "mode": "punch"}, "files"),
+        ({"remove": "libraries", "mode": "punch"}, "remove"),
+        ({"remove": "libraries", "fallback": "none"}, "remove"),
+        ({"mode": "punch"}, "remove"),
         ({"share": "hardlink"}, "share"),
         ({"store": "folder"}, "store"),
         ({"fallback": "store"}, "store"),
@@ -27,12 +27,27 @@ def test_what_does_not_go_together_is_named(given: dict[str, Any], key: str) -> 
 
 
 def test_files_go_for_good_where_that_was_asked_for() -> None:
-    given = {"name": "x", "files": "remove", "mode": "punch", "fallback": "none"}
-    assert checked(given, Debloat).files == "remove"
+    given = {"name": "x", "mode": "punch", "fallback": "none"}
+    assert checked(given, Debloat).remove == "files"
 
 
 @pytest.mark.parametrize("fallback", ["original", "packed"])
 @pytest.mark.parametrize("mode", ["compact", "zero"])
 def test_what_comes_back_may_go(mode: str, fallback: str) -> None:
-    given = {"name": "x", "unloaded": "remove", "mode": mode, "fallback": fallback}
-    assert checked(given, Debloat).unloaded == "remove"
+    given = {"name": "x", "remove": "libraries", "mode": mode, "fallback": fallback}
+    assert checked(given, Debloat).removes_unloaded
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ({"files": "keep"}, "code"),
+        ({"unloaded": "keep"}, "code"),
+        ({"files": "keep", "unloaded": "remove"}, "libraries"),
+        ({"files": "remove", "unloaded": "keep"}, "files"),
+    ],
+)
+def test_old_keys_are_read_with_a_word(old: dict[str, Any], new: str) -> None:
+    with pytest.warns(FutureWarning, match=f"remove: {new}"):
+        found = checked({"name": "x", **old}, Debloat)
+    assert (found.remove, found.files, found.unloaded) == (new, None, None)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from hand_made_root import Content, Link, Program, elf, root_of, used
 
-from trimtab.config.groups.debloat import Debloat, Fallback, Files
+from trimtab.config.groups.debloat import Debloat, Fallback, Remove
 from trimtab.debloating.files.closure import Use, kept_paths
 from trimtab.debloating.files.tree import Tree
 from trimtab.debloating.removal import Removal
@@ -69,7 +69,7 @@ RUN = Usage(
 
 
 def removal(*more: Usage, tops: Sequence[str] = (), **options: object) -> Removal:
-    given = Debloat(name="x", files=Files.REMOVE, **options)  # type: ignore[arg-type]
+    given = Debloat(name="x", remove=Remove.FILES, **options)  # type: ignore[arg-type]
     return Removal.of(root_of(ROOT, *tops), [RUN, *more], [], [], given)
 
 
@@ -191,7 +191,7 @@ def test_byte_code_is_made_by_the_one_python_that_ran(versions: list[str]) -> No
         files=[*(UsedFile(name, name, ["execute"]) for name in names),
                UsedFile(module, module, ["read", "stat"])],
     )  # fmt: skip
-    options = Debloat(name="x", files=Files.REMOVE)
+    options = Debloat(name="x", remove=Remove.FILES)
     found = Removal.of(root_of(root), [ran], [], [], options, compiles=True)
     assert found.goes(module[1:]) is (len(versions) == 1)
     (row,) = (row for row in found.rows("t", "h") if row["path"] == module[1:])

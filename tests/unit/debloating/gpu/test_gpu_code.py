@@ -16,7 +16,7 @@ from trimtab.binaries.gpu.fatbin import Kind, cubin_bytes, find_gpu_code
 from trimtab.binaries.rewriting.compact import rewrite
 from trimtab.binaries.rewriting.locate import locate
 from trimtab.binaries.rewriting.spans import GPU_REMOVED, SpanReason
-from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.debloat import Debloat, Remove
 from trimtab.debloating.gpu.gpu_code import GpuScope, gpu_scope_of, locate_gpu_code
 from trimtab.errors import UserError
 from trimtab.records.usage import Usage, UsedGpu, UsedLibrary, UsedModule
@@ -86,7 +86,7 @@ def test_used_code_is_found_by_its_digest(compiled: Path, tmp_path: Path, mode: 
         if e.kind is Kind.ELF and e.architecture.number == 80
     )  # fmt: skip
     used = module(cubin_bytes(elf.data, element), "scale")
-    options = Debloat(name="x")
+    options = Debloat(name="x", remove=Remove.CODE)
     target = gpu_scope_of(options, [usage(used, gpus=(80,))], [])
     assert target.gpus == (80,)
     spans, gpu = slim(compiled, target, tmp_path / "slim.so", mode)
@@ -97,7 +97,9 @@ def test_used_code_is_found_by_its_digest(compiled: Path, tmp_path: Path, mode: 
 
 @needs_cuda_tools
 def test_nothing_used_leaves_nothing(compiled: Path, tmp_path: Path) -> None:
-    target = gpu_scope_of(Debloat(name="x", fallback="none"), [usage(gpus=(80,))], [])
+    target = gpu_scope_of(
+        Debloat(name="x", remove=Remove.CODE, fallback="none"), [usage(gpus=(80,))], []
+    )
     _, gpu = slim(compiled, target, tmp_path / "slim.so", "compact")
     assert gpu.elements_kept == 0
     assert listed_elements(tmp_path / "slim.so") == Counter()
@@ -110,7 +112,7 @@ def test_unused_kernels_are_pruned_when_asked(tmp_path: Path) -> None:
     element = find_gpu_code(elf).regions[0].elements[0]
     assert element.compression == "zstd"
     used = module(cubin_bytes(elf.data, element), "scale")
-    options = Debloat(name="x", kernels="prune", fallback="none")
+    options = Debloat(name="x", remove=Remove.CODE, kernels="prune", fallback="none")
     target = gpu_scope_of(options, [usage(used, gpus=(element.architecture.number,))], [])
     _, pruned = slim(compiled, target, tmp_path / "pruned.so", "compact")
     whole = GpuScope(target.gpus, target.use)
@@ -121,18 +123,26 @@ def test_unused_kernels_are_pruned_when_asked(tmp_path: Path) -> None:
 
 def test_what_gpu_code_is_kept_for() -> None:
     traced = [usage()]
-    assert gpu_scope_of(Debloat(name="x"), traced, []).gpus == (90,)
-    assert gpu_scope_of(Debloat(name="x"), traced, ["8.0", "sm_75"]).gpus == (75, 80)
-    assert gpu_scope_of(Debloat(name="x", gpu="architecture"), traced, []).use is None
+    assert gpu_scope_of(Debloat(name="x", remove=Remove.CODE), traced, []).gpus == (90,)
+    assert gpu_scope_of(Debloat(name="x", remove=Remove.CODE), traced, ["8.0", "sm_75"]).gpus == (
+        75,
+        80,
+    )
+    assert (
+        gpu_scope_of(Debloat(name="x", remove=Remove.CODE, gpu="architecture"), traced, []).use
+        is None
+    )
     for kept in (
-        gpu_scope_of(Debloat(name="x", gpu="keep"), traced, []),
-        gpu_scope_of(Debloat(name="x", gpu="architecture"), [usage(gpus=())], []),
-        gpu_scope_of(Debloat(name="x", fallback="none"), [usage(gpus=())], []),
-        gpu_scope_of(Debloat(name="x"), [usage(), usage(traced=False)], []),
+        gpu_scope_of(Debloat(name="x", remove=Remove.CODE, gpu="keep"), traced, []),
+        gpu_scope_of(
+            Debloat(name="x", remove=Remove.CODE, gpu="architecture"), [usage(gpus=())], []
+        ),
+        gpu_scope_of(Debloat(name="x", remove=Remove.CODE, fallback="none"), [usage(gpus=())], []),
+        gpu_scope_of(Debloat(name="x", remove=Remove.CODE), [usage(), usage(traced=False)], []),
     ):
         assert kept.keeps_all and kept.why_all
     with pytest.raises(UserError, match="nine"):
-        gpu_scope_of(Debloat(name="x"), traced, ["nine"])
+        gpu_scope_of(Debloat(name="x", remove=Remove.CODE), traced, ["nine"])
 
 
 @pytest.mark.parametrize("function", ["cuInit", "cuDeviceGet"])
@@ -150,7 +160,9 @@ def test_programs_that_asked_for_no_gpu_used_no_gpu_code(tmp_path: Path, functio
     )  # fmt: skip
     without_gpu = usage(gpus=(), traced=False)
     scope = gpu_scope_of(
-        Debloat(name="x"), [without_gpu.model_copy(update={"libraries": [library]})], []
+        Debloat(name="x", remove=Remove.CODE),
+        [without_gpu.model_copy(update={"libraries": [library]})],
+        [],
     )
     assert scope.keeps_all == (function == "cuDeviceGet")
     assert scope.gpus == () and scope.put_back != scope.keeps_all

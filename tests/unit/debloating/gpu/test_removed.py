@@ -14,7 +14,7 @@ from trimtab.binaries.gpu.compression import WorkLimit
 from trimtab.binaries.gpu.fatbin import Kind, cubin_bytes, find_gpu_code, read_region
 from trimtab.binaries.gpu.wrappers import registered_regions
 from trimtab.binaries.rewriting.compact import rewrite
-from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.debloat import Debloat, Remove
 from trimtab.debloating.gpu.elements import GpuUse
 from trimtab.debloating.gpu.gpu_code import GpuScope
 from trimtab.debloating.libraries.located import Located, locate_used
@@ -29,7 +29,7 @@ BIG = f"""
 __constant__ unsigned table[8192] = {{{NUMBERS}}};
 extern "C" __global__ void big0(unsigned *x) {{ x[threadIdx.x] += table[x[0] % 8192]; }}
 """
-OPTIONS = Debloat(name="x", minimum_hole_bytes=4096)
+OPTIONS = Debloat(name="x", remove=Remove.CODE, minimum_hole_bytes=4096)
 
 
 @pytest.fixture(scope="module")

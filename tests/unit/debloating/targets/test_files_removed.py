@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from trimtab.config.groups.debloat import Debloat, Fallback, Files, Unloaded
+from trimtab.config.groups.debloat import Debloat, Fallback, Remove
 from trimtab.config.groups.workload import Workload
 from trimtab.config.root import Settle
 from trimtab.config.stages import DebloatStage
@@ -74,7 +74,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> DebloatStage:
         python=str(original / "bin/python"), workdir=str(folder),
     )  # fmt: skip
     trace_workload(program, folder / "trace", 1).write(folder / "usage.json")
-    options = Debloat(name="x", files=Files.REMOVE, unloaded=Unloaded.REMOVE)
+    options = Debloat(name="x", remove=Remove.FILES)
     return DebloatStage("program", "here", [], [program], options, Settle(clean_runs=1, rebuilds=2))
 
 
@@ -248,7 +248,7 @@ def test_what_settling_misses_stays(stage: DebloatStage, tmp_path: Path) -> None
 
 
 def test_kept_files_need_no_table_of_their_own(stage: DebloatStage, tmp_path: Path) -> None:
-    options = Debloat(name="x", fallback=Fallback.NONE)
+    options = Debloat(name="x", remove=Remove.CODE, fallback=Fallback.NONE)
     kept = DebloatStage("program", "here", [], stage.workloads, options)
     with Debloating(kept, [original_of(stage).with_name("usage.json")], tmp_path) as debloating:
         debloating.write()

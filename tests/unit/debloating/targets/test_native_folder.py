@@ -15,7 +15,7 @@ from trimtab.binaries.elf.reader import read_elf
 from trimtab.cli import workspace
 from trimtab.cli.program_options import ProgramOptions
 from trimtab.cli.single_steps.learning import SlimFolder
-from trimtab.config.groups.debloat import Debloat, Fallback, Mode, Share
+from trimtab.config.groups.debloat import Debloat, Fallback, Mode, Remove, Share
 from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import debloat_target
@@ -86,7 +86,7 @@ def debloat(project: Path, fallback: Fallback, mode: Mode = Mode.COMPACT) -> Pat
     usage = trace_workload(workload(), project / "trace", traced_runs=1)
     assert usage.complete, usage.incomplete_because
     usage.write(project / "usage.json")
-    options = Debloat(name="x", mode=mode, minimum_hole_bytes=4096)
+    options = Debloat(name="x", remove=Remove.CODE, mode=mode, minimum_hole_bytes=4096)
     stage = DebloatStage("native", "here", [], [workload()], options)
     debloat_target(stage, [project / "usage.json"], project)
     target = target_at(Manifest.read(project / "manifest.json").environment)
@@ -197,7 +197,9 @@ def test_the_command_line_settles_and_learns_what_was_missing(
     with pytest.raises(UserError, match="name the interpreter"):
         workspace.trace(folder, command)
     workspace.trace(folder, command, ProgramOptions(target=target), 1)
-    settling = workspace.debloat(folder, Debloat(name="x"), [], 2, lambda *_: None, lambda *_: None)
+    settling = workspace.debloat(
+        folder, Debloat(name="x", remove=Remove.CODE), [], 2, lambda *_: None, lambda *_: None
+    )
     assert settling.settled and len(settling.runs) == 2
     monkeypatch.setenv("MORE", "1")
     assert SlimFolder(folder).learn_from_runs(1, lambda *_: None) == 1

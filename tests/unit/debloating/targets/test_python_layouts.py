@@ -13,7 +13,7 @@ import pytest
 
 from trimtab.cli import workspace
 from trimtab.cli.program_options import ProgramOptions
-from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.debloat import Debloat, Remove
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.targets.python_prefix import PythonPrefix
 from trimtab.errors import UserError
@@ -80,7 +80,7 @@ def test_a_console_script_is_slimmed_with_its_environment(
 ) -> None:
     prefix = in_place(request.getfixturevalue(kind))
     monkeypatch.chdir(tmp_path)
-    folder, options = tmp_path / "workspace", Debloat(name="x")
+    folder, options = tmp_path / "workspace", Debloat(name="x", remove=Remove.CODE)
     everywhere = [path for path in tmp_path.rglob("*") if path.is_file()]
     before = {path: sha256_of(path) for path in everywhere}
     workspace.trace(folder, ["mine"], ProgramOptions(python=prefix / "bin/python"), 1)
@@ -142,7 +142,9 @@ def test_folders_that_lead_out_are_copied_and_never_written_to(
     folders = {path: sorted(path.iterdir()) for path in tmp_path.rglob("*") if path.is_dir()}
     folder = tmp_path.with_name(f"{tmp_path.name}-workspace")
     workspace.trace(folder, ["mine"], ProgramOptions(python=prefix / "bin/python"), 1)
-    workspace.debloat(folder, Debloat(name="x"), [], 0, lambda *_: None, lambda *_: None)
+    workspace.debloat(
+        folder, Debloat(name="x", remove=Remove.CODE), [], 0, lambda *_: None, lambda *_: None
+    )
     assert {path: sorted(path.iterdir()) for path in folders} == folders
     for path, (status, digest) in before.items():
         now = path.lstat()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from machine_root import root_of_programs
 
-from trimtab.config.groups.debloat import Debloat, Fallback, Files
+from trimtab.config.groups.debloat import Debloat, Fallback, Remove
 from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.config.root import Settle
 from trimtab.config.stages import DebloatStage
@@ -88,7 +88,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def slim(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     destination = tmp_path_factory.mktemp("slim")
-    options = Debloat(name="x", files=Files.REMOVE, fallback=Fallback.NONE)
+    options = Debloat(name="x", remove=Remove.FILES, fallback=Fallback.NONE)
     workloads = [workload_in(folder / "root", "/run.sh")]
     stage = DebloatStage("program", "here", [], workloads, options)
     with Debloating(stage, [folder / "usage.json"], destination) as debloating:
@@ -159,7 +159,7 @@ def test_libraries_inside_lose_code_that_comes_back(tmp_path: Path) -> None:
     except UserError as error:
         pytest.skip(f"no root can be entered here: {error}")
     usage.write(tmp_path / "usage.json")
-    options = Debloat(name="x", files=Files.REMOVE)
+    options = Debloat(name="x", remove=Remove.FILES)
     stage = DebloatStage("program", "here", [], [workload], options, Settle(clean_runs=1))
     environment = tmp_path / "slim/env"
     with Debloating(stage, [tmp_path / "usage.json"], tmp_path / "slim") as debloating:
@@ -189,7 +189,7 @@ def test_a_root_whose_libraries_all_stay_whole_is_verified(tmp_path: Path) -> No
     except UserError as error:
         pytest.skip(f"no root can be entered here: {error}")
     usage.write(tmp_path / "usage.json")
-    options = Debloat(name="x", files=Files.REMOVE)
+    options = Debloat(name="x", remove=Remove.FILES)
     stage = DebloatStage("program", "here", [], [workload], options)
     with Debloating(stage, [tmp_path / "usage.json"], tmp_path) as debloating:
         debloating.write()
@@ -238,7 +238,7 @@ def test_libraries_of_privileged_programs_stay_whole(tmp_path: Path) -> None:
 
 def test_files_come_back_inside(folder: Path, tmp_path: Path) -> None:
     workloads = [workload_in(folder / "root", "/run.sh")]
-    stage = DebloatStage("program", "here", [], workloads, Debloat(name="x", files=Files.REMOVE))
+    stage = DebloatStage("program", "here", [], workloads, Debloat(name="x", remove=Remove.FILES))
     with Debloating(stage, [folder / "usage.json"], tmp_path) as debloating:
         debloating.write()
         debloating.build(tmp_path / "env")
@@ -292,7 +292,7 @@ def test_files_that_were_learned_stay(folder: Path, tmp_path: Path) -> None:
     root = folder / "root"
     names = ["srv/folder/unread", "usr/bin/sort"]
     learn(tmp_path / "learned.json", "program", root, [], [MissedFile(n, "file", 1) for n in names])
-    options = Debloat(name="x", files=Files.REMOVE, fallback=Fallback.NONE)
+    options = Debloat(name="x", remove=Remove.FILES, fallback=Fallback.NONE)
     stage = DebloatStage("program", "here", [], [workload_in(root, "/run.sh")], options)
     with Debloating(stage, [folder / "usage.json"], tmp_path) as debloating:
         debloating.write()
@@ -319,7 +319,9 @@ def test_named_libraries_of_a_root_stay_as_they_are(tmp_path: Path) -> None:
     assert traced.not_traced_because == LEFT_ALONE
     usage.write(tmp_path / "usage.json")
     for options in ({}, {"keep_libraries": ["**/libselinux.so*"]}):
-        stage = DebloatStage("program", "here", [], [workload], Debloat(name="x", **options))
+        stage = DebloatStage(
+            "program", "here", [], [workload], Debloat(name="x", remove=Remove.CODE, **options)
+        )
         with Debloating(stage, [tmp_path / "usage.json"], tmp_path) as debloating:
             debloating.write()
             debloating.build(tmp_path / "env")

@@ -6,7 +6,7 @@ from pathlib import Path, PurePath
 import pytest
 from machine_root import root_of_programs
 
-from trimtab.config.groups.debloat import Debloat, Fallback, Files
+from trimtab.config.groups.debloat import Debloat, Fallback, Remove
 from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.config.stages import DebloatStage
 from trimtab.debloating.debloat import Debloating
@@ -70,7 +70,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def slim(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    options = Debloat(name="x", files=Files.REMOVE)
+    options = Debloat(name="x", remove=Remove.FILES)
     return debloated(folder, tmp_path_factory.mktemp("slim"), TRACED, options)
 
 
@@ -111,13 +111,13 @@ def test_what_starts_it_is_believed_only_as_it_was_made(
 
 def test_a_program_of_glibc_is_started_as_it_is(folder: Path, tmp_path: Path) -> None:
     command = ("/bin/sh", "-c", "cat /srv/page")
-    slim = debloated(folder, tmp_path, command, Debloat(name="x", files=Files.REMOVE))
+    slim = debloated(folder, tmp_path, command, Debloat(name="x", remove=Remove.FILES))
     assert (slim / "env" / INIT).is_file()  # for those that it may start
     assert not (slim / "env" / STARTED_BY_INIT).exists()
 
 
 def test_without_a_fallback_nothing_starts_it(folder: Path, tmp_path: Path) -> None:
-    options = Debloat(name="x", files=Files.REMOVE, fallback=Fallback.NONE)
+    options = Debloat(name="x", remove=Remove.FILES, fallback=Fallback.NONE)
     env = debloated(folder, tmp_path, TRACED, options) / "env"
     assert not (env / INIT.parent).exists()
     assert "/probe" in Root(env).entering(["/probe"], PurePath("/"), None)[-1:]

@@ -11,7 +11,7 @@ import pytest
 
 from trimtab.cli.summary import held_out_table
 from trimtab.config.fields import MistakeError
-from trimtab.config.groups.debloat import Debloat, Fallback, Files
+from trimtab.config.groups.debloat import Debloat, Fallback, Remove
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.held_out import HeldOut
 from trimtab.config.groups.output import Comparison, Output
@@ -86,7 +86,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "program.py").write_text(PROGRAM)
     mine = workload(folder)
     trace_workload(mine, folder / "trace", 2).write(folder / "usage.json")
-    options = Debloat(name="remove", minimum_hole_bytes=4096, files=Files.REMOVE)
+    options = Debloat(name="remove", minimum_hole_bytes=4096, remove=Remove.FILES)
     stage = DebloatStage(target="mine", hardware="here", gpus=[], workloads=[mine], debloat=options)
     debloat_target(stage, [folder / "usage.json"], folder)
     target_of("mine", [mine]).build(folder, "copy", Source(Fallback.ORIGINAL), folder / "env")

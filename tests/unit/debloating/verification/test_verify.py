@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.config.groups.debloat import Debloat, Fallback, Files
+from trimtab.config.groups.debloat import Debloat, Fallback, Remove
 from trimtab.config.groups.output import Output
 from trimtab.config.groups.workload import Marks, Workload
 from trimtab.config.stages import DebloatStage
@@ -83,7 +83,7 @@ def slim(mine: Workload, venv: Path, folder: Path, mode: str, fallback: str = "o
     usage = trace_workload(mine, folder / "trace")
     assert usage.complete, usage.incomplete_because
     usage.write(folder / "usage.json")
-    options = Debloat(name=mode, mode=mode, minimum_hole_bytes=4096)
+    options = Debloat(name=mode, remove=Remove.CODE, mode=mode, minimum_hole_bytes=4096)
     stage = DebloatStage(
         target="mine", hardware="test_machine", gpus=[], workloads=[mine], debloat=options
     )
@@ -200,7 +200,7 @@ def in_pure_python(venv: Path, folder: Path, slim_reads: str = "sys.prefix") -> 
 def without_libraries(mine: Workload, folder: Path) -> Path:
     """Trace, debloat and build the environment of a program that loads none of its libraries."""
     trace_workload(mine, folder / "trace").write(folder / "usage.json")
-    options = Debloat(name="x", files=Files.REMOVE)
+    options = Debloat(name="x", remove=Remove.FILES)
     stage = DebloatStage("mine", "test_machine", [], [mine], options)
     with Debloating(stage, [folder / "usage.json"], folder) as debloating:
         debloating.write()
@@ -333,5 +333,5 @@ def test_an_incomplete_record_removes_nothing(venv: Path, tmp_path: Path) -> Non
     usage = trace_workload(mine, tmp_path / "trace").model_copy(update=lacking)
     usage.write(tmp_path / "usage.json")
     with pytest.raises(UserError, match="a process was not seen"):
-        stage = DebloatStage("mine", "m", [], [mine], Debloat(name="x"))
+        stage = DebloatStage("mine", "m", [], [mine], Debloat(name="x", remove=Remove.CODE))
         debloat_target(stage, [tmp_path / "usage.json"], tmp_path)

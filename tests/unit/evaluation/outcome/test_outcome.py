@@ -43,8 +43,8 @@ def test_the_parts_add_up_to_the_whole(tmp_path: Path) -> None:
 def test_what_would_bring_more_is_the_most_first(tmp_path: Path) -> None:
     found = environment(files.weigh(files.write_debloat(tmp_path)))
     assert [(more.what, more.at_most_bytes, more.option) for more in found.more] == [
-        ("files that no run read", 12_000_000, "files: remove"),
-        ("libraries that no run loaded", 2_000_000, "unloaded: remove"),
+        ("files that no run read", 12_000_000, "remove: files"),
+        ("libraries that no run loaded", 2_000_000, "remove: libraries"),
         ("loaded libraries left whole: no .eh_frame", 1_000_000, ""),
     ]
 

@@ -3,7 +3,7 @@
 import pytest
 from hand_made_root import Content, Link, Program, elf, root_of
 
-from trimtab.config.groups.debloat import Debloat, Files, Group
+from trimtab.config.groups.debloat import Debloat, Group, Remove
 from trimtab.debloating.files.chosen.groups import executed_in, group_of, paths_of_groups
 from trimtab.debloating.removal import Removal
 from trimtab.records.usage import Usage, UsedFile
@@ -45,7 +45,7 @@ RUN = Usage(
 
 
 def removal(*groups: Group, **options: object) -> Removal:
-    given = Debloat(name="x", files=Files.REMOVE, keep=list(groups), **options)  # type: ignore[arg-type]
+    given = Debloat(name="x", remove=Remove.FILES, keep=list(groups), **options)  # type: ignore[arg-type]
     return Removal.of(root_of(ROOT), [RUN], [], [], given)
 
 

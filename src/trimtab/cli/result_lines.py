@@ -1,0 +1,71 @@
+"""What `trimtab debloat` says at its end, in five lines; the tables are for `--verbose`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from trimtab.cli.speaking.speaker import speaker
+from trimtab.cli.summary import removed_files_in, scanners_in_words, summary_of
+from trimtab.config.groups.debloat import Debloat, Fallback
+from trimtab.debloating.removal import options_of
+from trimtab.errors import visible
+from trimtab.evaluation.outcome.document import Change, EnvironmentOutcome, mb
+from trimtab.evaluation.outcome.read import outcome_in
+from trimtab.records.built_environment import BuiltEnvironment
+from trimtab.records.misses.settling import Settling
+
+
+def say_result(folder: Path, settling: Settling) -> None:
+    """Say what came out in the workspace `folder`: four lines, which the path of it follows."""
+    (environment,) = outcome_in(folder).environments
+    options = options_of(folder)
+    for name, words in result_lines(folder, environment, options, settling):
+        speaker.notes.print(visible(f"{name:<9}{words}"), soft_wrap=True)
+    if not speaker.verbose:
+        return
+    for part in summary_of(folder, settling):
+        speaker.notes.print(part, soft_wrap=isinstance(part, str))
+    if (removed := removed_files_in(folder)) is not None:
+        speaker.notes.print(removed)
+        speaker.notes.print(scanners_in_words(folder, options.package_database), soft_wrap=True)
+
+
+def result_lines(
+    folder: Path, environment: EnvironmentOutcome, options: Debloat, settling: Settling
+) -> Iterator[tuple[str, str]]:
+    """Yield names and sentences: sizes before and after, whether it settled, what it needs."""
+    disk, compressed = environment.disk, environment.compressed
+    before, after = f"{mb(disk.before_bytes)} MB", f"{mb(disk.after_bytes)} MB{_less(disk)}"
+    if compressed:
+        before += f", compressed {mb(compressed.before_bytes)} MB"
+        after += f", compressed {mb(compressed.after_bytes)} MB{_less(compressed)}"
+    yield "before", before
+    yield "after", after
+    yield "settled", settled_in_words(settling)
+    yield "needs", _needs(folder, options)
+
+
+def settled_in_words(settling: Settling) -> str:
+    """Return how many of the last runs missed nothing, and what earlier ones missed."""
+    if not settling.settled:
+        return f"no: {settling.why_not}"
+    kept = len(settling.missed) + len(settling.missed_files)
+    clean = f"{settling.clean_runs} of {settling.clean_runs} runs missed nothing"
+    return f"yes: {clean}" + (f", {kept:,} misses before are kept" if kept else "")
+
+
+def _less(change: Change) -> str:
+    return "" if change.less_pct is None else f" ({-change.less_pct:+.1f} %)"
+
+
+def _needs(folder: Path, options: Debloat) -> str:
+    match options.fallback:
+        case Fallback.ORIGINAL:
+            original = BuiltEnvironment.read(folder / "environment.json").original
+            where = "the original" if original is None else original.location
+            return f"{where}, unchanged (with --fallback packed: nothing)"
+        case Fallback.STORE:
+            return f"the store {options.store_address or options.store}"
+        case Fallback.PACKED:
+            return "nothing else"
+        case _:
+            return "nothing else, and brings nothing back"
