@@ -1,6 +1,7 @@
 """Rule profile_workload: what a workload uses and what its runs cost."""
 
 import argparse
+from importlib import import_module
 from pathlib import Path
 
 from trimtab.locks import writing_in
@@ -14,8 +15,6 @@ arguments = parser.parse_args()
 
 with supervised(), writing_in(arguments.output):
     from trimtab.config.stages import ProfileStage, read
-    from trimtab.debloating.left_alone import left_alone
-    from trimtab.debloating.targets.registry import target_of
     from trimtab.profiling.profile import profile_workload
     from trimtab.progress import runs_to_do
     from trimtab.workflow.read_files import remember_read_files
@@ -25,7 +24,10 @@ with supervised(), writing_in(arguments.output):
     with runs_to_do(f"profile {stage.workload.name}", runs):
         named = {}
         if stage.keep_libraries:
-            target = target_of(stage.workload.name, [stage.workload])
+            # Not by `import`: the rule is run again where what its script imports changes.
+            of_target = import_module("trimtab.debloating.targets.registry").target_of
+            target = of_target(stage.workload.name, [stage.workload])
+            left_alone = import_module("trimtab.debloating.left_alone").left_alone
             named = left_alone(target, stage.keep_libraries)
         profile_workload(
             stage.workload,

@@ -106,7 +106,8 @@ def test_a_program(trimtab: Command, environment: Path, tmp_path: Path, kind: st
     (tmp_path / "program.py").write_text(code)
     command = ("--", environment / "bin/python", "program.py")
     typed = f"`--ends-with {end}` if that is right"
-    first = fails(debloat(trimtab, tmp_path, *command), how, last, typed).splitlines()[0]
+    progress, first, *_ = fails(debloat(trimtab, tmp_path, *command), how, last, typed).splitlines()
+    assert progress == "tracing: 3 runs"
     assert how in first and last in first and typed in first
     logs = sorted(path.name for path in (tmp_path / "trimtab_workspace/runs").glob("*.stderr"))
     assert logs == ["original-0.stderr"]

@@ -100,7 +100,6 @@ KeepLibraryOption = Annotated[
 ]
 PackageDatabaseOption = Annotated[
     PackageDatabase,
-    Remove,
     typer.Option(
         help="What scanners read of packages: keep it where a file of the package stays, or drop"
         " it, so that they find no packages and no vulnerabilities."

@@ -50,7 +50,7 @@ def settled_in_words(settling: Settling) -> str:
         return f"no: {settling.why_not}"
     kept = len(settling.missed) + len(settling.missed_files)
     clean = f"{settling.clean_runs} of {settling.clean_runs} runs missed nothing"
-    return f"yes: {clean}" + (f", {kept:,} misses before are kept" if kept else "")
+    return f"yes: {clean}" + (f"; {kept:,} missed before, now kept" if kept else "")
 
 
 def _less(change: Change) -> str:

@@ -216,12 +216,13 @@ class Debloating:
         if self._removal is None and not any(library.loaded for library in libraries):
             root = self.target.root
             raise UserError(
-                f"target {stage.target}: no shared library of {root} was loaded; remove: files has"
-                " files go that no run used"
+                f"target {stage.target}: no shared library of {root} was loaded; take remove: files"
+                " (--remove files)"
             )
         if not self._written:
             for folder in (self._libraries, self._spans):  # of an earlier time
                 remove_tree(folder)
+                folder.mkdir(parents=True)  # the rule wants both, of no library too
         self._written, self._delivered = True, False
         if not self._written_files:
             self._write_files({library.name for library in libraries})

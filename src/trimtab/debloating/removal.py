@@ -68,13 +68,14 @@ class Removal:
             if not usage.command:
                 raise UserError(
                     "remove: files: no program was traced, so that it is not known which files it"
-                    " uses; give the program, or take remove: code"
+                    " uses; give the program, or take remove: code (--remove code)"
                 )
             if not usage.files_complete:
                 raise UserError(
                     f"remove: files: usage.json of workload {usage.workload} lists"
                     f" {len(usage.files):,} files that were used, and not all; profile it again, on"
-                    " less data where these are files of data, or take remove: libraries"
+                    " less data where these are files of data, or take"
+                    " remove: libraries (--remove libraries)"
                 )
         executed = executed_in(tree, usages)
         chosen = set(also)

@@ -43,7 +43,7 @@ def test_what_was_missed_and_what_never_settled_is_said() -> None:
         "builds": 2, "runs": [SlimRun("w", "", 0, [0]), SlimRun("w", "", 0), SlimRun("w", "", 1)],
     }  # fmt: skip
     words = settled_in_words(Settling.model_validate({**CLEAN.to_json(), **missed}))
-    assert words == "yes: 2 of 2 runs missed nothing, 3 misses before are kept"
+    assert words == "yes: 2 of 2 runs missed nothing; 3 missed before, now kept"
     never = {"settled": False, "why_not": "no run was asked for"}
     words = settled_in_words(Settling.model_validate({**CLEAN.to_json(), **never}))
     assert words == "no: no run was asked for"

@@ -64,7 +64,9 @@ def test_a_library_that_its_program_replaces_stays_whole(tmp_path: Path) -> None
 
 def test_what_a_program_could_not_read_again_was_not_replaced(tmp_path: Path) -> None:
     code = "import _json, resource; resource.setrlimit(7, (3, 3)); import _csv"
-    mine = Workload("mine", ["python", "-c", code], python=sys.executable, workdir=str(tmp_path))
+    mine = Workload(
+        "mine", ["python", "-c", code], python=sys.executable, workdir=str(tmp_path), ends_with="1"
+    )
     trace_workload(mine, tmp_path / "runs", 1)
     found = read_function_trace(tmp_path / "runs/functions-0").incomplete_because
     assert "replaced" not in str(found)

@@ -68,7 +68,7 @@ def test_three_runs_see_what_hangs_on_the_surroundings(library: Path, tmp_path: 
     users = tmp_path / "users"
     users.mkdir()
     program = workload(tmp_path, CHOOSES, library, users)
-    usage = trace_workload(program, tmp_path / "trace")
+    usage = trace_workload(program, tmp_path / "trace", 3)
     assert usage.complete, usage.incomplete_because
     assert used(usage, library) >= set(FUNCTIONS) - {"many_cpus"}
     assert "many_cpus" in used(usage, library) or os.cpu_count() == 1
@@ -85,7 +85,9 @@ def test_a_workload_decides_for_itself(library: Path, tmp_path: Path) -> None:
     own.mkdir()
     (own / "compiled").touch()
     env = {"OMP_NUM_THREADS": "1", "TRITON_CACHE_DIR": str(own)}
-    usage = trace_workload(workload(tmp_path, CHOOSES, library, own, env=env), tmp_path / "trace")
+    usage = trace_workload(
+        workload(tmp_path, CHOOSES, library, own, env=env), tmp_path / "trace", 3
+    )
     assert not used(usage, library) & {"many_threads", "cold"}
 
 
@@ -197,7 +199,7 @@ def test_numpy_on_other_numbers_of_cpus_and_threads(
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)
     code = "import numpy\na = numpy.ones((200, 200))\nprint((a @ a).sum())\n"
-    traced = functions_of(trace_workload(workload(tmp_path, code), tmp_path / "three"))
+    traced = functions_of(trace_workload(workload(tmp_path, code), tmp_path / "three", 3))
     allowed = os.sched_getaffinity(0)
     seen = []
     for cpus, threads in ((1, {}), (2, {}), (1, {"OMP_NUM_THREADS": "2"}), (2, {THREADS: "1"})):

@@ -108,6 +108,13 @@ def workload_file(name: str, workload: Workload) -> str:
         "output": output,
         "timeout_s": workload.timeout_s,
     }
+    if workload.ends_with is not None:
+        said["ends_with"] = workload.ends_with
+    if (server := workload.server).drive:
+        found = {"ready": server.ready, "address": server.address}
+        how = {key: _literal(text) for key, text in found.items() if text is not None}
+        drive = [_literal(word) for word in server.drive]
+        said["server"] = {"drive": drive, **how, "stop": server.stop}
     if workload.python is not None:
         said["python"] = _literal(workload.python)
     else:

@@ -13,7 +13,6 @@ from trimtab.cli import program_options as given
 from trimtab.cli.project.files import dvc, experiment, parameters, shared, workload_file
 from trimtab.cli.speaking.speaker import speaker
 from trimtab.cli.workspace import find_interpreter, find_program, no_such_program
-from trimtab.config.groups.output import Comparison
 from trimtab.config.groups.workload import TargetConfig, Workload
 from trimtab.errors import UserError
 from trimtab.files import whole_file
@@ -38,19 +37,25 @@ def new(
     python: given.Python = None,
     output: given.Output = None,
     compare: given.Compare = None,
+    ends_with: given.EndsWith = None,
     timeout_s: given.TimeoutS = 3600.0,
+    drive: given.Drive = None,
+    ready: given.Ready = None,
+    address: given.Address = None,
+    stop: given.Stop = "SIGTERM",
 ) -> None:
     """Make a project of your own, which debloats COMMAND and reports on it, in FOLDER."""
     name = _name_of(folder)
     words = command or []
+    options = given.ProgramOptions(
+        output=output, compare=compare, ends_with=ends_with, timeout_s=timeout_s,
+        drive=drive, ready=ready, address=address, stop=stop,
+    )  # fmt: skip
     if image is None:
-        workload = _of_environment(folder, words, python, output, compare, timeout_s)
+        workload = _of_environment(folder, words, python, options)
     else:
         target = TargetConfig(kind="image", location=_from(folder, image))
-        options = given.ProgramOptions(
-            target=target, output=output, compare=compare, timeout_s=timeout_s
-        )
-        workload = options.workload(words, None)
+        workload = replace(options, target=target).workload(words, None)
     files = {
         **shared(),
         "dvc.yaml": dvc(),
@@ -75,12 +80,7 @@ def new(
 
 
 def _of_environment(
-    folder: Path,
-    command: list[str],
-    python: Path | None,
-    output: Path | None,
-    compare: Comparison | None,
-    timeout_s: float,
+    folder: Path, command: list[str], python: Path | None, options: given.ProgramOptions
 ) -> Workload:
     """Return the workload of a program in a Python environment; its paths start at `folder`."""
     if not command or not find_program(command[0], python):
@@ -93,7 +93,6 @@ def _of_environment(
             " environment is to be debloated with --python ENV/bin/python"
         )
     interpreter = Path(os.path.abspath(interpreter))
-    options = given.ProgramOptions(output=output, compare=compare, timeout_s=timeout_s)
     first = find_program(command[0], interpreter)
     program = Path(os.path.abspath(first)) if first else interpreter
     if program.name.startswith("python"):
@@ -105,7 +104,9 @@ def _of_environment(
         workload,
         python=os.path.relpath(interpreter, folder),
         workdir=os.path.relpath(Path.cwd(), folder),
-        output=replace(workload.output, path=None if output is None else str(output)),
+        output=replace(
+            workload.output, path=None if options.output is None else str(options.output)
+        ),
     )
 
 

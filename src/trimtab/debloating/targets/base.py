@@ -74,7 +74,10 @@ class Target(ABC):
 
         Raises UserError for a kind of which no files are removed.
         """
-        raise UserError(f"remove: files: files of a {self.kind()} are not removed; take libraries")
+        raise UserError(
+            f"remove: files: files of a {self.kind()} are not removed; take"
+            " remove: libraries (--remove libraries)"
+        )
 
     def seen(self, place: Path) -> str:
         """Return the path by which its programs know an absolute path."""

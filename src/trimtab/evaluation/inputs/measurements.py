@@ -94,11 +94,11 @@ class Inputs:
 class DebloatedTarget:
     """One target on one hardware: what was removed from its libraries, and the runs after it.
 
-    `libraries` has the columns of LIBRARIES, `runs` those of RUNS (conditions original and
-    debloated). `used` is the code that its workloads used, by library. `label` is the target's
-    name, with the hardware where the experiment has several. `built` is its slim environment, if it
-    has one, and `compressed` what that weighs so, if it was weighed. `files` has the columns of
-    FILES, and no rows where all files stay.
+    `libraries` has the columns of LIBRARIES, and no rows where no library was loaded; `runs` those
+    of RUNS (conditions original and debloated). `used` is the code that its workloads used, by
+    library. `label` is the target's name, with the hardware where the experiment has several.
+    `built` is its slim environment, if it has one, and `compressed` what that weighs so, if it was
+    weighed. `files` has the columns of FILES, and no rows where all files stay.
     """
 
     label: str

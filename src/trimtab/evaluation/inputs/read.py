@@ -111,7 +111,7 @@ def _profile(folder: Path) -> Profile:
 def _target(folder: Path) -> DebloatedTarget:
     manifest = Manifest.read(folder / "manifest.json")
     verdict = Verdict.read(folder / "verify.json")
-    libraries = _read_rows(folder / "libraries.parquet", tables.LIBRARIES)
+    libraries = read_table(folder / "libraries.parquet", tables.LIBRARIES)
     _check_sums(folder / "libraries.parquet", libraries)
     used = UsedCodeByLibrary.read(folder / "used.json").libraries
     unknown = set(map(escaped, used)) - set(libraries["library"])

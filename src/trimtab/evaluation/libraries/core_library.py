@@ -33,12 +33,13 @@ class CoreLibrary(TargetSection):
             [
                 target_row(target, {"library": str(core["library"].iloc[0]), **sizes(core)})
                 for target, core in cores
+                if not core.empty
             ],
         )
 
 
 def core_library(target: DebloatedTarget) -> pd.DataFrame:
-    """Return the one row of the target's LIBRARIES with its framework's core library.
+    """Return the row of the target's LIBRARIES with its framework's core library, none without any.
 
     It is the first of PyTorch's for GPUs, TensorFlow's, XLA's and PyTorch's for CPUs that the
     target has, and otherwise its largest library.
@@ -52,7 +53,7 @@ def core_library(target: DebloatedTarget) -> pd.DataFrame:
 
 def is_tensorflow(target: DebloatedTarget) -> bool:
     """Return whether the target's core library is TensorFlow's."""
-    return _stem(str(core_library(target)["library"].iloc[0])) == TENSORFLOW
+    return any(_stem(str(name)) == TENSORFLOW for name in core_library(target)["library"])
 
 
 def _stem(library: str) -> str:

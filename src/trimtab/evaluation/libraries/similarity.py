@@ -65,7 +65,8 @@ class Similarity(TargetSection):
 def _similarities(
     name: str, title: str, caption: str, targets: Sequence[DebloatedTarget], missing: str = _PAIRS
 ) -> Table:
-    cores = [_core(target) for target in targets] if len(targets) > 1 else []
+    with_core = [target for target in targets if not target.libraries.empty]
+    cores = [_core(target) for target in with_core] if len(with_core) > 1 else []
     places = range(len(cores))
     cells = [[_similarity(cores, row, column) for column in places] for row in places]
     facts: list[Row] = [

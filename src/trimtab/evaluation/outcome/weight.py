@@ -104,7 +104,8 @@ def _more(manifest: Manifest, libraries: pd.DataFrame, whole: Change) -> Iterato
         found.append(More("files that no run read", unread, "remove: files"))
     elif unread:
         found.append(More("files that no run read, and that a rule keeps", unread))
-    if not_loaded.after_bytes == not_loaded.before_bytes:
+    is_left = not_loaded.after_bytes == not_loaded.before_bytes
+    if is_left and manifest.removed_files is None:
         option = "remove: libraries"
         found.append(More("libraries that no run loaded", not_loaded.after_bytes, option))
     whole_ones = libraries[~libraries["debloated"].astype(bool)]

@@ -164,7 +164,7 @@ def test_what_is_missed_is_named_and_comes_back(
         "[packages] = glob(sys.prefix + '/lib/python3*/site-packages');"
         f"print(len(os.path.basename(packages + '/{ours}'))); os.path.exists(packages + '/{ours}')"
     )
-    none = replace(stage, debloat=replace(stage.debloat, fallback=Fallback.NONE, unloaded="keep"))
+    none = replace(stage, debloat=replace(stage.debloat, fallback=Fallback.NONE))
     with Debloating(none, [original_of(stage).with_name("usage.json")], tmp_path) as debloating:
         debloating.write()
         debloating.build(tmp_path / "env")

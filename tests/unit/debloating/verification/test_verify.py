@@ -322,7 +322,7 @@ def test_what_a_killed_worker_had_used_counts(venv: Path, tmp_path: Path) -> Non
     mine.output = Output()
     env = slim(mine, venv, tmp_path, "compact")
     usage = Usage.read(tmp_path / "usage.json")
-    assert usage.complete and "killed before their exit: 3 processes" in usage.notes[0]
+    assert usage.complete and "killed before their exit: 1 processes" in usage.notes[0]
     verify_environment("mine", [mine], NO_POWER_MODEL, env, tmp_path / MANIFEST, 1, tmp_path)
     assert Verdict.read(tmp_path / "verify.json").passed
 
