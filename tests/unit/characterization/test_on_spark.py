@@ -85,7 +85,8 @@ def test_a_killed_characterization_goes_on(spark_folder: Path, tmp_path: Path) -
         told_of = (line for line in process.stdout if ", repeat 0: " in line)
         assert len(list(itertools.islice(told_of, 2))) == 2
         killed = psutil.Process(process.pid)
-        for each in [*killed.children(recursive=True), killed]:
+        # It first: were Spark killed before it, it would write that a run failed.
+        for each in [killed, *killed.children(recursive=True)]:
             each.kill()
         process.wait()
     before = journal.read_bytes()
