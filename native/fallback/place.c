@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "place.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,21 +13,7 @@
 int environment_known;
 char environment_root[PATH_MAX];
 
-/* ROOT/trimtab/libtrimtab-fallback.so, whatever link it was loaded by. */
-void find_environment(void) {
-  Dl_info info;
-  char path[PATH_MAX];
-  if (!dladdr((void *)find_environment, &info) || !realpath(info.dli_fname, path)) return;
-  for (int levels = 0; levels < 2; levels++) {
-    char *last = strrchr(path, '/');
-    if (!last) return;
-    *last = 0;
-  }
-  strcpy(environment_root, path);
-  environment_known = 1;
-}
-
-/* Without links; realpath(3) may allocate. */
+/* Without links; realpath(3) takes a system call for each folder, and may allocate. */
 static int real_path(const char *name, char *path, size_t path_bytes) {
   int file = open_file(name, O_PATH);
   if (file < 0) return 0;
@@ -38,6 +24,34 @@ static int real_path(const char *name, char *path, size_t path_bytes) {
   if (length <= 0) return 0;
   path[length] = 0;
   return 1;
+}
+
+/* dladdr(3) would look for the nearest symbol too. */
+static int names_us(struct dl_phdr_info *info, size_t bytes, void *name) {
+  (void)bytes;
+  uintptr_t at = (uintptr_t)names_us - info->dlpi_addr;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr) *header = info->dlpi_phdr + i;
+    if (header->p_type != PT_LOAD || at - header->p_vaddr >= header->p_memsz) continue;
+    *(const char **)name = info->dlpi_name;
+    return 1;
+  }
+  return 0;
+}
+
+/* ROOT/trimtab/libtrimtab-fallback.so, whatever link it was loaded by. */
+void find_environment(void) {
+  const char *name = NULL;
+  char path[PATH_MAX];
+  if (!dl_iterate_phdr(names_us, &name)) return;
+  if (!real_path(name, path, sizeof path) && !realpath(name, path)) return; /* /proc is not there */
+  for (int levels = 0; levels < 2; levels++) {
+    char *last = strrchr(path, '/');
+    if (!last) return;
+    *last = 0;
+  }
+  strcpy(environment_root, path);
+  environment_known = 1;
 }
 
 /* A program that may no longer see the file, as in a chroot, still names it by its path. */

@@ -8,7 +8,7 @@
 
 #include "bring_back.h"
 
-enum { ALIGNMENT = 8 };
+enum { ALIGNMENT = 8, PAGE_BYTES = 4096 };
 
 static size_t put_entry(uint8_t *to, size_t room, const struct entry *entry) {
   static const uint8_t types[] = {DT_REG, DT_LNK, DT_DIR};
@@ -24,13 +24,22 @@ static size_t put_entry(uint8_t *to, size_t room, const struct entry *entry) {
   return bytes;
 }
 
+/* That of a listing before, if no other thread has it: most need a page. */
+static struct absent *spare;
+
+static struct absent *take_memory(size_t bytes) {
+  struct absent *absent = bytes <= PAGE_BYTES ? __atomic_exchange_n(&spare, NULL, __ATOMIC_ACQ_REL) : NULL;
+  return absent ? absent : new_memory(bytes);
+}
+
 struct absent *absent_of(const struct folder *folder) {
   uint32_t children = children_of(folder), away = 0;
   size_t memory = sizeof(struct absent) + children;
-  struct absent *absent = new_memory(memory);
+  struct absent *absent = take_memory(memory);
   struct entry entry;
   if (!absent) return NULL;
   *absent = (struct absent){folder, memory, 0};
+  memset(absent->away, AWAY, children);
   long file = open_state(O_RDONLY);
   if (file >= 0) { /* else all of it is AWAY */
     kernel(__NR_pread64, file, (long)absent->away, children, folder->first, 0, 0);
@@ -46,7 +55,10 @@ struct absent *absent_of(const struct folder *folder) {
   return NULL;
 }
 
-void drop_absent(struct absent *absent) { drop_memory(absent, absent->memory); }
+void drop_absent(struct absent *absent) {
+  if (absent->memory <= PAGE_BYTES) absent = __atomic_exchange_n(&spare, absent, __ATOMIC_ACQ_REL);
+  if (absent) drop_memory(absent, absent->memory);
+}
 
 int is_absent(const struct absent *absent, const char *name) {
   struct entry entry;
@@ -67,3 +79,5 @@ long put_absent(struct absent *absent, uint8_t *to, size_t room) {
   }
   return (long)filled;
 }
+
+int is_told(const struct absent *absent) { return absent->next == children_of(absent->folder); }

@@ -20,6 +20,9 @@ int is_absent(const struct absent *absent, const char *name);
 /* The next entries that have room; the number of bytes, 0 where none is left, -EINVAL without room for one. */
 long put_absent(struct absent *absent, uint8_t *to, size_t room);
 
+/* Whether `put_absent` has come to the end. */
+int is_told(const struct absent *absent);
+
 /* What the kernel puts out. */
 struct listed {
   uint64_t file;

@@ -155,8 +155,8 @@ static void answer_before(struct slow *slow) {
 }
 
 static void list(struct slow *slow) {
-  slow->result = list_folder(&slow->walk, slow->arguments[0], (void *)slow->arguments[1],
-                             (unsigned long)slow->arguments[2]);
+  slow->result = list_folder(&slow->walk, slow->arguments[0], (uint8_t *)slow->arguments[1],
+                             (size_t)slow->arguments[2]);
 }
 
 /* The folder that a path begins in may lie in the shadow, where what is above it is not what was above it in
@@ -264,7 +264,13 @@ static GENERAL long slowly(void (*part)(struct slow *), const struct call *call,
 
 static GENERAL int is_suspect(struct named named, const long arguments[6]) {
   const char *path = named.path < 0 ? NULL : (const char *)arguments[named.path];
-  return path && may_be_removed(path) && !has_nothing_removed(path);
+  return path && may_be_removed(path) && !has_nothing_removed(folder_of(named, arguments), path);
+}
+
+/* Who looks for a program along PATH asks for many that are not there. */
+static GENERAL int is_no_program(struct named named, const long arguments[6]) {
+  const char *path = (const char *)arguments[named.path];
+  return length_of(path, PATH_BYTES) > 0 && has_nothing_removed(folder_of(named, arguments), path);
 }
 
 /* Whether something has to be back before the call is made. */
@@ -274,7 +280,7 @@ static GENERAL int asks_before(const struct call *call, const long arguments[6])
   if (call->number == __NR_open) makes = arguments[1] & O_CREAT;
   if (call->number == __NR_openat) makes = arguments[2] & O_CREAT;
   if (removes_folder(call, arguments)) return 1;
-  if (call->behaviour & EXECUTES && looks_after_children()) return 1;
+  if (call->behaviour & EXECUTES && looks_after_children()) return !is_no_program(call->first, arguments);
   return makes && length_of((const char *)arguments[made.path], PATH_BYTES) > 0 &&
          is_suspect(made, arguments);
 }

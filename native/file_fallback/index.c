@@ -159,11 +159,18 @@ GENERAL const struct folder *folder_at(const char *path) {
 }
 
 GENERAL int may_be_entry(const char *path) {
+  uint64_t whole = hash_of_nothing;
   for (const char *name = path, *at = path;; name = ++at) {
-    uint64_t hash = hash_of_nothing;
-    for (; *at && *at != '/'; at++) hash = hashed(hash, *at);
-    const struct folder *folder = passes(hash) ? find_folder(path, (size_t)(name - path) - (name > path)) : NULL;
-    if (folder && children_of(folder)) return 1;
+    uint64_t last = hash_of_nothing;
+    whole = hashed(whole, '/');
+    for (; *at && *at != '/'; at++) {
+      last = hashed(last, *at);
+      whole = hashed(whole, *at);
+    }
+    if (passes(last) && passes(whole)) {
+      const struct folder *folder = find_folder(path, (size_t)(name - path) - (name > path));
+      if (folder && children_of(folder)) return 1;
+    }
     if (!*at) return 0;
   }
 }

@@ -23,8 +23,8 @@
  *   - of a REGULAR file its size, and DIGEST_BYTES of digest; of a LINK its text, and a zero
  * The first one of a block follows one without a name of second 0.
  *
- * The filter passes what has four bits in one word: of FNV-1a of a name times 0x9e3779b97f4a7c15 the upper
- * half is the word's number, and the lowest four times six bits are the bits'. */
+ * The filter passes the name of each entry, and its path behind a slash. Each has four bits in one word: of its
+ * FNV-1a times 0x9e3779b97f4a7c15 the upper half is the word's number, and the lowest four times six bits are the bits'. */
 #ifndef TRIMTAB_INDEX_H
 #define TRIMTAB_INDEX_H
 
@@ -95,7 +95,8 @@ const struct index_header *index_header(void);
 GENERAL int may_be_removed(const char *path);
 
 /* Whether a path below the environment, spelled without `.`, `..` and empty names, or one above it, may be an
- * entry's: of its folder something was removed, and the filter passes its name. No system call is made. */
+ * entry's: the filter passes its name and all of it, and of its folder something was removed. No system call is
+ * made. */
 GENERAL int may_be_entry(const char *path);
 
 /* Read an entry, and end the program if it is damaged; 0 where nothing was removed at the path. */

@@ -11,22 +11,25 @@ enum { MOST_OPEN = 1 << 16 };
 /* Of an open folder that is being listed, of which something was away when that began. What comes back
  * meanwhile stays among ours, so that every name is in the list once. */
 static struct absent *listings[MOST_OPEN];
+static struct absent told; /* of one whose list is whole: unless it begins anew, the kernel goes on */
 
 static const struct folder *folder_of(struct walk *walk, long folder) {
   int in_shadow;
-  if (!walk_along(walk, folder, ".", 1) || !sees_environment()) return NULL;
+  if (!path_of_folder(folder, walk->here) || !sees_environment()) return NULL;
   const char *below = path_below(walk->here, &in_shadow);
   return below ? folder_at(below) : NULL;
 }
 
+static GENERAL int is_active(long folder) { return listings[folder] && listings[folder] != &told; }
+
 static void end_listing(long folder) {
-  if (listings[folder]) drop_absent(listings[folder]);
-  listings[folder] = NULL;
+  if (is_active(folder)) drop_absent(listings[folder]);
+  listings[folder] = &told;
 }
 
 static void begin_listing(struct walk *walk, long folder) {
   const struct folder *rows = folder_of(walk, folder);
-  if (rows) listings[folder] = absent_of(rows);
+  listings[folder] = rows ? absent_of(rows) : NULL;
 }
 
 /* Take what came back meanwhile out of the kernel's entries. */
@@ -43,43 +46,41 @@ static long without_ours(const struct absent *listing, uint8_t *entries, long by
   return kept;
 }
 
-static long ours(long folder, uint8_t *to, size_t room) {
-  long filled = put_absent(listings[folder], to, room);
-  if (!filled) end_listing(folder);
-  return filled;
-}
-
 static GENERAL long position_of(long folder) { return KERNEL(__NR_lseek, folder, 0, SEEK_CUR, 0); }
 
 /* Most folders have lost nothing: that is found out with little. */
 GENERAL int asks_for_removed(long folder) {
   enum { ORDINARY_BYTES = 512 };
-  char name[32], path[ORDINARY_BYTES];
+  char path[ORDINARY_BYTES];
   int in_shadow;
   if (folder < 0 || folder >= MOST_OPEN) return 0;
-  if (listings[folder]) return 1;
-  if (position_of(folder)) return 0;
-  struct text text = text_in(name, sizeof name);
-  put(&text, "/proc/self/fd/");
-  put_number(&text, (uint64_t)folder, 1);
-  long length = KERNEL(__NR_readlink, name, path, sizeof path, 0);
-  if (length <= 0 || length == sizeof path) return 1;
-  path[length == 1 ? 0 : length] = 0;
-  const char *below = path_below(path, &in_shadow);
-  return below && folder_at(below);
+  if (is_active(folder)) return 1;
+  if (listings[folder] && position_of(folder)) return 0;
+  long length = name_of_folder(folder, path, sizeof path);
+  if (length > 0) {
+    const char *below = path_below(length == 1 ? "" : path, &in_shadow);
+    if (!below || !folder_at(below)) return 0;
+  }
+  return listings[folder] || position_of(folder) == 0;
 }
 
-long list_folder(struct walk *walk, long folder, void *to, unsigned long room) {
-  if (position_of(folder) == 0) {
-    end_listing(folder);
-    begin_listing(walk, folder);
-  }
-  const struct absent *listing = listings[folder];
+/* What is away follows the last of the kernel's entries, where there is room in the same call. */
+long list_folder(struct walk *walk, long folder, uint8_t *to, size_t room) {
+  if (is_active(folder) && position_of(folder) == 0) end_listing(folder);
+  if (!is_active(folder)) begin_listing(walk, folder);
+  struct absent *listing = listings[folder];
+  size_t filled = 0;
   for (;;) {
-    long result = KERNEL(__NR_getdents64, folder, to, room, 0);
-    if (!listing || result < 0) return result;
-    if (result == 0) return ours(folder, to, room);
-    if ((result = without_ours(listing, to, result))) return result;
+    long result = KERNEL(__NR_getdents64, folder, to + filled, room - filled, 0);
+    if (!listing) return result;
+    if (result == 0) result = put_absent(listing, to + filled, room - filled);
+    else if (result > 0 && (result = without_ours(listing, to + filled, result)) >= 0) {
+      filled += (size_t)result;
+      continue;
+    }
+    if (result > 0) filled += (size_t)result;
+    if (is_told(listing)) end_listing(folder);
+    return filled ? (long)filled : result;
   }
 }
 

@@ -8,7 +8,7 @@
 GENERAL int asks_for_removed(long folder);
 
 /* As getdents64(2): the kernel's entries, and then those of what is away. */
-long list_folder(struct walk *walk, long folder, void *to, unsigned long room);
+long list_folder(struct walk *walk, long folder, uint8_t *to, size_t room);
 
 /* Bring back one child of a folder that is about to be removed, as it is not empty. */
 void keep_from_removal(const char *below);

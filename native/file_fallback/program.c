@@ -196,7 +196,7 @@ static int asks_for_init(long folder, const char *path) {
   enum { RIGHTS_OF_OWNERS = 06000 };
   struct status status;
   char attribute[64];
-  if (!has_init || !sees_environment() || !may_be_executed(folder, path)) return 0;
+  if (!sees_environment() || !may_be_executed(folder, path)) return 0;
   long file = open_path(folder, path, O_RDONLY | O_NONBLOCK, 0);
   if (file < 0) return 0;
   int asks = !KERNEL(__NR_fstat, file, &status, 0, 0) && !(status.mode & RIGHTS_OF_OWNERS) &&
@@ -237,7 +237,7 @@ void prepare_start(struct start *start, struct walk *walk, long folder, const ch
     if (in_shadow || *start->interpreter || *start->libraries) check_executable(path);
     if (!begins_with(head.bytes, "#!")) {
       choose_preload(start, scripts ? word : path, (const uint8_t *)head.bytes, variables);
-      start->by_init = !*start->interpreter && *called && (*called == '/' || (int)begin == AT_FDCWD) &&
+      start->by_init = has_init && !*start->interpreter && *called && (*called == '/' || (int)begin == AT_FDCWD) &&
                        may_be_executed(begin, called) && asks_for_init(folder, path);
       return;
     }

@@ -98,7 +98,7 @@ GENERAL int begins_with(const char *text, const char *start) {
   return !*start;
 }
 
-void cut_last(char *path) {
+GENERAL void cut_last(char *path) {
   char *end = path + strlen(path);
   while (end > path && *--end != '/') continue;
   *end = 0;

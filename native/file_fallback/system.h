@@ -57,7 +57,7 @@ GENERAL int is_same(const char *a, const char *b);
 GENERAL int begins_with(const char *text, const char *start);
 
 /* Take the last component off a path, and the slash before it. */
-void cut_last(char *path);
+GENERAL void cut_last(char *path);
 
 /* A text that is put together in a buffer; `whole` is 0 once something had no room. */
 struct text {

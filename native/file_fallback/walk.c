@@ -30,20 +30,22 @@ static long path_by_child(long folder, char to[PATH_BYTES]) {
   return (long)strlen(to);
 }
 
-/* The path of an open folder, or of the working directory. */
-static int path_of_folder(long folder, char to[PATH_BYTES]) {
+GENERAL long name_of_folder(long folder, char *to, size_t bytes) {
   char name[32];
-  long length;
-  if ((int)folder == AT_FDCWD) length = KERNEL(__NR_getcwd, to, PATH_BYTES, 0, 0) - 1;
-  else {
-    struct text text = text_in(name, sizeof name);
-    put(&text, "/proc/self/fd/");
-    put_number(&text, (uint32_t)folder, 1);
-    length = KERNEL(__NR_readlink, name, to, PATH_BYTES - 1, 0);
-    if (length == -ENOENT) length = path_by_child(folder, to);
-  }
+  if ((int)folder == AT_FDCWD) return KERNEL(__NR_getcwd, to, bytes, 0, 0) - 1;
+  struct text text = text_in(name, sizeof name);
+  put(&text, "/proc/self/fd/");
+  put_number(&text, (uint32_t)folder, 1);
+  long length = KERNEL(__NR_readlink, name, to, bytes, 0);
+  if (length == (long)bytes) return -ENAMETOOLONG;
+  if (length > 0) to[length] = 0;
+  return length;
+}
+
+int path_of_folder(long folder, char to[PATH_BYTES]) {
+  long length = name_of_folder(folder, to, PATH_BYTES);
+  if (length == -ENOENT && (int)folder != AT_FDCWD) length = path_by_child(folder, to);
   if (length <= 0 || *to != '/') return 0;
-  to[length] = 0;
   if (length == 1) *to = 0; /* the top */
   return 1;
 }
@@ -131,13 +133,39 @@ static const char *take_folders(struct walk *walk, const char *path) {
   return NULL;
 }
 
-GENERAL int has_nothing_removed(const char *path) {
-  const struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+/* Whether the index may have something at the place. */
+static GENERAL int may_be_away(const char *place) {
   int in_shadow;
-  if (!is_spelled_plainly(path)) return 0;
-  const char *below = path_below(path, &in_shadow);
-  if (in_shadow || (below && may_be_entry(below))) return 0;
-  long file = KERNEL(__NR_openat2, AT_FDCWD, path, &how, sizeof how);
+  const char *below = path_below(place, &in_shadow);
+  return in_shadow || (below && may_be_entry(below));
+}
+
+GENERAL int has_nothing_removed(long folder, const char *path) {
+  enum { ORDINARY_BYTES = 512 }; /* the program's stack may have little room */
+  const struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+  char buffer[ORDINARY_BYTES];
+  const char *rest = path, *name;
+  struct text place = text_in(buffer, sizeof buffer);
+  if (*path != '/') {
+    long length = name_of_folder(folder, buffer, sizeof buffer);
+    if (length <= 0 || *buffer != '/') return 0;
+    place.at += length > 1 ? length : 0;
+    *place.at = 0;
+  }
+  for (int is_last = 0; !is_last;) {
+    size_t length = next_name(&rest, &name, &is_last);
+    if (!length || (length == 1 && *name == '.')) continue;
+    if (length == 2 && name[0] == '.' && name[1] == '.') {
+      if (may_be_away(buffer)) return 0;
+      cut_last(buffer);
+      place.at = buffer + strlen(buffer);
+      continue;
+    }
+    put(&place, "/");
+    put_part(&place, name, length);
+  }
+  if (!place.whole || may_be_away(buffer)) return 0;
+  long file = KERNEL(__NR_openat2, folder, path, &how, sizeof how);
   if (file >= 0) KERNEL(__NR_close, file, 0, 0, 0);
   return file == -ENOENT;
 }

@@ -27,10 +27,16 @@ GENERAL void forget_walk(struct walk *walk);
  * end is not followed; with `looks` a file there may be stood for. */
 int walk_along(struct walk *walk, long folder, const char *path, int follow);
 
-/* Whether nothing is at a path and nothing was removed there, by one system call: it is spelled from the top, no
- * link is on its way, so that the place where it ends is the one it says, and the index has nothing there. 0
- * where that takes a whole way to tell. */
-GENERAL int has_nothing_removed(const char *path);
+/* Whether nothing is at a path from the open folder `folder` and nothing was removed there, by one system call,
+ * or two if it is relative: no link is on its way, so that the place where it ends is the one it says, and the
+ * index has nothing there. 0 where that takes a whole way to tell. */
+GENERAL int has_nothing_removed(long folder, const char *path);
+
+/* Write the path of an open folder, or of the working directory; its length, or why not. */
+GENERAL long name_of_folder(long folder, char *to, size_t bytes);
+
+/* The same where /proc is not mounted, with "" for the top; 0 where it has none. */
+int path_of_folder(long folder, char to[PATH_BYTES]);
 
 /* The bytes of a relative path up to its last `..` that leads out of the folder where it begins, or out of
  * one that this led to; 0 where none does. */

@@ -17,9 +17,10 @@ from trimtab.debloating.fallback import FILE_FALLBACK_LIBRARY
 NAMES = ("data", "deep", "text.txt", "way", "stays", "leads", "nowhere", "old.conf", "..", ".", "")
 LOOK = """
 import os, stat, sys
+folder = os.open(".", os.O_RDONLY)
 for path in sys.stdin.read().split("\\n"):
     try:
-        status = os.stat(path)
+        status = os.stat(path, dir_fd=folder) if path.count("t") % 2 else os.stat(path)
         print(path, status.st_mode, not stat.S_ISREG(status.st_mode) or status.st_size)
     except OSError as error: print(path, error.errno)
 """
@@ -51,6 +52,46 @@ def test_a_path_with_the_name_of_something_removed_takes_one_call_more(
     assert more["openat2"] == 20 * len(paths)
     assert not more["readlink"] and not more["rt_sigprocmask"] and not more["close"]
     assert not missed(slim)
+
+
+@pytest.mark.skipif(bool(reason := missing("strace")), reason=reason)
+def test_ways_up_and_relative_paths_take_little_too(original: Path, tmp_path: Path) -> None:
+    """Linkers look for libraries along ways up; a relative path needs to know where it begins."""
+    slim = make_slim(original, tmp_path / "slim")
+    up = [f"{slim}/stays/../stays/./{path}" for path in ("text.txt", "data/text.txt")]
+    more = calls_of(slim, up * 20, tmp_path) - calls_of(slim, [], tmp_path)
+    assert more["openat2"] == 20 * len(up)
+    assert not more["readlink"] and not more["rt_sigprocmask"]
+    relative = [os.path.relpath(path) for path in up]
+    more = calls_of(slim, relative * 20, tmp_path) - calls_of(slim, [], tmp_path)
+    assert more["openat2"] == more["getcwd"] == 20 * len(up)
+    assert not more["readlink"] and not more["rt_sigprocmask"]
+
+
+@pytest.mark.skipif(bool(reason := missing("strace")), reason=reason)
+def test_a_folder_is_listed_in_one_answer(original: Path, tmp_path: Path) -> None:
+    """It took a pair of masks and a look at the folder for each of three calls."""
+    slim = make_slim(original, tmp_path / "slim")
+    listing = f"import os\nfor _ in range(20): assert os.listdir({str(slim)!r})"
+    more = calls_of(slim, [], tmp_path, listing) - calls_of(slim, [], tmp_path, "import os")
+    assert more["rt_sigprocmask"] == 40 and more["getdents64"] == 60
+    assert more["readlink"] <= 40 and more["mmap"] <= 4
+
+
+@pytest.mark.skipif(bool(reason := missing("strace")), reason=reason)
+def test_a_program_that_is_not_there_takes_two_calls_more(original: Path, tmp_path: Path) -> None:
+    """As where a shell looks for one along PATH; it took ten."""
+    slim = make_slim(original, tmp_path / "slim")
+    program = """
+import os, sys
+for path in sys.argv[1:]:
+    try: os.execv(path, [path])
+    except FileNotFoundError: pass
+"""
+    paths = ["/usr/lib/nowhere/program", str(slim / "stays" / "program")]
+    more = calls_of(slim, paths * 20, tmp_path, program) - calls_of(slim, [], tmp_path, program)
+    assert more["execve"] == more["openat2"] == more["rt_sigprocmask"] == 40
+    assert sum(more.values()) < 3.2 * 40
 
 
 @pytest.mark.skipif(bool(reason := missing("strace")), reason=reason)
@@ -98,9 +139,9 @@ def look(env: Path, paths: Iterable[str]) -> str:
     ).stdout
 
 
-def calls_of(slim: Path, paths: Iterable[str], tmp_path: Path) -> Counter[str]:
-    """The system calls of a program that looks at paths, by their names."""
+def calls_of(slim: Path, paths: Iterable[str], tmp_path: Path, program: str = FAIL) -> Counter[str]:
+    """The system calls of a program, one that looks at paths, by their names."""
     log = tmp_path / "calls"
     command = ["strace", "-qq", "-E", f"LD_PRELOAD={slim / FILE_FALLBACK_LIBRARY}", "-o", str(log)]
-    subprocess.run([*command, sys.executable, "-I", "-c", FAIL, *paths], check=True)
+    subprocess.run([*command, sys.executable, "-I", "-c", program, *paths], check=True)
     return Counter(line.partition("(")[0] for line in log.read_text().splitlines())

@@ -90,9 +90,9 @@ def folder_hash(path: bytes) -> int:
     return (value ^ value >> 32) & 0xFFFFFFFF
 
 
-def name_filter(names: Iterable[str]) -> list[int]:
-    """Return the words of a filter that passes `names`, and of others one in thirty at most."""
-    hashes = {hash_of(os.fsencode(name)) * 0x9E3779B97F4A7C15 % (1 << 64) for name in names}
+def text_filter(texts: Iterable[str]) -> list[int]:
+    """Return the words of a filter that passes `texts`, and of others one in thirty at most."""
+    hashes = {hash_of(os.fsencode(text)) * 0x9E3779B97F4A7C15 % (1 << 64) for text in texts}
     words = [0] * (1 << max(len(hashes) - 1, 0).bit_length() >> 3 or 1)
     for value in hashes:
         bits = (value >> shift & 63 for shift in (0, 6, 12, 18))

@@ -31,7 +31,7 @@ from trimtab.debloating.file_index.layout import (
     Entry,
     EntryKind,
     folder_hash,
-    name_filter,
+    text_filter,
 )
 from trimtab.errors import UserError
 
@@ -62,8 +62,8 @@ def index_of(entries: Iterable[Entry], kind: int, location: str, names: Iterable
     data = [records.block(ordered[start : start + BLOCK_ENTRIES]) for start in starts]
     begins = [0, *accumulate(map(len, data))]
     blocks = [BLOCK.pack(*row) for row in zip(begins, map(zlib.crc32, data), strict=False)]
-    leading = (_name_of(entry.path) for entry in ordered)
-    words = name_filter({*names, *leading})
+    leading = (text for entry in ordered for text in (_name_of(entry.path), f"/{entry.path}"))
+    words = text_filter({*names, *leading})
     attributes = [ATTRIBUTES.pack(*row) for row in records.attributes]
     endings = [PLACE.pack(texts.place(ending)) for ending in records.endings]
     text = texts.joined()

@@ -32,9 +32,19 @@ _MODULES = {
     FILE_FALLBACK_LIBRARY: "trimtab_file_fallback",
     FALLBACK_LIBRARY: "trimtab_fallback",
 }
-# What was in folders before removed files were listed in them, as the library now sees to.
-_FORGET_FOLDERS = "import sys; sys.path_importer_cache.clear()\n"
 _SUFFIX = ".abi3.so"  # so that interpreters with other objects (free-threaded) refuse it
+# By its place: who looks for a module lists all folders before. `sitedir` is that of the hook.
+_LOAD = (
+    "import sys, _imp, _frozen_importlib as i; n = {name!r}; n in sys.modules or"
+    " sys.modules.update({{n: _imp.create_dynamic(i.ModuleSpec(n, None, origin=sitedir + {file!r}))"
+    " if {suffix!r} in _imp.extension_suffixes() else __import__(n)}})\n"
+)
+# What was in folders before removed files were listed in them, as the library now sees to; the
+# folders of another Python, on which a venv is built, had nothing removed.
+_FORGET_FOLDERS = (
+    "import sys; (lambda s: [s.path_importer_cache.pop(p) for p in [*s.path_importer_cache]"
+    " if p.startswith(s.prefix) or not p.startswith(s.base_prefix)])(sys)\n"
+)
 
 
 class PythonPrefix(Folder):
@@ -123,7 +133,11 @@ def _load_fallbacks(environment: HeldFolder, libraries: Sequence[Path]) -> None:
                 module = _MODULES[library] + _SUFFIX
                 folder.remove(module)
                 folder.symlink(os.path.relpath(library, package), module)
-            imports = "".join(f"import {_MODULES[library]}\n" for library in libraries)
+            hook = "".join(_load(_MODULES[library]) for library in libraries)
             if FILE_FALLBACK_LIBRARY in libraries:
-                imports += _FORGET_FOLDERS
-            folder.write(_HOOK, imports.encode())
+                hook += _FORGET_FOLDERS
+            folder.write(_HOOK, hook.encode())
+
+
+def _load(name: str) -> str:
+    return _LOAD.format(name=name, file=f"/{name}{_SUFFIX}", suffix=_SUFFIX)

@@ -18,7 +18,7 @@ from trimtab.debloating.file_index.layout import (
     Entry,
     EntryKind,
     hash_of,
-    name_filter,
+    text_filter,
 )
 from trimtab.debloating.file_index.reading import entries_of, paths_of
 from trimtab.debloating.file_index.writing import index_of
@@ -159,13 +159,13 @@ def test_an_entry_takes_little() -> None:
 
 @given(names=st.sets(NAMES, max_size=60))
 def test_the_filter_passes_what_it_has_to(names: set[str]) -> None:
-    words = name_filter(names)
+    words = text_filter(names)
     assert len(words) & (len(words) - 1) == 0
     assert all(_passes(words, name) for name in names)
 
 
 def test_the_filter_passes_little_else() -> None:
-    words = name_filter(map(str, range(10_000)))
+    words = text_filter(map(str, range(10_000)))
     others = sum(_passes(words, f"other{number}") for number in range(10_000))
     assert others < 500 and len(words) * 8 <= 20_000
 
