@@ -139,6 +139,7 @@ static void prepare(struct slow *slow) {
   const char *path = (const char *)slow->arguments[program.path];
   if (length_of(path, PATH_BYTES) < 0) return;
   prepare_start(&slow->start, &slow->walk, folder_of(program, slow->arguments), path, flags,
+                (char *const *)slow->arguments[program.path + 1],
                 (char *const *)slow->arguments[program.path + 2]);
 }
 
@@ -191,13 +192,13 @@ static GENERAL void run_on(uint8_t *stack_end, void (*part)(struct slow *), stru
  * started with lies on the stack, unless that is much. */
 static GENERAL long execute(struct slow *slow, const char *called) {
   enum { MOST_ON_STACK = 16384 };
-  int at = slow->call->first.path, may_lay_out = is_readable((const void *)slow->arguments[at]);
+  int at = slow->call->first.path;
   long number = slow->call->number, arguments[6];
   for (int i = 0; i < 6; i++) arguments[i] = slow->arguments[i];
   const char *path = (const char *)arguments[at];
   char *const *words = (char *const *)arguments[at + 1], *const *variables;
   variables = (char *const *)arguments[at + 2];
-  size_t bytes = may_lay_out ? start_bytes(&slow->start, path, called, words, variables) : 0;
+  size_t bytes = slow->start.is_known ? start_bytes(&slow->start, path, called) : 0;
   uint8_t *much = bytes > MOST_ON_STACK ? new_memory(bytes) : NULL;
   uint8_t *room = much ? much : __builtin_alloca(bytes > MOST_ON_STACK ? 0 : bytes);
   if (bytes && (much || bytes <= MOST_ON_STACK)) {
@@ -240,7 +241,7 @@ static GENERAL long slowly(void (*part)(struct slow *), const struct call *call,
   for (int i = 0; i < 6; i++) slow->arguments[i] = arguments[i];
   slow->call = call;
   slow->result = result;
-  if (call && call->behaviour & EXECUTES) memset(&slow->start, 0, sizeof slow->start);
+  if (call && call->behaviour & EXECUTES) forget_start(&slow->start);
   __asm__ volatile("fxsave64 %0" : "=m"(slow->vectors));
   KERNEL(__NR_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
   run_on(slow->stack + sizeof slow->stack, part, slow);

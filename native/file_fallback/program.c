@@ -31,8 +31,7 @@ static GENERAL size_t count_of(char *const *list) {
   return count;
 }
 
-static const char *value_of(char *const *variables, const char *name) {
-  size_t count = count_of(variables);
+static const char *value_of(char *const *variables, size_t count, const char *name) {
   uintptr_t page = 0;
   for (size_t i = 0; i < count; i++)
     if (is_readable_too(variables[i], &page) && begins_with(variables[i], name))
@@ -104,7 +103,7 @@ static int has_separator(const char *path) {
 
 static void choose_preload(struct start *start, const char *path, const uint8_t *head,
                            char *const *variables) {
-  const char *before = value_of(variables, preload);
+  const char *before = value_of(variables, start->variables, preload);
   char own[PATH_BYTES];
   struct status status;
   if (!*environment_root || !path_of(own, 0, OWN_LIBRARY) || has_separator(own)) return;
@@ -122,7 +121,7 @@ static void choose_preload(struct start *start, const char *path, const uint8_t 
 
 /* The dynamic linker looks for libraries where they were, before anything of ours runs. */
 static void choose_libraries(struct start *start, const struct entry *program, char *const *variables) {
-  const char *before = value_of(variables, libraries);
+  const char *before = value_of(variables, start->variables, libraries);
   struct status status;
   struct entry needed;
   char path[PATH_BYTES];
@@ -206,8 +205,13 @@ static int asks_for_init(long folder, const char *path) {
   return asks;
 }
 
-void prepare_start(struct start *start, struct walk *walk, long folder, const char *path, int flags,
-                   char *const *variables) {
+GENERAL void forget_start(struct start *start) {
+  start->is_known = start->no_preload = start->by_init = 0;
+  *start->preload = *start->libraries = *start->interpreter = *start->word = *start->argument = 0;
+}
+
+static void find_start(struct start *start, struct walk *walk, long folder, const char *path, int flags,
+                       char *const *variables) {
   union {
     uint64_t aligned;
     char bytes[HEAD_BYTES];
@@ -248,11 +252,18 @@ void prepare_start(struct start *start, struct walk *walk, long folder, const ch
   }
 }
 
-GENERAL size_t start_bytes(const struct start *start, const char *path, const char *called,
-                           char *const *words, char *const *variables) {
+void prepare_start(struct start *start, struct walk *walk, long folder, const char *path, int flags,
+                   char *const *words, char *const *variables) {
+  start->variables = count_of(variables);
+  find_start(start, walk, folder, path, flags, variables);
+  start->words = *start->interpreter || start->by_init ? count_of(words) : 0;
+  start->is_known = 1;
+}
+
+GENERAL size_t start_bytes(const struct start *start, const char *path, const char *called) {
   enum { MORE = 5 };
-  size_t lists = count_of(variables) + MORE;
-  if (*start->interpreter || start->by_init) lists += count_of(words) + MORE;
+  size_t lists = start->variables + MORE;
+  if (*start->interpreter || start->by_init) lists += start->words + MORE;
   return lists * sizeof(char *) + strlen(path) + strlen(called) + strlen(start->preload) + strlen(start->libraries) +
          strlen(start->interpreter) + strlen(start->word) + strlen(start->argument) + 9;
 }
@@ -267,7 +278,7 @@ static GENERAL char *lay_text(uint8_t **room, const char *text) {
 GENERAL void lay_out(const struct start *start, uint8_t *room, const char *called, const char **path,
                      char *const **words, char *const **variables) {
   enum { MORE = 5 };
-  size_t count = count_of(*variables), filled = 0, number = count_of(*words);
+  size_t count = start->variables, filled = 0, number = start->words;
   char **list = (char **)room;
   room += (count + MORE) * sizeof *list;
   char **new_words = (char **)room;

@@ -20,6 +20,18 @@ static unsigned long misses;
 static long counting; /* the process that they are of */
 static int is_in_own_folder; /* the record, as the environment cannot be written */
 
+/* Where no other was named. */
+static void choose_record(void) {
+  is_in_own_folder = !may_write_environment();
+  if (!is_in_own_folder) {
+    if (!path_of(record_path, 0, "trimtab/fallback.jsonl")) *record_path = 0;
+    return;
+  }
+  name_own_folder(record_path);
+  struct text text = {record_path, record_path + strlen(record_path), record_path + sizeof record_path, 1};
+  put(&text, "/fallback.jsonl");
+}
+
 int start_record(char **variables) {
   const char *chosen = variable(variables, "TRIMTAB_FALLBACK");
   const char *record = variable(variables, "TRIMTAB_FALLBACK_RECORD");
@@ -31,13 +43,7 @@ int start_record(char **variables) {
     say("TRIMTAB_FALLBACK=", chosen, ": expected restore, strict or report; restore is taken", "", "");
   struct text text = text_in(record_path, sizeof record_path);
   if (record) put(&text, record);
-  else if (!(is_in_own_folder = !may_write_environment())) {
-    if (!path_of(record_path, 0, "trimtab/fallback.jsonl")) *record_path = 0;
-  } else {
-    name_own_folder(record_path);
-    text.at += strlen(record_path);
-    put(&text, "/fallback.jsonl");
-  }
+  else if (behaviour == STRICT) choose_record(); /* `end_with_child` reads it too */
   text = text_in(hook, sizeof hook);
   if (run_at_end) put(&text, run_at_end);
   return behaviour == STRICT;
@@ -57,6 +63,7 @@ static void begin_line(struct text *line) {
 /* One write a line, so that the lines of several processes do not mix. */
 static void append(const struct text *line) {
   size_t bytes = (size_t)(line->at - line->begin);
+  if (!*record_path) choose_record();
   if (!line->whole || !*record_path || (is_in_own_folder && !has_own_folder())) return;
   int flags = O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | (is_in_own_folder ? O_NOFOLLOW : 0);
   long file = open_path(AT_FDCWD, record_path, flags, 0644);

@@ -191,7 +191,7 @@ static int put_back(struct question *question, struct named named, int follow) {
 static void bring_back_needs_of_program(void) {
   memcpy(place, walk.here, sizeof place);
   memset(&start, 0, sizeof start);
-  prepare_start(&start, &walk, AT_FDCWD, place, 0, NULL);
+  prepare_start(&start, &walk, AT_FDCWD, place, 0, NULL, NULL);
 }
 
 static void answer_call(struct question *question) {

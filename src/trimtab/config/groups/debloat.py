@@ -65,7 +65,7 @@ class Debloat:
         "Shorter runs of unused bytes stay in the file: every hole costs two memory mappings. It "
         "is doubled until all libraries of a target together take no more than half of the 65,530 "
         "that a process may have.",
-        default=4096,
+        default=16384,
         unit="bytes",
     )
     share: Share = about(
