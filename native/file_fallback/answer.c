@@ -137,7 +137,6 @@ static void prepare(struct slow *slow) {
   struct named program = slow->call->first;
   int flags = slow->call->flags < 0 ? 0 : (int)slow->arguments[slow->call->flags];
   const char *path = (const char *)slow->arguments[program.path];
-  if (length_of(path, PATH_BYTES) < 0) return;
   prepare_start(&slow->start, &slow->walk, folder_of(program, slow->arguments), path, flags,
                 (char *const *)slow->arguments[program.path + 1],
                 (char *const *)slow->arguments[program.path + 2]);
@@ -268,10 +267,12 @@ static GENERAL int is_suspect(struct named named, const long arguments[6]) {
   return path && may_be_removed(path) && !has_nothing_removed(folder_of(named, arguments), path);
 }
 
-/* Who looks for a program along PATH asks for many that are not there. */
+/* Who looks for a program along PATH asks for many that are not there. The kernel tells of a path that cannot
+ * be read. */
 static GENERAL int is_no_program(struct named named, const long arguments[6]) {
   const char *path = (const char *)arguments[named.path];
-  return length_of(path, PATH_BYTES) > 0 && has_nothing_removed(folder_of(named, arguments), path);
+  long folder = folder_of(named, arguments), result = KERNEL(__NR_faccessat, folder, path, F_OK, 0);
+  return result == -EFAULT || (result == -ENOENT && has_nothing_removed(folder, path));
 }
 
 /* Whether something has to be back before the call is made. */

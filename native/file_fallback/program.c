@@ -32,9 +32,9 @@ static GENERAL size_t count_of(char *const *list) {
 }
 
 static const char *value_of(char *const *variables, size_t count, const char *name) {
-  uintptr_t page = 0;
+  struct pages pages = {{0}, 0};
   for (size_t i = 0; i < count; i++)
-    if (is_readable_too(variables[i], &page) && begins_with(variables[i], name))
+    if (is_readable_too(variables[i], &pages) && begins_with(variables[i], name))
       return variables[i] + strlen(name);
   return NULL;
 }
@@ -283,10 +283,10 @@ GENERAL void lay_out(const struct start *start, uint8_t *room, const char *calle
   room += (count + MORE) * sizeof *list;
   char **new_words = (char **)room;
   if (*start->interpreter || start->by_init) room += (number + MORE) * sizeof *new_words;
-  uintptr_t page = 0;
+  struct pages pages = {{0}, 0};
   for (size_t i = 0; i < count; i++) {
     char *each = (*variables)[i];
-    int is_readable_text = (*start->preload || *start->libraries) && is_readable_too(each, &page);
+    int is_readable_text = (*start->preload || *start->libraries) && is_readable_too(each, &pages);
     if ((*start->preload && is_readable_text && begins_with(each, preload)) ||
         (*start->libraries && is_readable_text && begins_with(each, libraries)))
       continue;

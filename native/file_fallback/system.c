@@ -51,11 +51,13 @@ GENERAL int is_readable(const void *address) {
   return KERNEL(__NR_rt_sigprocmask, ~0, (uintptr_t)address & ~7ul, NULL, 8) != -EFAULT;
 }
 
-GENERAL int is_readable_too(const void *address, uintptr_t *page) {
-  uintptr_t own = (uintptr_t)address / PAGE_BYTES;
-  if (own == *page && own) return 1;
+GENERAL int is_readable_too(const void *address, struct pages *pages) {
+  enum { MOST = sizeof pages->known / sizeof *pages->known };
+  uintptr_t page = (uintptr_t)address / PAGE_BYTES;
+  for (unsigned i = 0; page && i < MOST; i++)
+    if (pages->known[i] == page) return 1;
   if (!is_readable(address)) return 0;
-  *page = own;
+  pages->known[pages->next++ % MOST] = page;
   return 1;
 }
 

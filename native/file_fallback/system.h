@@ -40,9 +40,14 @@ GENERAL void drop_memory(void *at, size_t bytes);
 
 GENERAL int is_readable(const void *address);
 
-/* The same with one system call for texts that lie behind one another: `page` is the last one that was, at
- * first 0. */
-GENERAL int is_readable_too(const void *address, uintptr_t *page);
+/* Pages that were readable a moment ago, at first none. */
+struct pages {
+  uintptr_t known[8];
+  unsigned next;
+};
+
+/* The same with one system call for texts that lie together. */
+GENERAL int is_readable_too(const void *address, struct pages *pages);
 
 /* -1 where `text` has no end within `limit` bytes that can be read. */
 GENERAL long length_of(const char *text, size_t limit);

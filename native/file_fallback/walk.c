@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "bring_back.h"
+#include "top_links.h"
 
 enum { MOST_LINKS = 40 };
 
@@ -152,21 +153,32 @@ GENERAL int has_nothing_removed(long folder, const char *path) {
     place.at += length > 1 ? length : 0;
     *place.at = 0;
   }
+  const char *top = NULL, *target = NULL; /* a link there, where it leads */
+  size_t top_bytes = 0;
   for (int is_last = 0; !is_last;) {
     size_t length = next_name(&rest, &name, &is_last);
     if (!length || (length == 1 && *name == '.')) continue;
     if (length == 2 && name[0] == '.' && name[1] == '.') {
-      if (may_be_away(buffer)) return 0;
+      if (target || may_be_away(buffer)) return 0;
       cut_last(buffer);
       place.at = buffer + strlen(buffer);
       continue;
+    }
+    if (!top && !*buffer && !is_last) {
+      top = name;
+      top_bytes = length;
+      if ((target = top_link(top, top_bytes))) {
+        put(&place, target);
+        continue;
+      }
     }
     put(&place, "/");
     put_part(&place, name, length);
   }
   if (!place.whole || may_be_away(buffer)) return 0;
-  long file = KERNEL(__NR_openat2, folder, path, &how, sizeof how);
+  long file = KERNEL(__NR_openat2, target ? AT_FDCWD : folder, target ? buffer : path, &how, sizeof how);
   if (file >= 0) KERNEL(__NR_close, file, 0, 0, 0);
+  if (file == -ELOOP && top && !target && learn_top_link(top, top_bytes)) return has_nothing_removed(folder, path);
   return file == -ENOENT;
 }
 
