@@ -186,12 +186,14 @@ def _making(rows: list[CsvRow]) -> tuple[str, str, str, bool]:
         if _of(row, "debloat_runs") and 0 < float(row["original_s"] or 0) <= SHORT_S
     ]  # fmt: skip
     made_s = [float(row["debloat_s"]) for row in short] or [0.0]
+    usable_s = [float(row["usable_s"]) for row in short if row.get("usable_s")] or [0.0]
     runs = [_of(row, "debloat_runs") for row in short] or [0]
     return (
         f"command to slim environment, programs of at most {SHORT_S:.0f} s",
         "at most 60 s and 12 runs of the program",
         f"{len(short)} programs: {statistics.median(made_s):.0f} s in the median, at most"
-        f" {max(made_s):.0f} s and {max(runs)} runs",
+        f" {max(made_s):.0f} s and {max(runs)} runs; usable after"
+        f" {statistics.median(usable_s):.0f} s in the median",
         bool(short) and max(made_s) <= 60 and max(runs) <= 12,
     )
 

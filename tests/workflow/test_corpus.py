@@ -130,7 +130,7 @@ def test_a_row_of_before_a_column_was_measured_is_read(monkeypatch: pytest.Monke
     new = {
         **old, "wall_ratio": "1.02", "wall_ratio_low": "1.0", "wall_ratio_high": "1.05",
         "cpu_ratio": "0.99", "original_calls": "200", "slim_calls": "220",
-        "debloat_runs": "8", "debloat_s": "61.0",
+        "debloat_runs": "8", "debloat_s": "61.0", "usable_s": "9.0",
     }  # fmt: skip
     assert [table.ratio_of(row, "s") for row in (ROW, old, new)] == [None, 1.5, 1.02]
     assert [table.ratio_of(row, "cpu_s") for row in (old, new)] == [None, 0.99]
@@ -141,7 +141,8 @@ def test_a_row_of_before_a_column_was_measured_is_read(monkeypatch: pytest.Monke
     _, calls, verdict = bars["system calls of the traced input when nothing is missed"]
     assert calls == "1 programs: 1.10x in the median, at most 1.10x" and verdict == "**missed**"
     _, made, _ = bars["command to slim environment, programs of at most 3 s"]
-    assert made == "1 programs: 61 s in the median, at most 61 s and 8 runs"
+    slowest = "1 programs: 61 s in the median, at most 61 s and 8 runs"
+    assert made == f"{slowest}; usable after 9 s in the median"
 
 
 def test_the_ratio_of_each_pair_is_taken_before_the_middle(monkeypatch: pytest.MonkeyPatch) -> None:
