@@ -11,8 +11,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from common import machine
 from measure import Counts, Other, Pair, held_out_runs, other_runs, strict_runs, turns, varied_runs
@@ -109,27 +111,35 @@ class Corpus:
 
     def fits(self, program: CorpusProgram) -> bool:
         """Return whether the found environment runs `program`, twice alike; says why where not."""
-        verdict = self.data / "fits" / f"{program.name}.json"
-        if not verdict.exists():
-            write_json(verdict, self._why_not(program))
-        why = read_json(verdict)
+        why = self._verdict(program)["why_not"]
         if why:
             print(f"{program.name}: skipped: {why}", flush=True)
         return not why
 
-    def _why_not(self, program: CorpusProgram) -> str:
+    def _verdict(self, program: CorpusProgram) -> dict[str, Any]:
+        path = self.data / "fits" / f"{program.name}.json"
+        if not path.exists():
+            why_not, exit_code = self._why_not(program)
+            write_json(path, {"why_not": why_not, "exit_code": exit_code})
+        verdict: dict[str, Any] = read_json(path)
+        return verdict
+
+    def _why_not(self, program: CorpusProgram) -> tuple[str, int]:
+        """Return why a program does not fit, or "", and how it ended: some tests may fail."""
         pair = Pair(Path(), self.data / "checks" / str(self.given.slot) / program.name)
         try:
             workload = self.workload(program)
             first = pair.original(workload)
+            ended_well = first.exit_code in workload.good_exit_codes
             if first.problem:
-                return first.problem
-            if first.exit_code and not (program.is_tests and first.lines):
-                return first.last_error
+                return first.problem, first.exit_code
+            if not ended_well and not (program.is_tests and first.lines):
+                return first.last_error, first.exit_code
             alike = pair.original(workload).equals(first)
         except UserError as error:  # its command is not there
-            return str(error)
-        return "" if alike else "its original does not write the same twice"
+            return str(error), 0
+        why_not = "" if alike else "its original does not write the same twice"
+        return why_not, 0 if ended_well else first.exit_code
 
     def measure(self, program: CorpusProgram) -> bool:
         """Debloat `program`, measure all there is time to measure, and write its rows.
@@ -169,8 +179,10 @@ class Corpus:
         """Fill in `row`, which is written after each step, as the process may be ended then."""
         given, workload = self.given, self.workload(program)
         workspace = self._workspace(program)
-        row.debloat_s = self._debloat(program, workload, workspace)
+        row.debloat_s, row.usable_s = self._debloat(program, workload, workspace)
         settling = Settling.read(workspace / "settling.json")
+        # Those before the first slim environment have a log each.
+        row.debloat_runs = len(settling.runs) + len([*workspace.glob("runs/*.stderr")])
         risk = SlimHistory(settling).risk_of(NAME)
         row.risk_estimate, row.risk_bound = risk.estimate, risk.bound
         libraries = read_table(workspace / "libraries.parquet", LIBRARIES)
@@ -197,11 +209,8 @@ class Corpus:
         row.tests, row.tests_equal = held_out.tests, held_out.tests_equal
         row.differing = differing_of(varied, strict, held_out.counts)
         self._write(row)
-        costs = turns(pair, workload, given.pairs)
-        row.pairs = costs.pairs
-        row.original_s, row.slim_s = costs.original_s, costs.slim_s
-        row.original_peak_rss_bytes = costs.original_peak_rss_bytes
-        row.slim_peak_rss_bytes = costs.slim_peak_rss_bytes
+        for name, value in asdict(turns(pair, workload, given.pairs)).items():
+            setattr(row, name, value)
         others: list[Other] = []
         for other in self._others(program):
             if not pair.in_time() or (given.others is None and len(others) == _OTHERS):
@@ -215,38 +224,54 @@ class Corpus:
         row.differing = differing_of(varied, strict, held_out.counts, *counts)
         self._write(row, [other for other in others if other.counts.runs])
         if pair.in_time():
-            write_json(workspace / _STATE, {"debloat_s": row.debloat_s, "complete": True})
+            state = read_json(workspace / _STATE)
+            write_json(workspace / _STATE, {**state, "complete": True})
             if not given.keep:  # the logs of runs that differed stay
                 shutil.rmtree(workspace / "env")
 
-    def _debloat(self, program: CorpusProgram, workload: Workload, workspace: Path) -> float:
-        """Make the slim environment as a user would, and return how many seconds it took.
+    def _debloat(
+        self, program: CorpusProgram, workload: Workload, workspace: Path
+    ) -> tuple[float, float | None]:
+        """Make the slim environment as a user would; return how many seconds it took.
 
-        One that a run had made which was cut off later is still there.
+        And after how many it was said to be usable, if it was. One that a run had made which was
+        cut off later is still there.
         """
         state = workspace / _STATE
         if state.exists() and not self.given.again and (workspace / "env").exists():
-            return float(read_json(state)["debloat_s"])
+            known = read_json(state)
+            return known["debloat_s"], known["usable_s"]
         shutil.rmtree(workspace, ignore_errors=True)
         found = f"import sys; sys.path[:0] = {self.modules!r}"
         code = f"{found}; from trimtab.cli.main import main; main()"
         command = [
             sys.executable, "-c", code, "debloat",
             "--workspace", workspace, "--python", workload.python, *program.options,
-            *self.given.option, "--", *workload.command,
+            *self._end(program), *self.given.option, "--", *workload.command,
         ]  # fmt: skip
-        begun = time.perf_counter()
-        done = subprocess.run(
+        begun, usable_s, lines = time.perf_counter(), None, []
+        with subprocess.Popen(
             command, cwd=workload.workdir, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
             text=True,
-        )  # fmt: skip
-        sys.stderr.write(done.stderr)
+        ) as done:  # fmt: skip
+            assert done.stderr is not None
+            for line in done.stderr:
+                sys.stderr.write(line)
+                lines.append(line)
+                if "usable now" in line:
+                    usable_s = round(time.perf_counter() - begun, 1)
         if done.returncode:
-            said = " ".join(done.stderr.split("error:")[-1].split())
+            said = " ".join("".join(lines).split("error:")[-1].split())
             raise UserError(f"debloat ended with exit code {done.returncode}: {said[-500:]}")
         debloat_s = round(time.perf_counter() - begun, 1)
-        write_json(state, {"debloat_s": debloat_s, "complete": False})
-        return debloat_s
+        write_json(state, {"debloat_s": debloat_s, "usable_s": usable_s, "complete": False})
+        return debloat_s, usable_s
+
+    def _end(self, program: CorpusProgram) -> list[str]:
+        """Return the option for tests of which some fail in an environment that was found."""
+        found = self.given.environment is not None
+        code = self._verdict(program)["exit_code"] if found else 0
+        return ["--ends-with", str(code)] if code else []
 
     def _others(self, program: CorpusProgram) -> list[CorpusProgram]:
         """Return others of the same environment: those that were named, or all, in a circle."""

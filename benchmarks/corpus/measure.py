@@ -23,7 +23,8 @@ from trimtab.profiling.meters.power_model import NO_POWER_MODEL
 from trimtab.profiling.runs.compare import compare_outputs
 from trimtab.profiling.runs.conditions import Condition, varied
 from trimtab.profiling.runs.run import measure_run
-from trimtab.records.misses.removed_calls import RemovedCall, read_removed_calls
+from trimtab.records.misses.removed_calls import read_removed_calls
+from trimtab.records.misses.removed_files import read_missed_files
 
 AS_IT_IS = varied(0)
 _FIRST = 101  # an odd number that settling does not reach: conditions that nothing was built from
@@ -36,7 +37,8 @@ _LAST_WORDS_BYTES = 300
 class Run:
     """One run: how it ended, a copy of what it wrote, what it cost, and what it missed.
 
-    `problem` is what went wrong with a server before it was stopped, or None.
+    `problem` is what went wrong with a server before it was stopped, or None. `cpu_s` is of all its
+    processes, in user and in kernel mode. `missed` names removed pieces of libraries, and files.
     """
 
     workload: Workload
@@ -46,8 +48,9 @@ class Run:
     output: Path
     error: Path
     wall_s: float
+    cpu_s: float
     peak_rss_bytes: int
-    missed: tuple[RemovedCall, ...]
+    missed: frozenset[str]
 
     def equals(self, other: "Run") -> bool:
         """Whether both ended alike, with output that counts as equal."""
@@ -76,7 +79,7 @@ class Counts:
     runs: int = 0
     equal: int = 0
     clean: int = 0
-    missed: set[tuple[str, int]] = field(default_factory=set)
+    missed: set[str] = field(default_factory=set)
     differing: list[str] = field(default_factory=list)
 
     def add(self, name: str, run: Run, *, equal: bool) -> None:
@@ -84,7 +87,7 @@ class Counts:
         self.runs += 1
         self.equal += equal
         self.clean += not run.missed
-        self.missed |= {(call.library, call.address) for call in run.missed}
+        self.missed |= run.missed
         if not equal:
             self.differing.append(name)
 
@@ -118,7 +121,27 @@ class Pair:
         """Run `workload` in the slim environment, ended by what it misses."""
         return self._run(workload, condition, Behaviour.STRICT)
 
-    def _run(self, workload: Workload, condition: Condition, behaviour: Behaviour | None) -> Run:
+    def calls(self, workload: Workload, *, slim: bool) -> int | None:
+        """Run `workload` under strace and count the system calls of all its processes.
+
+        Returns None without strace, and where the slim environment misses something.
+        """
+        strace = shutil.which("strace")
+        if strace is None:
+            return None
+        log = self.folder / f"{'slim' if slim else 'original'}_calls.txt"
+        # -D: the program stays the child that is waited for, and that a stop signal goes to.
+        by = (strace, "-D", "-f", "-c", "-U", "name,calls", "-o", str(log), "--")
+        run = self._run(workload, AS_IT_IS, Behaviour.RESTORE if slim else None, by)
+        return None if run.missed else total_calls(log.read_text())
+
+    def _run(
+        self,
+        workload: Workload,
+        condition: Condition,
+        behaviour: Behaviour | None,
+        by: tuple[str, ...] = (),
+    ) -> Run:
         folder, record = self.folder / workload.name, self.folder / "removed_calls.jsonl"
         record.unlink(missing_ok=True)
         target = target_of(workload.name, [workload])
@@ -127,6 +150,7 @@ class Pair:
         if behaviour is not None:
             environment = fallback_environment(program.environment, behaviour, record)
             program = replace(program, environment=environment)
+        program = replace(program, command=by + program.command)
         run = measure_run(
             program, condition=behaviour or "original", repeat=0, hardware=NO_POWER_MODEL,
             log_dir=folder / "logs",
@@ -138,7 +162,7 @@ class Pair:
         self._longest_s = max(self._longest_s, run.wall_s)
         return Run(
             workload, run.exit_code, run.timed_out, run.server_problem, output, run.stderr,
-            run.wall_s, run.peak_rss_bytes, tuple(read_removed_calls(record)),
+            run.wall_s, run.counts["cpu_s"], run.peak_rss_bytes, _missed_in(record),
         )  # fmt: skip
 
     def keep_logs(self, workload: Workload, name: str) -> None:
@@ -146,6 +170,18 @@ class Pair:
         kept = self.folder / "differing" / name
         shutil.rmtree(kept, ignore_errors=True)
         shutil.copytree(self.folder / workload.name / "logs", kept)
+
+
+def _missed_in(record: Path) -> frozenset[str]:
+    calls, files = read_removed_calls(record), read_missed_files(record)
+    names = [f"{call.library} {call.address:#x}" for call in calls]
+    return frozenset([*names, *(file.path for file in files)])
+
+
+def total_calls(table: str) -> int:
+    """Return the number of calls that the table of `strace -c` adds up to."""
+    rows = [line.split() for line in table.splitlines()]
+    return next(int(row[1]) for row in rows if row[:1] == ["total"])
 
 
 def varied_runs(pair: Pair, workload: Workload, count: int) -> Counts:
@@ -244,17 +280,31 @@ def other_runs(pair: Pair, workload: Workload) -> Other:
 
 @dataclass
 class Costs:
-    """Time and memory of the traced input in both environments, where nothing was missed."""
+    """What the traced input costs in both environments where nothing is missed, as in a row."""
 
     pairs: int = 0
     original_s: float | None = None
     slim_s: float | None = None
+    wall_ratio: float | None = None
+    wall_ratio_low: float | None = None
+    wall_ratio_high: float | None = None
+    original_cpu_s: float | None = None
+    slim_cpu_s: float | None = None
+    cpu_ratio: float | None = None
+    cpu_ratio_low: float | None = None
+    cpu_ratio_high: float | None = None
     original_peak_rss_bytes: int | None = None
     slim_peak_rss_bytes: int | None = None
+    original_calls: int | None = None
+    slim_calls: int | None = None
 
 
 def turns(pair: Pair, workload: Workload, count: int) -> Costs:
-    """Run `workload` `count` times in each environment, in turns; return the medians."""
+    """Run `workload` `count` times in each environment, in turns; return medians and quartiles.
+
+    Of each pair slim is divided by original, before anything is put together: what else the machine
+    does then is in both. System calls are counted in one more run each.
+    """
     runs: list[tuple[Run, Run]] = []
     for number in range(count):
         if not pair.in_time():
@@ -265,13 +315,30 @@ def turns(pair: Pair, workload: Workload, count: int) -> Costs:
     if not runs:
         return Costs()
     originals, slims = zip(*runs, strict=True)
-    return Costs(
+    wall = quartiles([slim.wall_s / original.wall_s for original, slim in runs])
+    cpu = quartiles([slim.cpu_s / original.cpu_s for original, slim in runs])
+    costs = Costs(
         pairs=len(runs),
         original_s=round(statistics.median(run.wall_s for run in originals), 3),
         slim_s=round(statistics.median(run.wall_s for run in slims), 3),
+        wall_ratio=wall[1], wall_ratio_low=wall[0], wall_ratio_high=wall[2],
+        original_cpu_s=round(statistics.median(run.cpu_s for run in originals), 3),
+        slim_cpu_s=round(statistics.median(run.cpu_s for run in slims), 3),
+        cpu_ratio=cpu[1], cpu_ratio_low=cpu[0], cpu_ratio_high=cpu[2],
         original_peak_rss_bytes=statistics.median_low(run.peak_rss_bytes for run in originals),
         slim_peak_rss_bytes=statistics.median_low(run.peak_rss_bytes for run in slims),
-    )
+    )  # fmt: skip
+    if pair.in_time():
+        costs.original_calls = pair.calls(workload, slim=False)
+        costs.slim_calls = pair.calls(workload, slim=True)
+    return costs
+
+
+def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
+    """Return the first quartile of `values`, their median and the third; of one alone, itself."""
+    at_least_two = values if len(values) > 1 else [*values, *values]
+    low, middle, high = statistics.quantiles(at_least_two, n=4, method="inclusive")
+    return round(low, 4), round(middle, 4), round(high, 4)
 
 
 def _in_turn(pair: Pair, workload: Workload, number: int) -> tuple[Run, Run]:

@@ -52,8 +52,11 @@ class CorpusProgram:
         server = dict(self.workload.get("server", {}))
         if server:
             server["drive"] = shlex.join([*server["drive"], *self.traced])
+        ends = self.workload.get("ends_with")
         compare = self.workload.get("output", {}).get("compare", _FOUND[0])
         found = {} if compare in _FOUND else {"compare": compare}
+        if ends is not None:
+            found["ends-with"] = str(ends)
         return [
             word
             for key, value in {**server, **found}.items()
@@ -118,9 +121,10 @@ def environment_of(program: CorpusProgram, data: Path) -> Path:
         shutil.rmtree(folder, ignore_errors=True)
         uv = shutil.which("uv")
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        pip = [uv, "pip", "install", "--python", folder / "bin/python"] if uv else [
-            folder / "bin/python", "-m", "pip", "install", "--disable-pip-version-check"
-        ]  # fmt: skip
+        # Both compile modules, as a user's environment has them.
+        pip = [uv, "pip", "install", "--compile-bytecode", "--python", folder / "bin/python"]
+        if uv is None:
+            pip = [folder / "bin/python", "-m", "pip", "install", "--disable-pip-version-check"]
         torch = [line for line in pins.read_text().split() if line.startswith("torch==")]
         for words in ([*torch], ["-r", pins]):
             if words:

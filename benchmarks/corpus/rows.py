@@ -22,6 +22,8 @@ class Row:
     date: str
     machine: str
     debloat_s: float = 0.0
+    usable_s: float | None = None  # when the first slim environment was announced
+    debloat_runs: int = 0  # of the program, that the command made
     environment_before_bytes: int = 0  # blocks of the file system, of every file once
     environment_after_bytes: int = 0
     libraries: int = 0
@@ -30,7 +32,7 @@ class Row:
     runs: int = 0  # traced input, restored, varied conditions
     runs_equal: int = 0
     runs_without_miss: int = 0
-    missed: int = 0  # different pieces that these runs asked for
+    missed: int = 0  # different pieces and files that these runs asked for
     strict_runs: int = 0
     strict_runs_clean: int = 0
     risk_estimate: float | None = None  # that a run misses something, as debloat left it
@@ -46,8 +48,18 @@ class Row:
     pairs: int = 0  # traced input, original and slim in turns, nothing missed: medians
     original_s: float | None = None
     slim_s: float | None = None
+    wall_ratio: float | None = None  # slim by original of each pair: median and quartiles
+    wall_ratio_low: float | None = None
+    wall_ratio_high: float | None = None
+    original_cpu_s: float | None = None
+    slim_cpu_s: float | None = None
+    cpu_ratio: float | None = None
+    cpu_ratio_low: float | None = None
+    cpu_ratio_high: float | None = None
     original_peak_rss_bytes: int | None = None
     slim_peak_rss_bytes: int | None = None
+    original_calls: int | None = None  # system calls of all processes, one run each
+    slim_calls: int | None = None
     differing: str = ""  # which runs, and where the program could not be measured, why
 
 

@@ -21,6 +21,7 @@ PROGRAMS = ["pandas_tables", "pillow_images"]
 ROW = {
     "program": "spacy_tests", "runs": "20", "strict_runs": "20",
     "libraries_before_bytes": "100", "libraries_after_bytes": "40",
+    "environment_before_bytes": "100", "environment_after_bytes": "8",
 }  # fmt: skip
 PACKAGES = ["numpy", "pandas", "PIL", "dateutil", "six"]
 
@@ -91,6 +92,11 @@ def test_a_found_environment_has_rows_of_its_own_and_runs_what_it_can(
     assert row["runs_equal"] == row["strict_runs_clean"] == row["runs"] == "2"
     assert float(row["risk_bound"]) == pytest.approx(0.95)  # of one run that missed nothing
     assert row["pairs"] == "1" and float(row["slim_s"]) > 0
+    assert float(row["slim_cpu_s"]) > 0 and row["wall_ratio"] == row["wall_ratio_high"]
+    assert bool(row["slim_calls"]) == bool(row["original_calls"]) == bool(shutil.which("strace"))
+    # Two as it is, one traced, one in the slim environment.
+    assert row["debloat_runs"] == "4"
+    assert 0 < float(row["usable_s"]) < float(row["debloat_s"])
     rows = (tmp_path / "corpus.csv").read_text()
     assert skipped not in rows
     log = (tmp_path / "data" / "logs" / f"{skipped}.log").read_text()
@@ -112,10 +118,40 @@ def test_the_times_of_all_other_programs_are_added_up(monkeypatch: pytest.Monkey
         {**both, "program": "quick", "original_s": "0.9 0.8 0.7", "slim_s": "1.9 1.8 1.7"},
     ]
     table = import_module("corpus_table")
-    runs, *_, (_, _, measured, _), _, sizes = table.bars([ROW, {**ROW, "runs": "19"}], rows)
+    bars = {what: rest for what, *rest in table.bars([ROW, {**ROW, "runs": "19"}], rows)}
+    _, measured, _ = next(bar for what, bar in bars.items() if what.startswith("other programs"))
     assert measured.endswith("2 slim environments, 6 of 6 runs; 1.11x (1.11 to 1.11) the time")
-    assert "1 of 2 programs ran 20 times" in runs[2] and runs[3] == "**missed**"
-    assert sizes[2].startswith("60.0%") and sizes[3] == "met"
+
+
+def test_a_row_of_before_a_column_was_measured_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(CORPUS.parent)
+    table = import_module("corpus_table")
+    old = {**ROW, "pairs": "5", "original_s": "2.0", "slim_s": "3.0"}
+    new = {
+        **old, "wall_ratio": "1.02", "wall_ratio_low": "1.0", "wall_ratio_high": "1.05",
+        "cpu_ratio": "0.99", "original_calls": "200", "slim_calls": "220",
+        "debloat_runs": "8", "debloat_s": "61.0", "usable_s": "9.0",
+    }  # fmt: skip
+    assert [table.ratio_of(row, "s") for row in (ROW, old, new)] == [None, 1.5, 1.02]
+    assert [table.ratio_of(row, "cpu_s") for row in (old, new)] == [None, 0.99]
+    bars = {what: rest for what, *rest in table.bars([old, new], [])}
+    sizes = bars["whole environment, on disk"]
+    assert sizes[1] == "92.0% in the median (92% to 92%) in 2 programs"
+    assert sizes[2] == "**missed**"  # too few
+    _, calls, verdict = bars["system calls of the traced input when nothing is missed"]
+    assert calls == "1 programs: 1.10x in the median, at most 1.10x" and verdict == "**missed**"
+    _, made, _ = bars["command to slim environment, programs of at most 3 s"]
+    slowest = "1 programs: 61 s in the median, at most 61 s and 8 runs"
+    assert made == f"{slowest}; usable after 9 s in the median"
+
+
+def test_the_ratio_of_each_pair_is_taken_before_the_middle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(CORPUS.parent)
+    monkeypatch.syspath_prepend(CORPUS)
+    measure = import_module("measure")
+    assert measure.quartiles([1.5]) == (1.5, 1.5, 1.5)
+    assert measure.quartiles([1.0, 3.0, 2.0, 5.0, 4.0]) == (2.0, 3.0, 4.0)
+    assert measure.total_calls("syscall  calls\n-------- -----\nread  7\ntotal  12\n") == 12
 
 
 def test_every_program_names_what_is_there_and_holds_inputs_out() -> None:
