@@ -21,7 +21,7 @@ from trimtab.files import whole_file
 Mode = Literal["zero", "punch", "compact"]
 
 INT3 = 0xCC
-# Each hole costs two memory mappings, of the 65,530 that a process may have, and time at each start.
+# Each hole costs two memory mappings, of the 65,530 that a process may have, and time at the start.
 # The large libraries of PyTorch for CUDA 13, 3,764 MB, after inference with MobileNetV2, by
 # minimum: 32 KiB 4,537 holes and 748 MB left, 16 KiB 5,995 and 716, 8 KiB 7,407 and 702, 4 KiB
 # 9,142 and 695. A program of scikit-learn and LightGBM, which maps 4,405 times in an environment of
