@@ -141,10 +141,14 @@ class Debloat:
     def _reads_old_keys(self) -> Self:
         if self.files is None and self.unloaded is None:
             return self
-        self.remove = Remove.LIBRARIES if self.unloaded == Old.REMOVE else Remove.CODE
+        meant = Remove.LIBRARIES if self.unloaded == Old.REMOVE else Remove.CODE
         if self.files == Old.REMOVE:
-            self.remove = Remove.FILES
-        self.files = self.unloaded = None
+            meant = Remove.FILES
+        if self.remove not in (meant, Remove.FILES):  # the default says nothing of what was given
+            key = "files" if self.files is not None else "unloaded"
+            expected = f"nothing beside remove: {self.remove.value}; delete the old key"
+            raise InvalidValueError(key, getattr(self, key).value, expected)
+        self.remove, self.files, self.unloaded = meant, None, None
         warnings.warn(
             f"debloat: `files` and `unloaded` are old keys; write `remove: {self.remove.value}`",
             FutureWarning,

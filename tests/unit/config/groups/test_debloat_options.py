@@ -51,3 +51,10 @@ def test_old_keys_are_read_with_a_word(old: dict[str, Any], new: str) -> None:
     with pytest.warns(FutureWarning, match=f"remove: {new}"):
         found = checked({"name": "x", **old}, Debloat)
     assert (found.remove, found.files, found.unloaded) == (new, None, None)
+
+
+@pytest.mark.parametrize("old", [{"files": "remove"}, {"unloaded": "remove"}])
+def test_an_old_key_that_contradicts_the_new_one_is_refused(old: dict[str, Any]) -> None:
+    """It won without a word."""
+    with pytest.raises(MistakeError, match=f"{next(iter(old))}.*remove: code; delete the old key"):
+        checked({"name": "x", "mode": "punch", "remove": "code", **old}, Debloat)
