@@ -63,13 +63,14 @@ def bars(rows: list[CsvRow], others: list[CsvRow]) -> list[tuple[str, str, str, 
     strict, clean = _sum(rows, "strict_runs"), _sum(rows, "strict_runs_clean")
     estimated = [row for row in rows if row.get("risk_bound")]
     held = sum(_observed(row) <= float(row["risk_bound"]) for row in estimated)
+    made = [row for row in rows if not row.get("environment", "").startswith("found")]
     fewest = min((_of(row, "runs") for row in rows), default=0)
     found = [
         (
-            "whole environment, on disk",
+            "whole environment of a CPU, on disk",
             "at least 90 % smaller in the median of at least 20 programs",
-            f"{_range_of(_less(rows, 'environment'))} in {len(rows)} programs",
-            len(rows) >= 20 and statistics.median(_less(rows, "environment")) >= 0.9,
+            f"{_range_of(_less(made, 'environment'))} in {len(made)} programs",
+            len(made) >= 20 and statistics.median(_less(made, "environment")) >= 0.9,
         ),
         (
             "traced input as delivered, on other numbers of CPUs and threads",
@@ -211,7 +212,8 @@ def ratio_of(row: CsvRow, what: str) -> float | None:
 
 
 def _less(rows: list[CsvRow], what: str) -> list[float]:
-    return [1 - _of(row, f"{what}_after_bytes") / _of(row, f"{what}_before_bytes") for row in rows]
+    found = ((_of(row, f"{what}_before_bytes"), _of(row, f"{what}_after_bytes")) for row in rows)
+    return [1 - after / before for before, after in found if before]
 
 
 def _range_of(shares: list[float]) -> str:
@@ -219,7 +221,7 @@ def _range_of(shares: list[float]) -> str:
 
 
 def _line(row: CsvRow) -> str:
-    (whole,), (libraries,) = _less([row], "environment"), _less([row], "libraries")
+    whole, libraries = (sum(_less([row], what)) for what in ("environment", "libraries"))
     made = f"{float(row['debloat_s'] or 0):.0f} s"
     if _of(row, "debloat_runs"):
         made += f", {row['debloat_runs']} runs"

@@ -135,7 +135,7 @@ def test_a_row_of_before_a_column_was_measured_is_read(monkeypatch: pytest.Monke
     assert [table.ratio_of(row, "s") for row in (ROW, old, new)] == [None, 1.5, 1.02]
     assert [table.ratio_of(row, "cpu_s") for row in (old, new)] == [None, 0.99]
     bars = {what: rest for what, *rest in table.bars([old, new], [])}
-    sizes = bars["whole environment, on disk"]
+    sizes = bars["whole environment of a CPU, on disk"]
     assert sizes[1] == "92.0% in the median (92% to 92%) in 2 programs"
     assert sizes[2] == "**missed**"  # too few
     _, calls, verdict = bars["system calls of the traced input when nothing is missed"]
