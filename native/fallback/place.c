@@ -2,12 +2,12 @@
 #include "place.h"
 
 #include <fcntl.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "../own_library/own_library.h"
 #include "open_file.h"
 
 int environment_known;
@@ -26,17 +26,10 @@ static int real_path(const char *name, char *path, size_t path_bytes) {
   return 1;
 }
 
-/* dladdr(3) would look for the nearest symbol too. */
-static int names_us(struct dl_phdr_info *info, size_t bytes, void *name) {
+static int names_us(struct dl_phdr_info *object, size_t bytes, void *name) {
   (void)bytes;
-  uintptr_t at = (uintptr_t)names_us - info->dlpi_addr;
-  for (int i = 0; i < info->dlpi_phnum; i++) {
-    const ElfW(Phdr) *header = info->dlpi_phdr + i;
-    if (header->p_type != PT_LOAD || at - header->p_vaddr >= header->p_memsz) continue;
-    *(const char **)name = info->dlpi_name;
-    return 1;
-  }
-  return 0;
+  *(const char **)name = object->dlpi_name;
+  return holds(object, (void *)names_us);
 }
 
 /* ROOT/trimtab/libtrimtab-fallback.so, whatever link it was loaded by. */

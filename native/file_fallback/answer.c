@@ -268,11 +268,12 @@ static GENERAL int is_suspect(struct named named, const long arguments[6]) {
 }
 
 /* Who looks for a program along PATH asks for many that are not there. The kernel tells of a path that cannot
- * be read. */
+ * be read or is too long. An empty one may mean the open file itself. */
 static GENERAL int is_no_program(struct named named, const long arguments[6]) {
   const char *path = (const char *)arguments[named.path];
   long folder = folder_of(named, arguments), result = KERNEL(__NR_faccessat, folder, path, F_OK, 0);
-  return result == -EFAULT || (result == -ENOENT && has_nothing_removed(folder, path));
+  if (result == -EFAULT || result == -ENAMETOOLONG) return 1;
+  return result == -ENOENT && *path && has_nothing_removed(folder, path);
 }
 
 /* Whether something has to be back before the call is made. */

@@ -24,7 +24,8 @@
  * The first one of a block follows one without a name of second 0.
  *
  * The filter passes the name of each entry, and its path behind a slash. Each has four bits in one word: of its
- * FNV-1a times 0x9e3779b97f4a7c15 the upper half is the word's number, and the lowest four times six bits are the bits'. */
+ * FNV-1a times 0x9e3779b97f4a7c15 the upper half is the word's number, and the lowest four times six bits are the
+ * bits'. */
 #ifndef TRIMTAB_INDEX_H
 #define TRIMTAB_INDEX_H
 

@@ -10,9 +10,9 @@
 #include <asm/unistd_64.h>
 #include <elf.h>
 #include <emmintrin.h>
-#include <link.h>
 #include <sys/mman.h>
 
+#include "../own_library/own_library.h"
 #include "answer.h"
 #include "calls.h"
 #include "system.h"
@@ -290,22 +290,15 @@ static int find_in_object(struct dl_phdr_info *info, size_t size, void *data) {
   return 0;
 }
 
-static int names_us(struct dl_phdr_info *info, size_t size, void *data) {
+static int names_us(struct dl_phdr_info *object, size_t size, void *name) {
   (void)size;
-  for (int i = 0; i < info->dlpi_phnum; i++) {
-    const ElfW(Phdr) *header = &info->dlpi_phdr[i];
-    uintptr_t begin = info->dlpi_addr + header->p_vaddr, at = (uintptr_t)enter;
-    if (header->p_type != PT_LOAD || at < begin || at >= begin + header->p_memsz) continue;
-    *(const char **)data = info->dlpi_name;
-    return 1;
-  }
-  return 0;
+  *(const char **)name = object->dlpi_name;
+  return holds(object, (void *)enter);
 }
 
 const char *own_path(void) {
   const char *path = NULL;
-  if (dl_iterate_phdr) dl_iterate_phdr(names_us, &path);
-  return path;
+  return dl_iterate_phdr && dl_iterate_phdr(names_us, &path) ? path : NULL;
 }
 
 /* Pages stay executable meanwhile, as other threads may run. */

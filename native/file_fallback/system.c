@@ -1,8 +1,10 @@
+#define _GNU_SOURCE
 #include "system.h"
 
 #include <asm/unistd_64.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -29,6 +31,14 @@ long open_path(long folder, const char *path, int flags, unsigned mode) {
 }
 
 void close_file(long file) { KERNEL(__NR_close, file, 0, 0, 0); }
+
+GENERAL long find_without_links(long folder, const char *path, int flags) {
+  const struct open_how how = {.flags = (uint64_t)(O_PATH | O_CLOEXEC | flags), .resolve = RESOLVE_NO_SYMLINKS};
+  long file = KERNEL(__NR_openat2, folder, path, &how, sizeof how);
+  if (file < 0) return file;
+  KERNEL(__NR_close, file, 0, 0, 0);
+  return 0;
+}
 
 GENERAL void *new_memory(size_t bytes) {
   long at = kernel(__NR_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,

@@ -38,6 +38,10 @@ int may_grow(long file, uint64_t bytes);
 GENERAL void *new_memory(size_t bytes);
 GENERAL void drop_memory(void *at, size_t bytes);
 
+/* Whether the kernel finds a thing by a path that leads over no link: 0, or -ELOOP, -ENOENT and so on. `flags` may
+ * be O_DIRECTORY. */
+GENERAL long find_without_links(long folder, const char *path, int flags);
+
 GENERAL int is_readable(const void *address);
 
 /* Pages that were readable a moment ago, at first none. */

@@ -2,9 +2,7 @@
 #include "top_links.h"
 
 #include <asm/unistd_64.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 
 enum { MOST = 8, NAME_BYTES = 16, TARGET_BYTES = 48 };
 enum { FREE, TAKEN, KNOWN };
@@ -26,14 +24,6 @@ GENERAL const char *top_link(const char *name, size_t length) {
   return NULL;
 }
 
-/* Whether a path is a folder's, and leads over no link. */
-static GENERAL int is_plain_folder(const char *path) {
-  const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
-  long folder = KERNEL(__NR_openat2, AT_FDCWD, path, &how, sizeof how);
-  if (folder >= 0) KERNEL(__NR_close, folder, 0, 0, 0);
-  return folder >= 0;
-}
-
 static GENERAL int read_link(const char *path, char to[TARGET_BYTES]) {
   char read[TARGET_BYTES];
   long bytes = KERNEL(__NR_readlink, path, read, sizeof read - 1, 0);
@@ -44,7 +34,7 @@ static GENERAL int read_link(const char *path, char to[TARGET_BYTES]) {
   put(&text, read);
   for (const char *at = to; *at; at++) /* spelled plainly, or what follows would not be behind it */
     if (*at == '/' && (at[1] == '/' || at[1] == '.' || !at[1])) return 0;
-  return is_plain_folder(to);
+  return !find_without_links(AT_FDCWD, to, O_DIRECTORY);
 }
 
 GENERAL int learn_top_link(const char *name, size_t length) {

@@ -4,7 +4,6 @@
 #include <asm/unistd_64.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
@@ -119,17 +118,12 @@ static GENERAL int is_spelled_plainly(const char *path) {
 /* Most ways lead by folders alone that are there, which one call tells of all: the rest of the path, behind
  * these, and `here` at the last of them. NULL where the kernel does not tell. */
 static const char *take_folders(struct walk *walk, const char *path) {
-  const struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
   struct text here = text_in(walk->here, PATH_BYTES);
   if (!is_spelled_plainly(path)) return NULL;
   put(&here, path);
   cut_last(walk->here);
   size_t length = strlen(walk->here);
-  long folder = here.whole && length ? KERNEL(__NR_openat2, AT_FDCWD, walk->here, &how, sizeof how) : -ENOENT;
-  if (folder >= 0) {
-    close_file(folder);
-    return path + length;
-  }
+  if (here.whole && length && !find_without_links(AT_FDCWD, walk->here, O_DIRECTORY)) return path + length;
   *walk->here = 0;
   return NULL;
 }
@@ -143,7 +137,6 @@ static GENERAL int may_be_away(const char *place) {
 
 GENERAL int has_nothing_removed(long folder, const char *path) {
   enum { ORDINARY_BYTES = 512 }; /* the program's stack may have little room */
-  const struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
   char buffer[ORDINARY_BYTES];
   const char *rest = path, *name;
   struct text place = text_in(buffer, sizeof buffer);
@@ -164,7 +157,7 @@ GENERAL int has_nothing_removed(long folder, const char *path) {
       place.at = buffer + strlen(buffer);
       continue;
     }
-    if (!top && !*buffer && !is_last) {
+    if (*path == '/' && !top && !*buffer && !is_last) {
       top = name;
       top_bytes = length;
       if ((target = top_link(top, top_bytes))) {
@@ -176,10 +169,9 @@ GENERAL int has_nothing_removed(long folder, const char *path) {
     put_part(&place, name, length);
   }
   if (!place.whole || may_be_away(buffer)) return 0;
-  long file = KERNEL(__NR_openat2, target ? AT_FDCWD : folder, target ? buffer : path, &how, sizeof how);
-  if (file >= 0) KERNEL(__NR_close, file, 0, 0, 0);
-  if (file == -ELOOP && top && !target && learn_top_link(top, top_bytes)) return has_nothing_removed(folder, path);
-  return file == -ENOENT;
+  long found = find_without_links(target ? AT_FDCWD : folder, target ? buffer : path, 0);
+  if (found == -ELOOP && top && !target && learn_top_link(top, top_bytes)) return has_nothing_removed(folder, path);
+  return found == -ENOENT;
 }
 
 static int go(struct walk *walk, const char *path, int follow, int bring) {

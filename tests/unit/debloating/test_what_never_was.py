@@ -140,6 +140,33 @@ def test_every_path_leads_where_it_led(original: Path, tmp_path: Path) -> None:
     assert seen[1] == seen[0]
 
 
+@pytest.mark.skipif(not Path("/lib").is_symlink(), reason="/lib is no link here")
+def test_a_way_up_behind_a_link_is_no_way_to_the_top(original: Path, tmp_path: Path) -> None:
+    """Spelled from the working directory it seems to lead to /lib, over the link it does not."""
+    slim = make_slim(original, tmp_path / "slim")
+    place = tmp_path / "place"
+    up = len(place.parts)
+    deep = slim / "/".join("d" * up)
+    deep.mkdir(parents=True)
+    place.mkdir()
+    (place / "link").symlink_to(deep)
+    path = f"link/{'../' * up}lib/libinner.so"
+    program = f"""
+import os
+os.chdir({str(place)!r})
+for path in ("/lib/nowhere/text.txt", {path!r}):
+    try: print(os.stat(path).st_size > 0)
+    except OSError as error: print(error.errno)
+"""
+    assert python(slim, program).split() == ["2", "True"]
+
+
+def test_a_program_that_is_open_is_started_with_the_library(original: Path, tmp_path: Path) -> None:
+    slim = make_slim(original, tmp_path / "slim")
+    program = "import os; os.execve(os.open('/usr/bin/env', os.O_RDONLY), ['env'], {'A': 'b'})"
+    assert f"LD_PRELOAD={slim / FILE_FALLBACK_LIBRARY}" in python(slim, program).splitlines()
+
+
 def look(env: Path, paths: Iterable[str]) -> str:
     """What LOOK prints without the fallback."""
     command = [sys.executable, "-I", "-c", LOOK]
