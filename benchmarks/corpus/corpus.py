@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -209,8 +208,7 @@ class Corpus:
         row.tests, row.tests_equal = held_out.tests, held_out.tests_equal
         row.differing = differing_of(varied, strict, held_out.counts)
         self._write(row)
-        for name, value in asdict(turns(pair, workload, given.pairs)).items():
-            setattr(row, name, value)
+        turns(pair, workload, given.pairs, row)
         others: list[Other] = []
         for other in self._others(program):
             if not pair.in_time() or (given.others is None and len(others) == _OTHERS):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from programs import CorpusProgram
+from rows import Row
 
 from trimtab.config.groups.workload import Workload
 from trimtab.debloating.fallback import Behaviour, fallback_environment
@@ -278,29 +279,8 @@ def other_runs(pair: Pair, workload: Workload) -> Other:
     return other
 
 
-@dataclass
-class Costs:
-    """What the traced input costs in both environments where nothing is missed, as in a row."""
-
-    pairs: int = 0
-    original_s: float | None = None
-    slim_s: float | None = None
-    wall_ratio: float | None = None
-    wall_ratio_low: float | None = None
-    wall_ratio_high: float | None = None
-    original_cpu_s: float | None = None
-    slim_cpu_s: float | None = None
-    cpu_ratio: float | None = None
-    cpu_ratio_low: float | None = None
-    cpu_ratio_high: float | None = None
-    original_peak_rss_bytes: int | None = None
-    slim_peak_rss_bytes: int | None = None
-    original_calls: int | None = None
-    slim_calls: int | None = None
-
-
-def turns(pair: Pair, workload: Workload, count: int) -> Costs:
-    """Run `workload` `count` times in each environment, in turns; return medians and quartiles.
+def turns(pair: Pair, workload: Workload, count: int, row: Row) -> None:
+    """Run `workload` `count` times in each environment, in turns; put what it costs into `row`.
 
     Of each pair slim is divided by original, before anything is put together: what else the machine
     does then is in both. System calls are counted in one more run each.
@@ -312,26 +292,23 @@ def turns(pair: Pair, workload: Workload, count: int) -> Costs:
         original, slim = _in_turn(pair, workload, number)
         if not slim.missed:
             runs.append((original, slim))
+    row.pairs = len(runs)
     if not runs:
-        return Costs()
+        return
     originals, slims = zip(*runs, strict=True)
-    wall = quartiles([slim.wall_s / original.wall_s for original, slim in runs])
-    cpu = quartiles([slim.cpu_s / original.cpu_s for original, slim in runs])
-    costs = Costs(
-        pairs=len(runs),
-        original_s=round(statistics.median(run.wall_s for run in originals), 3),
-        slim_s=round(statistics.median(run.wall_s for run in slims), 3),
-        wall_ratio=wall[1], wall_ratio_low=wall[0], wall_ratio_high=wall[2],
-        original_cpu_s=round(statistics.median(run.cpu_s for run in originals), 3),
-        slim_cpu_s=round(statistics.median(run.cpu_s for run in slims), 3),
-        cpu_ratio=cpu[1], cpu_ratio_low=cpu[0], cpu_ratio_high=cpu[2],
-        original_peak_rss_bytes=statistics.median_low(run.peak_rss_bytes for run in originals),
-        slim_peak_rss_bytes=statistics.median_low(run.peak_rss_bytes for run in slims),
-    )  # fmt: skip
+    wall = [slim.wall_s / original.wall_s for original, slim in runs]
+    cpu = [slim.cpu_s / original.cpu_s for original, slim in runs]
+    row.wall_ratio_low, row.wall_ratio, row.wall_ratio_high = quartiles(wall)
+    row.cpu_ratio_low, row.cpu_ratio, row.cpu_ratio_high = quartiles(cpu)
+    row.original_s = round(statistics.median(run.wall_s for run in originals), 3)
+    row.slim_s = round(statistics.median(run.wall_s for run in slims), 3)
+    row.original_cpu_s = round(statistics.median(run.cpu_s for run in originals), 3)
+    row.slim_cpu_s = round(statistics.median(run.cpu_s for run in slims), 3)
+    row.original_peak_rss_bytes = statistics.median_low(run.peak_rss_bytes for run in originals)
+    row.slim_peak_rss_bytes = statistics.median_low(run.peak_rss_bytes for run in slims)
     if pair.in_time():
-        costs.original_calls = pair.calls(workload, slim=False)
-        costs.slim_calls = pair.calls(workload, slim=True)
-    return costs
+        row.original_calls = pair.calls(workload, slim=False)
+        row.slim_calls = pair.calls(workload, slim=True)
 
 
 def quartiles(values: Sequence[float]) -> tuple[float, float, float]:
