@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 from snakemake.utils import min_version
 
 min_version("9.0")
@@ -42,6 +43,8 @@ try:
     CONFIG.check_paths(Path.cwd())
 except ConfigError as error:
     raise WorkflowError(visible(str(error)))
+for note in CONFIG.notes if workflow.is_main_process else ():  # jobs would say it again
+    logger.warning(visible(note))
 EXPERIMENT = CONFIG.root.experiment
 
 # The threads of jobs that measure on this machine: Snakemake lowers them to --cores, so that nothing

@@ -11,7 +11,7 @@ from trimtab.cli import program_options, workspace
 from trimtab.cli.speaking.lines import RUNS, Bars
 from trimtab.cli.speaking.speaker import speaker
 from trimtab.config.fields import MistakeError
-from trimtab.config.groups.debloat import Debloat, Old, Remove
+from trimtab.config.groups.debloat import Debloat, Old, Remove, remove_of
 from trimtab.config.validate import checked
 from trimtab.debloating.settling import OnTurn
 from trimtab.errors import UserError, visible
@@ -70,9 +70,7 @@ def how_far(
         return {"remove": remove or (Remove.FILES if has_program else Remove.CODE)}
     if remove is not None:
         raise UserError("--files and --unloaded are old options: expected --remove alone")
-    found = Remove.LIBRARIES if unloaded == Old.REMOVE else Remove.CODE
-    if files == Old.REMOVE:
-        found = Remove.FILES
+    found = remove_of(files, unloaded)
     speaker.notes.print(f"--files and --unloaded are old options: type --remove {found.value}")
     return {"remove": found}
 

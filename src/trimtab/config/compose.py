@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.config.fields import ConfigError
-from trimtab.config.groups.debloat import Fallback
+from trimtab.config.groups.debloat import Fallback, old_keys
 from trimtab.config.groups.enclave import Enclave
 from trimtab.config.groups.hardware import Hardware
 from trimtab.config.groups.trace import ArrivalKind, TraceConfig
@@ -22,8 +22,8 @@ class Configurations:
 
     `conf` is the folder with `config.yaml` and the groups; files that it lacks are taken from the
     folder `shipped`. `overrides` are Hydra's, for example `experiment=full` or
-    `profiling.repeats=5`. Raises ConfigError on the first mistake in any file that the experiment
-    uses.
+    `profiling.repeats=5`. `notes` are lines that a person should read. Raises ConfigError on the
+    first mistake in any file that the experiment uses.
     """
 
     def __init__(
@@ -35,6 +35,7 @@ class Configurations:
         self.conf = conf
         self._layers = Layers(conf, overrides, shipped)
         self._options: dict[tuple[str, str], Any] = {}
+        self.notes: list[str] = []
         self.root = self._root()
         for hardware in self.root.experiment.hardware:
             self.option("hardware", hardware)
@@ -279,10 +280,19 @@ class Configurations:
                     expected = f"expected `- {group}: NAME` in the list"
                     raise ConfigError(f"{self._layers.file('config')}: defaults: {expected}")
             root = checked(given, Root)
+            if old := old_keys(given["debloat"]):
+                self.notes.append(self._old_keys_in_words(list(old), root.debloat.remove))
         for group in GROUPS:
             self._options[group, chosen[group]] = getattr(root, group)
             self._check_stem(group, chosen[group], getattr(root, group))
         return root
+
+    def _old_keys_in_words(self, keys: list[str], remove: str) -> str:
+        from trimtab.config.mistakes import place_of
+
+        place = place_of(f"debloat.{keys[0]}", self._layers)
+        named = " and ".join(f"`{key}`" for key in keys)
+        return f"{place}: debloat: in place of the old {named} write `remove: {remove}`"
 
     def _explained(self) -> AbstractContextManager[None]:
         from trimtab.config.mistakes import explained

@@ -1,11 +1,12 @@
 """How environments are debloated, their shared libraries and files: one YAML in `conf/debloat/`."""
 
-import warnings
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
+from pydantic_core import ArgsKwargs
 
 from trimtab.config.fields import CHECKED, InvalidValueError, Name, Text, Whole, about
 
@@ -137,23 +138,24 @@ class Debloat:
         default=None,
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _says_once_how_far(cls, given: Any) -> Any:
+        values = given.kwargs if isinstance(given, ArgsKwargs) else given
+        if not isinstance(values, Mapping) or values.get("remove") is None:
+            return given
+        remove, old = values["remove"], old_keys(values)
+        if old and remove != remove_of(**old):
+            key = next(iter(old))
+            expected = f"nothing beside remove: {remove}; delete `{key}`"
+            raise InvalidValueError(key, str(old[key]), expected)
+        return given
+
     @model_validator(mode="after")
     def _reads_old_keys(self) -> Self:
-        if self.files is None and self.unloaded is None:
-            return self
-        meant = Remove.LIBRARIES if self.unloaded == Old.REMOVE else Remove.CODE
-        if self.files == Old.REMOVE:
-            meant = Remove.FILES
-        if self.remove not in (meant, Remove.FILES):  # the default says nothing of what was given
-            key = "files" if self.files is not None else "unloaded"
-            expected = f"nothing beside remove: {self.remove.value}; delete the old key"
-            raise InvalidValueError(key, getattr(self, key).value, expected)
-        self.remove, self.files, self.unloaded = meant, None, None
-        warnings.warn(
-            f"debloat: `files` and `unloaded` are old keys; write `remove: {self.remove.value}`",
-            FutureWarning,
-            stacklevel=2,
-        )
+        if self.files is not None or self.unloaded is not None:
+            self.remove = remove_of(self.files, self.unloaded)
+            self.files = self.unloaded = None
         return self
 
     @model_validator(mode="after")
@@ -188,3 +190,15 @@ class Debloat:
     def removes_unloaded(self) -> bool:
         """Whether libraries that stay, and that no run loaded, lose their code."""
         return self.remove != Remove.CODE and self.fallback != Fallback.NONE
+
+
+def old_keys(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the old keys among `values`, of a YAML or of options, that say how far to go."""
+    return {key: values[key] for key in ("files", "unloaded") if values.get(key) is not None}
+
+
+def remove_of(files: str | None = None, unloaded: str | None = None) -> Remove:
+    """Return what old keys, or the options of these names, mean."""
+    if files == Old.REMOVE:
+        return Remove.FILES
+    return Remove.LIBRARIES if unloaded == Old.REMOVE else Remove.CODE

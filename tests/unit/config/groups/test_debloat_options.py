@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from trimtab.config.fields import MistakeError
-from trimtab.config.groups.debloat import Debloat
+from trimtab.config.groups.debloat import Debloat, Remove
 from trimtab.config.validate import checked
 
 
@@ -47,14 +48,28 @@ def test_what_comes_back_may_go(mode: str, fallback: str) -> None:
         ({"files": "remove", "unloaded": "keep"}, "files"),
     ],
 )
-def test_old_keys_are_read_with_a_word(old: dict[str, Any], new: str) -> None:
-    with pytest.warns(FutureWarning, match=f"remove: {new}"):
-        found = checked({"name": "x", **old}, Debloat)
-    assert (found.remove, found.files, found.unloaded) == (new, None, None)
+def test_old_keys_are_read(old: dict[str, Any], new: str) -> None:
+    for given in (old, {"remove": new, **old}):  # the same said twice
+        found = checked({"name": "x", **given}, Debloat)
+        assert (found.remove, found.files, found.unloaded) == (new, None, None)
 
 
-@pytest.mark.parametrize("old", [{"files": "remove"}, {"unloaded": "remove"}])
-def test_an_old_key_that_contradicts_the_new_one_is_refused(old: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("remove", "old"),
+    [
+        ("code", {"files": "remove"}),
+        ("code", {"unloaded": "remove"}),
+        ("files", {"files": "keep"}),
+        ("files", {"unloaded": "remove"}),
+        ("libraries", {"files": "remove"}),
+    ],
+)
+def test_an_old_key_that_contradicts_the_new_one_is_refused(
+    remove: str, old: dict[str, Any]
+) -> None:
     """It won without a word."""
-    with pytest.raises(MistakeError, match=f"{next(iter(old))}.*remove: code; delete the old key"):
-        checked({"name": "x", "mode": "punch", "remove": "code", **old}, Debloat)
+    key = next(iter(old))
+    with pytest.raises(MistakeError, match=f"^{key}.*remove: {remove}; delete `{key}`"):
+        checked({"name": "x", "remove": remove, **old}, Debloat)
+    with pytest.raises(ValidationError, match=f"delete `{key}`"):
+        Debloat(name="x", remove=Remove(remove), **old)
