@@ -1,7 +1,7 @@
 """What the command line says of a program: the keys of a workload's YAML as options."""
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +15,7 @@ from trimtab.errors import UserError
 
 NAME = "program"
 _PANEL = "The program"
+_OPTION_OF = {"output.path": "output", "output.command": "compare_command"}  # else as the key
 
 
 def _target(text: str) -> TargetConfig:
@@ -177,7 +178,15 @@ class ProgramOptions:
         try:
             return checked(given, Workload)
         except MistakeError as error:
-            raise UserError(f"the program's options: {error}") from None
+            raise UserError(f"{_named(error.key)}: {error.problem}") from None
+
+
+def _named(key: str) -> str:
+    """Return the option that a workload's key is of."""
+    name = _OPTION_OF.get(key, key.rpartition(".")[2])
+    if name in {spec.name for spec in fields(ProgramOptions)}:
+        return f"--{name.replace('_', '-')}"
+    return f"the program's {key}"
 
 
 def words(option: str, text: str | None) -> list[str]:

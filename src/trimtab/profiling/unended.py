@@ -6,21 +6,24 @@ from contextlib import suppress
 from pathlib import Path
 
 from trimtab.progress import tell
+from trimtab.untrusted import UntrustedFileError, last_bytes_of
 
 AFTER_S = 20.0
 _LISTENS = "0A"  # TCP_LISTEN of Linux's include/net/tcp_states.h
+_LONGEST_LINE_BYTES = 200  # of which the end is shown, and blank lines behind it
 _OPTIONS = "`--ready PATTERN` or `--address {}` says when it is (YAML: `server.ready`, `.address`)"
 
 
 class LongRun:
     """A run of `command`, which is looked at after AFTER_S seconds, then each time twice as late.
 
-    It is told once of a server that it is not ready, and of a program that is not driven and
-    listens on a TCP port how a server is given.
+    It writes to `logs`. It is told once of a server that it is not ready, and of a program that is
+    not driven and listens on a TCP port how a server is given.
     """
 
-    def __init__(self, command: Sequence[str], *, is_driven: bool) -> None:
+    def __init__(self, command: Sequence[str], *, is_driven: bool, logs: Sequence[Path]) -> None:
         self._name, self._is_driven, self._due_s = Path(command[0]).name, is_driven, AFTER_S
+        self._logs = logs
 
     def look(self, elapsed_s: float, pids: Iterable[int], waits_for: str | None) -> None:
         """Tell what there is to tell of processes; `waits_for` is why a server is not ready."""
@@ -34,6 +37,8 @@ class LongRun:
             where = f"localhost:{ports[0]}" if ports else "HOST:PORT"
             words = f"{name} is not ready after {elapsed_s:.0f} s: {waits_for}"
             words += f"; it listens on port {_listed(ports)}" if ports else ""
+            if line := _last_line_of(self._logs):
+                words += f"; its last line is {line!r}"
             words += f"; {_OPTIONS.format(where)}"
         elif ports:
             words = (
@@ -70,6 +75,15 @@ def _sockets_of(pid: int) -> set[str]:
             if kind == "socket":
                 sockets.add(inode.removesuffix("]"))
     return sockets
+
+
+def _last_line_of(logs: Sequence[Path]) -> str:
+    """Return the last line that is not blank of the file that was written to last, or nothing."""
+    with suppress(OSError, UntrustedFileError):  # the program moved them
+        latest = max(logs, key=lambda log: (log.stat().st_size > 0, log.stat().st_mtime_ns))
+        end = last_bytes_of(latest, _LONGEST_LINE_BYTES).decode(errors="replace").rstrip()
+        return "".join(end.splitlines()[-1:]).strip()
+    return ""
 
 
 def _listed(ports: list[int]) -> str:

@@ -45,14 +45,14 @@ def test_commands_are_split_as_by_a_shell() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"drive": "true"}, "server.ready"),
-        ({"ready": "up"}, "server.drive"),
+        ({"drive": "true"}, "--ready: "),
+        ({"ready": "up"}, "--drive: "),
         ({"drive": "'", "ready": "up"}, '--drive: "\'" given, expected a command'),
-        ({"drive": "true", "ready": "("}, "a regular expression"),
-        ({"ends_with": "256"}, "ends_with: '256' given, expected an exit code"),
-        ({"timeout_s": 0.0}, "timeout_s"),
-        ({"compare": Comparison.NUMERIC_FILE}, "output.path"),
-        ({"compare": Comparison.LINES, "relative_tolerance": 1.0}, "output.relative_tolerance"),
+        ({"drive": "true", "ready": "("}, "--ready: '(' given, expected a regular expression"),
+        ({"ends_with": "256"}, "--ends-with: '256' given, expected an exit code"),
+        ({"timeout_s": 0.0}, "--timeout-s: "),
+        ({"compare": Comparison.NUMERIC_FILE}, "--output: "),
+        ({"compare": Comparison.LINES, "relative_tolerance": 1.0}, "--relative-tolerance: "),
     ],
 )
 def test_what_does_not_fit_is_named(given: dict[str, Any], said: str) -> None:

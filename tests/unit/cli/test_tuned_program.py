@@ -95,7 +95,7 @@ def test_any_text_is_a_parameter_or_a_mistake(text: str) -> None:
         ([BATCH], {"epochs": "10:2"}, "epochs.most: 2 given"),
         ([BATCH], {"data_fraction": 2.0}, "data_fraction.least"),
         ([BATCH], {"epoch_mark": "("}, "--epoch-mark: '(' given, expected a regular expression"),
-        ([BATCH], {"timeout_s": 0.0}, "timeout_s"),
+        ([BATCH], {"timeout_s": 0.0}, "--timeout-s: "),
         ([], {}, "nothing to tune"),
     ],
 )

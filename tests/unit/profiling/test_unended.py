@@ -57,5 +57,19 @@ def test_a_server_that_is_not_ready_is_told_what_it_waits_for(tmp_path: Path) ->
     assert "`--ready PATTERN`" in words
 
 
+def test_the_last_line_of_a_server_that_is_not_ready_is_told(tmp_path: Path) -> None:
+    """It says what `--ready` could have been."""
+    out, errors, words = tmp_path / "out", tmp_path / "errors", list[str]()
+    out.touch()
+    errors.write_text("starting\nListening at last\n\n")
+    run = unended.LongRun(["server"], is_driven=True, logs=(out, errors))
+    with telling(words.append):
+        for elapsed_s in (0.0, 21.0, 50.0):
+            run.look(elapsed_s, [], "no line matched 'never said'")
+    [said] = words
+    assert "not ready after 21 s: no line matched 'never said'" in said
+    assert "its last line is 'Listening at last'" in said
+
+
 def test_a_program_that_takes_long_is_told_nothing(tmp_path: Path) -> None:
     assert told(tmp_path, QUIET) == []

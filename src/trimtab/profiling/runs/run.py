@@ -71,7 +71,8 @@ def measure_run(
                 sampler.start(run.pid)
                 told = None
                 if (condition, repeat) == ("original", 0):  # others would say it again
-                    told = LongRun(program.command, is_driven=program.driver is not None)
+                    is_driven = program.driver is not None
+                    told = LongRun(program.command, is_driven=is_driven, logs=(stdout, stderr))
                 timed_out = _follow(run, sampler, program.timeout_s, sample_interval_s, told)
                 sampler.end()
                 left_behind = 0 if timed_out else _await_stragglers(sampler)
