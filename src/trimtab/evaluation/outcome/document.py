@@ -1,12 +1,16 @@
 """`outcome.json`: what an experiment's environments were and are, for scripts and for CI."""
 
-from typing import ClassVar, Literal
+from dataclasses import replace
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from trimtab.records.document import PART, Document
 from trimtab.records.values import Text, Whole, Word
+
+_EQUAL = "the output was equal in "
+ENDS_UNKNOWN = "how its program ended was not recorded"
 
 
 @dataclass(frozen=True, config=PART)
@@ -55,6 +59,7 @@ class EnvironmentOutcome:
 
     The `parts` are on disk and add up to it. `shared_bytes` of the slim one are the original's too.
     `verified` says whether outputs were equal, None where nobody looked; `sentence` is all in one.
+    `ends_judged` says whether a failed program would have counted there, as it once did not.
     """
 
     target: Word
@@ -67,6 +72,16 @@ class EnvironmentOutcome:
     more: list[More]
     verified: bool | None
     sentence: Text
+    ends_judged: bool = False
+
+    def believed(self) -> Self:
+        """Return it without the word of success that nobody can tell whether it holds."""
+        if self.ends_judged or self.verified is not True:
+            return self
+        said = self.sentence.removesuffix(".").split("; ")
+        kept = [each for each in said if not each.startswith(_EQUAL)]
+        sentence = "; ".join([*kept, f"{ENDS_UNKNOWN}: run the stage `evaluate` again"])
+        return replace(self, verified=None, sentence=f"{sentence}.")
 
 
 class Outcome(Document):

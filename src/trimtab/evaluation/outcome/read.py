@@ -26,7 +26,9 @@ def outcome_in(folder: Path) -> Outcome:
     for any other folder.
     """
     if (folder / "outcome.json").is_file():
-        return Outcome.read(folder / "outcome.json")
+        found = Outcome.read(folder / "outcome.json")
+        believed = [each.believed() for each in found.environments]
+        return found.model_copy(update={"environments": believed})
     if not (folder / "environment.json").is_file():
         raise UserError(
             f"{folder}: no results are here; expected the workspace of `trimtab debloat`,"

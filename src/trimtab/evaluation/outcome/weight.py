@@ -44,6 +44,7 @@ def weigh(
         parts=list(_parts(manifest, libraries, disk, came_back)),
         more=list(_more(manifest, libraries, disk)),
         verified=None if verdict is None else verdict.passed,
+        ends_judged=True,
         sentence=_sentence(label or manifest.target, disk, packed, verdict, came_back),
     )
 

@@ -1,15 +1,18 @@
 """Results of old, whose programs failed without anybody having asked for it: none passes."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import experiment_files as files
 import pytest
 
+from trimtab.cli.verbs import app
 from trimtab.errors import TrimtabError
 from trimtab.evaluation.inputs.read import load
 from trimtab.evaluation.libraries.whole_environment import WholeEnvironment
+from trimtab.evaluation.outcome.comparison_page import Side, comparison_page
 from trimtab.evaluation.outcome.read import outcome_in
 from trimtab.evaluation.report.page import render
 from trimtab.evaluation.runs.debloated import Verification
@@ -87,6 +90,22 @@ def test_an_end_that_was_asked_for_is_told_as_such(tmp_path: Path) -> None:
     section = Verification(load(files.inputs([files.write_profile(tmp_path / "p")], [debloat])))
     assert ended in str(next(iter(section.top())).html)
     assert f"3 of 3 runs, which {ended}" in outcome_in(debloat).environments[0].sentence
+
+
+def test_an_outcome_of_old_says_that_ends_were_not_recorded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Written before ends were judged, by a program that died at its first import."""
+    shutil.copy(Path(__file__).parent / "recorded/outcome.json", tmp_path)
+    [found] = outcome_in(tmp_path).environments
+    assert found.verified is None
+    assert "how its program ended was not recorded" in found.sentence
+    assert "40.0 → 24.0 MB (40.0 % less) on disk" in found.sentence
+    assert "equal" not in found.sentence
+    app(["check", str(tmp_path)], standalone_mode=False)
+    assert "how its program ended was not recorded" in " ".join(capsys.readouterr().out.split())
+    page = comparison_page((Side("A", [found]), Side("B", [found])), [], 0)
+    assert "Output equal" not in page and "was not recorded" in page
 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"workloads": [{}]}', '{"workloads": 3}'])
