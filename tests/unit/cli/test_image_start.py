@@ -81,8 +81,10 @@ def test_two_images_of_a_shell(image: Image, shell: bytes, here: Path) -> None:
     small = shell.replace(b"./ballast\0", b"./.wh.abc\0")  # a whiteout of nothing
     with pytest.raises(TrimtabError):
         start(before, str(here / "missing.tar"))
-    measured = start(before, before, "--rounds", "2", "--gbit-per-s", "2", "--", "echo hi; read x")
-    assert measured.command == ["echo hi; read x"] and measured.gbit_per_s == 2
+    measured = start(
+        before, before, "--rounds", "2", "--gbit-per-s", "2", "--", "echo hi; exec sleep 9"
+    )
+    assert measured.command == ["echo hi; exec sleep 9"] and measured.gbit_per_s == 2
     assert len(measured.before.rounds) == len(measured.after.rounds) == 2
     for side in (measured.before, measured.after):
         check(side, 2)
@@ -116,6 +118,11 @@ def test_what_python_does(here: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     assert "Python's imports" in capsys.readouterr().out
 
 
+def test_an_end_that_was_asked_for(image: Image) -> None:
+    path = image()
+    start(path, path, "--rounds", "1", "--ends-with", "3", "--", "echo hi; exit 3")
+
+
 def test_a_server_starts_until_a_request_was_answered(image: Image) -> None:
     path = image(Cmd=["echo up; exec sleep 1000"])
     driver = f"{shlex.quote(sys.executable)} -c pass"
@@ -132,6 +139,10 @@ def test_a_server_starts_until_a_request_was_answered(image: Image) -> None:
         (("--first-output", "["), "--first-output: .* expected a regular expression"),
         (("--timeout-s", "0.2", "--", "exec sleep 1000"), "still running after 0.2 s"),
         (("--", "echo why >&2; exit 3"), "(?s)exit code 3 before any line.*why"),
+        (("--", "echo hi; exit 3"), "exit code 3 after its first output; `--ends-with 3`"),
+        (("--", "echo hi; echo why >&2; kill -9 $$"), r"(?s)signal 9 \(SIGKILL\) after .*why"),
+        (("--drive", "false", "--ready", "hello"), "driven by a command that .*exit code 1"),
+        (("--drive", "true", "--ready", "("), r"--ready: '\(' given, expected a regular expr"),
         (("--first-output", "^never", "--", "echo other"), r"before a line that matches '\^never'"),
         (("--user", "nobody-there"), "there is no such user"),
     ],

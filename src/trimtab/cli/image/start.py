@@ -51,6 +51,7 @@ def start(
             " images alone are taken out of them. For root.",
         ),
     ] = False,
+    ends_with: given.EndsWith = None,
     timeout_s: given.TimeoutS = 600.0,
     drive: given.Drive = None,
     ready: given.Ready = None,
@@ -67,8 +68,8 @@ def start(
     if compression is Compression.NONE:
         raise UserError("--compression none: registries compress layers; expected gzip or zstd")
     program = given.ProgramOptions(
-        target=TargetConfig(kind="image", location=before), timeout_s=timeout_s,
-        drive=drive, ready=ready, address=address, stop=stop, user=user,
+        target=TargetConfig(kind="image", location=before), ends_with=ends_with,
+        timeout_s=timeout_s, drive=drive, ready=ready, address=address, stop=stop, user=user,
     )  # fmt: skip
     workload = program.workload(command or [], None)
     try:

@@ -36,6 +36,7 @@ from trimtab.records.images.cold_start import (
     StartParts,
 )
 
+_FAILS_WITHIN_S = 1.0  # after its first output, if it does: it is killed then
 OnRound = Callable[[str, int, ColdRound], None]  # the image, the round from 0 on, what it took
 
 
@@ -82,7 +83,7 @@ def measure_cold_starts(
         rounds: dict[str, list[ColdRound]] = {side.name: [] for side in sides}
         for number in range(conditions.rounds):
             for side in sides if number % 2 == 0 else reversed(sides):
-                took = side.round(is_last=number == conditions.rounds - 1)
+                took = side.round(number, is_last=number == conditions.rounds - 1)
                 rounds[side.name].append(took)
                 if on_round is not None:
                     on_round(side.location, number, took)
@@ -122,8 +123,11 @@ class _Side:
         repack(image, layout, conditions.compression)
         return cls(name, location, image, view, layout, workload, conditions)
 
-    def round(self, *, is_last: bool) -> ColdRound:
-        """Pull, unpack and start once; the last one tells more about the start."""
+    def round(self, number: int, *, is_last: bool) -> ColdRound:
+        """Pull, unpack and start once; the first one sees to it that the program does not fail.
+
+        The last one tells more about the start.
+        """
         pulled, root = (self.layout.with_suffix(f".{word}") for word in ("pulled", "root"))
         try:
             with registry(self.layout, self.conditions.gbit_per_s) as (host, port):
@@ -138,7 +142,10 @@ class _Side:
             if is_last:
                 self.needed = _needed(files)
             self._empty(files)
-            start_one_core_s = first_output_s(replace(program, cpus=1), stem)
+            patience_s = 0.0 if number else _FAILS_WITHIN_S
+            start_one_core_s = first_output_s(
+                replace(program, cpus=1), stem, may_end_within_s=patience_s
+            )
             if is_last:
                 self.parts = take_apart(program, stem, lambda: self._empty(files))
         finally:

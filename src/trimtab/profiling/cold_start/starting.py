@@ -35,13 +35,17 @@ def to_first_output(program: Program, first_output: str | None = None) -> Progra
 
 
 def first_output_s(
-    program: Program, stem: Path, on_line: Callable[[Line], None] | None = None
+    program: Program,
+    stem: Path,
+    on_line: Callable[[Line], None] | None = None,
+    may_end_within_s: float = 0.0,
 ) -> float:
     """Run a program as `to_first_output` returns it, and return the seconds to its first output.
 
-    It is ended then, with all its processes. What it writes is in `stem`.stdout and .stderr;
-    `on_line` is given lines of standard error as they come. Raises UserError where it ends without
-    that output, or has written none after its `timeout_s`.
+    It is ended then, with all its processes; one that nobody drives is left `may_end_within_s` to
+    end by itself before. What it writes is in `stem`.stdout and .stderr; `on_line` is given lines
+    of standard error as they come. Raises UserError where it ends without that output, or other
+    than it has to after it, or has written none after its `timeout_s`.
     """
     stdout, stderr = Path(f"{stem}.stdout"), Path(f"{stem}.stderr")
     processes = RunProcesses()
@@ -59,7 +63,12 @@ def first_output_s(
                     if run.elapsed_s() >= program.timeout_s:
                         break
                     run.news.wait(_POLL_S)
+                if program.driver is None:
+                    deadline = time.monotonic() + may_end_within_s
+                    while run.ended_s is None and time.monotonic() < deadline:
+                        time.sleep(_POLL_S)
             finally:
+                by_itself = run.ended_s is not None
                 timed_out = run.ended_s is None and _first_s(run) is None
                 run.give_up()
                 processes.kill()
@@ -74,6 +83,12 @@ def first_output_s(
         if timed_out:
             how = f"was still running after {program.timeout_s:g} s, and was killed"
         raise UserError("\n".join([_no_output(program, how), *last_lines(stderr)]))
+    fails = program.ends_with is not None and exit_code not in program.ends_with
+    if by_itself and program.driver is None and fails:
+        how = f"{' '.join(program.command)}: {ended(exit_code)} after its first output"
+        if 0 <= exit_code < 256:
+            how += f"; `--ends-with {exit_code}` if that is right"
+        raise UserError("\n".join([how, *last_lines(stderr)]))
     return first_s
 
 
