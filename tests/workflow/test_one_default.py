@@ -9,6 +9,8 @@ from project import make_environment
 from test_own_project import new, trimtab
 
 from trimtab.files import sha256_of
+from trimtab.profiling.tracing.function_records import LEFT_ALONE
+from trimtab.records.usage import Usage
 
 PURE = "import decimal; print(decimal.Decimal(2).sqrt())\n"
 COMPILED = "from markupsafe import _speedups; print(_speedups._escape_inner('<a>'))\n"
@@ -44,11 +46,11 @@ def contents(environment: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("kind", ["pure", "compiled", "server"])
+@pytest.mark.parametrize("kind", ["pure", "kept", "server"])
 def test_both_make_the_same_environment(tmp_path: Path, kind: str) -> None:
     make_environment(tmp_path / "environment")
     (tmp_path / "drive.py").write_text(DRIVER)
-    program = {"pure": PURE, "compiled": COMPILED, "server": SERVER}[kind]
+    program = {"pure": PURE, "kept": COMPILED, "server": SERVER}[kind]
     (tmp_path / "program.py").write_text(program)
     python = ("--python", "environment/bin/python")
     words = [*python, "--", "python", "program.py"]
@@ -58,12 +60,15 @@ def test_both_make_the_same_environment(tmp_path: Path, kind: str) -> None:
             port = str(unused.getsockname()[1])
         ready = ["--drive", f"python drive.py {port}", "--address", f"127.0.0.1:{port}"]
         words = [*ready, *words, port]
-    done = trimtab(tmp_path, "debloat", "--settle", "1", *words)
+    kept = "lib/*/site-packages/markupsafe/_speedups*.so"
+    options = ["--keep-library", kept] if kind == "kept" else []
+    done = trimtab(tmp_path, "debloat", "--settle", "1", *options, *words)
     assert done.returncode == 0, done.stderr
     project = new(tmp_path, *words)
     parameters = project.folder / "params.yaml"
     chosen = yaml.safe_load(parameters.read_text())["overrides"]
-    parameters.write_text(yaml.safe_dump({"overrides": chosen + FEWER}))
+    overrides = [f"debloat.keep_libraries=['{kept}']"] if kind == "kept" else []
+    parameters.write_text(yaml.safe_dump({"overrides": chosen + FEWER + overrides}))
     project.succeed("trimtab", "run", "--cores", "2")  # to the report
     (made,) = project.folder.glob("results/debloat/*/*/env")
     by_hand, by_rule = contents(tmp_path / "trimtab_workspace/env"), contents(made)
@@ -71,3 +76,11 @@ def test_both_make_the_same_environment(tmp_path: Path, kind: str) -> None:
     differ = {path for path, digest in by_hand.items() if by_rule[path] != digest}
     assert {path for path in differ if not path.startswith(WRITTEN_FOR_ITS_PLACE)} == set()
     assert "bin/Activate.ps1" not in by_hand  # which no run reads: files go by default
+    if kind == "kept":
+        [library] = (tmp_path / "environment").glob(kept)
+        name = str(library.relative_to(tmp_path / "environment"))
+        assert by_hand[name] == by_rule[name] == sha256_of(library)
+        (profiled,) = project.folder.glob("results/profile/*/*/usage.json")
+        for usage in (profiled, tmp_path / "trimtab_workspace/usage.json"):
+            traced = {Path(each.path).name: each for each in Usage.read(usage).libraries}
+            assert LEFT_ALONE in traced[library.name].not_traced_because

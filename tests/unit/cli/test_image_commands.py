@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from failing_engine import engine_that
 from handmade import Blobs, config_of, entry, layer, oci_image, save
-from machine_root import root_of_programs
+from machine_root import root_of_programs, tar_of_entered
 from real_engine import SCRIPT, address, import_root, needs_engine, running_engine
+from test_left_alone import LIBRARY
 
 from trimtab.cli.verbs import app
 from trimtab.errors import TrimtabError, UserError
@@ -23,7 +24,9 @@ from trimtab.images.engine import EngineError
 from trimtab.images.merging import merged_view
 from trimtab.locks import writing_in
 from trimtab.profiling.runs.root import Root
+from trimtab.profiling.tracing.function_records import LEFT_ALONE
 from trimtab.records.images.comparison import ImageComparison
+from trimtab.records.usage import Usage
 
 CONFIG = {"Entrypoint": ["/bin/sh", "-c"], "Cmd": ["echo b; echo a | sort"], "WorkingDir": "/tmp"}
 ONCE = ("--runs", "1", "--settle", "1")
@@ -105,6 +108,30 @@ def test_an_image_without_any_engine(image: Callable[..., str], here: Path) -> N
     folder = ImageComparison.read(here / "folder.json")
     assert (folder.removed, folder.after.files) == (both.removed, both.after.files)
     assert (folder.after.name, folder.after.file_bytes) == (env, both.after.file_bytes)
+
+
+def test_a_library_that_is_kept(here: Path, tmp_path: Path) -> None:
+    """It is byte for byte as it was, and no function of it was traced; the other one is slim."""
+    root = tmp_path / "root"
+    root_of_programs(root, ["sh"])
+    (root / "opt").mkdir()
+    for name in ("kept", "other"):
+        source = LIBRARY.replace("used", f"used_{name}").encode()
+        library = ["gcc", "-O1", "-shared", "-fPIC", "-xc", "-", "-o", root / f"opt/lib{name}.so"]
+        subprocess.run(library, input=source, check=True)
+    program = b"int used_kept(int), used_other(int); int main() { used_kept(used_other(1)); }"
+    links = [f"-L{root}/opt", "-lkept", "-lother", "-Wl,-rpath,/opt", "-o", root / "opt/program"]
+    subprocess.run(["gcc", "-xc", "-", *links], input=program, check=True)
+    config = {"Entrypoint": ["/opt/program"]}
+    image = str(oci_image(here / "own.tar", tar_of_entered(root), config=config))
+    trimtab("image", "slim", image, *ONCE, "--keep-library", "opt/libkept.so")
+    usage = Usage.read(Path("trimtab_workspace/usage.json"))
+    traced = {Path(each.path).name: each for each in usage.libraries}
+    assert LEFT_ALONE in traced["libkept.so"].not_traced_because
+    assert traced["libother.so"].functions_used
+    slim = Path("trimtab_workspace/env/opt")
+    for name, is_same in (("libkept.so", True), ("libother.so", False)):
+        assert ((slim / name).read_bytes() == (root / "opt" / name).read_bytes()) is is_same
 
 
 @pytest.mark.parametrize(
