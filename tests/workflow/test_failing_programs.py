@@ -242,6 +242,30 @@ def test_results_of_old_that_nobody_asked_for(trimtab: Command, asked: Path) -> 
         path.write_bytes(before)
 
 
+@pytest.mark.parametrize("kind", ["missing module", "os._exit", "SIGKILL", "syntax error"])
+def test_trials(trimtab: Command, tmp_path: Path, kind: str) -> None:
+    code, how, last, _ = PYTHON[kind]
+    (tmp_path / "train.py").write_text(code)
+    words = ["--parameter", "training.width=1:9", "--epochs", "1:1", "--tuner", "tune_v1"]
+    done = trimtab(tmp_path, "tune", *words, "--", sys.executable, "train.py")
+    fails(done, "[1/1] trial 0, 1 epoch: failed: ", "no trial has a score", how, last)
+    assert not (tmp_path / "trimtab_workspace/tune/best.yaml").exists()
+
+
+def test_a_project(trimtab: Command, environment: Path, tmp_path: Path) -> None:
+    """`trimtab run` makes no report of a program that fails, and `trimtab check` finds nothing."""
+    (tmp_path / "program.py").write_text(PYTHON["missing module"][0])
+    command = ("--", environment / "bin/python", "program.py")
+    assert trimtab(tmp_path, "new", "mine", *command).returncode == 0
+    done = trimtab(tmp_path / "mine", "run", "--cores", "2")
+    of_snakemake = "input: .*|did not complete successfully"  # it names our sources
+    done.stdout = re.sub(of_snakemake, "", done.stdout)
+    done.stderr = re.sub(of_snakemake, "", done.stderr)
+    fails(done, "Error in rule profile_workload", "ModuleNotFoundError", "`ends_with: 1`")
+    assert not [*(tmp_path / "mine/results").glob("evaluate/*/report.html")]
+    fails(trimtab(tmp_path / "mine", "check", "results"), "no results")
+
+
 @pytest.mark.parametrize(
     ("code", "server", "words"),
     [
