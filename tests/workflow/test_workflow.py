@@ -276,7 +276,8 @@ def test_killed_half_way_and_resumed(project: Project, tmp_path: Path) -> None:
     finally:
         snakemake.kill()
         snakemake.wait()
-    assert os.read(reader, 9) == b"started"
+    begun = os.read(reader, 1 << 16)  # the next run may have begun meanwhile
+    assert begun == b"started" * (len(begun) // 7)
     assert select.select([reader], [], [], 2)[0] and not os.read(reader, 9), "the program lives on"
     os.close(reader)
     profile = project.folder / "results" / "profile"
