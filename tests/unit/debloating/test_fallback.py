@@ -16,6 +16,7 @@ import pytest
 from slim_example import PRELUDE, called, compile_library, manifest_of, run
 
 from trimtab.binaries.elf.functions import read_functions
+from trimtab.binaries.elf.loading import read_loading
 from trimtab.binaries.elf.names import function_names
 from trimtab.binaries.elf.reader import read_elf
 from trimtab.binaries.rewriting.compact import Mode
@@ -550,3 +551,13 @@ def test_what_cannot_fall_back_is_refused(
     document.write(spans_file(tmp_path, name))
     with pytest.raises(UserError, match="not the library that was debloated"):
         add_fallback(tmp_path, prefix, manifest_of("compact", {name: digest}), tmp_path, ORIGINAL)
+
+
+def test_who_asks_what_a_slim_library_needs_is_told(build: Callable[..., Path]) -> None:
+    """Its name for the fallback stands before the other names; nothing at all was read of it."""
+    library = build() / "lib/libmine.so"
+    with library.open("rb") as file:
+        loading = read_loading(file)
+    fallback = "$ORIGIN/../trimtab/libtrimtab-fallback.so"
+    assert loading is not None
+    assert loading.needed == (*read_elf(library).needed, fallback)

@@ -6,6 +6,7 @@ Formats: gABI chapters 4 and 5; what Go's linker adds, cmd/link/internal/ld/elf.
 
 import os
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import BinaryIO, Literal
@@ -94,17 +95,25 @@ def _read(file: BinaryIO) -> Loading | None:
             break
         entries.append((tag, value))
     strings = dict(entries).get(_STRTAB, -1)
-    loads = (each for each in segments if each[0] == PT_LOAD and each[2] <= strings)
-    start = next((each[1] + strings - each[2] for each in loads if strings < each[2] + each[3]), 0)
-    if not start:
+    loads = [each[1:] for each in segments if each[0] == PT_LOAD]
+    if not _offset_of(strings, loads):
         return Loading(of, interpreter, of_go=of_go)
     named: dict[int, list[str]] = {}
     wanted = (_NEEDED, _RPATH, _RUNPATH, *_FILTERS)
     for tag, value in [entry for entry in entries if entry[0] in wanted][:_MOST_NAMES]:
-        named.setdefault(tag, []).append(_name(file, start + value))
+        # A name may stand before the strings, as what `rewriting.companion` adds does.
+        offset = _offset_of((strings + value) % (1 << of[1]), loads)
+        if not offset:
+            raise struct.error("a name that is not loaded")
+        named.setdefault(tag, []).append(_name(file, offset))
     needed = [name for tag in (_NEEDED, *_FILTERS) for name in named.get(tag, ())]
     rpath, runpath = _folders(named.get(_RPATH)), _folders(named.get(_RUNPATH))
     return Loading(of, interpreter, tuple(needed), rpath, runpath, of_go)
+
+
+def _offset_of(address: int, loads: Sequence[tuple[int, int, int]]) -> int:
+    """Return where an address lies in the file, by segments of (offset, address, bytes), or 0."""
+    return next((at + address - low for at, low, size in loads if 0 <= address - low < size), 0)
 
 
 def _has_note_of_go(file: BinaryIO, offset: int, length: int, order: str) -> bool:
